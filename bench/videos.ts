@@ -1,0 +1,101 @@
+import type { Client } from 'pg'
+import { metadataTerms, tagTerms } from '../server/videos/store.ts'
+
+// Videos as a busy service has them: titles of a few words, some words common and most rare; tags likewise; and
+// metadata that names one of many customers, each with about twenty videos. Everything follows from a video's
+// number, so that a search can be made up that is known to find something.
+
+const letters = 'eeeeeeaaaaatttttoooooiiiinnnnssssrrrrhhhllldddcccuuummmfppggwyyb' + 'vkxqjz'
+
+const scramble = (n: number, salt: number) => {
+  let x = Math.imul(n + 1, 0x9e3779b1) ^ Math.imul(salt + 1, 0x85ebca6b)
+  x = Math.imul(x ^ (x >>> 15), 0x2c1b3c6d)
+  x = Math.imul(x ^ (x >>> 12), 0x297a2d39)
+  return (x ^ (x >>> 15)) >>> 0
+}
+
+/** Word n of a vocabulary: three to nine letters, some letters more frequent than others. */
+const word = (n: number) =>
+  Array.from(
+    { length: 3 + (scramble(n, 0) % 7) },
+    (_, i) => letters[scramble(n, i + 1) % letters.length],
+  ).join('')
+
+/** Small numbers are far more frequent than large ones. */
+const skewed = (n: number, salt: number, range: number) => {
+  return Math.floor(range * (scramble(n, salt) / 2 ** 32) ** 3)
+}
+
+const words = 20_000
+const titleWords = (n: number) =>
+  [1, 2, 3].map((salt) => word(skewed(n, salt, words))).concat(word(scramble(n, 4) % words))
+const title = (n: number) => `${titleWords(n).join(' ')} part ${n % 50}`
+const tags = (n: number) => [...new Set([3, 4, 5].map((salt) => `tag-${skewed(n, salt, 5_000)}`))]
+const customer = (n: number) => `customer-${Math.floor(n / 20)}`
+const metadata = (n: number) => [
+  { key: 'customer', value: customer(n) },
+  { key: 'lesson', value: String(n % 20) },
+]
+
+/** The indexes are made after the rows, which is many times as fast as keeping them up to date. */
+export async function fillVideos(client: Client, from: number, to: number): Promise<void> {
+  const { rows: indexes } = await client.query<{ name: string; definition: string }>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where tablename = 'videos' and indexname <> 'videos_pkey'`,
+  )
+  for (const { name } of indexes) await client.query(`drop index ${name}`)
+  const step = 10_000
+  for (let start = from; start < to; start += step) {
+    const numbers = Array.from({ length: Math.min(step, to - start) }, (_, i) => start + i)
+    await client.query(
+      `insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
+                           tag_terms, metadata_terms, source_type, created_at, updated_at, published_at)
+       select v ->> 'id', 'production', v ->> 'title', v ->> 'description', true, false, true,
+              array(select jsonb_array_elements_text(v -> 'tags')), v -> 'metadata',
+              array(select jsonb_array_elements_text(v -> 'tagTerms')::uuid),
+              array(select jsonb_array_elements_text(v -> 'metadataTerms')::uuid), 'upload', t, t, t
+       from jsonb_array_elements($1::jsonb) as v, lateral (select now() - (v ->> 'age')::int * interval '1 second') as l(t)`,
+      [
+        JSON.stringify(
+          numbers.map((n) => ({
+            id: `vi${String(n).padStart(22, '0')}`,
+            title: title(n),
+            description: `${title(n * 7 + 1)} ${title(n * 13 + 5)}`,
+            tags: tags(n),
+            metadata: metadata(n),
+            tagTerms: tagTerms('production', tags(n)),
+            metadataTerms: metadataTerms('production', metadata(n)),
+            age: 2_000_000 - n,
+          })),
+        ),
+      ],
+    )
+  }
+  for (const { definition } of indexes) await client.query(definition)
+  await client.query('vacuum analyze videos')
+  await client.query('truncate video_counts, video_count_changes')
+  await client.query(
+    `insert into video_counts select environment, tag, count(*) from videos, unnest(tags || ''::text) as tag group by 1, 2`,
+  )
+}
+
+/** Addresses to search by, a hundred of each kind, for a table of this size. */
+export function sampleSearches(size: number): Record<string, string[]> {
+  const numbers = Array.from({ length: 100 }, (_, i) => Math.floor((i + 0.5) * (size / 100)))
+  const encode = encodeURIComponent
+  return {
+    'GET /videos?tags[]=&metadata[k]=': numbers.map(
+      (n) => `/videos?tags%5B%5D=${tags(n)[0]}&metadata%5Bcustomer%5D=${customer(n)}`,
+    ),
+    'GET /videos?title= (three words, few hits)': numbers.map(
+      (n) => `/videos?title=${encode(`${titleWords(n).slice(2).join(' ')} part`.toUpperCase())}`,
+    ),
+    'GET /videos (newest)': numbers.map(() => '/videos'),
+    'GET /videos?sortBy=title': numbers.map(() => '/videos?sortBy=title&sortOrder=asc'),
+    'not a goal: GET /videos?tags[]= (one tag)': numbers.map((n) => `/videos?tags%5B%5D=${tags(n)[0]}`),
+    'GET /tags': numbers.map(() => '/tags?sortBy=videoCount&sortOrder=desc'),
+    'not a goal: GET /videos?title= (one word)': numbers.map(
+      (n) => `/videos?title=${encode(titleWords(n)[3] ?? '')}`,
+    ),
+  }
+}

@@ -1,0 +1,49 @@
+import { Type } from 'typebox'
+import type { Context } from '../contracts/context.ts'
+import { type App, ref } from '../lib/http.ts'
+import { exchangeKey, exchangeRefreshToken } from './tokens.ts'
+
+export const AccessToken = Type.Object(
+  {
+    token_type: Type.String(),
+    expires_in: Type.Integer({ description: 'Seconds that the access token is valid for.' }),
+    access_token: Type.String(),
+    refresh_token: Type.String(),
+  },
+  { $id: 'AccessToken' },
+)
+
+export function accountRoutes(app: App, { db, now }: Context): void {
+  app.post(
+    '/auth/api-key',
+    {
+      schema: {
+        operationId: 'POST_auth-api-key',
+        tags: ['Authentication'],
+        summary: 'Exchange an API key for an access token',
+        security: [],
+        body: Type.Object({
+          apiKey: Type.String({ maxLength: 500, description: 'An API key of this environment.' }),
+        }),
+        response: { 200: ref(AccessToken) },
+      },
+    },
+    (request) => exchangeKey(db, request.environment, request.body.apiKey, now()),
+  )
+
+  app.post(
+    '/auth/refresh',
+    {
+      schema: {
+        operationId: 'POST_auth-refresh',
+        tags: ['Authentication'],
+        summary: 'Exchange a refresh token for new tokens',
+        description: 'Both tokens are new. The refresh token that was sent stays valid for one more minute.',
+        security: [],
+        body: Type.Object({ refreshToken: Type.String({ maxLength: 500 }) }),
+        response: { 200: ref(AccessToken) },
+      },
+    },
+    (request) => exchangeRefreshToken(db, request.environment, request.body.refreshToken, now()),
+  )
+}

@@ -1,0 +1,105 @@
+import { sql } from 'kysely'
+import type { ApiKeyRow, Environment, Tables, TokenRow } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
+
+/** Every process hears of a revoked key by this channel and forgets what it knew of keys. */
+export const keysChannel = 'kinora_keys'
+
+export type Credential = {
+  keyId: string
+  environment: Environment
+  kind: 'key' | 'access'
+  expiresAt: Date | null
+}
+
+/** Finds the key or access token with this hash, unless it is revoked. The caller checks the expiry. */
+export async function findCredential(db: Db<Tables>, hash: Buffer): Promise<Credential | undefined> {
+  const { rows } = await sql<Credential>`
+    select id as "keyId", environment, 'key' as kind, null::timestamptz as "expiresAt"
+    from api_keys where hash = ${hash} and revoked_at is null
+    union all
+    select k.id, k.environment, 'access', t.expires_at
+    from tokens t join api_keys k on k.id = t.key_id
+    where t.hash = ${hash} and t.kind = 'access' and k.revoked_at is null`.execute(db)
+  return rows[0]
+}
+
+/** False when the environment has an active key of that name already. */
+export async function insertKey(db: Db<Tables>, row: ApiKeyRow): Promise<boolean> {
+  const inserted = await db
+    .insertInto('api_keys')
+    .values(row)
+    .onConflict((c) => c.columns(['environment', 'name']).where('revoked_at', 'is', null).doNothing())
+    .returning('id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+export function findKeyByHash(db: Db<Tables>, hash: Buffer): Promise<ApiKeyRow | undefined> {
+  return db.selectFrom('api_keys').selectAll().where('hash', '=', hash).executeTakeFirst()
+}
+
+export function listKeys(db: Db<Tables>, environment: Environment | undefined): Promise<ApiKeyRow[]> {
+  return db
+    .selectFrom('api_keys')
+    .selectAll()
+    .$if(environment !== undefined, (q) => q.where('environment', '=', environment!))
+    .orderBy('environment')
+    .orderBy('created_at')
+    .execute()
+}
+
+/** Environments that never had a key. */
+export async function environmentsWithoutKeys(
+  db: Db<Tables>,
+  all: readonly Environment[],
+): Promise<Environment[]> {
+  const rows = await db.selectFrom('api_keys').select('environment').distinct().execute()
+  return all.filter((environment) => !rows.some((row) => row.environment === environment))
+}
+
+/** Revokes the active key of that name and tells every process; undefined when there is none. */
+export async function revokeKey(
+  db: Db<Tables>,
+  environment: Environment,
+  name: string,
+  at: Date,
+): Promise<ApiKeyRow | undefined> {
+  const revoked = await db
+    .updateTable('api_keys')
+    .set({ revoked_at: at })
+    .where('environment', '=', environment)
+    .where('name', '=', name)
+    .where('revoked_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  if (!revoked) return undefined
+  await db.deleteFrom('tokens').where('key_id', '=', revoked.id).execute()
+  await sql`select pg_notify(${keysChannel}, ${revoked.id})`.execute(db)
+  return revoked
+}
+
+export async function insertTokens(db: Db<Tables>, rows: TokenRow[]): Promise<void> {
+  await db.insertInto('tokens').values(rows).execute()
+}
+
+export async function deleteExpiredTokens(db: Db<Tables>, keyId: string, now: Date): Promise<void> {
+  await db.deleteFrom('tokens').where('key_id', '=', keyId).where('expires_at', '<', now).execute()
+}
+
+/** Lets a refresh token live until `until` at the latest; the key it belongs to, or undefined when it is not valid. */
+export async function retireRefreshToken(
+  db: Db<Tables>,
+  hash: Buffer,
+  environment: Environment,
+  now: Date,
+  until: Date,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ key_id: string }>`
+    update tokens t set expires_at = least(t.expires_at, ${until})
+    from api_keys k
+    where t.hash = ${hash} and t.kind = 'refresh' and t.expires_at > ${now}
+      and k.id = t.key_id and k.revoked_at is null and k.environment = ${environment}
+    returning t.key_id`.execute(db)
+  return rows[0]?.key_id
+}

@@ -1,0 +1,46 @@
+import type { Kysely } from 'kysely'
+import type { Environment, Tables } from '../contracts/tables.ts'
+import { badCredentials } from '../lib/errors.ts'
+import { hashSecret, newSecret } from './keys.ts'
+import * as store from './store.ts'
+
+const accessSeconds = 3_600
+const refreshSeconds = 30 * 24 * 3_600
+/** How long a used refresh token stays good: the answer that carried its successor may have been lost. */
+const graceSeconds = 60
+
+const after = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000)
+
+async function issue(db: Kysely<Tables>, keyId: string, now: Date) {
+  const access = newSecret()
+  const refresh = newSecret()
+  await store.deleteExpiredTokens(db, keyId, now)
+  await store.insertTokens(db, [
+    { hash: hashSecret(access), kind: 'access', key_id: keyId, expires_at: after(now, accessSeconds) },
+    { hash: hashSecret(refresh), kind: 'refresh', key_id: keyId, expires_at: after(now, refreshSeconds) },
+  ])
+  return { token_type: 'Bearer', expires_in: accessSeconds, access_token: access, refresh_token: refresh }
+}
+
+export async function exchangeKey(db: Kysely<Tables>, environment: Environment, apiKey: string, now: Date) {
+  const key = await store.findKeyByHash(db, hashSecret(apiKey))
+  if (!key || key.revoked_at || key.environment !== environment) throw badCredentials()
+  return issue(db, key.id, now)
+}
+
+export async function exchangeRefreshToken(
+  db: Kysely<Tables>,
+  environment: Environment,
+  token: string,
+  now: Date,
+) {
+  const keyId = await store.retireRefreshToken(
+    db,
+    hashSecret(token),
+    environment,
+    now,
+    after(now, graceSeconds),
+  )
+  if (keyId === undefined) throw badCredentials()
+  return issue(db, keyId, now)
+}

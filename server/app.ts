@@ -1,0 +1,189 @@
+import type { IncomingMessage } from 'node:http'
+import cors from '@fastify/cors'
+import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
+import type { Authenticator, Scope } from './accounts/authenticate.ts'
+import { AccessToken, accountRoutes } from './accounts/routes.ts'
+import type { Context } from './contracts/context.ts'
+import type { Environment } from './contracts/tables.ts'
+import { docsRoutes } from './docs/routes.ts'
+import { answerErrors, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import { ApiError, invalidPayload } from './lib/errors.ts'
+import type { App } from './lib/http.ts'
+import { newRequestId } from './lib/ids.ts'
+import { withoutSecrets } from './lib/log.ts'
+import type { Metrics } from './lib/metrics.ts'
+import { Pagination } from './lib/paging.ts'
+import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
+import { compileValidator, parseQuery } from './lib/validation.ts'
+import { operationsRoutes } from './operations.ts'
+import { videoRoutes } from './videos/routes.ts'
+import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** By the address: the sandbox is below /sandbox. */
+    environment: Environment
+    /** Set on every route that needs a key. */
+    scope: Scope
+  }
+  interface FastifyContextConfig {
+    rateClass?: RateClass
+  }
+}
+
+const jsonLimit = 1024 * 1024
+
+/** Every slice's routes, in one list. */
+function apiRoutes(app: App, context: Context): void {
+  videoRoutes(app, context)
+}
+
+const sandbox = Symbol('sandbox')
+type Incoming = IncomingMessage & { [sandbox]?: boolean }
+
+/** The same routes serve both environments; a base address that ends in a slash makes `//videos`. */
+function rewriteUrl(incoming: Incoming): string {
+  const url = incoming.url ?? '/'
+  if (!url.includes('//') && !url.startsWith('/sandbox')) return url
+  const [, path = '', rest = ''] = /^([^?]*)(.*)$/s.exec(url) ?? []
+  const plain = path.replaceAll(/\/{2,}/g, '/')
+  const [, inSandbox] = /^\/sandbox(\/.*)?$/s.exec(plain) ?? []
+  incoming[sandbox] = /^\/sandbox(\/|$)/.test(plain)
+  return (incoming[sandbox] ? (inSandbox ?? '/') : plain) + rest
+}
+
+export async function buildApp(
+  context: Context,
+  authenticator: Authenticator,
+  metrics: Metrics,
+  tls?: { cert: Buffer; key: Buffer },
+): Promise<App> {
+  const { config, log } = context
+  const typeBase = () => `${context.publicUrl}/docs/errors/`
+
+  const options: FastifyServerOptions = {
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    bodyLimit: jsonLimit,
+    genReqId: newRequestId,
+    rewriteUrl,
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      // Longer ids than any that exist reach the handler, which answers 404 by the name of the parameter.
+      maxParamLength: 1_000,
+      querystringParser: parseQuery,
+    },
+    // A request must arrive whole within this time. Uploads set their own limit.
+    requestTimeout: 60_000,
+    frameworkErrors(error, request, reply) {
+      const apiError = toApiError(error)
+      request.log.debug({ err: error }, 'request refused')
+      reply.status(apiError.status as never).header('content-type', 'application/problem+json')
+      reply.serializer(JSON.stringify).send(apiError.body(typeBase()) as never)
+    },
+    clientErrorHandler(error, socket) {
+      if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
+      const slug =
+        error.code === 'HPE_HEADER_OVERFLOW'
+          ? 'headers-too-large'
+          : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+            ? 'request-timeout'
+            : 'bad-request'
+      socket.end(rawAnswer(slug, typeBase()))
+    },
+    ...(tls && { https: tls }),
+  }
+  const app = Fastify(options) as unknown as App
+
+  app.setValidatorCompiler(compileValidator as never)
+  for (const schema of [AccessToken, Pagination, Video, VideoList, VideoStatus, TagList])
+    app.addSchema(schema)
+
+  // Clients send JSON under several names, and some under none that says so.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    if (body === '') return done(null, undefined)
+    try {
+      done(null, JSON.parse(body as string))
+    } catch {
+      done(invalidPayload('The body is not valid JSON.'))
+    }
+  })
+
+  app.decorateRequest('environment', 'production')
+  app.decorateRequest('scope')
+  await app.register(cors, {
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'],
+    allowedHeaders:
+      'authorization, content-type, content-range, accept, av-origin-client, av-origin-app, av-origin-sdk, range',
+    exposedHeaders: 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id',
+    maxAge: 86_400,
+    strictPreflight: false,
+  })
+
+  app.addHook('onRequest', (request, reply, done) => {
+    if ((request.raw as Incoming)[sandbox]) request.environment = 'sandbox'
+    reply.header('x-request-id', request.id)
+    done()
+  })
+  // Existing clients compare the content type letter by letter; Fastify adds a charset to it.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    const type = reply.getHeader('content-type')
+    if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
+    else if (type === 'application/problem+json; charset=utf-8')
+      reply.header('content-type', 'application/problem+json')
+    done(null, payload)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none'
+    metrics.observeRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
+    request.log.info(
+      {
+        method: request.method,
+        url: withoutSecrets(request.originalUrl),
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 10) / 10,
+        ...(request.scope && { keyId: request.scope.keyId }),
+      },
+      'request',
+    )
+    done()
+  })
+  answerErrors(app, typeBase)
+
+  operationsRoutes(app, context, metrics)
+  if (!config.roles.has('api')) return app
+
+  await docsRoutes(app, context)
+  accountRoutes(app, context)
+  await app.register(async (api) => {
+    authenticateRequests(api as App, authenticator)
+    limitRates(api as App, context)
+    apiRoutes(api as App, context)
+  })
+  return app
+}
+
+function authenticateRequests(app: App, authenticator: Authenticator): void {
+  app.addHook('onRequest', async (request) => {
+    request.scope = await authenticator.authenticate(request.headers.authorization, request.environment)
+  })
+}
+
+function limitRates(app: App, { config, now }: Context): void {
+  if (!config.rateLimits) return
+  const use = createRateLimits(config.rateLimits, () => now().getTime())
+  app.addHook('onRequest', (request, reply, done) => {
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const usage = use(
+      request.scope.keyId,
+      request.routeOptions.config.rateClass ?? (isRead ? 'reads' : 'writes'),
+    )
+    reply.header('x-ratelimit-limit', usage.limit)
+    reply.header('x-ratelimit-remaining', usage.remaining)
+    reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
+    if (!usage.isExceeded) return done()
+    done(new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } }))
+  })
+}

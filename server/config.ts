@@ -1,0 +1,215 @@
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+
+/** Every setting is an environment variable. This table is the whole list; docs/settings.md is checked against it. */
+type Setting<T> = { default: string; meaning: string; read: (text: string) => T }
+
+/** Thrown by a setting's reader; the message completes "KINORA_X ". */
+class Unfit extends Error {}
+
+/** One sentence for each setting that is wrong. */
+export class SettingsProblem extends Error {
+  readonly problems: string[]
+  constructor(problems: string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+const text = (value: string) => value
+const optional = (value: string) => (value === '' ? undefined : value)
+
+function whole(min: number, max: number) {
+  return (value: string) => {
+    const n = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
+    if (!(n >= min && n <= max))
+      throw new Unfit(`must be a whole number from ${min} to ${max}, not "${value}"`)
+    return n
+  }
+}
+
+function choice<const T extends string>(...allowed: T[]) {
+  return (value: string): T => {
+    const found = allowed.find((word) => word === value)
+    if (found === undefined) throw new Unfit(`must be one of ${allowed.join(', ')}, not "${value}"`)
+    return found
+  }
+}
+
+const onOff = (value: string) => choice('on', 'off')(value) === 'on'
+const trueFalse = (value: string) => choice('true', 'false')(value) === 'true'
+
+function address(protocols: string[]) {
+  return (value: string) => {
+    if (value === '') return undefined
+    const url = URL.parse(value)
+    if (!url || !protocols.includes(url.protocol)) {
+      throw new Unfit(`must be an address that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`)
+    }
+    return value
+  }
+}
+
+function publicAddress(value: string) {
+  const checked = address(['http:', 'https:'])(value)
+  if (checked === undefined) return undefined
+  const url = new URL(checked)
+  // Native players look for /vod/ as the first path segment, so a path in front of it cannot work.
+  if (url.pathname !== '/' || url.search || url.hash || url.username) {
+    throw new Unfit(`must be a bare origin such as https://video.example.com, not "${value}"`)
+  }
+  return url.origin
+}
+
+export const allRoles = ['api', 'worker', 'live'] as const
+export type Role = (typeof allRoles)[number]
+
+function roles(value: string): Set<Role> {
+  return new Set(value.split(',').map((word) => choice(...allRoles)(word.trim())))
+}
+
+function apiKey(value: string) {
+  if (value === '') return undefined
+  // HTTP Basic ends the user name at the first colon; headers carry visible ASCII only.
+  if (!/^[\x21-\x39\x3b-\x7e]{1,200}$/.test(value)) {
+    throw new Unfit('must be 1 to 200 visible ASCII characters without colon or space')
+  }
+  return value
+}
+
+const define = <T>(byDefault: string, meaning: string, read: (text: string) => T): Setting<T> => ({
+  default: byDefault,
+  meaning,
+  read,
+})
+
+export const settings = {
+  KINORA_HOST: define('127.0.0.1', 'Address to listen on; 0.0.0.0 for every interface.', text),
+  KINORA_PORT: define('8080', 'Port of the HTTP server; 0 picks a free one.', whole(0, 65535)),
+  KINORA_PUBLIC_URL: define(
+    '',
+    'Origin that clients and viewers use, such as https://video.example.com. Not set: http://localhost and the port.',
+    publicAddress,
+  ),
+  KINORA_DATA_DIR: define('./data', 'Folder for the embedded Postgres and for files.', (value) =>
+    resolve(value),
+  ),
+  KINORA_DATABASE_URL: define(
+    '',
+    'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. Not set: an embedded Postgres in the data folder.',
+    address(['postgres:', 'postgresql:']),
+  ),
+  KINORA_ROLES: define('api,worker,live', 'What this process does: any of api, worker, live.', roles),
+  KINORA_PRODUCTION_KEY: define('', 'An API key that exists in production from the start.', apiKey),
+  KINORA_SANDBOX_KEY: define('', 'An API key that exists in the sandbox from the start.', apiKey),
+  KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key.', onOff),
+  KINORA_RATE_LIMIT_UPLOADS: define(
+    '30000',
+    'Uploads (chunks count singly) per minute and key.',
+    whole(1, 1e9),
+  ),
+  KINORA_RATE_LIMIT_WRITES: define('30000', 'Writes per minute and key.', whole(1, 1e9)),
+  KINORA_RATE_LIMIT_READS: define('60000', 'Reads per minute and key.', whole(1, 1e9)),
+  KINORA_TLS_CERT: define(
+    '',
+    'Certificate file (PEM). With KINORA_TLS_KEY: HTTPS instead of HTTP.',
+    optional,
+  ),
+  KINORA_TLS_KEY: define('', 'Private key file (PEM) of the certificate.', optional),
+  KINORA_LOG_LEVEL: define(
+    'info',
+    'debug, info, warn, error or silent.',
+    choice('debug', 'info', 'warn', 'error', 'silent'),
+  ),
+  KINORA_FFMPEG: define('ffmpeg', 'The ffmpeg program.', text),
+  KINORA_FFPROBE: define('ffprobe', 'The ffprobe program.', text),
+  KINORA_ENCODE_SLOTS: define(
+    String(availableParallelism()),
+    'Encodes at once. Default: the number of cores. No effect in this version.',
+    whole(1, 1024),
+  ),
+  KINORA_RTMP_PORT: define('1935', 'Port of the RTMP server. No effect in this version.', whole(0, 65535)),
+  KINORA_ADMIN_PASSWORD: define('', 'Password of the dashboard. No effect in this version.', optional),
+  KINORA_ALLOW_PRIVATE_NETWORKS: define(
+    'false',
+    'true lets ingest, webhooks and restreams reach loopback and private addresses. No effect in this version.',
+    trueFalse,
+  ),
+} satisfies Record<string, Setting<unknown>>
+
+type SettingName = keyof typeof settings
+type Values = { [K in SettingName]: ReturnType<(typeof settings)[K]['read']> }
+
+export type Config = {
+  host: string
+  port: number
+  publicUrl: string | undefined
+  dataDir: string
+  databaseUrl: string | undefined
+  roles: Set<Role>
+  keys: { production: string | undefined; sandbox: string | undefined }
+  rateLimits: { uploads: number; writes: number; reads: number } | undefined
+  tls: { certFile: string; keyFile: string } | undefined
+  logLevel: Values['KINORA_LOG_LEVEL']
+  ffmpeg: string
+  ffprobe: string
+}
+
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const problems: string[] = []
+  for (const name of Object.keys(env)) {
+    if (!name.startsWith('KINORA_') || name in settings) continue
+    if (name.startsWith('KINORA_S3_')) {
+      problems.push(`${name} is set, but this version keeps files on disk only: unset it.`)
+    } else {
+      problems.push(
+        `${name} is not a setting of Kinora: correct or unset it (docs/settings.md lists them all).`,
+      )
+    }
+  }
+
+  const values: Record<string, unknown> = {}
+  for (const [name, setting] of Object.entries(settings)) {
+    try {
+      values[name] = setting.read(env[name] ?? setting.default)
+    } catch (error) {
+      if (!(error instanceof Unfit)) throw error
+      problems.push(`${name} ${error.message}.`)
+    }
+  }
+  const v = values as Values
+
+  if (!v.KINORA_TLS_CERT !== !v.KINORA_TLS_KEY) {
+    problems.push('KINORA_TLS_CERT and KINORA_TLS_KEY go together: set both or none.')
+  }
+  if (v.KINORA_PRODUCTION_KEY && v.KINORA_PRODUCTION_KEY === v.KINORA_SANDBOX_KEY) {
+    problems.push(
+      'KINORA_PRODUCTION_KEY and KINORA_SANDBOX_KEY must differ: a key belongs to one environment.',
+    )
+  }
+  if (problems.length > 0) throw new SettingsProblem(problems)
+
+  return {
+    host: v.KINORA_HOST,
+    port: v.KINORA_PORT,
+    publicUrl: v.KINORA_PUBLIC_URL,
+    dataDir: v.KINORA_DATA_DIR,
+    databaseUrl: v.KINORA_DATABASE_URL,
+    roles: v.KINORA_ROLES,
+    keys: { production: v.KINORA_PRODUCTION_KEY, sandbox: v.KINORA_SANDBOX_KEY },
+    rateLimits: v.KINORA_RATE_LIMITS
+      ? {
+          uploads: v.KINORA_RATE_LIMIT_UPLOADS,
+          writes: v.KINORA_RATE_LIMIT_WRITES,
+          reads: v.KINORA_RATE_LIMIT_READS,
+        }
+      : undefined,
+    tls:
+      v.KINORA_TLS_CERT && v.KINORA_TLS_KEY
+        ? { certFile: resolve(v.KINORA_TLS_CERT), keyFile: resolve(v.KINORA_TLS_KEY) }
+        : undefined,
+    logLevel: v.KINORA_LOG_LEVEL,
+    ffmpeg: v.KINORA_FFMPEG,
+    ffprobe: v.KINORA_FFPROBE,
+  }
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import type { Pool } from 'pg'
+import type { Config } from './config.ts'
+import type { Tables } from './contracts/tables.ts'
+import { type Connection, checkServer, openDb, openPool } from './lib/db.ts'
+import type { Log } from './lib/log.ts'
+import { openEmbeddedPostgres } from './lib/postgres.ts'
+import { migrate } from './migrations/migrate.ts'
+
+export type Database = { connection: Connection; pool: Pool; db: Kysely<Tables>; close(): Promise<void> }
+
+/** The operator's Postgres or the embedded one, up to date and ready for use. */
+export async function openDatabase(
+  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  log: Log,
+): Promise<Database> {
+  const embedded = config.databaseUrl
+    ? undefined
+    : await openEmbeddedPostgres({ folder: join(config.dataDir, 'postgres'), log })
+  const connection = config.databaseUrl ?? embedded!.connection
+  const pool = openPool(connection, (err) => log.warn({ err }, 'a database connection was lost'))
+  const db = openDb<Tables>(pool)
+  const close = async () => {
+    await db.destroy()
+    await embedded?.close()
+  }
+  try {
+    await checkServer(db)
+    await migrate(db)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { connection, pool, db, close }
+}

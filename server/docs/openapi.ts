@@ -1,0 +1,108 @@
+import { ApiError, type ErrorSlug, errorKinds } from '../lib/errors.ts'
+
+type Json = Record<string, unknown>
+type Operation = {
+  security?: unknown[]
+  parameters?: { in: string }[]
+  requestBody?: unknown
+  responses: Json
+}
+export type Document = {
+  info: { title: string; version: string; description: string }
+  paths: Record<string, Record<string, Operation & Json>>
+  components: { schemas: Record<string, Json> }
+} & Json
+
+export const openapi = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Kinora',
+    version: '1',
+    description:
+      'Create videos, find them, change them. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys; the sandbox is the same API below /sandbox.',
+  },
+  servers: [
+    { url: '/', description: 'Production' },
+    { url: '/sandbox', description: 'Sandbox' },
+  ],
+  tags: [{ name: 'Videos' }, { name: 'Tags' }, { name: 'Authentication' }],
+  security: [{ apiKey: [] }, { bearerAuth: [] }],
+  components: {
+    securitySchemes: {
+      apiKey: { type: 'http', scheme: 'basic', description: 'The API key as user name, an empty password.' },
+      bearerAuth: { type: 'http', scheme: 'bearer', description: 'An access token, or the API key itself.' },
+    },
+  },
+} as const
+
+const problemSchema = {
+  type: 'object',
+  required: ['type', 'title', 'status'],
+  properties: {
+    type: {
+      type: 'string',
+      format: 'uri',
+      description: 'Link to the explanation; its last segment names the kind.',
+    },
+    title: { type: 'string', description: 'What is wrong, in a sentence.' },
+    name: { type: 'string', description: 'The attribute or parameter that is wrong.' },
+    status: { type: 'integer' },
+    range: { type: 'object', properties: { min: { type: 'integer' }, max: { type: 'integer' } } },
+    problems: {
+      type: 'array',
+      description: 'Every problem found; the first is repeated above.',
+      items: {
+        type: 'object',
+        properties: { type: { type: 'string' }, title: { type: 'string' }, name: { type: 'string' } },
+      },
+    },
+  },
+}
+
+const rateHeaders = {
+  'X-RateLimit-Limit': 'Requests of this class that the key has in a minute.',
+  'X-RateLimit-Remaining': 'How many are left.',
+  'X-RateLimit-Retry-After': 'Seconds until the minute is over.',
+}
+
+/** Adds what every route has in common: its errors and the headers of its answers. */
+export function completeDocument(document: Document): Document {
+  document.components.schemas.Problem = problemSchema
+  for (const operations of Object.values(document.paths)) {
+    for (const operation of Object.values(operations)) completeOperation(operation)
+  }
+  return document
+}
+
+function completeOperation(operation: Operation): void {
+  const isOpen = operation.security?.length === 0
+  const hasInput = operation.requestBody !== undefined || operation.parameters?.some((p) => p.in === 'query')
+  const errors: ErrorSlug[] = []
+  if (hasInput) errors.push('invalid-attribute')
+  if (!isOpen) errors.push('authentication-invalid-api-key')
+  if (operation.parameters?.some((p) => p.in === 'path')) errors.push('resource-not-found')
+  if (!isOpen) errors.push('too-many-requests')
+  for (const slug of errors) operation.responses[errorKinds[slug][0]] ??= problemResponse(slug)
+  // A 204 has no body to describe.
+  const none = operation.responses['204'] as Json | undefined
+  if (none) delete none.content
+  if (isOpen) return
+  for (const response of Object.values(operation.responses)) {
+    ;(response as Json).headers = Object.fromEntries(
+      Object.entries(rateHeaders).map(([name, description]) => [
+        name,
+        { description, schema: { type: 'integer' } },
+      ]),
+    )
+  }
+}
+
+function problemResponse(slug: ErrorSlug) {
+  const { status } = new ApiError(slug)
+  const description =
+    status === 400 ? 'Bad request' : status === 401 ? 'Not authenticated' : errorKinds[slug][1].slice(0, -1)
+  return {
+    description,
+    content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+  }
+}

@@ -1,0 +1,224 @@
+import { type ErrorSlug, errorKinds } from '../lib/errors.ts'
+import { escapeHtml } from '../lib/html.ts'
+import type { Document } from './openapi.ts'
+
+type Schema = {
+  $ref?: string
+  type?: string | string[]
+  description?: string
+  properties?: Record<string, Schema>
+  items?: Schema
+  required?: string[]
+  enum?: (string | null)[]
+  default?: unknown
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+}
+type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: Schema }
+type Content = { content?: Record<string, { schema?: Schema }> }
+type Operation = {
+  operationId: string
+  tags: string[]
+  summary: string
+  description?: string
+  security?: unknown[]
+  parameters?: Parameter[]
+  requestBody?: Content
+  responses: Record<string, Content & { description?: string }>
+}
+
+/** Escaped text in which `backticks` mark code. */
+const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+
+function frame(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="stylesheet" href="/docs/style.css">
+</head>
+<body>
+${body}
+</body>
+</html>
+`
+}
+
+export function errorPage(slug: ErrorSlug): string {
+  const [status, title, meaning] = errorKinds[slug]
+  return frame(
+    `${slug} – Kinora`,
+    `<main class="single"><p><a href="/docs">Kinora API</a></p>
+<h1>${escapeHtml(title)}</h1>
+<p><code>${slug}</code>, status ${status}</p>
+<p>${prose(meaning)}</p></main>`,
+  )
+}
+
+/** The whole API on one page that needs no script. */
+export function referencePage(document: Document, publicUrl: string): string {
+  const groups = new Map<string, { method: string; path: string; operation: Operation }[]>()
+  for (const { name } of document.tags as { name: string }[]) groups.set(name, [])
+  for (const [path, methods] of Object.entries(document.paths)) {
+    for (const [method, value] of Object.entries(methods)) {
+      const operation = value as unknown as Operation
+      groups.get(operation.tags[0] ?? '')?.push({ method: method.toUpperCase(), path, operation })
+    }
+  }
+  const schemas = document.components.schemas as Record<string, Schema>
+  const nav = [...groups]
+    .map(
+      ([tag, list]) =>
+        `<p>${escapeHtml(tag)}</p><ul>${list
+          .map(
+            ({ operation }) =>
+              `<li><a href="#${operation.operationId}">${escapeHtml(operation.summary)}</a></li>`,
+          )
+          .join('')}</ul>`,
+    )
+    .join('')
+  const sections = [...groups]
+    .map(
+      ([tag, list]) =>
+        `<h2>${escapeHtml(tag)}</h2>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
+    )
+    .join('\n')
+  const errors = Object.entries(errorKinds)
+    .map(
+      ([slug, [status, , meaning]]) =>
+        `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(meaning)}</td></tr>`,
+    )
+    .join('')
+  return frame(
+    'Kinora API',
+    `<nav aria-label="Contents"><p><a href="#top"><b>Kinora API</b></a></p>${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
+<main id="top">
+<h1>Kinora API</h1>
+<p>${prose(document.info.description)}</p>
+<dl><dt>Production</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
+${sections}
+<h2 id="errors">Errors</h2>
+<p>Errors are <code>application/problem+json</code>: <code>title</code> says what is wrong, <code>name</code> which attribute or parameter it is about, and <code>problems</code> lists every problem that was found.</p>
+<div class="wide"><table><thead><tr><th>Kind</th><th>Status</th><th>Meaning</th></tr></thead><tbody>${errors}</tbody></table></div>
+</main>`,
+  )
+}
+
+function operationSection(
+  { method, path, operation }: { method: string; path: string; operation: Operation },
+  schemas: Record<string, Schema>,
+  publicUrl: string,
+): string {
+  const body = operation.requestBody?.content?.['application/json']?.schema
+  const parts = [
+    `<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code></h3>`,
+    `<p>${prose(operation.summary)}. ${prose(operation.description ?? '')}</p>`,
+    `<pre><code>${escapeHtml(example(method, path, operation, body, publicUrl))}</code></pre>`,
+    attributes(
+      'Parameters',
+      (operation.parameters ?? []).map((p) => [
+        p.name,
+        { ...p.schema, description: p.description ?? p.schema?.description } as Schema,
+        p.required === true,
+      ]),
+    ),
+    attributes('Body', fields(body, schemas)),
+  ]
+  for (const [status, response] of Object.entries(operation.responses)) {
+    if (!status.startsWith('2')) continue
+    const schema = response.content?.['application/json']?.schema
+    const name = schema?.$ref?.split('/').pop()
+    const list = fields(schema, schemas)
+    parts.push(
+      list.length > 0
+        ? `<details><summary>Answer ${status}${name ? `: ${escapeHtml(name)}` : ''}</summary>${attributes('', list)}</details>`
+        : `<p>Answer ${status}, without a body.</p>`,
+    )
+  }
+  return `<section id="${operation.operationId}">${parts.join('\n')}</section>`
+}
+
+type Field = [name: string, schema: Schema, isRequired: boolean]
+
+function fields(schema: Schema | undefined, schemas: Record<string, Schema>): Field[] {
+  const found = schema?.$ref ? schemas[schema.$ref.split('/').pop() ?? ''] : schema
+  return Object.entries(found?.properties ?? {}).map(([name, s]) => [
+    name,
+    s,
+    found?.required?.includes(name) === true,
+  ])
+}
+
+function attributes(title: string, list: Field[]): string {
+  if (list.length === 0) return ''
+  const rows = list.map(([name, schema, isRequired]) => {
+    const notes = [schema.description ?? '']
+    if (schema.enum) notes.push(`One of ${schema.enum.map((value) => `\`${value}\``).join(', ')}.`)
+    if (schema.minimum !== undefined) notes.push(`From ${schema.minimum} to ${schema.maximum}.`)
+    if (schema.default !== undefined) notes.push(`Default \`${schema.default}\`.`)
+    const required = isRequired && title ? ' <b>required</b>' : ''
+    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes.filter(Boolean).join(' '))}</td></tr>`
+  })
+  const heading = title ? `<h4>${title}</h4>` : ''
+  return `${heading}<div class="wide"><table><tbody>${rows.join('')}</tbody></table></div>`
+}
+
+function typeName(schema: Schema): string {
+  if (schema.$ref) return schema.$ref.split('/').pop() ?? ''
+  const types = [schema.type ?? (schema.enum ? 'string' : 'any')].flat()
+  return types
+    .map((type) => (type === 'array' && schema.items ? `list of ${typeName(schema.items)}` : type))
+    .join(' or ')
+}
+
+const samples: Record<string, unknown> = {
+  title: 'My first video',
+  apiKey: '$KINORA_KEY',
+  refreshToken: '$REFRESH_TOKEN',
+}
+
+function example(
+  method: string,
+  path: string,
+  operation: Operation,
+  body: Schema | undefined,
+  publicUrl: string,
+) {
+  const url =
+    publicUrl +
+    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`)
+  const flags = [method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`]
+  if (operation.security?.length !== 0) flags.push(' -u "$KINORA_KEY:"')
+  if (!body) return `curl${flags.join('')} "${url}"`
+  const sample = Object.fromEntries(
+    Object.keys(body.properties ?? {})
+      .filter((key) => key in samples)
+      .map((key) => [key, samples[key]]),
+  )
+  return `curl${flags.join('')} "${url}" \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(sample)}'`
+}
+
+export const style = `
+:root { color-scheme: light dark; --line: #d5d9e0; --soft: #f4f5f8; --text: #1b1f27; --back: #fff; --accent: #2f5bea; }
+@media (prefers-color-scheme: dark) { :root { --line: #343a46; --soft: #1d2129; --text: #e4e7ee; --back: #14171c; --accent: #86a5ff; } }
+* { box-sizing: border-box }
+body { margin: 0; display: flex; background: var(--back); color: var(--text); font: 16px/1.55 system-ui, sans-serif }
+nav { flex: 0 0 17rem; height: 100vh; position: sticky; top: 0; overflow: auto; padding: 1.5rem; border-right: 1px solid var(--line); background: var(--soft) }
+nav p { margin: 1rem 0 .25rem; font-weight: 600 } nav ul { list-style: none; margin: 0; padding: 0 } nav li { padding: .15rem 0 }
+a { color: var(--accent); text-decoration: none } a:hover { text-decoration: underline }
+main { flex: 1; min-width: 0; max-width: 60rem; padding: 1.5rem 2.5rem 6rem } main.single { margin: 3rem auto }
+h1 { font-size: 2rem; margin: .5rem 0 } h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line) }
+h3 { margin: 2.5rem 0 .5rem; font-size: 1.1rem } h4 { margin: 1.2rem 0 .4rem }
+section { scroll-margin-top: 1rem }
+code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em } pre code, h3 code { background: none; padding: 0 }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .9rem 1rem; overflow: auto }
+.method { display: inline-block; font: 700 .75rem ui-monospace, monospace; padding: .2rem .5rem; border-radius: .3rem; background: #2f5bea; color: #fff }
+.method.post { background: #1c7c45 } .method.patch { background: #9a5b00 } .method.delete { background: #b3261e }
+.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line) }
+td:first-child { white-space: nowrap } dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem } dd { margin: 0 }
+details { margin: .6rem 0 } summary { cursor: pointer }
+@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
+`

@@ -1,0 +1,42 @@
+import swagger from '@fastify/swagger'
+import type { Context } from '../contracts/context.ts'
+import { errorKinds } from '../lib/errors.ts'
+import type { App } from '../lib/http.ts'
+import { completeDocument, type Document, openapi } from './openapi.ts'
+import { errorPage, referencePage, style } from './page.ts'
+
+/** Registered ahead of the routes that it describes. */
+export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): Promise<void> {
+  await app.register(swagger, {
+    openapi: openapi as never,
+    refResolver: { buildLocalReference: (json, _uri, _fragment, i) => String(json.$id ?? `def-${i}`) },
+  })
+
+  let document: Document | undefined
+  const describe = () => {
+    document ??= completeDocument(app.swagger() as unknown as Document)
+    return document
+  }
+
+  const hidden = { schema: { hide: true } }
+  const page = {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy':
+      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  }
+
+  app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
+  app.get('/openapi.json', hidden, (_request, reply) =>
+    reply.header('content-type', 'application/json').send(JSON.stringify(describe(), null, 2)),
+  )
+  app.get('/docs', hidden, (_request, reply) =>
+    reply.headers(page).send(referencePage(describe(), context.publicUrl)),
+  )
+  app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
+  app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
+    const { slug } = request.params
+    return slug in errorKinds
+      ? reply.headers(page).send(errorPage(slug as keyof typeof errorKinds))
+      : reply.callNotFound()
+  })
+}

@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isUnreachable } from './db.ts'
+import { ApiError, type ErrorSlug, errorKinds, invalidPayload } from './errors.ts'
+import type { App } from './http.ts'
+
+/** What Fastify itself refuses, in our words. */
+const frameworkErrors: Record<string, () => ApiError> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new ApiError('payload-too-large'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    invalidPayload('The body is shorter or longer than Content-Length says.'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => invalidPayload('The Content-Type header is malformed.'),
+  FST_ERR_BAD_URL: () => new ApiError('invalid-url'),
+}
+
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known = frameworkErrors[code]
+  if (known) return known()
+  if (isUnreachable(error)) {
+    return new ApiError('service-unavailable', { cause: error, headers: { 'retry-after': '2' } })
+  }
+  // What a client broke off or garbled while sending is no fault of ours.
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
+  if (status >= 400 && status < 500) return new ApiError('bad-request', { cause: error })
+  return new ApiError('internal-error', { cause: error })
+}
+
+/** The one place where an error becomes an answer. */
+export function answerErrors(app: App, typeBase: () => string): void {
+  function answer(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+    const apiError = toApiError(error)
+    if (apiError.status >= 500) request.log.error({ err: apiError.cause ?? error }, 'request failed')
+    reply.code(apiError.status).headers(apiError.extra.headers ?? {})
+    // A serialiser of its own: a route's schema for its success must not shape its errors.
+    reply.serializer(JSON.stringify).header('content-type', 'application/problem+json')
+    return reply.send(apiError.body(typeBase()))
+  }
+
+  app.setErrorHandler(answer)
+
+  const routes: { pattern: RegExp; method: string }[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    const pattern = new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+')}$`)
+    for (const name of [method].flat()) routes.push({ pattern, method: name })
+  })
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const allowed = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
+    const error =
+      allowed.length > 0
+        ? new ApiError('method-not-allowed', { headers: { allow: [...new Set(allowed)].join(', ') } })
+        : new ApiError('unrecognized-request-url')
+    return answer(error, request, reply)
+  })
+}
+
+/** For what is refused before there is a request: the whole answer, as bytes. */
+export function rawAnswer(slug: ErrorSlug, typeBase: string): string {
+  const [status] = errorKinds[slug]
+  const body = JSON.stringify(new ApiError(slug).body(typeBase))
+  return `HTTP/1.1 ${status} Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+}

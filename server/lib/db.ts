@@ -1,0 +1,112 @@
+import { CompiledQuery, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
+import pg from 'pg'
+
+export type Connection =
+  | string
+  | { host: string; port: number; user: string; password: string; database: string }
+
+/** What a store function needs: the database or a transaction of it. */
+export type Db<T> = Kysely<T> | Transaction<T>
+
+/** One helpful sentence about a database that cannot be used. */
+export class DatabaseProblem extends Error {}
+
+export const oldestPostgres = 15
+
+export const connectionOptions = (connection: Connection): pg.ClientConfig =>
+  typeof connection === 'string' ? { connectionString: connection } : connection
+
+const preparedNames = new Map<string, string>()
+
+/**
+ * A statement that is sent often: each connection plans it once, and it is not put together anew for each use.
+ * Only for statements whose best plan does not depend on the values.
+ */
+export function prepare<Row>(name: string, text: string) {
+  preparedNames.set(text, name)
+  return async <T>(db: Db<T>, values: unknown[]): Promise<Row[]> =>
+    (await db.executeQuery<Row>(CompiledQuery.raw(text, values))).rows
+}
+
+/** Kysely sends statements without a name; those that were prepared get theirs here. */
+class PreparingClient extends pg.Client {
+  override query(text: unknown, ...rest: unknown[]): never {
+    const name = typeof text === 'string' ? preparedNames.get(text) : undefined
+    const [values, ...callback] = rest
+    const args = name === undefined ? [text, ...rest] : [{ name, text, values }, ...callback]
+    return (super.query as (...args: unknown[]) => never).apply(this, args)
+  }
+}
+
+export function openPool(connection: Connection, onError: (error: Error) => void): pg.Pool {
+  const pool = new pg.Pool({
+    ...connectionOptions(connection),
+    Client: PreparingClient,
+    application_name: 'kinora',
+    max: 20,
+    // A request that cannot get a connection in this time is answered 503 rather than kept waiting.
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  })
+  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  pool.on('error', onError)
+  return pool
+}
+
+export const openDb = <T>(pool: pg.Pool) => new Kysely<T>({ dialect: new PostgresDialect({ pool }) })
+
+/** Says in a sentence why a database does not fit, before anything is created in it. */
+export async function checkServer<T>(db: Kysely<T>): Promise<void> {
+  let row: { version: number; encoding: string } | undefined
+  try {
+    const result = await sql<{ version: number; encoding: string }>`
+      select current_setting('server_version_num')::int as version,
+             current_setting('server_encoding') as encoding`.execute(db)
+    row = result.rows[0]
+  } catch (error) {
+    throw new DatabaseProblem(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
+  }
+  if (!row) throw new DatabaseProblem('The database does not tell its version.')
+  const major = Math.floor(row.version / 10_000)
+  if (major < oldestPostgres) {
+    throw new DatabaseProblem(
+      `The database is Postgres ${major}, and Kinora needs ${oldestPostgres} or newer: upgrade it, or unset KINORA_DATABASE_URL to use the embedded one.`,
+    )
+  }
+  if (row.encoding !== 'UTF8') {
+    throw new DatabaseProblem(
+      `The database has the encoding ${row.encoding}, and Kinora needs UTF8: create one with "create database kinora encoding 'UTF8' template template0".`,
+    )
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0].message
+  return error instanceof Error ? error.message : String(error)
+}
+
+const connectionErrors = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])
+
+/** Whether the database was out of reach, as against a fault in what we asked of it. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  // SQLSTATE 08: connection; 57P: the server is stopping or starting; 53: out of connections, memory or disk.
+  if (connectionErrors.has(code) || /^(08|57P|53)/.test(code)) return true
+  if (error instanceof AggregateError) return error.errors.some(isUnreachable)
+  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+    error.message,
+  )
+}
+
+/** Postgres' code for a row that a unique index refuses. */
+export const isDuplicate = (error: unknown) =>
+  error instanceof Error && 'code' in error && error.code === '23505'

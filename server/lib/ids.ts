@@ -1,0 +1,28 @@
+import { randomBytes } from 'node:crypto'
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** `length` random letters and digits; 22 of them hold 131 bits. */
+export function randomWord(length: number): string {
+  let word = ''
+  while (word.length < length) {
+    for (const byte of randomBytes(length * 2)) {
+      // 248 is the largest multiple of 62 in a byte: taking more would favour the first letters.
+      if (byte < 248 && word.length < length) word += alphabet[byte % 62]
+    }
+  }
+  return word
+}
+
+/** An id such as `vi4blUQJFrYWbaG44NChkH27`: clients tell kinds of objects by the prefix. */
+export const newId = (prefix: string) => prefix + randomWord(22)
+
+export function isId(prefix: string, value: string): boolean {
+  return value.length === prefix.length + 22 && value.startsWith(prefix) && /^[0-9A-Za-z]+$/.test(value)
+}
+
+const processWord = randomWord(8)
+let requests = 0
+
+/** Told apart across processes by a word that each draws once; drawing for each request would cost more than it. */
+export const newRequestId = () => `${processWord}-${(++requests).toString(36)}`

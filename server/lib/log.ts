@@ -1,0 +1,36 @@
+import { pino } from 'pino'
+import { PinoPretty } from 'pino-pretty'
+
+export type Log = pino.Logger
+
+/** Readable lines on a terminal, JSON lines otherwise. */
+export function createLog(level: string, isTerminal: boolean): Log {
+  const options: pino.LoggerOptions = {
+    level,
+    base: undefined,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    // The last guard: secrets are not passed to the log in the first place.
+    redact: {
+      paths: ['*.authorization', '*.password', '*.apiKey', '*.refreshToken', '*.headers'],
+      censor: '[secret]',
+    },
+  }
+  if (!isTerminal) return pino(options)
+  const { formatters: _, ...pretty } = options
+  return pino(
+    pretty,
+    PinoPretty({
+      colorize: true,
+      translateTime: 'SYS:HH:MM:ss',
+      ignore: 'requestId',
+      singleLine: true,
+      sync: true,
+    }),
+  )
+}
+
+const secretParameters = /([?&](?:token|avh|access_token|apiKey)=)[^&]*/gi
+
+/** An address as it may be logged. */
+export const withoutSecrets = (url: string) => url.replace(secretParameters, '$1[secret]')

@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+
+export const pageQuery = {
+  currentPage: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      default: 1,
+      description: 'Number of the page, from 1.',
+    }),
+  ),
+  pageSize: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 25, description: 'Items on a page.' }),
+  ),
+}
+
+export const Pagination = Type.Object(
+  {
+    currentPage: Type.Integer(),
+    pageSize: Type.Integer(),
+    pagesTotal: Type.Integer(),
+    itemsTotal: Type.Integer(),
+    currentPageItems: Type.Integer(),
+    links: Type.Array(Type.Object({ rel: Type.String(), uri: Type.String() })),
+  },
+  { $id: 'Pagination' },
+)
+
+export type Page = { currentPage: number; pageSize: number; offset: number }
+
+export function readPage(query: { currentPage?: number; pageSize?: number }): Page {
+  const currentPage = query.currentPage ?? 1
+  const pageSize = query.pageSize ?? 25
+  return { currentPage, pageSize, offset: (currentPage - 1) * pageSize }
+}
+
+type Filters = Record<string, string | number | string[] | Record<string, string> | undefined>
+
+/** The links repeat the filters, so that each can be followed as it is. */
+function linkQuery(filters: Filters, currentPage: number, pageSize: number): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(filters)) {
+    if (value === undefined || name === 'currentPage' || name === 'pageSize') continue
+    if (Array.isArray(value)) for (const item of value) query.append(`${name}[]`, item)
+    else if (typeof value === 'object')
+      for (const [key, v] of Object.entries(value)) query.append(`${name}[${key}]`, v)
+    else query.append(name, String(value))
+  }
+  query.append('currentPage', String(currentPage))
+  query.append('pageSize', String(pageSize))
+  return query.toString()
+}
+
+export function listResponse<T>(path: string, filters: Filters, page: Page, items: T[], itemsTotal: number) {
+  const { currentPage, pageSize } = page
+  const pagesTotal = Math.max(1, Math.ceil(itemsTotal / pageSize))
+  const link = (rel: string, to: number) => ({ rel, uri: `${path}?${linkQuery(filters, to, pageSize)}` })
+  const links = [link('self', currentPage), link('first', 1)]
+  if (currentPage > 1) links.push(link('previous', Math.min(currentPage - 1, pagesTotal)))
+  if (currentPage < pagesTotal) links.push(link('next', currentPage + 1))
+  links.push(link('last', pagesTotal))
+  return {
+    data: items,
+    pagination: { currentPage, pageSize, pagesTotal, itemsTotal, currentPageItems: items.length, links },
+  }
+}

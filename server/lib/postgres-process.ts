@@ -1,0 +1,70 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { errorCode } from './postgres-problem.ts'
+
+/**
+ * When the process was started, in ticks since boot: with the pid it names a process for good, because pids
+ * come round again. Undefined when it is gone, or a zombie that only waits for its parent.
+ */
+export async function startOfProcess(pid: number): Promise<string | undefined> {
+  const fields = await readStat(pid)
+  return fields && fields.state !== 'Z' && fields.state !== 'X' ? fields.start : undefined
+}
+
+export async function waitUntilGone(pid: number, limitMs: number): Promise<boolean> {
+  const start = await startOfProcess(pid)
+  const deadline = Date.now() + limitMs
+  while (start !== undefined && (await startOfProcess(pid)) === start) {
+    if (Date.now() > deadline) return false
+    await delay(10)
+  }
+  return true
+}
+
+export type PidFile = { pid: number; status: string }
+
+/** Undefined when there is none, or none that makes sense (a power cut may leave it empty). */
+export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
+  const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')
+  const lines = text.split('\n')
+  const pid = Number(lines[0])
+  return Number.isSafeInteger(pid) && pid > 0 ? { pid, status: (lines[7] ?? '').trim() } : undefined
+}
+
+/** The pid of the server of this cluster, if the one in its pid file is really that and not a pid come round. */
+export async function findPostmaster(cluster: string): Promise<number | undefined> {
+  const file = await readPidFile(cluster)
+  return file && (await worksIn(file.pid, cluster)) ? file.pid : undefined
+}
+
+/** Every Postgres process of this cluster: also those that have outlived their postmaster. */
+export async function findPostgresProcesses(cluster: string): Promise<number[]> {
+  const found: number[] = []
+  for (const name of await readdir('/proc')) {
+    if (/^\d+$/.test(name) && (await worksIn(Number(name), cluster))) found.push(Number(name))
+  }
+  return found
+}
+
+async function worksIn(pid: number, cluster: string): Promise<boolean> {
+  const fields = await readStat(pid)
+  if (fields?.name !== 'postgres' || fields.state === 'Z' || fields.state === 'X') return false
+  try {
+    const [there, here] = await Promise.all([stat(`/proc/${pid}/cwd`), stat(cluster)])
+    return there.dev === here.dev && there.ino === here.ino
+  } catch (error) {
+    // A server that root started for us has a capability that hides its folder from us, but not its arguments.
+    if (errorCode(error) !== 'EACCES') return false
+    const argv = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
+    return argv.split('\0').includes(cluster)
+  }
+}
+
+async function readStat(pid: number): Promise<{ name: string; state: string; start: string } | undefined> {
+  const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name stands in brackets and may itself hold brackets and spaces.
+  const match = /^\d+ \((.*)\) (.+)$/s.exec(line.trimEnd())
+  const fields = match?.[2]?.split(' ')
+  return fields ? { name: match![1]!, state: fields[0]!, start: fields[19] ?? '' } : undefined
+}

@@ -1,0 +1,250 @@
+import { constants, type FileHandle, open } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import { findPackage, prepareBinaries } from './postgres-binaries.ts'
+import { DATABASE, ensureCluster, ensureFolder, USER } from './postgres-cluster.ts'
+import { withLock } from './postgres-lock.ts'
+import { errorCode, errorMessage, fileProblem, PostgresProblem } from './postgres-problem.ts'
+import { findPostmaster, readPidFile } from './postgres-process.ts'
+import {
+  ask,
+  type PostgresConnection,
+  type PostgresLog,
+  type Session,
+  type Site,
+  shortenLog,
+  signalServer,
+  startServer,
+  stopServer,
+} from './postgres-server.ts'
+
+export { PostgresProblem } from './postgres-problem.ts'
+export type { PostgresConnection } from './postgres-server.ts'
+
+export type EmbeddedPostgres = { connection: PostgresConnection; close(): Promise<void> }
+
+const PORT = 5432
+const SOCKET_PATH_LIMIT_BYTES = 107
+/** Held shared by every process that uses the server, alone by the one that stops it. Any number will do. */
+const USE_LOCK = 5_466_721
+/** A long log to replay after a crash takes minutes. */
+const READY_LIMIT_MS = 300_000
+const PROGRESS_MS = 5000
+const WATCH_MS = 2000
+const RETRY_LIMIT_MS = 10_000
+
+/**
+ * A real Postgres in a folder. All processes that open the same folder share one server: the first starts it,
+ * the last to close stops it, and whoever has it open brings it back when it dies.
+ */
+export async function openEmbeddedPostgres(options: {
+  folder: string
+  log: PostgresLog
+}): Promise<EmbeddedPostgres> {
+  const folder = resolve(options.folder)
+  const root = findPackage()
+  await ensureFolder(folder)
+  const binaries = await prepareBinaries(root, folder)
+  const begun = Date.now()
+  const { cluster, password, created } = await ensureCluster(folder, binaries, new AbortController().signal)
+  if (created) options.log.info({ folder, tookMs: Date.now() - begun }, 'Postgres cluster created')
+  const { host, handle } = await socketFolder(folder, cluster)
+  const connection = { host, port: PORT, user: USER, password, database: DATABASE }
+  const server = new EmbeddedServer({ folder, cluster, binaries, connection, log: options.log }, handle)
+  await server.open()
+  return server
+}
+
+class EmbeddedServer implements EmbeddedPostgres {
+  readonly connection: PostgresConnection
+  readonly #site: Site
+  readonly #handle: FileHandle | undefined
+  readonly #closing = new AbortController()
+  #session: Session | undefined
+  #recovery: Promise<void> | undefined
+  #watch: NodeJS.Timeout | undefined
+  #closed: Promise<void> | undefined
+
+  constructor(site: Site, handle: FileHandle | undefined) {
+    this.connection = site.connection
+    this.#site = site
+    this.#handle = handle
+  }
+
+  async open(): Promise<void> {
+    try {
+      this.#adopt(await attach(this.#site, this.#closing.signal))
+    } catch (error) {
+      await this.close().catch(() => {})
+      throw error
+    }
+    let hurried: number | undefined
+    const check = async () => {
+      await shortenLog(this.#site.folder)
+      // A plain kill makes the server wait for its last session to end and refuse new ones meanwhile. Ours would
+      // not end, so it is told to be quick, and is brought back when it is gone.
+      const file = await readPidFile(this.#site.cluster)
+      if (file?.status !== 'stopping' || file.pid === hurried || !this.#session) return
+      hurried = await findPostmaster(this.#site.cluster)
+      if (hurried === undefined || this.#closing.signal.aborted) return
+      this.#site.log.warn({ pid: hurried }, 'Postgres was told to stop by somebody else: restarting it')
+      signalServer(hurried, 'SIGINT')
+    }
+    this.#watch = setInterval(() => {
+      check().catch((error) =>
+        this.#site.log.warn({ error: errorMessage(error) }, 'Postgres was not checked'),
+      )
+    }, WATCH_MS).unref()
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close()
+    return this.#closed
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#watch)
+    this.#closing.abort()
+    await this.#recovery
+    try {
+      await leave(this.#site, this.#session)
+    } finally {
+      await this.#handle?.close()
+    }
+  }
+
+  #adopt(session: Session): void {
+    this.#session = session
+    session.ended.then(() => {
+      this.#session = undefined
+      if (this.#closing.signal.aborted) return
+      this.#site.log.warn({ folder: this.#site.folder }, 'Postgres connection lost: bringing it back')
+      this.#recovery = this.#recover()
+    })
+  }
+
+  async #recover(): Promise<void> {
+    const { signal } = this.#closing
+    const begun = Date.now()
+    for (let wait = 100; !signal.aborted; wait = Math.min(wait * 2, RETRY_LIMIT_MS)) {
+      try {
+        this.#adopt(await attach(this.#site, signal))
+        this.#site.log.info({ tookMs: Date.now() - begun }, 'Postgres is back')
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        this.#site.log.error({ err: error, retryMs: wait }, `Postgres is not back: ${errorMessage(error)}`)
+      }
+      await delay(wait, undefined, { signal }).catch(() => {})
+    }
+  }
+}
+
+/** A socket's path is short or is not taken; a folder's open handle gives any folder a short name. */
+async function socketFolder(folder: string, cluster: string): Promise<{ host: string; handle?: FileHandle }> {
+  if (Buffer.byteLength(join(cluster, `.s.PGSQL.${PORT}`)) <= SOCKET_PATH_LIMIT_BYTES)
+    return { host: cluster }
+  try {
+    const handle = await open(cluster, constants.O_RDONLY | constants.O_DIRECTORY)
+    return { host: `/proc/${process.pid}/fd/${handle.fd}`, handle }
+  } catch (error) {
+    throw fileProblem(error, folder)
+  }
+}
+
+/** Finds or starts the server, and says that we use it. */
+async function attach(site: Site, closing: AbortSignal): Promise<Session> {
+  const limit = AbortSignal.timeout(READY_LIMIT_MS)
+  const signal = AbortSignal.any([closing, limit])
+  let reason = 'it is starting'
+  const progress = setInterval(() => site.log.info({ reason }, 'waiting for Postgres'), PROGRESS_MS)
+  try {
+    for (;;) {
+      const answer = await reach(site, signal)
+      if (answer.state === 'busy') reason = answer.reason
+      if (answer.state === 'ready' && (await holdServer(site, answer.session))) return answer.session
+      await delay(25, undefined, { signal })
+    }
+  } catch (error) {
+    if (!limit.aborted || closing.aborted) throw error
+    throw new PostgresProblem(
+      `Postgres in ${site.folder} was not ready within ${READY_LIMIT_MS / 60_000} minutes (${reason}): ` +
+        'look into server.log there, and start again.',
+      { cause: error },
+    )
+  } finally {
+    clearInterval(progress)
+  }
+}
+
+type Reached = Awaited<ReturnType<typeof ask>>
+
+async function reach(site: Site, signal: AbortSignal): Promise<Reached> {
+  const answer = await ask(site.connection)
+  if (answer.state !== 'silent' || (await findPostmaster(site.cluster))) return answer
+  return await withLock(site.folder, signal, async () => {
+    const again = await ask(site.connection)
+    if (again.state !== 'silent' || (await findPostmaster(site.cluster))) return again
+    const session = await startServer(site, signal)
+    return session ? { state: 'ready', session } : again
+  })
+}
+
+/** False when the server went away under our hands, as it does when its last user was just closing it. */
+async function holdServer(site: Site, { client, ended }: Session): Promise<boolean> {
+  let isGone = false
+  ended.then(() => {
+    isGone = true
+  })
+  try {
+    await client.query('SELECT pg_advisory_lock_shared($1)', [USE_LOCK])
+    await ensureDatabase(client)
+    return !isGone
+  } catch (error) {
+    await client.end().catch(() => {})
+    const code = errorCode(error)
+    if (code === '53100')
+      throw fileProblem(Object.assign(new Error('', { cause: error }), { code: 'ENOSPC' }), site.folder)
+    if (code === undefined || /^(08|57|E)/.test(code)) return false
+    throw new PostgresProblem(`Postgres in ${site.folder} does not work: ${errorMessage(error)}.`, {
+      cause: error,
+    })
+  }
+}
+
+async function ensureDatabase(client: pg.Client): Promise<void> {
+  const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE])
+  if (found.rowCount) return
+  await client.query(`CREATE DATABASE ${DATABASE}`).catch((error) => {
+    // Another process created it in the same moment.
+    if (!['42P04', '23505'].includes(errorCode(error) ?? '')) throw error
+  })
+}
+
+/** Stops the server if nobody else uses it. */
+async function leave(site: Site, held: Session | undefined): Promise<void> {
+  let session = held
+  for (let attempt = 0; attempt < 3; attempt++) {
+    if (!session) {
+      const answer = await ask(site.connection)
+      if (answer.state !== 'ready') return
+      session = answer.session
+    }
+    const { client } = session
+    try {
+      await client.query('SELECT pg_advisory_unlock_all()')
+      const { rows } = await client.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [
+        USE_LOCK,
+      ])
+      // A newcomer now waits for the lock, loses its connection with the server, and starts another.
+      if (rows[0]?.last) await stopServer(site)
+      return
+    } catch (error) {
+      site.log.warn({ error: errorMessage(error) }, 'Postgres connection lost while closing')
+      session = undefined
+    } finally {
+      await client.end().catch(() => {})
+    }
+  }
+}

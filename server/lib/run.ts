@@ -1,0 +1,134 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { Readable } from 'node:stream'
+
+export type RunOptions = {
+  cwd?: string
+  env?: NodeJS.ProcessEnv
+  /** Kills the command and everything it started. */
+  signal?: AbortSignal
+  /** A command that writes more than this is killed: half an answer is worse than none. */
+  stdoutLimitBytes?: number
+}
+
+export type RunResult = { stdout: string; stderr: string }
+
+const STDERR_TAIL_BYTES = 64 * 1024
+const MESSAGE_TAIL_LINES = 20
+const DEFAULT_STDOUT_LIMIT_BYTES = 16 * 1024 * 1024
+const LINGER_MS = 1000
+
+export class RunError extends Error {
+  override readonly name = 'RunError'
+  readonly command: string
+  readonly exitCode: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stderr: string
+
+  constructor(
+    what: string,
+    end: { command: string; exitCode?: number | null; signal?: NodeJS.Signals | null; stderr?: string },
+    cause?: unknown,
+  ) {
+    const stderr = end.stderr ?? ''
+    const tail = stderr.trimEnd().split('\n').slice(-MESSAGE_TAIL_LINES).join('\n')
+    super([`${what}: ${end.command}`, tail].filter(Boolean).join('\n'), { cause })
+    this.command = end.command
+    this.exitCode = end.exitCode ?? null
+    this.signal = end.signal ?? null
+    this.stderr = stderr
+  }
+}
+
+/**
+ * Runs a command to its end. When the promise settles, the command has exited, so its files may be touched.
+ */
+export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  const shown = [command, ...args].map(quote).join(' ')
+  const { signal, stdoutLimitBytes = DEFAULT_STDOUT_LIMIT_BYTES } = options
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    // A group of its own: one kill reaches what the command started, and a Ctrl-C for us does not reach it.
+    const child = spawn(command, args, {
+      cwd: options.cwd,
+      env: options.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const stdout = new ByteLog()
+    const stderr = new ByteLog(STDERR_TAIL_BYTES)
+    let stopped: { what: string; cause?: unknown } | undefined
+
+    // SIGKILL, because a command that may tidy up may also publish half a result (ffmpeg does on SIGTERM).
+    const stop = (what: string, cause?: unknown): void => {
+      stopped ??= { what, cause }
+      killGroup(child)
+    }
+    const abort = () => stop('was stopped', signal?.reason)
+    signal?.addEventListener('abort', abort, { once: true })
+
+    child.stdout.on('data', (bytes: Buffer) => {
+      if (stopped) return
+      stdout.add(bytes)
+      if (stdout.length > stdoutLimitBytes) stop(`wrote more than ${stdoutLimitBytes} bytes`)
+    })
+    child.stderr.on('data', (bytes: Buffer) => stderr.add(bytes))
+
+    let linger: NodeJS.Timeout | undefined
+    child.once('exit', () => {
+      // Still open pipes belong to a grandchild, which would otherwise keep us waiting and its files changing.
+      linger = setTimeout(() => killGroup(child), LINGER_MS)
+    })
+    child.once('error', (error) => {
+      // 'error' also tells of a kill that failed; only a command that never started has no pid.
+      if (child.pid !== undefined) return
+      signal?.removeEventListener('abort', abort)
+      reject(new RunError('could not be started', { command: shown }, error))
+    })
+    child.once('close', (exitCode, exitSignal) => {
+      clearTimeout(linger)
+      signal?.removeEventListener('abort', abort)
+      const end = { command: shown, exitCode, signal: exitSignal, stderr: stderr.toString() }
+      if (stopped) reject(new RunError(stopped.what, end, stopped.cause))
+      else if (exitCode === 0) resolve({ stdout: stdout.toString(), stderr: end.stderr })
+      else if (exitSignal) reject(new RunError(`was ended by ${exitSignal}`, end))
+      else reject(new RunError(`exited with code ${exitCode}`, end))
+    })
+  })
+}
+
+class ByteLog {
+  readonly #limit: number
+  #chunks: Buffer[] = []
+  length = 0
+
+  constructor(limit = Number.POSITIVE_INFINITY) {
+    this.#limit = limit
+  }
+
+  add(bytes: Buffer): void {
+    this.#chunks.push(bytes)
+    this.length += bytes.length
+    // Whole chunks only, so that a chatty command does not cost a copy for each line.
+    while (this.#chunks[0] && this.length - this.#chunks[0].length >= this.#limit) {
+      this.length -= this.#chunks.shift()!.length
+    }
+  }
+
+  toString(): string {
+    const all = Buffer.concat(this.#chunks)
+    return all.subarray(Math.max(0, all.length - this.#limit)).toString('utf8')
+  }
+}
+
+function killGroup(child: ChildProcessByStdio<null, Readable, Readable>): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // Already gone.
+  }
+}
+
+/** So that the command in an error can be pasted into a shell. */
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Authenticator } from './accounts/authenticate.ts'
+import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
+import { keysChannel } from './accounts/store.ts'
+import { buildApp } from './app.ts'
+import { type Config, readConfig, SettingsProblem } from './config.ts'
+import type { Context } from './contracts/context.ts'
+import { type Jobs, queues } from './contracts/queues.ts'
+import { openDatabase } from './database.ts'
+import { startWorker } from './jobs.ts'
+import { DatabaseProblem } from './lib/db.ts'
+import { openDiskFiles } from './lib/files.ts'
+import { openListener } from './lib/listener.ts'
+import { createLog } from './lib/log.ts'
+import { createMetrics } from './lib/metrics.ts'
+import { PostgresProblem } from './lib/postgres.ts'
+import { openQueue } from './lib/queue.ts'
+
+/** One helpful sentence about why the service cannot start. */
+class StartProblem extends Error {}
+
+type Service = { publicUrl: string; newKeys: NewKey[]; close(): Promise<void> }
+
+async function start(config: Config): Promise<Service> {
+  const log = createLog(config.logLevel, process.stdout.isTTY === true)
+  const now = () => new Date()
+  const closers: (() => Promise<unknown>)[] = []
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) {
+      await closer().catch((err) => log.warn({ err }, 'could not be closed cleanly'))
+    }
+  }
+
+  try {
+    const tls = config.tls && (await readTls(config.tls))
+    const files = await openDiskFiles(join(config.dataDir, 'files')).catch((error) => {
+      throw new StartProblem(`The data folder ${config.dataDir} cannot be used: ${error.message}.`, {
+        cause: error,
+      })
+    })
+    const { connection, pool, db, close: closeDatabase } = await openDatabase(config, log)
+    closers.push(closeDatabase)
+    const newKeys = await provideKeys(db, config.keys, now())
+
+    const queue = await openQueue<Jobs>({
+      connection,
+      queues,
+      supervise: config.roles.has('worker'),
+      onError: (err) => log.warn({ err }, 'the job queue met an error'),
+    })
+    closers.push(queue.close)
+
+    const authenticator = new Authenticator(db, now)
+    const listener = await openListener({
+      connection,
+      channel: keysChannel,
+      onNotification: () => authenticator.forget(),
+      log,
+    })
+    closers.push(listener.close)
+    authenticator.trust(listener.isLive)
+
+    const context: Context = { config, publicUrl: config.publicUrl ?? '', db, queue, files, log, now }
+    const app = await buildApp(context, authenticator, createMetrics(pool), tls)
+    if (config.roles.has('worker')) {
+      const worker = startWorker(context)
+      closers.push(worker.close)
+    }
+    closers.push(() => app.close())
+    await app.listen({ host: config.host, port: config.port }).catch((error) => {
+      throw new StartProblem(listenProblem(error, config), { cause: error })
+    })
+    const { port } = app.server.address() as AddressInfo
+    context.publicUrl = config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
+    return { publicUrl: context.publicUrl, newKeys, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
+  const read = (file: string, setting: string) =>
+    readFile(file).catch((error) => {
+      throw new StartProblem(`The file that ${setting} names cannot be read: ${error.message}.`)
+    })
+  return { cert: await read(certFile, 'KINORA_TLS_CERT'), key: await read(keyFile, 'KINORA_TLS_KEY') }
+}
+
+function listenProblem(error: NodeJS.ErrnoException, { host, port }: Config): string {
+  if (error.code === 'EADDRINUSE') {
+    return `Port ${port} is taken by another program: stop it, or choose another one with KINORA_PORT.`
+  }
+  if (error.code === 'EACCES')
+    return `Port ${port} may not be used by this user: choose one above 1023 with KINORA_PORT.`
+  return `Cannot listen on ${host} port ${port}: ${error.message}.`
+}
+
+function greeting({ publicUrl, newKeys }: Service, config: Config): string {
+  if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}`
+  const lines = [`kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs`, '']
+  for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
+  if (newKeys.length > 0) {
+    lines.push(
+      '  The keys are shown this once. More: npm run kinora -- keys create --environment production --name mine',
+      '',
+    )
+  }
+  const key = newKeys.find(({ environment }) => environment === 'production')?.key ?? '$KINORA_KEY'
+  lines.push(
+    'Create a video:',
+    `  curl -u ${key}: ${publicUrl}/videos -H 'content-type: application/json' -d '{"title": "My first video"}'`,
+    '',
+  )
+  return lines.join('\n')
+}
+
+/** Sentences for a person; anything else is a fault of ours and is shown whole. */
+function explain(error: unknown): string {
+  if (error instanceof SettingsProblem) return error.problems.join('\n')
+  if ([StartProblem, PostgresProblem, DatabaseProblem, KeyProblem].some((kind) => error instanceof kind)) {
+    return (error as Error).message
+  }
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/** Runs until a signal; a second one ends at once. */
+export async function serve(): Promise<void> {
+  let service: Promise<Service> | undefined
+  let isStopping = false
+  const stop = async () => {
+    if (isStopping) process.exit(1)
+    isStopping = true
+    await (await service)?.close()
+    process.exit(0)
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+
+  try {
+    const config = readConfig(process.env)
+    service = start(config)
+    const text = greeting(await service, config)
+    if (!isStopping) console.log(text)
+  } catch (error) {
+    console.error(`kinora cannot start: ${explain(error)}`)
+    process.exit(1)
+  }
+}
+
+if (import.meta.main) await serve()

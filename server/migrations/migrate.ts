@@ -1,0 +1,22 @@
+import type { Kysely } from 'kysely'
+import { Migrator } from 'kysely/migration'
+import * as accounts from './0001_accounts.ts'
+import * as videos from './0002_videos.ts'
+
+/** In order; a migration that has landed is never edited. */
+const migrations = {
+  '0001_accounts': accounts,
+  '0002_videos': videos,
+}
+
+/** Brings the database up to date. Processes that start at once take turns. */
+export async function migrate<T>(db: Kysely<T>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const { error, results } = await migrator.migrateToLatest()
+  if (error) {
+    const failed = results?.find((result) => result.status === 'Error')?.migrationName
+    throw new Error(`The database could not be brought up to date${failed ? ` (${failed})` : ''}`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,66 @@
+import type { Scope } from '../accounts/authenticate.ts'
+import type { Context } from '../contracts/context.ts'
+import type { SourceType } from '../contracts/tables.ts'
+import { invalidAttribute } from '../lib/errors.ts'
+import { newId } from '../lib/ids.ts'
+import { readMetadata, readSource, titleFromAddress } from './payload.ts'
+import type { VideoCreation } from './schemas.ts'
+import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
+
+/** Creates the container and, where a source is named, the job that fetches it: both or neither. */
+export async function createVideo(
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
+  scope: Scope,
+  payload: VideoCreation,
+): Promise<StoredVideo> {
+  checkReferences(payload)
+  const source = await findSource(db, scope, payload.source)
+  const video: NewVideo = {
+    id: newId('vi'),
+    environment: scope.environment,
+    title: payload.title ?? (source.type === 'url' ? titleFromAddress(source.reference) : ''),
+    description: payload.description ?? '',
+    public: payload.public ?? true,
+    panoramic: payload.panoramic ?? false,
+    mp4Support: payload.mp4Support ?? true,
+    tags: [...new Set(payload.tags)],
+    metadata: readMetadata(payload.metadata ?? []),
+    playerId: payload.playerId ?? null,
+    language: payload.language ?? null,
+    sourceType: source.type,
+    sourceReference: source.reference,
+    clip: payload.clip ?? null,
+    createdAt: now(),
+  }
+  if (source.type === 'upload') return insertVideo(db, video)
+  return db.transaction().execute(async (trx) => {
+    const row = await insertVideo(trx, video)
+    await queue.send(trx, 'fetch-source', { videoId: video.id })
+    return row
+  })
+}
+
+/** Player themes and watermarks cannot be made in this version, so no id of one can be right. */
+export function checkReferences(payload: Pick<VideoCreation, 'playerId' | 'watermark'>): void {
+  if (payload.playerId != null) throw invalidAttribute('playerId', 'There is no player theme with this id.')
+  if (payload.watermark?.id !== undefined)
+    throw invalidAttribute('watermark[id]', 'There is no watermark with this id.')
+  if (payload.watermark) throw invalidAttribute('watermark[id]', 'A watermark needs the id of its picture.')
+}
+
+type FoundSource =
+  | { type: Extract<SourceType, 'upload'>; reference: null }
+  | { type: Extract<SourceType, 'url' | 'clone'>; reference: string }
+
+async function findSource(db: Context['db'], scope: Scope, source: string | undefined): Promise<FoundSource> {
+  if (source === undefined) return { type: 'upload', reference: null }
+  const read = readSource(source)
+  if (read?.type === 'url') return { type: 'url', reference: read.address }
+  if (read?.type === 'clone' && (await findVideo(db, scope.environment, read.videoId))) {
+    return { type: 'clone', reference: read.videoId }
+  }
+  throw invalidAttribute(
+    'source',
+    '"source" must be an http or https address, or the id of a video of this environment.',
+  )
+}

@@ -1,0 +1,66 @@
+import { basename } from 'node:path'
+import type { Metadata } from '../contracts/tables.ts'
+import { invalid, type Problem } from '../lib/errors.ts'
+import { isId } from '../lib/ids.ts'
+import type { VideoUpdate } from './schemas.ts'
+
+/** Reads both forms of metadata: `{key, value}`, and one name with its value (brief 2.1). Keys may not repeat. */
+export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metadata[] {
+  const problems: Problem[] = []
+  const pairs = new Map<string, string>()
+  for (const [i, item] of items.entries()) {
+    const pair = readPair(item)
+    if (typeof pair === 'string') {
+      problems.push({ slug: 'invalid-attribute', title: `"metadata[${i}]" ${pair}.`, name: `metadata[${i}]` })
+    } else if (pairs.has(pair.key)) {
+      const title = `"metadata[${i}]" repeats the key "${pair.key}".`
+      problems.push({ slug: 'invalid-attribute', title, name: `metadata[${i}]` })
+    } else {
+      pairs.set(pair.key, pair.value)
+    }
+  }
+  const [first, ...rest] = problems
+  if (first) throw invalid([first, ...rest])
+  return [...pairs].map(([key, value]) => ({ key, value }))
+}
+
+const longestKey = 255
+
+function readPair(item: Record<string, string>): Metadata | string {
+  const names = Object.keys(item)
+  const [name = ''] = names
+  let pair: Metadata
+  if (names.length === 2 && item.key !== undefined && item.value !== undefined) {
+    pair = { key: item.key, value: item.value }
+  } else if (names.length === 1 && name !== 'key' && name !== 'value') {
+    pair = { key: name, value: item[name] ?? '' }
+  } else {
+    return 'must be an object with "key" and "value", or with one name and its value'
+  }
+  if (pair.key === '') return 'has an empty key'
+  if (pair.key.length > longestKey) return `has a key of more than ${longestKey} characters`
+  if (pair.key.includes('\0') || !pair.key.isWellFormed())
+    return 'has a key with a NUL character or half of a surrogate pair'
+  return pair
+}
+
+export type Source = { type: 'url'; address: string } | { type: 'clone'; videoId: string }
+
+/** An address to fetch or a video to copy; undefined when it is neither. */
+export function readSource(source: string): Source | undefined {
+  if (isId('vi', source)) return { type: 'clone', videoId: source }
+  const url = URL.parse(source)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
+  return { type: 'url', address: source }
+}
+
+/** The file's name in an address, for a video that was given no title. */
+export function titleFromAddress(address: string): string {
+  const name = basename(new URL(address).pathname)
+  try {
+    const decoded = decodeURIComponent(name)
+    return decoded.includes('\0') || !decoded.isWellFormed() ? name : decoded
+  } catch {
+    return name
+  }
+}

@@ -1,0 +1,283 @@
+import { type Static, Type } from 'typebox'
+import { nullable, oneOf, ref, text } from '../lib/http.ts'
+import { Pagination } from '../lib/paging.ts'
+
+/** The languages that a video may be in. */
+export const languages = [
+  'ar',
+  'ca',
+  'cs',
+  'da',
+  'de',
+  'el',
+  'en',
+  'es',
+  'fa',
+  'fi',
+  'fr',
+  'he',
+  'hi',
+  'hr',
+  'hu',
+  'it',
+  'ja',
+  'ko',
+  'ml',
+  'nl',
+  'nn',
+  'no',
+  'pl',
+  'pt',
+  'ru',
+  'sk',
+  'sl',
+  'te',
+  'tr',
+  'uk',
+  'ur',
+  'vi',
+  'zh',
+] as const
+
+const limits = {
+  title: 1_000,
+  description: 20_000,
+  tags: 100,
+  tag: 255,
+  metadata: 100,
+  key: 255,
+  value: 2_000,
+}
+
+const dateTime = (options: object = {}) => Type.String({ format: 'date-time', ...options })
+
+const Tags = Type.Array(text(limits.tag, { minLength: 1 }), {
+  maxItems: limits.tags,
+  description: 'Words to find the video by.',
+})
+
+// The two forms of an item are told apart when it is read: as alternatives here, a fault in one would be reported
+// as a fault in both.
+const MetadataInput = Type.Array(
+  Type.Object(
+    { key: Type.Optional(text(limits.key)), value: Type.Optional(text(limits.value)) },
+    { additionalProperties: text(limits.value) },
+  ),
+  {
+    maxItems: limits.metadata,
+    description:
+      'Pairs, as `{"key": "author", "value": "Ada"}` or `{"author": "Ada"}`. A value such as `__viewer__` makes the pair dynamic: each viewing session brings its own.',
+  },
+)
+
+const metadataKeyMax = limits.key
+
+const timecode = () =>
+  Type.String({
+    pattern: '^(?:\\d{2,3}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,3}|:\\d{1,2})?|\\d{1,7})$',
+    description: '`HH:MM:SS`, `HH:MM:SS.mmm`, `HH:MM:SS:frame` or seconds.',
+  })
+
+const distance = () => Type.Optional(Type.String({ pattern: '^\\d{1,5}(px|%)$' }))
+
+const changeable = {
+  title: Type.Optional(text(limits.title)),
+  description: Type.Optional(text(limits.description)),
+  public: Type.Optional(Type.Boolean({ description: 'Whether anyone may watch it.' })),
+  panoramic: Type.Optional(Type.Boolean({ description: 'Whether it is a 360° video.' })),
+  mp4Support: Type.Optional(Type.Boolean({ description: 'Whether an MP4 version is made.' })),
+  tags: Type.Optional(Tags),
+  metadata: Type.Optional(MetadataInput),
+  language: Type.Optional(
+    Type.Unsafe<(typeof languages)[number] | null>({
+      enum: [...languages, null],
+      description: 'Language spoken in it.',
+    }),
+  ),
+  playerId: Type.Optional(
+    nullable(Type.String({ maxLength: 100, description: 'Player theme; null for the default one.' })),
+  ),
+  transcript: Type.Optional(Type.Boolean({ description: 'Taken for compatibility; no transcript is made.' })),
+  transcriptSummary: Type.Optional(
+    Type.Boolean({ description: 'Taken for compatibility; no summary is made.' }),
+  ),
+  transcriptSummaryAttributes: Type.Optional(Type.Array(oneOf(['abstract', 'takeaways']), { maxItems: 10 })),
+}
+
+export const VideoCreation = Type.Object({
+  ...changeable,
+  source: Type.Optional(
+    text(2_048, {
+      description:
+        'Address (http or https) of a video to fetch, or the id of a video of this environment to copy. Without it, the video waits for an upload.',
+    }),
+  ),
+  clip: Type.Optional(
+    Type.Object(
+      { startTimecode: Type.Optional(timecode()), endTimecode: Type.Optional(timecode()) },
+      { description: 'The part of the source to keep.' },
+    ),
+  ),
+  watermark: Type.Optional(
+    Type.Object({
+      id: Type.Optional(Type.String({ maxLength: 100 })),
+      top: distance(),
+      left: distance(),
+      bottom: distance(),
+      right: distance(),
+      width: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
+      height: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
+      opacity: Type.Optional(Type.String({ pattern: '^\\d{1,3}%$' })),
+    }),
+  ),
+})
+export type VideoCreation = Static<typeof VideoCreation>
+
+export const VideoUpdate = Type.Object(changeable)
+export type VideoUpdate = Static<typeof VideoUpdate>
+
+export const Video = Type.Object(
+  {
+    id: Type.String(),
+    videoId: Type.String({ description: 'The same as `id`.' }),
+    title: Type.String(),
+    description: Type.String(),
+    public: Type.Boolean(),
+    panoramic: Type.Boolean(),
+    mp4Support: Type.Boolean(),
+    playerId: nullable(Type.String()),
+    tags: Type.Array(Type.String()),
+    metadata: Type.Array(Type.Object({ key: Type.String(), value: Type.String() })),
+    language: nullable(Type.String()),
+    languageOrigin: nullable(Type.String()),
+    source: Type.Object({
+      type: Type.String({ description: '`upload`, `url`, `clone` or `liveStream`.' }),
+      uri: Type.String(),
+      liveStream: Type.Optional(
+        Type.Object({
+          liveStreamId: Type.String(),
+          links: Type.Array(Type.Object({ rel: Type.String(), uri: Type.String() })),
+        }),
+      ),
+    }),
+    assets: Type.Object({
+      hls: Type.String({ format: 'uri' }),
+      iframe: Type.String(),
+      player: Type.String({ format: 'uri' }),
+      thumbnail: Type.String({ format: 'uri' }),
+      mp4: Type.Optional(Type.String({ format: 'uri', description: 'Absent when `mp4Support` is false.' })),
+    }),
+    createdAt: dateTime(),
+    updatedAt: dateTime(),
+    publishedAt: dateTime(),
+    discarded: Type.Boolean(),
+    discardedAt: nullable(dateTime()),
+    deletesAt: nullable(dateTime()),
+  },
+  { $id: 'Video' },
+)
+export type Video = Static<typeof Video>
+
+export const VideoList = Type.Object(
+  { data: Type.Array(ref(Video)), pagination: ref(Pagination) },
+  { $id: 'VideoList' },
+)
+
+export const sortKeys = ['title', 'createdAt', 'publishedAt', 'updatedAt'] as const
+export const sortOrders = ['asc', 'desc'] as const
+
+export const videoFilters = {
+  title: Type.Optional(text(limits.title, { description: 'Any part of the title, in any case.' })),
+  description: Type.Optional(
+    text(limits.description, { description: 'Any part of the description, in any case.' }),
+  ),
+  tags: Type.Optional(
+    Type.Array(text(limits.tag), {
+      maxItems: limits.tags,
+      description: 'Tags that the video must all have, as `tags[]`.',
+    }),
+  ),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), text(limits.value), {
+      maxProperties: limits.metadata,
+      propertyNames: { minLength: 1, maxLength: metadataKeyMax, format: 'text' },
+      description: 'Pairs that the video must all have, as `metadata[key]=value`.',
+    }),
+  ),
+  liveStreamId: Type.Optional(text(100, { description: 'Recordings of this live stream.' })),
+  sortBy: Type.Optional(oneOf(sortKeys, { default: 'createdAt' })),
+  sortOrder: Type.Optional(oneOf(sortOrders, { default: 'desc' })),
+}
+
+const measured = (options: { description?: string } = {}) => nullable(Type.Integer(options))
+
+export const VideoStatus = Type.Object(
+  {
+    ingest: Type.Unsafe<{
+      status: 'uploading' | 'uploaded' | 'ingesting' | 'ingested'
+      filesize: number | null
+      receivedBytes: { from: number; to: number; total: number | null }[]
+      receivedParts: { parts: number[]; total: number | null }
+    } | null>({
+      type: ['object', 'null'],
+      description: 'Null until something arrives.',
+      properties: {
+        status: { type: 'string', enum: ['uploading', 'uploaded', 'ingesting', 'ingested'] },
+        filesize: { type: ['integer', 'null'] },
+        receivedBytes: {
+          type: 'array',
+          items: {
+            type: 'object',
+            properties: {
+              from: { type: 'integer' },
+              to: { type: 'integer' },
+              total: { type: ['integer', 'null'] },
+            },
+          },
+        },
+        receivedParts: {
+          type: 'object',
+          properties: {
+            parts: { type: 'array', items: { type: 'integer' } },
+            total: { type: ['integer', 'null'] },
+          },
+        },
+      },
+    }),
+    encoding: Type.Object({
+      playable: Type.Boolean(),
+      qualities: Type.Array(
+        Type.Object({ type: Type.String(), quality: Type.String(), status: Type.String() }),
+      ),
+      metadata: Type.Object({
+        width: measured(),
+        height: measured(),
+        bitrate: nullable(Type.Number({ description: 'kb/s' })),
+        duration: measured({ description: 'Seconds.' }),
+        framerate: measured(),
+        samplerate: measured(),
+        videoCodec: nullable(Type.String()),
+        audioCodec: nullable(Type.String()),
+        aspectRatio: nullable(Type.String()),
+      }),
+    }),
+  },
+  { $id: 'VideoStatus' },
+)
+export type VideoStatus = Static<typeof VideoStatus>
+
+export const TagList = Type.Object(
+  {
+    data: Type.Array(Type.Object({ value: Type.String(), videoCount: Type.Integer() })),
+    pagination: ref(Pagination),
+  },
+  { $id: 'TagList' },
+)
+
+export const tagFilters = {
+  value: Type.Optional(
+    text(limits.tag, { description: 'Any part of the tag; case and accents do not matter.' }),
+  ),
+  sortBy: Type.Optional(oneOf(['value', 'videoCount'], { default: 'value' })),
+  sortOrder: Type.Optional(oneOf(sortOrders, { default: 'asc' })),
+}

@@ -1,0 +1,32 @@
+import type { Scope } from '../accounts/authenticate.ts'
+import type { Context } from '../contracts/context.ts'
+import { checkReferences } from './create.ts'
+import { readMetadata } from './payload.ts'
+import type { VideoUpdate } from './schemas.ts'
+import { findVideo, type StoredVideo, updateVideo } from './store.ts'
+
+/** A merge: what is absent stays, lists are replaced whole. Undefined when there is no such video. */
+export async function changeVideo(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  scope: Scope,
+  id: string,
+  payload: VideoUpdate,
+): Promise<StoredVideo | undefined> {
+  checkReferences(payload)
+  const change = {
+    title: payload.title,
+    description: payload.description,
+    public: payload.public,
+    panoramic: payload.panoramic,
+    mp4Support: payload.mp4Support,
+    tags: payload.tags && [...new Set(payload.tags)],
+    metadata: payload.metadata && readMetadata(payload.metadata),
+    playerId: payload.playerId,
+    language: payload.language,
+  }
+  const isChanged = Object.values(change).some((value) => value !== undefined)
+  if (!isChanged) return findVideo(db, scope.environment, id)
+  return db
+    .transaction()
+    .execute((trx) => updateVideo(trx, scope.environment, id, { ...change, updatedAt: now() }))
+}

@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres.ts'
+import { startKinora } from './harness.ts'
+
+// One Postgres for the whole run, and in it one database that is up to date, which each test copies: migrating
+// for each would take longer than most tests.
+
+let folder: string
+let postgres: EmbeddedPostgres
+
+const quiet = { info() {}, warn() {}, error() {} }
+
+export async function globalSetup(): Promise<void> {
+  folder = await mkdtemp(join(tmpdir(), 'kinora-test-'))
+  postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
+  const { user, password, host, database } = postgres.connection
+  process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
+  const client = new pg.Client(process.env.TEST_POSTGRES)
+  await client.connect()
+  await client.query('create database template_kinora')
+  const template = new URL(process.env.TEST_POSTGRES)
+  template.pathname = '/template_kinora'
+  const kinora = await startKinora({ KINORA_DATABASE_URL: template.href })
+  await kinora.stop()
+  await client.end()
+}
+
+export async function globalTeardown(): Promise<void> {
+  await postgres?.close()
+  if (folder) await rm(folder, { recursive: true, force: true })
+}

@@ -49,7 +49,7 @@ export type VideoRow = {
 }
 
 export type VideoCountRow = { environment: Environment; tag: string; videos: number }
-export type VideoCountChangeRow = { environment: Environment; tag: string; change: number }
+export type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
 export type Tables = {
   api_keys: ApiKeyRow

@@ -75,6 +75,7 @@ export function completeDocument(document: Document): Document {
 }
 
 function completeOperation(operation: Operation): void {
+  for (const parameter of operation.parameters ?? []) spellParameter(parameter)
   const isOpen = operation.security?.length === 0
   const hasInput = operation.requestBody !== undefined || operation.parameters?.some((p) => p.in === 'query')
   const errors: ErrorSlug[] = []
@@ -95,6 +96,12 @@ function completeOperation(operation: Operation): void {
       ]),
     )
   }
+}
+
+/** Lists are sent as `tags[]=a&tags[]=b`, maps as `metadata[key]=value`. */
+function spellParameter(parameter: Parameter): void {
+  if (parameter.schema?.type === 'array') parameter.name += '[]'
+  if (parameter.schema?.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
 }
 
 function problemResponse(slug: ErrorSlug) {

@@ -149,8 +149,9 @@ export const invalidPayload = (title?: string) => new ApiError('invalid-payload'
 
 export const notFound = (name: string) => new ApiError('resource-not-found', { name })
 
+/** Only Bearer is named: at the word Basic, browsers open a window that asks for a password. */
 export const unauthenticated = (slug: ErrorSlug) =>
-  new ApiError(slug, { headers: { 'www-authenticate': 'Basic realm="kinora", Bearer realm="kinora"' } })
+  new ApiError(slug, { headers: { 'www-authenticate': 'Bearer realm="kinora"' } })
 
 /** `name` is an empty string because clients' tests compare it. */
 export const badCredentials = () => new ApiError('authentication-invalid-user-credentials', { name: '' })

@@ -6,7 +6,7 @@ export const pageQuery = {
       minimum: 1,
       maximum: 2_147_483_647,
       default: 1,
-      description: 'Number of the page, from 1.',
+      description: 'Number of the page.',
     }),
   ),
   pageSize: Type.Optional(

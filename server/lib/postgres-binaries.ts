@@ -57,7 +57,9 @@ async function linkLibraries(root: string, ownFolder: string): Promise<string | 
   } catch (error) {
     if (!['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '')) throw fileProblem(error, root)
   }
-  if (/[:;]/.test(ownFolder)) {
+  // The loader does not follow a link to find a library's own libraries, so it needs both.
+  const searched = [ownFolder, join(root, 'native/lib')]
+  if (searched.some((path) => /[:;]/.test(path))) {
     throw new PostgresProblem(
       `Postgres' library links are missing in ${root} and cannot be made there: ` +
         'start Kinora once as the user to whom that folder belongs.',
@@ -71,7 +73,7 @@ async function linkLibraries(root: string, ownFolder: string): Promise<string | 
     await linkOnce(join(root, source), fresh)
     await rename(fresh, link)
   }
-  return ownFolder
+  return searched.join(':')
 }
 
 async function isMissing(path: string): Promise<boolean> {

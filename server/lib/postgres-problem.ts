@@ -73,7 +73,8 @@ export function outputProblem(
     if (/shared memory.*(No space left on device|Cannot allocate memory)/.test(output)) {
       return 'Postgres cannot get the shared memory it needs: give this machine or container more of it.'
     }
-    if (/No space left on device|Disk quota exceeded/.test(output)) return diskFull(folder)
+    if (/No space left on device|Check free disk space|Disk quota exceeded/.test(output))
+      return diskFull(folder)
     if (/Permission denied/.test(output)) {
       return (
         `Postgres runs as uid ${account.uid}, which may not use ${folder} or a folder above it: ` +

@@ -17,7 +17,7 @@ const options = {
 
 // The quick one stops at the first fault; only then does the thorough one collect them all.
 const quick = new Ajv(options)
-const thorough = new Ajv({ ...options, allErrors: true })
+const thorough = new Ajv({ ...options, allErrors: true, verbose: true })
 
 /** Arrays beyond this are reported by their first fault alone: a fault for each item would be the larger attack. */
 const longestListed = 1_000

@@ -35,17 +35,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create index videos_live_stream on videos (source_reference, created_at) where source_type = 'liveStream'`.execute(
     db,
   )
-  // New entries wait in a list that every search reads; 512 kB of it keep both inserts and searches quick.
-  // Terms are hashes of tags and of metadata pairs: an index entry may not pass 2,704 bytes and a pair may.
+  // One index for every search, by parts of texts and by terms, so that any mix of them is one look-up. Terms are
+  // hashes of tags and of metadata pairs: an index entry may not pass 2,704 bytes and a pair may. New entries wait
+  // in a list that every search reads; 512 kB of it keep both inserts and searches quick.
   await sql`
-    create index videos_terms on videos using gin (tag_terms, metadata_terms)
-    with (gin_pending_list_limit = 512)`.execute(db)
-  await sql`
-    create index videos_title_text on videos using gin (title gin_trgm_ops) with (gin_pending_list_limit = 512)`.execute(
-    db,
-  )
-  await sql`
-    create index videos_description_text on videos using gin (description gin_trgm_ops)
+    create index videos_search on videos
+    using gin (tag_terms, metadata_terms, title gin_trgm_ops, description gin_trgm_ops)
     with (gin_pending_list_limit = 512)`.execute(db)
 
   // How many videos an environment has, and how many with each tag (tag '' stands for all): counting a million
@@ -62,10 +57,9 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table video_count_changes (
       environment text not null,
-      tag text not null,
+      tags text[] not null,
       change integer not null
     )`.execute(db)
-  await sql`create index video_count_changes_tag on video_count_changes (environment, tag)`.execute(db)
 
   // Search among tags ignores case and accents.
   await sql`

@@ -54,12 +54,11 @@ export type NewVideo = {
   createdAt: Date
 }
 
-// Counted in the same statement: '' stands for all videos.
+// Counted in the same statement.
 const insert = prepare<StoredVideo>(
   'insert-video',
   `with counted as (
-     insert into video_count_changes (environment, tag, change)
-     select $2, tag, 1 from unnest($8::text[] || ''::text) as tag
+     insert into video_count_changes (environment, tags, change) values ($2, $8, 1)
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at, published_at,
@@ -116,15 +115,11 @@ export async function updateVideo(
 ): Promise<StoredVideo | undefined> {
   if (change.tags) {
     await sql`
-      insert into video_count_changes (environment, tag, change)
-      select ${environment}, tag, n from (
-        select unnest(tags) as tag, -1 as n from (
-          select tags from videos where id = ${id} and environment = ${environment} for update
-        ) as old
-        union all
-        select unnest(${change.tags}::text[]), 1
-        where exists (select from videos where id = ${id} and environment = ${environment})
-      ) as changes`.execute(trx)
+      with old as (select tags from videos where id = ${id} and environment = ${environment} for update)
+      insert into video_count_changes (environment, tags, change)
+      select ${environment}, tags, -1 from old
+      union all
+      select ${environment}, ${change.tags}::text[], 1 from old`.execute(trx)
   }
   return trx
     .updateTable('videos')
@@ -153,8 +148,7 @@ export async function deleteVideo(db: Db<Tables>, environment: Environment, id: 
     with gone as (
       delete from videos where id = ${id} and environment = ${environment} returning environment, tags
     ), counted as (
-      insert into video_count_changes (environment, tag, change)
-      select environment, tag, -1 from gone, unnest(tags || ''::text) as tag
+      insert into video_count_changes (environment, tags, change) select environment, tags, -1 from gone
     )
     select 1 from gone`.execute(db)
   return rows.length > 0
@@ -262,12 +256,14 @@ export async function countVideos(
   return Number(total)
 }
 
+/** The tag '' stands for all videos. */
 async function countByTag(db: Db<Tables>, environment: Environment, tag: string): Promise<number> {
   const { rows } = await sql<{ total: string }>`
     select coalesce(sum(n), 0) as total from (
       select videos as n from video_counts where environment = ${environment} and tag = ${tag}
       union all
-      select change from video_count_changes where environment = ${environment} and tag = ${tag}
+      select change from video_count_changes
+      where environment = ${environment} and (${tag} = '' or tags @> array[${tag}])
     ) as c`.execute(db)
   return Number(rows[0]?.total)
 }
@@ -278,10 +274,11 @@ export async function mergeCounts(db: Db<Tables>): Promise<void> {
     with merged as (
       delete from video_count_changes
       where ctid = any (array(select ctid from video_count_changes limit 100000 for update skip locked))
-      returning environment, tag, change
+      returning environment, tags, change
     )
     insert into video_counts as c (environment, tag, videos)
-    select environment, tag, sum(change) from merged group by environment, tag order by environment, tag
+    select environment, tag, sum(change) from merged, unnest(tags || ''::text) as tag
+    group by environment, tag order by environment, tag
     on conflict (environment, tag) do update set videos = c.videos + excluded.videos`.execute(db)
   await sql`delete from video_counts where videos = 0`.execute(db)
 }
@@ -305,7 +302,7 @@ export async function listTags(
     select tag as value, sum(n) as "videoCount", count(*) over () as total from (
       select tag, videos as n from video_counts where environment = ${environment} and tag <> '' and ${fits}
       union all
-      select tag, change from video_count_changes where environment = ${environment} and tag <> '' and ${fits}
+      select tag, change from video_count_changes, unnest(tags) as tag where environment = ${environment} and ${fits}
     ) as c
     group by tag having sum(n) > 0
     order by ${orderBy} limit ${page.pageSize} offset ${page.offset}`.execute(db)

@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import assert from 'node:assert/strict'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, before, beforeEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import ApiVideoClient from '@api.video/nodejs-client'
@@ -74,13 +76,39 @@ export async function startKinora(
   }
 }
 
-/** A fresh, migrated database for one test; dropped after it. */
-export async function createDatabase(t: TestContext): Promise<string> {
+/** Runs a command of Kinora to its end: `runKinora(['keys', 'list'])`, or the service when it cannot start. */
+export async function runKinora(
+  args: string[],
+  env: Record<string, string> = {},
+  options: SpawnOptions = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
+    cwd: root,
+    timeout: 60_000,
+    ...options,
+    env: { ...cleanEnvironment(), KINORA_PORT: '0', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const printed = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (chunk: Buffer) => {
+      printed[name] += chunk
+    })
+  }
+  await once(child, 'close')
+  return { code: child.exitCode, ...printed }
+}
+
+/** What clean-up is told to: a test, or all tests of a file. */
+type Ends = { after(end: () => unknown): void }
+
+/** A fresh database for one test, migrated unless it is to be empty; dropped after it. */
+export async function createDatabase(t: Ends, { isEmpty = false } = {}): Promise<string> {
   const server = process.env.TEST_POSTGRES
   if (!server) throw new Error('run the tests with npm test: it starts the Postgres that they share')
   const name = `t_${randomUUID().replaceAll('-', '')}`
-  await query(server, `create database ${name} template template_kinora`)
-  t.after(() => query(server, `drop database ${name} with (force)`))
+  await query(server, `create database ${name}${isEmpty ? '' : ' template template_kinora'}`)
+  t.after(() => query(server, `drop database if exists ${name} with (force)`))
   const url = new URL(server)
   url.pathname = `/${name}`
   return url.href
@@ -96,16 +124,21 @@ export async function query(url: string, sql: string, values: unknown[] = []) {
   }
 }
 
-export async function temporaryFolder(t: TestContext): Promise<string> {
+export async function temporaryFolder(t: Ends): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
+export type Service = Kinora & { database: string }
+
 /** A running service with a database of its own and both keys; ended after the test. */
-export async function kinora(t: TestContext, env: Record<string, string> = {}) {
+export async function kinora(t: Ends, env: Record<string, string> = {}): Promise<Service> {
+  let service: Kinora | undefined
+  // Ends are called in the order in which they were told: the service goes before its database does.
+  t.after(() => service?.stop())
   const database = await createDatabase(t)
-  const service = await startKinora({
+  service = await startKinora({
     KINORA_DATABASE_URL: database,
     KINORA_DATA_DIR: await temporaryFolder(t),
     KINORA_PRODUCTION_KEY: productionKey,
@@ -113,13 +146,29 @@ export async function kinora(t: TestContext, env: Record<string, string> = {}) {
     KINORA_LOG_LEVEL: 'warn',
     ...env,
   })
-  t.after(() => service.stop())
   return { ...service, database }
+}
+
+/** One service for all tests of a file, as a start takes longer than most of them; each finds it without videos. */
+export function sharedKinora(env: Record<string, string> = {}): Service {
+  const service = {} as Service
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
+  })
+  beforeEach(() =>
+    query(service.database, 'delete from video_count_changes; delete from video_counts; delete from videos'),
+  )
+  after(async () => {
+    for (const end of ends) await end()
+  })
+  return service
 }
 
 /** The published client, pointed at the service. */
 export const client = (url: string, apiKey = productionKey) => new ApiVideoClient({ baseUri: url, apiKey })
 
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 export type Answer = { status: number; headers: Headers; text: string; body: any }
 
 /** One request, key and JSON included. */
@@ -148,10 +197,39 @@ export async function call(
 
 type CallOptions = {
   method?: string
-  key?: string | undefined
+  /** '' for none */
+  key?: string
   json?: unknown
   headers?: Record<string, string>
   body?: string
+}
+
+/** Sends the text as it is and returns all that comes back until the connection ends. */
+export async function sendRaw(url: string, text: string | Buffer): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.setTimeout(10_000, () => socket.destroy(new Error('no answer within 10 s')))
+  socket.write(text)
+  let answer = ''
+  // The service may end the connection while we still write: what it said before counts.
+  await socket
+    .forEach((chunk: Buffer) => {
+      answer += chunk
+    })
+    .catch((error) => {
+      if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') throw error
+    })
+  return answer
+}
+
+/** Checks that the answer is a problem of this kind, about this name (undefined: about none). */
+export function assertProblem(answer: Answer, status: number, slug: string, name?: string): void {
+  assert.equal(answer.status, status, answer.text)
+  assert.equal(answer.headers.get('content-type'), 'application/problem+json')
+  assert.equal(answer.body.status, status)
+  assert.equal(answer.body.type.split('/').pop(), slug, answer.text)
+  assert.equal(answer.body.name, name, answer.text)
+  assert.ok(answer.body.title.length > 5, answer.text)
 }
 
 /** Waits until the condition holds, at most so long. */

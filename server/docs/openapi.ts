@@ -1,9 +1,10 @@
 import { ApiError, type ErrorSlug, errorKinds } from '../lib/errors.ts'
 
 type Json = Record<string, unknown>
+type Parameter = { in: string; name: string; schema?: { type?: string }; style?: string; explode?: boolean }
 type Operation = {
   security?: unknown[]
-  parameters?: { in: string }[]
+  parameters?: Parameter[]
   requestBody?: unknown
   responses: Json
 }

@@ -113,7 +113,7 @@ async function initdb(
   } catch (cause) {
     signal.throwIfAborted()
     const output = cause instanceof RunError ? cause.stderr : ''
-    throw outputProblem('Postgres could not create its files', output, { folder, account, cause })
+    throw outputProblem('Postgres could not create its files', output, { folder, uid: account.uid, cause })
   }
 }
 

@@ -1,5 +1,3 @@
-import type { PostgresAccount } from './postgres-account.ts'
-
 /** What keeps the embedded Postgres from working: one sentence for a person, the detail in `cause`. */
 export class PostgresProblem extends Error {
   override readonly name = 'PostgresProblem'
@@ -49,23 +47,23 @@ export function fileProblem(error: unknown, folder: string): PostgresProblem {
 export function outputProblem(
   what: string,
   output: string,
-  context: { folder: string; account: PostgresAccount; cause: unknown },
+  context: { folder: string; uid: number; cause: unknown },
 ): PostgresProblem {
-  const { folder, account } = context
+  const { folder, uid } = context
   return new PostgresProblem(sentence(), { cause: context.cause })
 
   function sentence(): string {
     const library = /error while loading shared libraries: ([^:\s]+)/.exec(output)?.[1]
     if (library) return `Postgres needs the library ${library}: install it on this machine, or ${OWN_SERVER}.`
     if (/could not look up effective user ID/.test(output)) {
-      return `Postgres needs a user with id ${account.uid} in /etc/passwd, and there is none: add one, or ${OWN_SERVER}.`
+      return `Postgres needs a user with id ${uid} in /etc/passwd, and there is none: add one, or ${OWN_SERVER}.`
     }
     if (/^setpriv: failed to execute .*No such file/m.test(output)) {
       return `The Postgres program does not run here, because it needs glibc: use a glibc system, or ${OWN_SERVER}.`
     }
     if (/^setpriv: /m.test(output)) {
       return (
-        `Postgres refuses to run as root, and this root may not run it as uid ${account.uid}: ` +
+        `Postgres refuses to run as root, and this root may not run it as uid ${uid}: ` +
         `start Kinora as an ordinary user, or ${OWN_SERVER}.`
       )
     }
@@ -77,7 +75,7 @@ export function outputProblem(
       return diskFull(folder)
     if (/Permission denied/.test(output)) {
       return (
-        `Postgres runs as uid ${account.uid}, which may not use ${folder} or a folder above it: ` +
+        `Postgres runs as uid ${uid}, which may not use ${folder} or a folder above it: ` +
         'let it in (chmod o+x), or start Kinora as an ordinary user who may.'
       )
     }

@@ -121,7 +121,7 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Sess
     // A server on a full disk cannot write why it ends.
     const { bavail } = await statfs(folder)
     if (bavail === 0) throw fileProblem(Object.assign(cause, { code: 'ENOSPC' }), folder)
-    throw outputProblem('Postgres did not start', output, { folder, account, cause })
+    throw outputProblem('Postgres did not start', output, { folder, uid: account.uid, cause })
   }
 }
 

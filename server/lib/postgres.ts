@@ -226,13 +226,10 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
 async function leave(site: Site, held: Session | undefined): Promise<void> {
   let session = held
   for (let attempt = 0; attempt < 3; attempt++) {
-    if (!session) {
-      const answer = await ask(site.connection)
-      if (answer.state !== 'ready') return
-      session = answer.session
-    }
-    const { client } = session
     try {
+      session ??= await find()
+      if (!session) return
+      const { client } = session
       await client.query('SELECT pg_advisory_unlock_all()')
       const { rows } = await client.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [
         USE_LOCK,
@@ -241,10 +238,15 @@ async function leave(site: Site, held: Session | undefined): Promise<void> {
       if (rows[0]?.last) await stopServer(site)
       return
     } catch (error) {
-      site.log.warn({ error: errorMessage(error) }, 'Postgres connection lost while closing')
-      session = undefined
+      site.log.warn({ error: errorMessage(error) }, 'Postgres could not be left in order')
     } finally {
-      await client.end().catch(() => {})
+      await session?.client.end().catch(() => {})
+      session = undefined
     }
+  }
+
+  async function find(): Promise<Session | undefined> {
+    const answer = await ask(site.connection)
+    return answer.state === 'ready' ? answer.session : undefined
   }
 }

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import pg from 'pg'
-import { openEmbeddedPostgres } from '../server/lib/postgres.ts'
+import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
 import { fillVideos, sampleSearches } from './videos.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))

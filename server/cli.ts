@@ -6,7 +6,7 @@ import { type Environment, environments } from './contracts/tables.ts'
 import { type Database, openDatabase } from './database.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createLog } from './lib/log.ts'
-import { PostgresProblem } from './lib/postgres.ts'
+import { PostgresProblem } from './lib/postgres/open.ts'
 import { serve } from './main.ts'
 
 const usage = `kinora: a self-hosted video hosting API

@@ -5,7 +5,7 @@ import type { Config } from './config.ts'
 import type { Tables } from './contracts/tables.ts'
 import { type Connection, checkServer, openDb, openPool } from './lib/db.ts'
 import type { Log } from './lib/log.ts'
-import { openEmbeddedPostgres } from './lib/postgres.ts'
+import { openEmbeddedPostgres } from './lib/postgres/open.ts'
 import { migrate } from './migrations/migrate.ts'
 
 export type Database = { connection: Connection; pool: Pool; db: Kysely<Tables>; close(): Promise<void> }

@@ -15,7 +15,7 @@ import { openDiskFiles } from './lib/files.ts'
 import { openListener } from './lib/listener.ts'
 import { createLog } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
-import { PostgresProblem } from './lib/postgres.ts'
+import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 
 /** One helpful sentence about why the service cannot start. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres.ts'
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
 import { startKinora } from './harness.ts'
 
 // One Postgres for the whole run, and in it one database that is up to date, which each test copies: migrating

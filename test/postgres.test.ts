@@ -21,15 +21,15 @@ import { createInterface } from 'node:readline'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { findPackage, prepareBinaries } from '../server/lib/postgres/binaries.ts'
+import { ensureCluster } from '../server/lib/postgres/cluster.ts'
 import {
   type EmbeddedPostgres,
   openEmbeddedPostgres,
   type PostgresConnection,
   PostgresProblem,
-} from '../server/lib/postgres.ts'
-import { findPackage, prepareBinaries } from '../server/lib/postgres-binaries.ts'
-import { ensureCluster } from '../server/lib/postgres-cluster.ts'
-import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres-process.ts'
+} from '../server/lib/postgres/open.ts'
+import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres/process.ts'
 import { RunError, run } from '../server/lib/run.ts'
 
 type User = { uid: number; gid: number }
@@ -470,7 +470,7 @@ describe('the package', twoAtOnce, () => {
     const root = await copyPackage(copies.folder)
     await chmod(join(root, 'native/lib'), 0o555)
     const script = `
-      import { prepareBinaries } from ${JSON.stringify(join(import.meta.dirname, '../server/lib/postgres-binaries.ts'))}
+      import { prepareBinaries } from ${JSON.stringify(join(import.meta.dirname, '../server/lib/postgres/binaries.ts'))}
       import { run } from ${JSON.stringify(join(import.meta.dirname, '../server/lib/run.ts'))}
       const binaries = await prepareBinaries(${JSON.stringify(root)}, ${JSON.stringify(place.folder)})
       console.log((await run(binaries.postgres, ['--version'], { env: binaries.env })).stdout)

@@ -2,11 +2,11 @@ import { constants, type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { findPackage, prepareBinaries } from './postgres-binaries.ts'
-import { DATABASE, ensureCluster, ensureFolder, USER } from './postgres-cluster.ts'
-import { withLock } from './postgres-lock.ts'
-import { errorCode, errorMessage, fileProblem, PostgresProblem } from './postgres-problem.ts'
-import { findPostmaster, readPidFile } from './postgres-process.ts'
+import { findPackage, prepareBinaries } from './binaries.ts'
+import { DATABASE, ensureCluster, ensureFolder, USER } from './cluster.ts'
+import { withLock } from './lock.ts'
+import { errorCode, errorMessage, fileProblem, PostgresProblem } from './problem.ts'
+import { findPostmaster, readPidFile } from './process.ts'
 import {
   ask,
   type PostgresConnection,
@@ -17,10 +17,10 @@ import {
   signalServer,
   startServer,
   stopServer,
-} from './postgres-server.ts'
+} from './server.ts'
 
-export { PostgresProblem } from './postgres-problem.ts'
-export type { PostgresConnection } from './postgres-server.ts'
+export { PostgresProblem } from './problem.ts'
+export type { PostgresConnection } from './server.ts'
 
 export type EmbeddedPostgres = { connection: PostgresConnection; close(): Promise<void> }
 

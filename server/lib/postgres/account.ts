@@ -1,6 +1,6 @@
 import { access, constants, readFile, stat } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
-import { fileProblem, OWN_SERVER, PostgresProblem } from './postgres-problem.ts'
+import { fileProblem, OWN_SERVER, PostgresProblem } from './problem.ts'
 
 /** Whom initdb and the server run as, and the argv that goes in front of them for that. */
 export type PostgresAccount = { uid: number; gid: number; prefix: readonly string[] }

@@ -3,10 +3,10 @@ import { constants, copyFile, open, stat, statfs, truncate } from 'node:fs/promi
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import type { PostgresBinaries } from './postgres-binaries.ts'
-import { readyCluster } from './postgres-cluster.ts'
-import { errorCode, errorMessage, fileProblem, outputProblem, PostgresProblem } from './postgres-problem.ts'
-import { findPostgresProcesses, findPostmaster, readPidFile, waitUntilGone } from './postgres-process.ts'
+import type { PostgresBinaries } from './binaries.ts'
+import { readyCluster } from './cluster.ts'
+import { errorCode, errorMessage, fileProblem, outputProblem, PostgresProblem } from './problem.ts'
+import { findPostgresProcesses, findPostmaster, readPidFile, waitUntilGone } from './process.ts'
 
 export type PostgresLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 export type PostgresConnection = {

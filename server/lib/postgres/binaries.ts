@@ -1,7 +1,7 @@
 import { access, chmod, constants, lstat, mkdir, readFile, rename, stat, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorCode, fileProblem, OWN_SERVER, PostgresProblem } from './postgres-problem.ts'
+import { errorCode, fileProblem, OWN_SERVER, PostgresProblem } from './problem.ts'
 
 export type PostgresBinaries = {
   initdb: string

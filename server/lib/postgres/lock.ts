@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileProblem, PostgresProblem } from './postgres-problem.ts'
-import { startOfProcess } from './postgres-process.ts'
+import { fileProblem, PostgresProblem } from './problem.ts'
+import { startOfProcess } from './process.ts'
 
 const LIMIT_MS = 300_000
 

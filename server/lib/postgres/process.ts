@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorCode } from './postgres-problem.ts'
+import { errorCode } from './problem.ts'
 
 /**
  * When the process was started, in ticks since boot: with the pid it names a process for good, because pids

@@ -126,13 +126,19 @@ function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
+/** npm passes a Ctrl-C on that the terminal has sent us already: within this time both are one. */
+const sameSignalMs = 1_000
+
 /** Runs until a signal; a second one ends at once. */
 export async function serve(): Promise<void> {
   let service: Promise<Service> | undefined
-  let isStopping = false
+  let stoppingSince: number | undefined
   const stop = async () => {
-    if (isStopping) process.exit(1)
-    isStopping = true
+    if (stoppingSince !== undefined) {
+      if (Date.now() - stoppingSince > sameSignalMs) process.exit(1)
+      return
+    }
+    stoppingSince = Date.now()
     await (await service)?.close()
     process.exit(0)
   }
@@ -143,7 +149,7 @@ export async function serve(): Promise<void> {
     const config = readConfig(process.env)
     service = start(config)
     const text = greeting(await service, config)
-    if (!isStopping) console.log(text)
+    if (stoppingSince === undefined) console.log(text)
   } catch (error) {
     console.error(`kinora cannot start: ${explain(error)}`)
     process.exit(1)

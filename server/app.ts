@@ -32,6 +32,7 @@ declare module 'fastify' {
 }
 
 const jsonLimit = 1024 * 1024
+const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
 /** Every slice's routes, in one list. */
 function apiRoutes(app: App, context: Context): void {
@@ -41,15 +42,17 @@ function apiRoutes(app: App, context: Context): void {
 const sandbox = Symbol('sandbox')
 type Incoming = IncomingMessage & { [sandbox]?: boolean }
 
-/** The same routes serve both environments; a base address that ends in a slash makes `//videos`. */
+/**
+ * The same routes serve both environments. A base address that ends in a slash makes `//videos`, and a proxy may
+ * send the whole address.
+ */
 function rewriteUrl(incoming: Incoming): string {
   const url = incoming.url ?? '/'
-  if (!url.includes('//') && !url.startsWith('/sandbox')) return url
-  const [, path = '', rest = ''] = /^([^?]*)(.*)$/s.exec(url) ?? []
+  if (url.startsWith('/') && !url.includes('//') && !url.startsWith('/sandbox')) return url
+  const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)(.*)$/is.exec(url) ?? []
   const plain = path.replaceAll(/\/{2,}/g, '/')
-  const [, inSandbox] = /^\/sandbox(\/.*)?$/s.exec(plain) ?? []
   incoming[sandbox] = /^\/sandbox(\/|$)/.test(plain)
-  return (incoming[sandbox] ? (inSandbox ?? '/') : plain) + rest
+  return (incoming[sandbox] ? plain.slice('/sandbox'.length) : plain) + query || '/'
 }
 
 export async function buildApp(
@@ -75,10 +78,17 @@ export async function buildApp(
     },
     // A request must arrive whole within this time. Uploads set their own limit.
     requestTimeout: 60_000,
+    // No hook has run for these.
     frameworkErrors(error, request, reply) {
       const apiError = toApiError(error)
-      request.log.debug({ err: error }, 'request refused')
-      reply.status(apiError.status as never).header('content-type', 'application/problem+json')
+      const headers = {
+        'x-request-id': request.id,
+        'access-control-allow-origin': '*',
+        'access-control-expose-headers': exposedHeaders,
+      }
+      reply
+        .status(apiError.status as never)
+        .headers({ ...headers, 'content-type': 'application/problem+json' })
       reply.serializer(JSON.stringify).send(apiError.body(typeBase()) as never)
     },
     clientErrorHandler(error, socket) {
@@ -117,7 +127,7 @@ export async function buildApp(
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'],
     allowedHeaders:
       'authorization, content-type, content-range, accept, av-origin-client, av-origin-app, av-origin-sdk, range',
-    exposedHeaders: 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id',
+    exposedHeaders,
     maxAge: 86_400,
     strictPreflight: false,
   })

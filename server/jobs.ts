@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Context } from './contracts/context.ts'
-import { mergeCounts } from './videos/store.ts'
+import { mergeCounts } from './videos/search.ts'
 
 /** Everything that a worker does by the clock. */
 const chores: { name: string; everyMs: number; run: (context: Context) => Promise<void> }[] = [

@@ -41,16 +41,18 @@ export function answerErrors(app: App, typeBase: () => string): void {
 
   const routes: { pattern: RegExp; method: string }[] = []
   app.addHook('onRoute', ({ url, method }) => {
-    const pattern = new RegExp(`^${url.replace(/:[^/]+/g, '[^/]+')}$`)
+    // The route that answers every preflight has no address of its own.
+    if (url.includes('*')) return
+    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replace(/:[^/]+/g, '[^/]+')}/?$`)
     for (const name of [method].flat()) routes.push({ pattern, method: name })
   })
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? ''
-    const allowed = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
-    const error =
-      allowed.length > 0
-        ? new ApiError('method-not-allowed', { headers: { allow: [...new Set(allowed)].join(', ') } })
-        : new ApiError('unrecognized-request-url')
+    const allowed = new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))
+    const isMethodAtFault = allowed.size > 0 && !allowed.has(request.method)
+    const error = isMethodAtFault
+      ? new ApiError('method-not-allowed', { headers: { allow: [...allowed].join(', ') } })
+      : new ApiError('unrecognized-request-url')
     return answer(error, request, reply)
   })
 }

@@ -13,7 +13,8 @@ export async function createVideo(
   scope: Scope,
   payload: VideoCreation,
 ): Promise<StoredVideo> {
-  checkReferences(payload)
+  checkPlayer(payload.playerId)
+  checkWatermark(payload.watermark)
   const source = await findSource(db, scope, payload.source)
   const video: NewVideo = {
     id: newId('vi'),
@@ -40,12 +41,19 @@ export async function createVideo(
   })
 }
 
-/** Player themes and watermarks cannot be made in this version, so no id of one can be right. */
-export function checkReferences(payload: Pick<VideoCreation, 'playerId' | 'watermark'>): void {
-  if (payload.playerId != null) throw invalidAttribute('playerId', 'There is no player theme with this id.')
-  if (payload.watermark?.id !== undefined)
-    throw invalidAttribute('watermark[id]', 'There is no watermark with this id.')
-  if (payload.watermark) throw invalidAttribute('watermark[id]', 'A watermark needs the id of its picture.')
+// Player themes and watermarks cannot be made in this version, so no id of one can be right.
+
+export function checkPlayer(playerId: string | null | undefined): void {
+  if (playerId != null) throw invalidAttribute('playerId', 'There is no player theme with this id.')
+}
+
+function checkWatermark(watermark: VideoCreation['watermark']): void {
+  if (!watermark) return
+  const title =
+    watermark.id === undefined
+      ? 'A watermark needs the id of its picture.'
+      : 'There is no watermark with this id.'
+  throw invalidAttribute('watermark[id]', title)
 }
 
 type FoundSource =

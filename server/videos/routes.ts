@@ -15,6 +15,7 @@ import {
   VideoUpdate,
   videoFilters,
 } from './schemas.ts'
+import { listTags, listVideos } from './search.ts'
 import * as store from './store.ts'
 import { changeVideo } from './update.ts'
 import { viewStatus, viewVideo } from './view.ts'
@@ -65,12 +66,7 @@ export function videoRoutes(app: App, context: Context): void {
       const filter = { title, description, tags, metadata, liveStreamId }
       const page = readPage(query)
       const order = { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' } as const
-      const list = () => store.listVideos(db, scope.environment, filter, order, page)
-      // The first page is read while it is counted; a later one may lie past the end, which need not be walked to.
-      const early = page.offset === 0 ? list() : undefined
-      early?.catch(() => {})
-      const total = await store.countVideos(db, scope.environment, filter)
-      const rows = page.offset < total || early ? await (early ?? list()) : []
+      const { videos: rows, total } = await listVideos(db, scope.environment, filter, order, page)
       const videos = rows.map((row) => viewVideo(row, context.publicUrl))
       return listResponse('/videos', query, page, videos, total)
     },
@@ -169,7 +165,7 @@ export function videoRoutes(app: App, context: Context): void {
     async ({ query, scope }) => {
       const page = readPage(query)
       const order = { by: query.sortBy ?? 'value', order: query.sortOrder ?? 'asc' } as const
-      const { tags, total } = await store.listTags(db, scope.environment, query, order, page)
+      const { tags, total } = await listTags(db, scope.environment, query, order, page)
       return listResponse('/tags', query, page, tags, total)
     },
   )

@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
-import { checkReferences } from './create.ts'
+import { checkPlayer } from './create.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'
 import { findVideo, type StoredVideo, updateVideo } from './store.ts'
@@ -12,7 +12,7 @@ export async function changeVideo(
   id: string,
   payload: VideoUpdate,
 ): Promise<StoredVideo | undefined> {
-  checkReferences(payload)
+  checkPlayer(payload.playerId)
   const change = {
     title: payload.title,
     description: payload.description,

@@ -150,7 +150,7 @@ export async function readyCluster(folder: string, cluster: string): Promise<Pos
     await removeEmptyLockFiles(cluster)
     const conf = join(cluster, 'postgresql.conf')
     await rm(`${conf}.new`, { force: true })
-    await writeNew(`${conf}.new`, configuration, account)
+    await writeNew(`${conf}.new`, configuration(), account)
     await rename(`${conf}.new`, conf)
     return account
   } catch (error) {

@@ -1,5 +1,14 @@
+import { totalmem } from 'node:os'
+
+/** A sixteenth of the memory, so that encoding has the rest; a container's limit counts as its memory. */
+function sharedBuffersMb(): number {
+  const memory = process.constrainedMemory() || Number.POSITIVE_INFINITY
+  return Math.round(Math.min(1024, Math.max(128, Math.min(memory, totalmem()) / 16 / 1024 ** 2)))
+}
+
 /** The whole postgresql.conf, written anew before each start. `ALTER SYSTEM` still has the last word. */
-export const configuration = `# Written by Kinora before each start of the server: changes here are lost.
+export const configuration =
+  () => `# Written by Kinora before each start of the server: changes here are lost.
 # Use ALTER SYSTEM, which keeps its settings in postgresql.auto.conf.
 
 # No network at all. The socket is in the data folder, which is the server's working folder: given like this,
@@ -10,7 +19,7 @@ port = 5432
 
 # Every process of Kinora has a pool, and its queue another.
 max_connections = 200
-shared_buffers = 128MB
+shared_buffers = ${sharedBuffersMb()}MB
 
 # A pod without huge pages on a host that has them dies of SIGBUS with "try".
 huge_pages = off

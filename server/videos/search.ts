@@ -1,0 +1,200 @@
+import { expressionBuilder, sql } from 'kysely'
+import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
+import type { Page } from '../lib/paging.ts'
+import type { sortKeys, sortOrders } from './schemas.ts'
+import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
+
+export type VideoFilter = {
+  title?: string
+  description?: string
+  tags?: string[]
+  metadata?: Record<string, string>
+  liveStreamId?: string
+}
+
+export type VideoOrder = { by: (typeof sortKeys)[number]; order: (typeof sortOrders)[number] }
+
+/** Any part of the text; the wildcards of LIKE mean themselves. */
+const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
+
+const eb = expressionBuilder<Tables, 'videos'>()
+
+function matches(environment: Environment, filter: VideoFilter) {
+  const pairs = Object.entries(filter.metadata ?? {}).map(([key, value]) => ({ key, value }))
+  const conditions = [eb('environment', '=', environment)]
+  if (filter.tags) conditions.push(eb('tag_terms', '@>', uuids(tagTerms(environment, filter.tags))))
+  if (pairs.length > 0) conditions.push(eb('metadata_terms', '@>', uuids(metadataTerms(environment, pairs))))
+  if (filter.title) conditions.push(...contains('title', filter.title))
+  if (filter.description) conditions.push(...contains('description', filter.description))
+  if (filter.liveStreamId !== undefined) {
+    conditions.push(eb('source_type', '=', 'liveStream'), eb('source_reference', '=', filter.liveStreamId))
+  }
+  return eb.and(conditions)
+}
+
+/**
+ * The index of three-letter groups looks up every group of a pattern, and those of words that most titles have
+ * cost the most: on a million videos 16 ms instead of 1. So it is asked for a few groups of the longest words
+ * only, and what it finds is compared with the whole; adding '' keeps that comparison out of the index.
+ */
+function contains(column: 'title' | 'description', part: string) {
+  const groups = tellingGroups(part)
+  const whole = containing(part)
+  if (groups.length === 0) return [eb(column, 'ilike', whole)]
+  return [
+    eb(column, 'ilike', `%${groups.join('%')}%`),
+    eb(sql<string>`${sql.ref(column)} || ''`, 'ilike', whole),
+  ]
+}
+
+/** The beginnings and ends of the two longest words, in their order. */
+export function tellingGroups(part: string): string[] {
+  return [...part.matchAll(/[\p{L}\p{N}]{3,}/gu)]
+    .toSorted((a, b) => b[0].length - a[0].length)
+    .slice(0, 2)
+    .toSorted((a, b) => a.index - b.index)
+    .flatMap(([word]) => {
+      // By letters, not by code units: half of a letter would match nothing.
+      const letters = [...word]
+      return letters.length < 6 ? [word] : [letters.slice(0, 3).join(''), letters.slice(-3).join('')]
+    })
+}
+
+const uuids = (terms: string[]) => sql<string[]>`${terms}::uuid[]`
+
+const orderColumns = {
+  title: sql<string>`lower(left(title, 100))`,
+  createdAt: sql<Date>`created_at`,
+  publishedAt: sql<Date>`published_at`,
+  updatedAt: sql<Date>`updated_at`,
+}
+
+/** One page, and how many there are on all. */
+export async function listVideos(
+  db: Db<Tables>,
+  environment: Environment,
+  filter: VideoFilter,
+  order: VideoOrder,
+  page: Page,
+): Promise<{ videos: StoredVideo[]; total: number }> {
+  const tag = countedTag(filter)
+  if (tag === undefined) return searchVideos(db, environment, filter, order, page)
+  const list = () => pageOfVideos(db, environment, filter, order, page)
+  // The first page is read while it is counted; a later one may lie past the end, which need not be walked to.
+  const [total, first] = await Promise.all([
+    countByTag(db, environment, tag),
+    page.offset === 0 ? list() : undefined,
+  ])
+  return { videos: first ?? (page.offset < total ? await list() : []), total }
+}
+
+/** All videos, and those of one tag, are counted beforehand: the tag '' stands for all. */
+function countedTag({ tags, ...others }: VideoFilter): string | undefined {
+  if (Object.values(others).some((value) => value !== undefined && value !== '')) return undefined
+  const [tag = '', ...more] = new Set(tags)
+  return more.length > 0 ? undefined : tag
+}
+
+function pageOfVideos(
+  db: Db<Tables>,
+  environment: Environment,
+  filter: VideoFilter,
+  { by, order }: VideoOrder,
+  page: Page,
+): Promise<StoredVideo[]> {
+  return db
+    .selectFrom('videos')
+    .select(columns)
+    .where(matches(environment, filter))
+    .orderBy(orderColumns[by], order)
+    .orderBy('id', order)
+    .limit(page.pageSize)
+    .offset(page.offset)
+    .execute()
+}
+
+/** What the index finds has to be counted, so it is gathered once, and the page taken from that. */
+async function searchVideos(
+  db: Db<Tables>,
+  environment: Environment,
+  filter: VideoFilter,
+  { by, order }: VideoOrder,
+  page: Page,
+): Promise<{ videos: StoredVideo[]; total: number }> {
+  const direction = sql.raw(order)
+  const { rows } = await sql<StoredVideo & { total: string; id: string | null }>`
+    with hits as materialized (
+      select id, ${orderColumns[by]} as place from videos where ${matches(environment, filter)}
+    ), page as (
+      select id, place from hits order by place ${direction}, id ${direction}
+      limit ${page.pageSize} offset ${page.offset}
+    )
+    select total, ${sql.join(columns.map((column) => sql.ref(`videos.${column}`)))}
+    from (select count(*) as total from hits) as counted
+    left join page on true
+    left join videos on videos.id = page.id
+    order by page.place ${direction}, page.id ${direction}`.execute(db)
+  // A page without videos has one row, which tells the total alone.
+  return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }
+}
+
+async function countByTag(db: Db<Tables>, environment: Environment, tag: string): Promise<number> {
+  const { rows } = await sql<{ total: string }>`
+    select coalesce(sum(n), 0) as total from (
+      select videos as n from video_counts where environment = ${environment} and tag = ${tag}
+      union all
+      select change from video_count_changes
+      where environment = ${environment} and (${tag} = '' or tags @> array[${tag}])
+    ) as c`.execute(db)
+  return Number(rows[0]?.total)
+}
+
+/** Adds the appended changes to the counts. Any number of processes may do it at once. */
+export async function mergeCounts(db: Db<Tables>): Promise<void> {
+  await sql`
+    with merged as (
+      delete from video_count_changes
+      where ctid = any (array(select ctid from video_count_changes limit 100000 for update skip locked))
+      returning environment, tags, change
+    )
+    insert into video_counts as c (environment, tag, videos)
+    select environment, tag, sum(change) from merged, unnest(tags || ''::text) as tag
+    group by environment, tag order by environment, tag
+    on conflict (environment, tag) do update set videos = c.videos + excluded.videos`.execute(db)
+  await sql`delete from video_counts where videos = 0`.execute(db)
+}
+
+export type TagFilter = { value?: string }
+export type TagOrder = { by: 'value' | 'videoCount'; order: (typeof sortOrders)[number] }
+
+export async function listTags(
+  db: Db<Tables>,
+  environment: Environment,
+  filter: TagFilter,
+  { by, order }: TagOrder,
+  page: Page,
+): Promise<{ tags: { value: string; videoCount: number }[]; total: number }> {
+  const fits = filter.value ? sql`fold(tag) like fold(${containing(filter.value)})` : sql`true`
+  const orderBy = {
+    value: { asc: sql`lower(tag), tag`, desc: sql`lower(tag) desc, tag desc` },
+    videoCount: { asc: sql`sum(n), tag`, desc: sql`sum(n) desc, tag desc` },
+  }[by][order]
+  const { rows } = await sql<{ value: string; videoCount: string; total: string }>`
+    select tag as value, sum(n) as "videoCount", count(*) over () as total from (
+      select tag, videos as n from video_counts where environment = ${environment} and tag <> '' and ${fits}
+      union all
+      select tag, change from video_count_changes, unnest(tags) as tag where environment = ${environment} and ${fits}
+    ) as c
+    group by tag having sum(n) > 0
+    order by ${orderBy} limit ${page.pageSize} offset ${page.offset}`.execute(db)
+  // A page past the end has no row that could carry the total.
+  if (rows.length === 0 && page.offset > 0) {
+    const { total } = await listTags(db, environment, filter, { by, order }, { ...page, offset: 0 })
+    return { tags: [], total }
+  }
+  return {
+    tags: rows.map(({ value, videoCount }) => ({ value, videoCount: Number(videoCount) })),
+    total: Number(rows[0]?.total ?? 0),
+  }
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readConfig, SettingsProblem } from './config.ts'
+
+function problemsOf(env: Record<string, string>): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    assert.ok(error instanceof SettingsProblem)
+    return error.problems
+  }
+}
+
+test('without settings everything has its default', () => {
+  const config = readConfig({ PATH: '/bin' })
+  assert.equal(config.host, '127.0.0.1')
+  assert.equal(config.port, 8080)
+  assert.deepEqual([...config.roles], ['api', 'worker', 'live'])
+  assert.equal(config.databaseUrl, undefined)
+  assert.equal(config.tls, undefined)
+})
+
+test('every wrong setting is told, each in a sentence that names it', () => {
+  const problems = problemsOf({
+    KINORA_PORT: '70000',
+    KINORA_ROLES: 'api,cook',
+    KINORA_PUBLIC_URL: 'https://example.com/path',
+    KINORA_DATABASE_URL: 'mysql://x',
+    KINORA_RATE_LIMITS: 'yes',
+    KINORA_SANDBOX_KEY: 'with space',
+    KINORA_TLS_CERT: 'cert.pem',
+    KINORA_PROT: '1',
+  })
+  assert.equal(problems.length, 8)
+  for (const name of [
+    'PORT',
+    'ROLES',
+    'PUBLIC_URL',
+    'DATABASE_URL',
+    'RATE_LIMITS',
+    'SANDBOX_KEY',
+    'TLS_CERT',
+    'PROT',
+  ]) {
+    assert.equal(problems.filter((problem) => problem.startsWith(`KINORA_${name} `)).length, 1, name)
+  }
+})
+
+test('one key cannot be the key of both environments', () => {
+  assert.equal(problemsOf({ KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }).length, 1)
+})

@@ -32,6 +32,8 @@ declare module 'fastify' {
 }
 
 const jsonLimit = 1024 * 1024
+/** Refuses bytes that are no text, where a lenient one would put question marks in their place. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
 /** Every slice's routes, in one list. */
@@ -73,7 +75,7 @@ export async function buildApp(
     routerOptions: {
       ignoreTrailingSlash: true,
       // Longer ids than any that exist reach the handler, which answers 404 by the name of the parameter.
-      maxParamLength: 1_000,
+      maxParamLength: 16_384,
       querystringParser: parseQuery,
     },
     // A request must arrive whole within this time. Uploads set their own limit.
@@ -111,10 +113,10 @@ export async function buildApp(
 
   // Clients send JSON under several names, and some under none that says so.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
-    if (body === '') return done(null, undefined)
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, undefined)
     try {
-      done(null, JSON.parse(body as string))
+      done(null, JSON.parse(utf8.decode(body as Buffer)))
     } catch {
       done(invalidPayload('The body is not valid JSON.'))
     }
@@ -137,8 +139,15 @@ export async function buildApp(
     reply.header('x-request-id', request.id)
     done()
   })
+  let isClosing = false
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
   // Existing clients compare the content type letter by letter; Fastify adds a charset to it.
   app.addHook('onSend', (_request, reply, payload, done) => {
+    // A connection that is kept open after its last answer would hold up the end.
+    if (isClosing) reply.header('connection', 'close')
     const type = reply.getHeader('content-type')
     if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
     else if (type === 'application/problem+json; charset=utf-8')

@@ -60,39 +60,47 @@ function needed({ environment, name }: Options): { environment: Environment; nam
   return { environment, name }
 }
 
-const commands: Record<string, (db: Database['db'], options: Options) => Promise<string>> = {
-  async 'keys create'(db, options) {
+type Work = (db: Database['db']) => Promise<string>
+
+/** Each checks its options before the database is opened. */
+const commands: Record<string, (options: Options) => Work> = {
+  'keys create'(options) {
     const { environment, name } = needed(options)
-    const made = await createKey(db, environment, name, new Date())
-    if (options.json) return JSON.stringify(made)
-    return `${made.key}\nThis is the only time the key is shown.`
+    return async (db) => {
+      const made = await createKey(db, environment, name, new Date())
+      return options.json ? JSON.stringify(made) : `${made.key}\nThis is the only time the key is shown.`
+    }
   },
 
-  async 'keys list'(db, options) {
-    const keys = (await listKeys(db, options.environment)).map((row) => ({
-      id: row.id,
-      environment: row.environment,
-      name: row.name,
-      createdAt: row.created_at,
-      revokedAt: row.revoked_at,
-    }))
-    if (options.json) return JSON.stringify(keys)
-    if (keys.length === 0) return 'There are no keys.'
-    return keys
-      .map((key) => {
-        const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
-        return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  made ${key.createdAt.toISOString()}  ${state}`
-      })
-      .join('\n')
+  'keys list'(options) {
+    return async (db) => {
+      const keys = (await listKeys(db, options.environment)).map((row) => ({
+        id: row.id,
+        environment: row.environment,
+        name: row.name,
+        createdAt: row.created_at,
+        revokedAt: row.revoked_at,
+      }))
+      if (options.json) return JSON.stringify(keys)
+      if (keys.length === 0) return 'There are no keys.'
+      return keys
+        .map((key) => {
+          const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
+          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  made ${key.createdAt.toISOString()}  ${state}`
+        })
+        .join('\n')
+    }
   },
 
-  async 'keys revoke'(db, options) {
+  'keys revoke'(options) {
     const { environment, name } = needed(options)
-    const revoked = await revokeKey(db, environment, name, new Date())
-    if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
-    if (options.json)
-      return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
-    return `The key "${name}" of the ${environment} environment no longer works.`
+    return async (db) => {
+      const revoked = await revokeKey(db, environment, name, new Date())
+      if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
+      if (options.json)
+        return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
+      return `The key "${name}" of the ${environment} environment no longer works.`
+    }
   },
 }
 
@@ -103,11 +111,12 @@ export async function main(args: string[]): Promise<void> {
     const command = words.join(' ')
     if (help || command === '' || command === 'help') return console.log(usage)
     if (command === 'start') return await serve()
-    const run = commands[command]
-    if (!run) throw new UsageProblem(`There is no command "${command}".`)
+    const prepare = Object.hasOwn(commands, command) ? commands[command] : undefined
+    if (!prepare) throw new UsageProblem(`There is no command "${command}".`)
+    const work = prepare(options)
     const database = await openDatabase(readConfig(process.env), createLog('silent', false))
     try {
-      console.log(await run(database.db, options))
+      console.log(await work(database.db))
     } finally {
       await database.close()
     }

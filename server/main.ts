@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
 import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
 import { keysChannel } from './accounts/store.ts'
@@ -12,11 +13,14 @@ import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { openDiskFiles } from './lib/files.ts'
+import type { App } from './lib/http.ts'
 import { openListener } from './lib/listener.ts'
 import { createLog } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+
+const finishWithinMs = 10_000
 
 /** One helpful sentence about why the service cannot start. */
 class StartProblem extends Error {}
@@ -68,7 +72,7 @@ async function start(config: Config): Promise<Service> {
       const worker = startWorker(context)
       closers.push(worker.close)
     }
-    closers.push(() => app.close())
+    closers.push(() => closeApp(app))
     await app.listen({ host: config.host, port: config.port }).catch((error) => {
       throw new StartProblem(listenProblem(error, config), { cause: error })
     })
@@ -81,12 +85,28 @@ async function start(config: Config): Promise<Service> {
   }
 }
 
+/** Requests under way are finished, but not those of clients that do not go on. */
+async function closeApp(app: App): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), finishWithinMs)
+  await app.close()
+  clearTimeout(timer)
+}
+
 async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
   const read = (file: string, setting: string) =>
     readFile(file).catch((error) => {
       throw new StartProblem(`The file that ${setting} names cannot be read: ${error.message}.`)
     })
-  return { cert: await read(certFile, 'KINORA_TLS_CERT'), key: await read(keyFile, 'KINORA_TLS_KEY') }
+  const tls = { cert: await read(certFile, 'KINORA_TLS_CERT'), key: await read(keyFile, 'KINORA_TLS_KEY') }
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new StartProblem(
+      `KINORA_TLS_CERT and KINORA_TLS_KEY are not a certificate and its key in PEM form: ${reason}.`,
+    )
+  }
+  return tls
 }
 
 function listenProblem(error: NodeJS.ErrnoException, { host, port }: Config): string {

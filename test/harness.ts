@@ -3,6 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,9 +17,11 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export const productionKey = 'test-production-key'
 export const sandboxKey = 'test-sandbox-key'
 
-/** What Kinora must not inherit from the shell that runs the tests. */
+/** Without what Kinora must not inherit from the shell that runs the tests. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('KINORA_')))
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KINORA_'))
+  // The tests start a hundred processes: with the compiled modules at hand, each is up in half the time.
+  return { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
 }
 
 export type Kinora = {
@@ -203,6 +206,32 @@ type CallOptions = {
   headers?: Record<string, string>
   body?: string
 }
+
+/** As `call`, for what fetch would not send: any path as it is, and any method with any body. */
+export async function callRaw(url: string, path: string, options: RawOptions = {}): Promise<Answer> {
+  const { method = 'GET', body } = options
+  const isChunked = options.headers?.['transfer-encoding'] !== undefined
+  // Node tells no length with methods that have no body by custom: the body would count as another request.
+  const length = body === undefined || isChunked ? {} : { 'content-length': Buffer.byteLength(body) }
+  const headers = { ...options.headers, ...length }
+  const sent = request(url, { method, path, headers, agent: false, timeout: 10_000 })
+  sent.on('timeout', () => sent.destroy(new Error(`no answer to ${method} ${path} within 10 s`)))
+  // After the answer has begun, errors are about what follows it: a refused HEAD may come with a body.
+  sent.on('error', () => {})
+  sent.end(body)
+  const [response] = await once(sent, 'response')
+  let text = ''
+  for await (const chunk of response.setEncoding('utf8')) text += chunk
+  const isJson = /json/.test(response.headers['content-type'] ?? '') && text !== ''
+  return {
+    status: response.statusCode,
+    headers: new Headers(response.headers),
+    text,
+    body: isJson ? JSON.parse(text) : undefined,
+  }
+}
+
+type RawOptions = { method?: string; headers?: Record<string, string>; body?: string | Buffer }
 
 /** Sends the text as it is and returns all that comes back until the connection ends. */
 export async function sendRaw(url: string, text: string | Buffer): Promise<string> {

@@ -29,7 +29,7 @@ export async function insertKey(db: Db<Tables>, row: ApiKeyRow): Promise<boolean
   const inserted = await db
     .insertInto('api_keys')
     .values(row)
-    .onConflict((c) => c.columns(['environment', 'name']).where('revoked_at', 'is', null).doNothing())
+    .onConflict((c) => c.doNothing())
     .returning('id')
     .executeTakeFirst()
   return inserted !== undefined

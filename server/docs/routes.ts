@@ -35,7 +35,7 @@ export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>):
   app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
-    return slug in errorKinds
+    return Object.hasOwn(errorKinds, slug)
       ? reply.headers(page).send(errorPage(slug as keyof typeof errorKinds))
       : reply.callNotFound()
   })

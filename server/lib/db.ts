@@ -50,6 +50,8 @@ export function openPool(connection: Connection, onError: (error: Error) => void
   })
   // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
   pool.on('error', onError)
+  // One that breaks while a request has it fails that request's next query; the pool does not listen then.
+  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
@@ -99,8 +101,9 @@ const connectionErrors = new Set([
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // SQLSTATE 08: connection; 57P: the server is stopping or starting; 53: out of connections, memory or disk.
-  if (connectionErrors.has(code) || /^(08|57P|53)/.test(code)) return true
+  // SQLSTATE 08: connection; 57P: the server is stopping or starting; 53: out of connections, memory or disk;
+  // 3D000: there is no such database.
+  if (connectionErrors.has(code) || /^(08|57P|53|3D000)/.test(code)) return true
   if (error instanceof AggregateError) return error.errors.some(isUnreachable)
   return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
     error.message,

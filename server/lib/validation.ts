@@ -54,11 +54,23 @@ export type RawQuery = Record<string, string[]>
 
 export function parseQuery(search: string): RawQuery {
   const raw: RawQuery = Object.create(null)
-  for (const [name, value] of new URLSearchParams(search)) {
-    raw[name] ??= []
-    raw[name].push(value)
+  for (const pair of search.split('&')) {
+    if (pair === '') continue
+    const [name = '', ...value] = pair.split('=')
+    const key = decode(name)
+    raw[key] ??= []
+    raw[key].push(decode(value.join('=')))
   }
   return raw
+}
+
+/** What is not the code of any text becomes text that no check lets through, so that the answer names it. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part.replaceAll('+', ' '))
+  } catch {
+    return `${part}\ud800`
+  }
 }
 
 /**
@@ -147,7 +159,7 @@ function complaint({ keyword, params, message }: ErrorObject): string {
       return `must be ${params.allowedValue}`
     case 'format':
       return params.format === 'text'
-        ? 'must not hold a NUL character or half of a surrogate pair'
+        ? 'must be valid Unicode text without NUL characters'
         : `must be a valid ${params.format}`
     default:
       return message ?? 'is not valid'

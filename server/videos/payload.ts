@@ -38,7 +38,7 @@ function readPair(item: Record<string, string>): Metadata | string {
     return 'must be an object with "key" and "value", or with one name and its value'
   }
   if (pair.key === '') return 'has an empty key'
-  if (pair.key.length > longestKey) return `has a key of more than ${longestKey} characters`
+  if ([...pair.key].length > longestKey) return `has a key of more than ${longestKey} characters`
   if (pair.key.includes('\0') || !pair.key.isWellFormed())
     return 'has a key with a NUL character or half of a surrogate pair'
   return pair

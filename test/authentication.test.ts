@@ -1,0 +1,283 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { assertProblem, call, kinora, productionKey, query, sandboxKey, sharedKinora } from './harness.ts'
+
+// Who may call, and how often (interface notes 2 and 16).
+
+const service = sharedKinora()
+const at = (path: string) => service.url + path
+const basic = (text: string) => `Basic ${btoa(text)}`
+
+const list = (authorization: string, base = '') =>
+  call(at(`${base}/videos`), { key: '', headers: { authorization } })
+
+const post = (path: string, json: unknown) => call(at(path), { method: 'POST', key: '', json })
+
+async function tokensOf(apiKey = productionKey, base = '') {
+  const answer = await post(`${base}/auth/api-key`, { apiKey })
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body as { access_token: string; refresh_token: string }
+}
+
+const hash = (secret: string) => createHash('sha256').update(secret).digest()
+const expire = (token: string) =>
+  query(service.database, `update tokens set expires_at = now() - interval '1 second' where hash = $1`, [
+    hash(token),
+  ])
+
+describe('credentials', () => {
+  test('the key is a user name, with or without a password, and the scheme is written in any case', async () => {
+    for (const value of [
+      basic(`${productionKey}:`),
+      basic(`${productionKey}:password`),
+      basic(`${productionKey}:a:b`),
+      basic(productionKey),
+      basic(`${productionKey}:`).replace('Basic', 'basic'),
+      basic(`${productionKey}:`).replace('Basic', 'BASIC'),
+    ]) {
+      assert.equal((await list(value)).status, 200, value)
+    }
+  })
+
+  test('an access token or the key itself is a Bearer value, and the scheme is written in any case', async () => {
+    const { access_token } = await tokensOf()
+    for (const secret of [access_token, productionKey]) {
+      for (const scheme of ['Bearer', 'bearer', 'BEARER'])
+        assert.equal((await list(`${scheme} ${secret}`)).status, 200)
+    }
+  })
+
+  test('each fault of the header has its own kind', async () => {
+    const { access_token, refresh_token } = await tokensOf()
+    const faults = {
+      'missing-authorization-header': ['', ' '],
+      'invalid-authorization-header-value': [
+        'Basic',
+        'Bearer',
+        productionKey,
+        `Digest ${productionKey}`,
+        'Bearer a b',
+        'Basic !!!',
+        basic(':password'),
+      ],
+      'invalid-api-key': [
+        basic('unknown:'),
+        basic(`${access_token}:`),
+        basic(`${sandboxKey}:`),
+        basic('\0é:'),
+      ],
+      'invalid-access-token': ['Bearer unknown', `Bearer ${refresh_token}`, `Bearer ${sandboxKey}`],
+    }
+    for (const [slug, values] of Object.entries(faults)) {
+      for (const value of values) assertProblem(await list(value), 401, `authentication-${slug}`)
+    }
+    assertProblem(await call(at('/videos'), { key: '' }), 401, 'authentication-missing-authorization-header')
+  })
+
+  test('every route of the API needs a key', async () => {
+    const { body: document } = await call(at('/openapi.json'), { key: '' })
+    let routes = 0
+    for (const [path, operations] of Object.entries<Record<string, { security?: unknown[] }>>(
+      document.paths,
+    )) {
+      for (const [method, { security }] of Object.entries(operations)) {
+        if (security?.length === 0) continue
+        const answer = await call(at(path.replaceAll(/\{\w+\}/g, 'x')), {
+          method: method.toUpperCase(),
+          key: '',
+        })
+        assertProblem(answer, 401, 'authentication-missing-authorization-header')
+        routes++
+      }
+    }
+    assert.ok(routes >= 7)
+  })
+
+  test('a key or token of one environment does not open the other', async () => {
+    const production = await tokensOf()
+    const sandbox = await tokensOf(sandboxKey, '/sandbox')
+    assert.equal((await list(`Bearer ${sandbox.access_token}`, '/sandbox')).status, 200)
+    for (const [value, base] of [
+      [basic(`${productionKey}:`), '/sandbox'],
+      [`Bearer ${productionKey}`, '/sandbox'],
+      [`Bearer ${production.access_token}`, '/sandbox'],
+      [basic(`${sandboxKey}:`), ''],
+      [`Bearer ${sandboxKey}`, ''],
+      [`Bearer ${sandbox.access_token}`, ''],
+    ] as const) {
+      assert.equal((await list(value, base)).status, 401)
+    }
+    const slug = 'authentication-invalid-user-credentials'
+    assertProblem(await post('/sandbox/auth/api-key', { apiKey: productionKey }), 400, slug, '')
+    assertProblem(await post('/auth/api-key', { apiKey: sandboxKey }), 400, slug, '')
+    const { refresh_token: refreshToken } = sandbox
+    assertProblem(await post('/auth/refresh', { refreshToken }), 400, slug, '')
+    assert.equal((await post('/sandbox/auth/refresh', { refreshToken })).status, 200)
+  })
+
+  test('an access token is good until it expires', async () => {
+    const { access_token } = await tokensOf()
+    await expire(access_token)
+    assertProblem(await list(`Bearer ${access_token}`), 401, 'authentication-invalid-access-token')
+  })
+})
+
+describe('tokens', () => {
+  test('the answer has the form that clients read, and the token outlives their margin of five minutes', async () => {
+    const tokens = (await post('/auth/api-key', { apiKey: productionKey })).body
+    assert.deepEqual(Object.keys(tokens).sort(), [
+      'access_token',
+      'expires_in',
+      'refresh_token',
+      'token_type',
+    ])
+    assert.equal(tokens.token_type, 'Bearer')
+    assert.ok(tokens.expires_in > 300)
+    const [row] = await query(service.database, 'select expires_at from tokens where hash = $1', [
+      hash(tokens.access_token),
+    ])
+    assert.ok(Math.abs((row.expires_at.getTime() - Date.now()) / 1000 - tokens.expires_in) < 10)
+  })
+
+  test('wrong credentials are 400 with an empty name, because clients log in anew on 401', async () => {
+    const { access_token } = await tokensOf()
+    for (const [path, json] of [
+      ['/auth/api-key', { apiKey: 'unknown' }],
+      ['/auth/api-key', { apiKey: '' }],
+      ['/auth/api-key', { apiKey: '\0\ud800' }],
+      ['/auth/api-key', { apiKey: access_token }],
+      ['/auth/refresh', { refreshToken: 'unknown' }],
+      ['/auth/refresh', { refreshToken: access_token }],
+      ['/auth/refresh', { refreshToken: productionKey }],
+    ] as const) {
+      assertProblem(await post(path, json), 400, 'authentication-invalid-user-credentials', '')
+    }
+  })
+
+  test('an Authorization header is neither needed nor looked at', async () => {
+    for (const authorization of ['', 'Bearer wrong', basic('wrong:'), 'garbage']) {
+      const answer = await call(at('/auth/api-key'), {
+        method: 'POST',
+        key: '',
+        headers: { authorization },
+        json: { apiKey: productionKey },
+      })
+      assert.equal(answer.status, 200, authorization)
+    }
+  })
+
+  test('the refresh that browsers send as plain text is understood', async () => {
+    const { refresh_token: refreshToken } = await tokensOf()
+    const answer = await call(at('/auth/refresh'), {
+      method: 'POST',
+      key: '',
+      headers: { 'content-type': 'text/plain;charset=UTF-8' },
+      body: JSON.stringify({ refreshToken }),
+    })
+    assert.equal(answer.status, 200, answer.text)
+  })
+
+  test('a refresh gives two new tokens, and the one that was used lives for another minute', async () => {
+    const first = await tokensOf()
+    const refresh = (refreshToken: string) => post('/auth/refresh', { refreshToken })
+    const second = (await refresh(first.refresh_token)).body
+    assert.equal((await list(`Bearer ${second.access_token}`)).status, 200)
+    assert.notEqual(second.refresh_token, first.refresh_token)
+
+    const secondsLeft = async () => {
+      const [row] = await query(service.database, 'select expires_at from tokens where hash = $1', [
+        hash(first.refresh_token),
+      ])
+      return (row.expires_at.getTime() - Date.now()) / 1000
+    }
+    const left = await secondsLeft()
+    assert.ok(left > 30 && left <= 60, `${left}`)
+    const third = await refresh(first.refresh_token)
+    assert.equal(third.status, 200, 'the answer to the first refresh may have been lost')
+    assert.ok((await secondsLeft()) <= left, 'using it again does not keep it alive')
+
+    await expire(first.refresh_token)
+    assertProblem(await refresh(first.refresh_token), 400, 'authentication-invalid-user-credentials', '')
+    assert.equal((await refresh(second.refresh_token)).status, 200)
+  })
+
+  test('keys and tokens are stored as hashes', async () => {
+    const { access_token, refresh_token } = await tokensOf()
+    const rows = await query(
+      service.database,
+      `select t::text as row from api_keys t union all select t::text from tokens t`,
+    )
+    const stored = rows.map(({ row }) => row).join('\n')
+    assert.ok(stored.includes(hash(access_token).toString('hex')))
+    for (const secret of [access_token, refresh_token, productionKey, sandboxKey]) {
+      assert.ok(!stored.includes(secret))
+      assert.ok(!stored.includes(Buffer.from(secret).toString('hex')))
+    }
+  })
+})
+
+describe('rate limits', () => {
+  const small = { KINORA_RATE_LIMIT_READS: '3', KINORA_RATE_LIMIT_WRITES: '2' }
+
+  function allowance({ headers }: { headers: Headers }) {
+    const [limit, remaining, retryAfter] = ['limit', 'remaining', 'retry-after'].map((name) => {
+      const value = headers.get(`x-ratelimit-${name}`)
+      return value === null ? undefined : Number(value)
+    })
+    return { limit, remaining, retryAfter }
+  }
+
+  test('a key that has used up its reads is refused until the minute is over, and nobody else is', async (t) => {
+    const { url } = await kinora(t, small)
+    const tokens = await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } })
+    for (const left of [2, 1, 0]) {
+      const { limit, remaining, retryAfter } = allowance(await call(`${url}/videos`))
+      assert.deepEqual([limit, remaining], [3, left])
+      assert.ok(retryAfter! >= 1 && retryAfter! <= 60)
+    }
+    const bearer = { authorization: `Bearer ${tokens.body.access_token}` }
+    for (const answer of [
+      await call(`${url}/videos`),
+      await call(`${url}/tags`),
+      await call(`${url}/videos`, { key: '', headers: bearer }),
+    ]) {
+      assertProblem(answer, 429, 'too-many-requests')
+      assert.deepEqual(Object.keys(answer.body).sort(), ['status', 'title', 'type'])
+      assert.deepEqual([allowance(answer).limit, allowance(answer).remaining], [3, 0])
+      assert.ok(allowance(answer).retryAfter! >= 1)
+      assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+    }
+    const write = await call(`${url}/videos`, { method: 'POST', json: {} })
+    assert.deepEqual([write.status, allowance(write).limit, allowance(write).remaining], [201, 2, 1])
+    assert.equal((await call(`${url}/sandbox/videos`, { key: sandboxKey })).status, 200)
+    for (let n = 0; n < 6; n++) {
+      const answer = await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } })
+      assert.deepEqual([answer.status, allowance(answer).limit], [200, undefined])
+    }
+    assert.equal((await call(`${url}/healthz`)).status, 200)
+  })
+
+  test('answers to refused requests count and carry the headers too', async (t) => {
+    const { url } = await kinora(t, small)
+    const refused = await call(`${url}/videos`, { method: 'POST', json: { title: 1 } })
+    assert.deepEqual([refused.status, allowance(refused).remaining], [400, 1])
+    const missing = await call(`${url}/videos/vi0123456789012345678901`, { method: 'DELETE' })
+    assert.deepEqual([missing.status, allowance(missing).remaining], [404, 0])
+    assert.equal((await call(`${url}/videos`, { method: 'POST', json: {} })).status, 429)
+    assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 0)
+  })
+
+  test('limits can be turned off', async (t) => {
+    const { url } = await kinora(t, { ...small, KINORA_RATE_LIMITS: 'off' })
+    for (let n = 0; n < 8; n++) {
+      const answer = await call(`${url}/videos`)
+      assert.deepEqual([answer.status, allowance(answer).limit], [200, undefined])
+    }
+  })
+
+  test('by default a program in ordinary use is far from the limits', async () => {
+    assert.ok(allowance(await call(at('/videos'))).limit! >= 10_000)
+    assert.ok(allowance(await call(at('/videos'), { method: 'POST', json: {} })).limit! >= 10_000)
+  })
+})

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { assertProblem, call, callRaw, productionKey, sandboxKey, sendRaw, sharedKinora } from './harness.ts'
+
+// Addresses, queries and heads of requests that are wrong: each is refused by the name of what is.
+
+const service = sharedKinora()
+const at = (path: string) => service.url + path
+const authorization = `Basic ${btoa(`${productionKey}:`)}`
+
+const long = (length: number) => 'x'.repeat(length)
+const many = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i))
+const unknownId = 'vi0123456789012345678901'
+
+describe('addresses', () => {
+  const nasty = [
+    `' or 1=1 --`,
+    `vi'; drop table videos; --`,
+    '../../../etc/passwd',
+    'vi..%2f..%2f..%2f',
+    `vi${' '.repeat(22)}`,
+    `vi${'\0'.repeat(22)}`,
+    `vi${'é'.repeat(22)}`,
+    `vi${'\n'.repeat(22)}`,
+    'VI0123456789012345678901',
+    `${unknownId}0`,
+    '0',
+    '-1',
+    'null',
+    '__proto__',
+    'constructor',
+    '🎬',
+    '..',
+    '.',
+    long(200),
+    long(4_000),
+  ]
+
+  test('an id that cannot be one is a video that is not there', async () => {
+    const headers = { authorization, 'content-type': 'application/json' }
+    for (const id of nasty) {
+      for (const [method, rest, body] of [
+        ['GET', '', undefined],
+        ['GET', '/status', undefined],
+        ['DELETE', '', undefined],
+        ['PATCH', '', '{"title":"x"}'],
+      ] as const) {
+        const path = `/videos/${encodeURIComponent(id)}${rest}`
+        const answer = await callRaw(service.url, path, { method, headers, ...(body && { body }) })
+        assert.equal(answer.status, 404, `${method} ${path.slice(0, 80)} ${answer.text}`)
+        assertProblem(answer, 404, 'resource-not-found', 'videoId')
+      }
+    }
+  })
+
+  test('an address that is badly encoded is refused', async () => {
+    for (const path of ['/videos/%', '/videos/%zz', '/videos/%E0%A4%A', '/videos/%ff', '/%c0%ae'])
+      assertProblem(await callRaw(service.url, path, { headers: { authorization } }), 400, 'invalid-url')
+  })
+
+  test('a video of the other environment is not there, and stays as it is', async () => {
+    const { body: video } = await call(at('/sandbox/videos'), {
+      method: 'POST',
+      key: sandboxKey,
+      json: { title: 'x' },
+    })
+    const path = `/videos/${video.id}`
+    for (const [method, rest, json] of [
+      ['GET', ''],
+      ['GET', '/status'],
+      ['PATCH', '', { title: 'changed', tags: ['stolen'] }],
+      ['DELETE', ''],
+    ] as const) {
+      assertProblem(await call(at(path + rest), { method, json }), 404, 'resource-not-found', 'videoId')
+    }
+    const copy = await call(at('/videos'), { method: 'POST', json: { source: video.id } })
+    assertProblem(copy, 400, 'invalid-attribute', 'source')
+    assert.deepEqual((await call(at(`/sandbox${path}`), { key: sandboxKey })).body, video)
+    assert.deepEqual((await call(at('/tags'))).body.data, [])
+  })
+
+  test('an explanation that does not exist is not found, whatever its name', async () => {
+    for (const slug of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'x', '..%2f..'])
+      assertProblem(await callRaw(service.url, `/docs/errors/${slug}`), 404, 'unrecognized-request-url')
+  })
+})
+
+describe('queries', () => {
+  const wrong: Record<string, string[]> = {
+    currentPage: [
+      '-1',
+      '0',
+      '1.5',
+      '1e3',
+      'abc',
+      '0x10',
+      '+1',
+      '2147483648',
+      '9'.repeat(30),
+      '1&currentPage=2',
+      '%00',
+    ],
+    pageSize: ['-5', '0', '101', '1.0', 'all', '9'.repeat(400), '10&pageSize=10'],
+    sortBy: ['x', 'TITLE', 'id', 'constructor', '__proto__', 'title;drop', 'title&sortBy=title', ''],
+    sortOrder: ['up', 'ASC', 'asc,desc', ''],
+    title: [long(1_001), 'a%00b', 'a&title=b', '%ED%A0%80'],
+    description: ['a%00b', 'a&description=b'],
+    liveStreamId: [long(101), '%00'],
+    metadata: ['x', '{}'],
+  }
+  const wrongPairs: [string, string][] = [
+    ['tags[]=%00', 'tags[0]'],
+    [`tags[]=a&tags[]=${long(256)}`, 'tags[1]'],
+    [many(101, (i) => `tags[]=${i}`).join('&'), 'tags'],
+    ['metadata[k]=%00', 'metadata[k]'],
+    ['metadata[k]=a&metadata[k]=b', 'metadata[k]'],
+    [`metadata[k]=${long(2_001)}`, 'metadata[k]'],
+    ['metadata[]=x', 'metadata'],
+    ['metadata[%00]=x', 'metadata'],
+    [`metadata[${long(256)}]=x`, 'metadata'],
+    [many(101, (i) => `metadata[${i}]=x`).join('&'), 'metadata'],
+  ]
+
+  test('a wrong parameter is refused by its name', async () => {
+    const cases = Object.entries(wrong).flatMap(([name, values]) =>
+      values.map((value) => [`${name}=${value}`, name] as [string, string]),
+    )
+    for (const [search, name] of [...cases, ...wrongPairs]) {
+      const answer = await callRaw(service.url, `/videos?${search}`, { headers: { authorization } })
+      assert.equal(answer.status, 400, `${search.slice(0, 60)} ${answer.text.slice(0, 300)}`)
+      assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+    }
+  })
+
+  test('a wrong parameter of the tags is refused by its name', async () => {
+    for (const [search, name] of [
+      ['value=%00', 'value'],
+      [`value=${long(256)}`, 'value'],
+      ['sortBy=title', 'sortBy'],
+      ['pageSize=0', 'pageSize'],
+    ] as const) {
+      assertProblem(await call(at(`/tags?${search}`)), 400, 'request-invalid-query-parameter', name)
+    }
+  })
+
+  test('every wrong parameter is named at once', async () => {
+    const answer = await call(at('/videos?pageSize=0&currentPage=0&sortBy=x&title=%00'))
+    const names = answer.body.problems.map((problem: { name: string }) => problem.name)
+    assert.deepEqual(names.sort(), ['currentPage', 'pageSize', 'sortBy', 'title'])
+  })
+})
+
+describe('requests', () => {
+  test('what is not HTTP, or too much of it, is refused as a problem', async () => {
+    const end = 'host: x\r\nconnection: close\r\n\r\n'
+    for (const [text, status] of [
+      ['GARBAGE\r\n\r\n', 400],
+      ['GET\r\n\r\n', 400],
+      [`GET /videos HTTP/9.9\r\n${end}`, 400],
+      [`GET /vid eos HTTP/1.1\r\n${end}`, 400],
+      [`GET /healthz HTTP/1.1\r\nbad header\r\n${end}`, 400],
+      [`GET /healthz HTTP/1.1\r\nx: ${long(20_000)}\r\n${end}`, 431],
+      [`GET /videos?${long(20_000)} HTTP/1.1\r\n${end}`, 431],
+      [`GET /healthz HTTP/1.1\r\n${many(3_000, (i) => `h${i}: x\r\n`).join('')}${end}`, 431],
+    ] as const) {
+      const raw = await sendRaw(service.url, text)
+      assert.match(
+        raw,
+        new RegExp(`^HTTP/1.1 ${status} .*application/problem\\+json.*"status":${status}`, 'is'),
+        text.slice(0, 50),
+      )
+    }
+    assert.equal((await call(at('/healthz'))).status, 200)
+  })
+})

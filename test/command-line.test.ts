@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { call, createDatabase, query, root, runKinora, startKinora, temporaryFolder } from './harness.ts'
+
+type Made = { id: string; environment: string; name: string; key: string; createdAt: string }
+
+/** `keys create`, `list` and `revoke` on one database, each of which must succeed. */
+function keysOf(env: Record<string, string>) {
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runKinora(['keys', ...args], env)
+    assert.deepEqual([code, stderr], [0, ''], stdout)
+    return stdout
+  }
+  const named = (environment: string, name: string) => ['--environment', environment, '--name', name]
+  return {
+    create: async (environment: string, name: string): Promise<Made> =>
+      JSON.parse(await run('create', ...named(environment, name), '--json')),
+    revoke: async (environment: string, name: string) =>
+      JSON.parse(await run('revoke', ...named(environment, name), '--json')),
+    list: async (...args: string[]): Promise<Record<string, unknown>[]> =>
+      JSON.parse(await run('list', ...args, '--json')),
+    run,
+  }
+}
+
+/** A data folder that cannot be made: what reaches for a database fails. */
+const noDatabase = { KINORA_DATA_DIR: join(root, 'package.json', 'data') }
+
+const ownDatabase = async (t: TestContext) => ({ KINORA_DATABASE_URL: await createDatabase(t) })
+
+describe('kinora keys', () => {
+  test('a key is shown when it is made and never again, and is stored as a hash', async (t) => {
+    const env = await ownDatabase(t)
+    const keys = keysOf(env)
+    const text = await keys.run('create', '-e', 'production', '-n', 'for people')
+    const [key = '', note] = text.split('\n')
+    assert.match(key, /^[0-9A-Za-z]{43}$/)
+    assert.match(note!, /only time/)
+    const made = await keys.create('sandbox', 'for programs')
+    assert.deepEqual([made.environment, made.name], ['sandbox', 'for programs'])
+    assert.match(made.key, /^[0-9A-Za-z]{43}$/)
+    assert.ok(Math.abs(Date.parse(made.createdAt) - Date.now()) < 10_000)
+
+    const shown = (await keys.run('list')) + (await keys.run('list', '--json'))
+    const stored = JSON.stringify(await query(env.KINORA_DATABASE_URL, 'select k::text from api_keys k'))
+    for (const secret of [key, made.key]) {
+      assert.ok(!shown.includes(secret))
+      assert.ok(!stored.includes(secret) && !stored.includes(Buffer.from(secret).toString('hex')))
+    }
+    assert.doesNotMatch(shown, /hash/)
+    for (const name of ['for people', 'for programs']) assert.ok(shown.includes(name))
+  })
+
+  test('keys are listed with their state, by environment, and a name is free again once its key is revoked', async (t) => {
+    const keys = keysOf(await ownDatabase(t))
+    const first = await keys.create('production', 'app')
+    await keys.create('sandbox', 'app')
+    const gone = await keys.revoke('production', 'app')
+    assert.deepEqual([gone.id, gone.environment, gone.name], [first.id, 'production', 'app'])
+    const second = await keys.create('production', 'app')
+    assert.notEqual(second.key, first.key)
+    const listed = (await keys.list()).filter(({ name }) => name === 'app')
+    assert.deepEqual(
+      listed
+        .map(({ environment, revokedAt }) => `${environment} ${revokedAt === null ? 'active' : 'revoked'}`)
+        .sort(),
+      ['production active', 'production revoked', 'sandbox active'],
+    )
+    assert.deepEqual(Object.keys(listed[0]!).sort(), ['createdAt', 'environment', 'id', 'name', 'revokedAt'])
+    const inSandbox = await keys.list('--environment', 'sandbox')
+    assert.ok(inSandbox.length > 0 && inSandbox.every(({ environment }) => environment === 'sandbox'))
+  })
+
+  test('what cannot be done is told in one sentence, and the exit code is 1', async (t) => {
+    const env = await ownDatabase(t)
+    const named = ['--environment', 'production', '--name', 'twice']
+    await keysOf(env).run('create', ...named)
+    for (const [args, more, expected] of [
+      [['create', ...named], {}, /already/],
+      [['revoke', '--environment', 'sandbox', '--name', 'twice'], {}, /no active key/],
+      [['list'], { KINORA_DATABASE_URL: 'postgres://127.0.0.1:1/x' }, /cannot be reached/],
+      [['list'], { KINORA_PRT: '1' }, /KINORA_PRT/],
+    ] as const) {
+      const { code, stdout, stderr } = await runKinora(['keys', ...args], { ...env, ...more })
+      assert.deepEqual([code, stdout], [1, ''], stderr)
+      assert.match(stderr, /^kinora: [^\n]+\.\n$/)
+      assert.match(stderr, expected)
+    }
+  })
+
+  test('a command that is not understood is refused with exit code 2, and nothing is touched', async () => {
+    const named = ['--name', 'x']
+    const environment = ['--environment', 'production']
+    const calls = [
+      ['dance'],
+      ['keys', 'list', 'all'],
+      ['toString'],
+      ['keys', 'create', ...named],
+      ['keys', 'revoke', ...environment],
+      ['keys', 'create', ...named, '--environment', 'mars'],
+      ['keys', 'create', ...environment, '--name', 'x'.repeat(101)],
+      ['keys', 'list', '--colour'],
+    ]
+    const results = await Promise.all(calls.map((args) => runKinora(args, noDatabase)))
+    for (const [i, { code, stdout, stderr }] of results.entries()) {
+      const shown = `${calls[i]!.join(' ')}: ${stdout}${stderr}`
+      assert.deepEqual([code, stdout], [2, ''], shown)
+      assert.match(stderr, /^kinora: [^\n]+\n\nkinora --help shows what there is\.\n$/, shown)
+    }
+  })
+
+  test('help is shown when it is asked for, or nothing is', async () => {
+    for (const args of [[], ['keys', '--help']]) {
+      const { code, stdout, stderr } = await runKinora(args, noDatabase)
+      assert.deepEqual([code, stderr], [0, ''])
+      for (const word of ['start', 'keys create', 'keys list', 'keys revoke', '--json'])
+        assert.ok(stdout.includes(word))
+    }
+  })
+})
+
+test('keys of the embedded Postgres are managed while the service runs and while it does not', async (t) => {
+  const env = { KINORA_DATA_DIR: join(await temporaryFolder(t), 'data') }
+  const keys = keysOf(env)
+  const before = await keys.create('production', 'made before the first start')
+  const isRunning = () =>
+    access(join(env.KINORA_DATA_DIR, 'postgres/cluster/postmaster.pid')).then(
+      () => true,
+      () => false,
+    )
+  assert.equal(await isRunning(), false, 'the command stops the Postgres that it started')
+
+  const service = await startKinora(env, ['bin/kinora.mjs', 'start'])
+  t.after(() => service.stop())
+  assert.match(service.output(), /^ {2}sandbox +key {2}/m)
+  assert.doesNotMatch(service.output(), /^ {2}production +key {2}/m, 'production has a key already')
+  const status = async (key: string) => (await call(`${service.url}/videos`, { key })).status
+  assert.equal(await status(before.key), 200)
+  const during = await keys.create('production', 'made while it runs')
+  assert.equal(await status(during.key), 200)
+  await keys.revoke('production', 'made before the first start')
+  assert.equal(await status(before.key), 401)
+  assert.equal(await status(during.key), 200)
+  assert.equal(await isRunning(), true)
+  assert.equal(await service.stop(), 0)
+  assert.equal(await isRunning(), false)
+  assert.equal((await keys.list('--environment', 'production')).length, 2)
+})

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { settings } from '../server/config.ts'
+import { errorKinds } from '../server/lib/errors.ts'
+import { call, root, sharedKinora } from './harness.ts'
+
+// What is written down is what is so.
+
+const service = sharedKinora()
+const read = (file: string) => readFile(join(root, file), 'utf8')
+const get = (path: string) => call(service.url + path, { key: '' })
+
+type Json = Record<string, unknown>
+type Operation = {
+  operationId: string
+  summary: string
+  tags: string[]
+  parameters?: { name: string; in: string; required?: boolean; schema?: Json }[]
+  requestBody?: { content: Record<string, { schema: Json }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>
+  security?: unknown[]
+}
+type Document = {
+  openapi: string
+  info: { title: string; version: string }
+  tags: { name: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Json> }
+}
+
+async function readDocument() {
+  const document: Document = (await get('/openapi.json')).body
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  )
+  return { document, operations }
+}
+
+describe('openapi.json', () => {
+  test('the file is what the service serves (npm run openapi writes it)', async () => {
+    assert.equal(await read('openapi.json'), `${(await get('/openapi.json')).text}\n`)
+  })
+
+  test('every operation has an id of its own, a summary, a known tag and its answers', async () => {
+    const { document, operations } = await readDocument()
+    assert.match(document.openapi, /^3\.1\.\d$/)
+    assert.ok(document.info.title && document.info.version)
+    assert.ok(operations.length >= 9)
+    assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length)
+    const tags = new Set(document.tags.map(({ name }) => name))
+    for (const { method, path, operation } of operations) {
+      const name = `${method} ${path}`
+      assert.match(method, /^(get|post|put|patch|delete)$/, name)
+      assert.match(operation.operationId, /^[\w-]+$/, name)
+      assert.ok(operation.summary?.length > 5, name)
+      assert.ok(operation.tags?.length > 0 && operation.tags.every((tag) => tags.has(tag)), name)
+      const statuses = Object.keys(operation.responses)
+      assert.ok(
+        statuses.some((status) => /^2\d\d$/.test(status)),
+        name,
+      )
+      for (const [status, response] of Object.entries(operation.responses)) {
+        assert.ok(response.description, `${name} ${status}`)
+        const [type, ...more] = Object.keys(response.content ?? {})
+        assert.deepEqual(more, [])
+        const expected =
+          status === '204' ? undefined : status < '400' ? 'application/json' : 'application/problem+json'
+        assert.equal(type, expected, `${name} ${status}`)
+      }
+      const isOpen = operation.security?.length === 0
+      for (const status of isOpen ? [] : ['401', '429'])
+        assert.ok(statuses.includes(status), `${name} ${status}`)
+      if (path.includes('{')) assert.ok(statuses.includes('404'), name)
+      if (operation.requestBody) assert.ok(statuses.includes('400'), name)
+    }
+  })
+
+  test('every parameter of a path is described, required, and no other', async () => {
+    const { operations } = await readDocument()
+    for (const { method, path, operation } of operations) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      const described = (operation.parameters ?? []).filter((parameter) => parameter.in === 'path')
+      assert.deepEqual(described.map(({ name }) => name).sort(), inPath.sort(), `${method} ${path}`)
+      assert.ok(
+        described.every(({ required, schema }) => required && schema),
+        `${method} ${path}`,
+      )
+    }
+  })
+
+  test('every reference leads somewhere', async () => {
+    const { document } = await readDocument()
+    const references: string[] = []
+    JSON.stringify(document, (key, value) => {
+      if (key === '$ref') references.push(value)
+      return value
+    })
+    assert.ok(references.length > 10)
+    for (const reference of new Set(references)) {
+      const [start, ...keys] = reference.split('/')
+      assert.equal(start, '#', reference)
+      const target = keys.reduce<unknown>((at, key) => (at as Json | undefined)?.[key], document)
+      assert.equal(typeof target, 'object', reference)
+    }
+    for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Za-z0-9._-]+$/)
+  })
+
+  test('the description is of the routes that there are', async () => {
+    const { operations } = await readDocument()
+    for (const { method, path } of operations) {
+      const answer = await call(service.url + path.replaceAll(/\{\w+\}/g, 'x'), {
+        method: method.toUpperCase(),
+      })
+      const slug = answer.body?.type?.split('/').pop()
+      assert.ok(slug !== 'unrecognized-request-url' && slug !== 'method-not-allowed', `${method} ${path}`)
+    }
+  })
+})
+
+describe('the pages', () => {
+  const policy = ({ headers }: { headers: Headers }) => headers.get('content-security-policy') ?? ''
+
+  function checkPage(html: string) {
+    assert.match(html, /^<!doctype html>\n<html lang="/)
+    assert.match(html, /<title>[^<]+<\/title>/)
+    // No script, no style and no handler within the page: the policy would stop them, and nothing should need them.
+    assert.doesNotMatch(
+      html,
+      /<(script|style|iframe|object|embed|form|base)\b|\son\w+=|\sstyle=|javascript:/i,
+    )
+    const ids = [...html.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id)
+    assert.equal(new Set(ids).size, ids.length)
+    for (const [, id] of html.matchAll(/href="#([^"]*)"/g)) assert.ok(ids.includes(id), `#${id}`)
+  }
+
+  test('the API page shows every operation', async () => {
+    const { operations } = await readDocument()
+    const page = await get('/docs')
+    assert.equal(page.status, 200)
+    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.match(policy(page), /default-src 'none'/)
+    assert.doesNotMatch(policy(page), /unsafe-inline|unsafe-eval/)
+    checkPage(page.text)
+    for (const { method, path, operation } of operations) {
+      assert.ok(page.text.includes(`id="${operation.operationId}"`), operation.operationId)
+      assert.ok(page.text.includes(`href="#${operation.operationId}"`), operation.operationId)
+      assert.ok(page.text.includes(`<code>${path}</code>`), path)
+      assert.ok(page.text.includes(`>${method.toUpperCase()}</span>`), method)
+      assert.ok(page.text.includes(operation.summary), operation.summary)
+    }
+    for (const [, path] of page.text.matchAll(/(?:href|src)="(\/[^"]*)"/g))
+      assert.equal((await get(path!)).status, 200, path)
+  })
+
+  test('nothing of a request gets into a page', async () => {
+    const attack = '"><script>alert(1)</script>'
+    for (const path of ['/docs', '/docs/errors/invalid-attribute']) {
+      const plain = await get(path)
+      const attacked = await call(
+        `${service.url}${path}?x=${encodeURIComponent(attack)}#${encodeURIComponent(attack)}`,
+        {
+          key: '',
+          headers: { 'x-forwarded-host': attack, referer: attack, 'user-agent': attack },
+        },
+      )
+      assert.equal(attacked.text, plain.text)
+    }
+    const missing = await get(`/docs/errors/${encodeURIComponent(attack)}`)
+    assert.equal(missing.status, 404)
+    assert.ok(!missing.text.includes('<script'))
+  })
+
+  test('the home address leads to the API page', async () => {
+    const answer = await get('/')
+    assert.equal(answer.status, 200)
+    assert.ok(answer.text.includes('<h1>Kinora API</h1>'))
+  })
+
+  test('every kind of error has a page that explains it', async () => {
+    const all = await get('/docs')
+    for (const [slug, [status]] of Object.entries(errorKinds)) {
+      const page = await get(`/docs/errors/${slug}`)
+      assert.equal(page.status, 200, slug)
+      assert.equal(policy(page), policy(all))
+      checkPage(page.text)
+      assert.ok(page.text.includes(slug) && page.text.includes(String(status)), slug)
+      assert.ok(all.text.includes(`href="/docs/errors/${slug}"`), slug)
+    }
+  })
+})
+
+describe('the written pages', () => {
+  test('every setting is listed with its default, and nothing else is', async () => {
+    const rows = [...(await read('docs/settings.md')).matchAll(/^\| `(KINORA_\w+)` \| (.*?) \| (.+) \|$/gm)]
+    const listed = Object.fromEntries(rows.map(([, name, byDefault]) => [name, byDefault]))
+    const shown = (name: string, byDefault: string) => {
+      // The only default that depends on the machine.
+      if (name === 'KINORA_ENCODE_SLOTS') return 'number of cores'
+      return byDefault === '' ? '–' : `\`${byDefault}\``
+    }
+    const expected = Object.entries(settings).map(([name, setting]) => [name, shown(name, setting.default)])
+    assert.deepEqual(listed, Object.fromEntries(expected))
+  })
+
+  test('settings that the pages name exist', async () => {
+    for (const file of await markdownFiles()) {
+      for (const [name] of (await read(file)).matchAll(/\bKINORA_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g)) {
+        // The variable that examples keep a key in.
+        if (name !== 'KINORA_KEY') assert.ok(name in settings, `${file}: ${name}`)
+      }
+    }
+  })
+
+  test('links between the pages lead somewhere', async () => {
+    for (const file of await markdownFiles()) {
+      for (const [, link] of (await read(file)).matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g)) {
+        await assert.doesNotReject(readFile(join(root, dirname(file), link!)), `${file}: ${link}`)
+      }
+    }
+  })
+
+  async function markdownFiles() {
+    const names = [
+      ...(await readdir(root)),
+      ...(await readdir(join(root, 'docs'))).map((name) => `docs/${name}`),
+    ]
+    return names.filter((name) => name.endsWith('.md'))
+  }
+})

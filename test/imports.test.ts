@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
+import { test } from 'node:test'
+import { root } from './harness.ts'
+
+// The direction of imports is the architecture (docs/architecture.md): a file imports what stands below it, and
+// slices of one rank speak through a queue or an event.
+
+/** From the top down; what is named in one row does not import each other. */
+const ranks = [
+  ['cli'],
+  ['main'],
+  ['app', 'jobs'],
+  ['database', 'operations'],
+  ['uploads', 'encoding', 'live', 'playback', 'players', 'analytics', 'docs'],
+  ['videos', 'webhooks'],
+  ['accounts', 'media'],
+  ['contracts'],
+  ['config'],
+  ['lib', 'migrations'],
+]
+
+/** Each file with the files that it imports, as paths from the root of the repository. */
+type Imports = Map<string, string[]>
+
+/** `server/videos/store.ts` belongs to `videos`, `server/app.ts` to `app`. */
+const sliceOf = (file: string) => file.split('/')[1]!.replace(/\.ts$/, '')
+const rankOf = (slice: string) => ranks.findIndex((row) => row.includes(slice))
+
+function findBreaches(imports: Imports): string[] {
+  const breaches: string[] = []
+  for (const [file, targets] of imports) {
+    const isServer = file.startsWith('server/')
+    if (isServer && rankOf(sliceOf(file)) < 0) breaches.push(`${file} belongs to no known slice`)
+    for (const target of targets) {
+      const breach = isServer ? findBreach(sliceOf(file), target) : findForeign(file, target)
+      if (breach) breaches.push(`${file} imports ${target}: ${breach}`)
+    }
+  }
+  return [...breaches, ...findCycles(imports)]
+}
+
+function findBreach(slice: string, target: string): string | undefined {
+  if (!target.startsWith('server/')) return 'the server imports nothing from outside of server/'
+  const other = sliceOf(target)
+  if (other === slice) return undefined
+  if (slice === 'migrations') return 'migrations import nothing of the product'
+  if (other === 'migrations') return slice === 'database' ? undefined : 'only database.ts runs migrations'
+  if (rankOf(other) < rankOf(slice)) return `${other} stands above ${slice}`
+  if (rankOf(other) === rankOf(slice)) return `${other} stands beside ${slice}`
+  return undefined
+}
+
+const findForeign = (file: string, target: string) =>
+  file.startsWith('web/') && !target.startsWith('web/') ? 'web/ imports nothing of the server' : undefined
+
+function findCycles(imports: Imports): string[] {
+  const cycles: string[] = []
+  const done = new Set<string>()
+  const walk = (file: string, path: string[]) => {
+    const start = path.indexOf(file)
+    if (start >= 0) cycles.push(`a cycle: ${[...path.slice(start), file].join(' > ')}`)
+    if (start >= 0 || done.has(file)) return
+    for (const target of imports.get(file) ?? []) walk(target, [...path, file])
+    done.add(file)
+  }
+  for (const file of imports.keys()) walk(file, [])
+  return cycles
+}
+
+/** The relative targets of every kind of import and export, of types as well. */
+function readTargets(file: string, source: string): string[] {
+  const statement =
+    /^\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s+)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm
+  return [...source.matchAll(statement)].map(([, fixed, late]) =>
+    normalize(join(dirname(file), fixed ?? late!)),
+  )
+}
+
+async function readImports(): Promise<Imports> {
+  const imports: Imports = new Map()
+  for (const folder of ['server', 'web']) {
+    const files = await readdir(join(root, folder), { recursive: true }).catch(() => [])
+    for (const name of files.filter((each) => /\.m?[jt]s$/.test(each) && !each.endsWith('.test.ts'))) {
+      const file = join(folder, name)
+      imports.set(file, readTargets(file, await readFile(join(root, file), 'utf8')))
+    }
+  }
+  return imports
+}
+
+test('imports go downward only, and never round', async () => {
+  const imports = await readImports()
+  assert.ok(imports.size > 30)
+  assert.ok(imports.get('server/main.ts')?.includes('server/app.ts'), 'the imports are read')
+  assert.deepEqual(findBreaches(imports), [])
+})
+
+test('every import leads to a file', async () => {
+  const imports = await readImports()
+  for (const [file, targets] of imports) {
+    for (const target of targets) assert.ok(imports.has(target), `${file} imports ${target}`)
+  }
+})
+
+test('a breach is found and named', () => {
+  const breachesOf = (file: string, source: string) =>
+    findBreaches(new Map([[file, readTargets(file, source)]]))
+  for (const [file, source, expected] of [
+    ['server/lib/db.ts', `import { x } from '../videos/store.ts'`, 'videos stands above lib'],
+    ['server/lib/db.ts', `import {\n  a,\n  b,\n} from '../config.ts'`, 'config stands above lib'],
+    [
+      'server/contracts/a.ts',
+      `import type { X } from '../accounts/keys.ts'`,
+      'accounts stands above contracts',
+    ],
+    ['server/uploads/a.ts', `export { x } from '../encoding/b.ts'`, 'encoding stands beside uploads'],
+    ['server/videos/a.ts', `export * from '../webhooks/b.ts'`, 'webhooks stands beside videos'],
+    ['server/videos/a.ts', `const x = await import('../app.ts')`, 'app stands above videos'],
+    ['server/videos/a.ts', `import '../main.ts'`, 'main stands above videos'],
+    [
+      'server/migrations/a.ts',
+      `import { x } from '../lib/ids.ts'`,
+      'migrations import nothing of the product',
+    ],
+    [
+      'server/accounts/a.ts',
+      `import { x } from '../migrations/migrate.ts'`,
+      'only database.ts runs migrations',
+    ],
+    [
+      'server/lib/a.ts',
+      `import { x } from '../../web/player/b.ts'`,
+      'the server imports nothing from outside',
+    ],
+    ['web/player/a.ts', `import { x } from '../../server/lib/ids.ts'`, 'web/ imports nothing of the server'],
+    ['server/helpers/a.ts', '', 'belongs to no known slice'],
+  ] as const) {
+    const [breach, ...more] = breachesOf(file, source)
+    assert.ok(breach?.includes(expected), `${source}: ${breach}`)
+    assert.deepEqual(more, [])
+  }
+  assert.deepEqual(breachesOf('server/videos/a.ts', `import pg from 'pg'\nimport { x } from './b.ts'`), [])
+})
+
+test('a cycle is found and named', () => {
+  const imports = new Map([
+    ['server/lib/a.ts', ['server/lib/b.ts', 'server/lib/d.ts']],
+    ['server/lib/b.ts', ['server/lib/c.ts']],
+    ['server/lib/c.ts', ['server/lib/a.ts']],
+    ['server/lib/d.ts', []],
+  ])
+  assert.deepEqual(findBreaches(imports), [
+    'a cycle: server/lib/a.ts > server/lib/b.ts > server/lib/c.ts > server/lib/a.ts',
+  ])
+})

@@ -1,0 +1,356 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import {
+  call,
+  createDatabase,
+  kinora,
+  productionKey,
+  query,
+  root,
+  runKinora,
+  sandboxKey,
+  sendRaw,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+
+// What whoever runs the service sees of it.
+
+describe('health', () => {
+  test('a process is alive and ready without a key', async (t) => {
+    const { url } = await kinora(t)
+    const alive = await call(`${url}/healthz`, { key: '' })
+    assert.deepEqual([alive.status, alive.body], [200, { status: 'alive' }])
+    const ready = await call(`${url}/readyz`, { key: '' })
+    assert.deepEqual(
+      [ready.status, ready.body],
+      [200, { status: 'ready', database: 'reachable', files: 'reachable' }],
+    )
+  })
+
+  test('a process without its database or its files is alive, not ready, and ready again when they are back', async (t) => {
+    const folder = await temporaryFolder(t)
+    const { url, database } = await kinora(t, { KINORA_DATA_DIR: folder, KINORA_LOG_LEVEL: 'silent' })
+    const readiness = async () => {
+      const { status, body } = await call(`${url}/readyz`)
+      return [status, body.database, body.files]
+    }
+    await rm(join(folder, 'files'), { recursive: true })
+    assert.deepEqual(await readiness(), [503, 'reachable', 'unreachable'])
+    await mkdir(join(folder, 'files'))
+    assert.deepEqual(await readiness(), [200, 'reachable', 'reachable'])
+
+    const name = new URL(database).pathname.slice(1)
+    const away = `${name}_away`
+    const server = process.env.TEST_POSTGRES!
+    t.after(() => query(server, `drop database if exists ${away} with (force)`))
+    await query(server, `alter database ${name} allow_connections false`)
+    await query(
+      server,
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+    )
+    await query(server, `alter database ${name} rename to ${away}`)
+    assert.deepEqual(await readiness(), [503, 'unreachable', 'reachable'])
+    assert.equal((await call(`${url}/healthz`)).status, 200)
+    const refused = await call(`${url}/videos`)
+    assert.deepEqual([refused.status, refused.headers.get('content-type')], [503, 'application/problem+json'])
+
+    await query(server, `alter database ${away} rename to ${name}`)
+    await query(server, `alter database ${name} allow_connections true`)
+    await waitFor(async () => (await readiness())[0] === 200)
+    assert.equal((await call(`${url}/videos`)).status, 200)
+  })
+
+  test('connections that the database ends are replaced, under load too', async (t) => {
+    const service = await kinora(t, { KINORA_LOG_LEVEL: 'silent' })
+    const counts = new Map<number, number>()
+    let isOver = false
+    const writers = Array.from({ length: 8 }, async () => {
+      while (!isOver) {
+        const { status } = await call(`${service.url}/videos`, { method: 'POST', json: { tags: ['a'] } })
+        counts.set(status, (counts.get(status) ?? 0) + 1)
+      }
+    })
+    const load = Promise.all(writers)
+    try {
+      for (let round = 1; round <= 10; round++) {
+        await waitFor(() => (counts.get(201) ?? 0) >= round * 20 || isOver)
+        const end = `select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid()`
+        await Promise.race([query(service.database, end), load])
+      }
+    } finally {
+      isOver = true
+      await load.catch((error) => assert.fail(`${error} ${service.output()}`))
+    }
+    assert.equal(service.process.exitCode, null, service.output())
+    assert.deepEqual(
+      [...counts.keys()].filter((status) => status !== 201 && status !== 503),
+      [],
+    )
+    const { itemsTotal } = (await call(`${service.url}/videos`)).body.pagination
+    assert.ok(itemsTotal >= counts.get(201)!, `${itemsTotal} of ${counts.get(201)}`)
+    assert.equal((await call(`${service.url}/tags`)).body.data[0].videoCount, itemsTotal)
+  })
+})
+
+describe('settings', () => {
+  test('the public address is what clients are told, in videos and problems', async (t) => {
+    const settings = { KINORA_PUBLIC_URL: 'https://video.example.com/', KINORA_LOG_LEVEL: 'info' }
+    const { output } = await kinora(t, settings)
+    await waitFor(() => /listening at (http\S+\d)/.test(output()))
+    const [, url = ''] = /listening at (http\S+\d)/.exec(output()) ?? []
+    assert.ok(output().includes('kinora ready  api https://video.example.com  '))
+    const { body: video } = await call(`${url}/videos`, { method: 'POST', json: {} })
+    assert.equal(video.assets.player, `https://video.example.com/vod/${video.id}`)
+    const { body: problem } = await call(`${url}/nothing`)
+    assert.ok(problem.type.startsWith('https://video.example.com/docs/errors/'))
+  })
+
+  test('a process that only works has no API, and tells how it is all the same', async (t) => {
+    const { url } = await kinora(t, { KINORA_ROLES: 'worker' })
+    assert.equal((await call(`${url}/readyz`)).status, 200)
+    assert.equal((await call(`${url}/metrics`)).status, 200)
+    for (const path of ['/videos', '/docs', '/auth/api-key'])
+      assert.equal((await call(url + path)).body.type.split('/').pop(), 'unrecognized-request-url')
+  })
+})
+
+describe('metrics', () => {
+  test('requests are counted by route, and tell nothing of ids, keys and addresses that do not exist', async (t) => {
+    const { url } = await kinora(t)
+    const { id } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
+    for (let n = 0; n < 3; n++) await call(`${url}/videos/${id}`)
+    await call(`${url}/videos/vi0123456789012345678901`)
+    await call(`${url}/sandbox/videos`, { key: sandboxKey })
+    await call(`${url}/no/such/address`)
+    const { headers, text } = await call(`${url}/metrics`, { key: '' })
+    assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+    const count = (labels: string) => {
+      const escaped = labels.replaceAll(/[{}.*+?]/g, '\\$&')
+      return Number(
+        new RegExp(`^kinora_http_request_seconds_count\\{${escaped}\\} (\\d+)$`, 'm').exec(text)?.[1],
+      )
+    }
+    assert.equal(count('route="/videos/:videoId",method="GET",status="200"'), 3)
+    assert.equal(count('route="/videos/:videoId",method="GET",status="404"'), 1)
+    assert.equal(count('route="/videos",method="POST",status="201"'), 1)
+    assert.equal(count('route="none",method="GET",status="404"'), 1)
+    for (const secret of [id, productionKey, sandboxKey, 'no/such', 'vi0123'])
+      assert.ok(!text.includes(secret), secret)
+    for (const name of [
+      'kinora_database_connections{state="idle"}',
+      'process_cpu_seconds_total',
+      'nodejs_heap_size',
+    ])
+      assert.ok(text.includes(name), name)
+  })
+})
+
+describe('logs', () => {
+  test('every line is JSON, a request has its id, and no secret is in any of them', async (t) => {
+    const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'debug' })
+    const tokens = (await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } }))
+      .body
+    const refresh = { refreshToken: tokens.refresh_token }
+    const renewed = (await call(`${url}/auth/refresh`, { method: 'POST', json: refresh })).body
+    const bearer = { authorization: `Bearer ${tokens.access_token}` }
+    const wrong = 'mistyped-production-key'
+    await call(`${url}/videos`, { key: '', headers: bearer })
+    await call(`${url}/sandbox/videos`, { key: sandboxKey })
+    await call(`${url}/videos`, { key: wrong })
+    await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: wrong } })
+    await call(`${url}/auth/api-key`, { method: 'POST', body: `{"apiKey":"${productionKey}"` })
+    for (const name of ['token', 'access_token', 'apiKey', 'avh']) {
+      await call(`${url}/videos?title=x&${name}=${tokens.access_token}&pageSize=0`)
+      await call(`${url}/nothing?${name}=${tokens.access_token}`)
+    }
+    await call(`${url}/videos/%zz?token=${tokens.access_token}`)
+    const last = await call(`${url}/videos?title=last`)
+    const id = last.headers.get('x-request-id')!
+    await waitFor(() => output().includes(`"${id}"`))
+
+    const lines = output()
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+    const entries = lines.map((line) => JSON.parse(line))
+    const printed = output().slice(output().indexOf('{"level"'))
+    assert.ok(
+      printed
+        .split('\n')
+        .every((line) => line === '' || line.startsWith('{') || /^(kinora|Create| )/.test(line)),
+    )
+    const { time, level, ms, keyId, ...entry } = entries.find(({ requestId }) => requestId === id)
+    assert.deepEqual(entry, {
+      requestId: id,
+      method: 'GET',
+      url: '/videos?title=last',
+      status: 200,
+      msg: 'request',
+    })
+    assert.ok(!Number.isNaN(Date.parse(time)) && level === 'info' && ms >= 0 && keyId.startsWith('key'))
+    for (const secret of [
+      productionKey,
+      sandboxKey,
+      wrong,
+      ...Object.values<string>(tokens),
+      renewed.access_token,
+    ]) {
+      if (secret.length > 10) assert.ok(!output().includes(secret), secret)
+    }
+  })
+})
+
+describe('HTTPS', () => {
+  test('with a certificate and its key the service speaks HTTPS', async (t) => {
+    const folder = await temporaryFolder(t)
+    const [KINORA_TLS_CERT, KINORA_TLS_KEY] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
+    const files = ['-keyout', KINORA_TLS_KEY, '-out', KINORA_TLS_CERT]
+    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+    execFileSync('openssl', ['req', '-x509', ...key, ...subject, ...files, '-days', '1'], { stdio: 'pipe' })
+
+    const { url } = await kinora(t, { KINORA_TLS_CERT, KINORA_TLS_KEY })
+    assert.match(url, /^https:\/\/localhost:/)
+    const sent = request(`${url}/videos`, {
+      method: 'POST',
+      ca: await readFile(KINORA_TLS_CERT),
+      headers: { authorization: `Basic ${btoa(`${productionKey}:`)}`, 'content-type': 'application/json' },
+    })
+    sent.end('{"title":"Safe"}')
+    const [response] = await once(sent, 'response')
+    let text = ''
+    for await (const chunk of response) text += chunk
+    assert.equal(response.statusCode, 201)
+    assert.ok(JSON.parse(text).assets.hls.startsWith(`${url}/vod/`))
+    // Plain HTTP is not understood, and does no harm.
+    assert.doesNotMatch(await sendRaw(url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'), / 200 /)
+  })
+})
+
+describe('a service that cannot start says why in a sentence and exits 1', () => {
+  async function reasonOf(env: Record<string, string>, options: { uid?: number } = {}): Promise<string> {
+    const { code, stdout, stderr } = await runKinora(['start'], env, { timeout: 30_000, ...options })
+    assert.equal(code, 1, `${stdout}${stderr}`)
+    assert.doesNotMatch(stderr, /^\s+at /m, 'a sentence, not a trace')
+    assert.doesNotMatch(stdout, /kinora ready/)
+    const [, reason = ''] = /^kinora cannot start: (.+[.])\n$/s.exec(stderr) ?? []
+    assert.ok(reason, stderr)
+    return reason
+  }
+
+  test('settings that are wrong, unknown or contradictory, all at once', async () => {
+    const lines = (
+      await reasonOf({
+        KINORA_PRT: '80',
+        KINORA_PORT: '80.5',
+        KINORA_LOG_LEVEL: 'loud',
+        KINORA_ROLES: 'api,dance',
+        KINORA_RATE_LIMITS: 'yes',
+        KINORA_RATE_LIMIT_READS: '0',
+        KINORA_DATABASE_URL: 'mysql://localhost',
+        KINORA_PUBLIC_URL: 'https://example.com/path',
+        KINORA_ALLOW_PRIVATE_NETWORKS: '1',
+        KINORA_TLS_CERT: 'cert.pem',
+        KINORA_S3_BUCKET: 'videos',
+        KINORA_PRODUCTION_KEY: 'with space',
+        KINORA_ENCODE_SLOTS: '-1',
+      })
+    ).split('\n')
+    for (const name of [
+      ...[
+        'PRT',
+        'PORT',
+        'LOG_LEVEL',
+        'ROLES',
+        'RATE_LIMITS',
+        'RATE_LIMIT_READS',
+        'DATABASE_URL',
+        'PUBLIC_URL',
+      ],
+      ...['ALLOW_PRIVATE_NETWORKS', 'S3_BUCKET', 'PRODUCTION_KEY', 'ENCODE_SLOTS'],
+    ]) {
+      assert.equal(lines.filter((line) => line.startsWith(`KINORA_${name} `)).length, 1, name)
+    }
+    assert.equal(lines.filter((line) => line.includes('KINORA_TLS_KEY')).length, 1)
+    assert.equal(lines.length, 13)
+    const same = { KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }
+    assert.match(await reasonOf(same), /must differ/)
+  })
+
+  test('a port that is taken', async (t) => {
+    const taker = createServer().listen(0, '127.0.0.1')
+    t.after(() => taker.close())
+    await once(taker, 'listening')
+    const port = `${(taker.address() as AddressInfo).port}`
+    const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
+    assert.match(
+      await reasonOf({ ...env, KINORA_PORT: port }),
+      new RegExp(`[Pp]ort ${port} is taken.*KINORA_PORT`),
+    )
+  })
+
+  test('a database that is not there, or lets nobody in', async (t) => {
+    const env = { KINORA_DATA_DIR: await temporaryFolder(t) }
+    const server = new URL(process.env.TEST_POSTGRES!)
+    const missing = new URL(server)
+    missing.pathname = '/no_such_database'
+    const guessed = new URL(server)
+    guessed.password = 'wrong-password'
+    const reasons = await Promise.all(
+      ['postgres://user:secret-password@127.0.0.1:1/kinora', missing.href, guessed.href].map(
+        (KINORA_DATABASE_URL) => reasonOf({ ...env, KINORA_DATABASE_URL }),
+      ),
+    )
+    for (const reason of reasons) {
+      assert.match(reason, /database/i)
+      assert.doesNotMatch(reason, /secret-password|wrong-password/)
+    }
+  })
+
+  test('a data folder that cannot be used', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'file')
+    await writeFile(file, '')
+    const KINORA_DATABASE_URL = await createDatabase(t)
+    const inTheWay = join(file, 'data')
+    assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: inTheWay })).includes(inTheWay))
+    assert.ok((await reasonOf({ KINORA_DATA_DIR: inTheWay })).includes(inTheWay))
+
+    // Root may write anywhere, so it becomes somebody who may not.
+    const closed = join(folder, 'closed')
+    await mkdir(closed, { mode: 0o555 })
+    await chmod(folder, 0o755)
+    const options = process.getuid!() === 0 ? { uid: 65_534 } : {}
+    assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: closed }, options)).includes(closed))
+  })
+
+  test('a certificate that cannot be read, or is none', async (t) => {
+    const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
+    const none = join(root, 'package.json')
+    for (const [cert, key] of [
+      [none, '/no/such/key.pem'],
+      [none, none],
+    ] as const) {
+      const reason = await reasonOf({ ...env, KINORA_TLS_CERT: cert, KINORA_TLS_KEY: key })
+      assert.match(reason, /KINORA_TLS_/)
+    }
+  })
+
+  test('a key in the settings that was revoked, or belongs to the other environment', async (t) => {
+    const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
+    const args = ['--environment', 'production', '--name', 'one', '--json']
+    const { key } = JSON.parse((await runKinora(['keys', 'create', ...args], env)).stdout)
+    assert.match(await reasonOf({ ...env, KINORA_SANDBOX_KEY: key }), /KINORA_SANDBOX_KEY.*production/)
+    await runKinora(['keys', 'revoke', ...args], env)
+    const reason = await reasonOf({ ...env, KINORA_PRODUCTION_KEY: key })
+    assert.match(reason, /KINORA_PRODUCTION_KEY was revoked/)
+    assert.ok(!reason.includes(key))
+  })
+})

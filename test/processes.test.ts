@@ -1,0 +1,287 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { provideKeys } from '../server/accounts/keys.ts'
+import type { Tables } from '../server/contracts/tables.ts'
+import { openDb, openPool } from '../server/lib/db.ts'
+import {
+  call,
+  createDatabase,
+  type Kinora,
+  kinora,
+  productionKey,
+  query,
+  runKinora,
+  sandboxKey,
+  startKinora,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+
+const keys = { KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey }
+
+/** A process of the service, with a folder of its own unless one is given; ended after the test. */
+async function start(t: TestContext, env: Record<string, string>): Promise<Kinora> {
+  const folder = env.KINORA_DATA_DIR ?? (await temporaryFolder(t))
+  const service = await startKinora({ KINORA_DATA_DIR: folder, ...env })
+  t.after(() => service.stop())
+  return service
+}
+
+/** The pids of the Postgres servers that work in the folder, without their helpers. */
+async function postgresServers(folder: string): Promise<number[]> {
+  const parents = new Map<number, number>()
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    const [stat, cwd] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ''),
+      readlink(`/proc/${pid}/cwd`).catch(() => ''),
+    ])
+    const [, state, parent] = /^\d+ \(postgres\) (\w) (\d+)/.exec(stat) ?? []
+    if (parent && state !== 'Z' && cwd.startsWith(folder)) parents.set(Number(pid), Number(parent))
+  }
+  return [...parents].filter(([, parent]) => !parents.has(parent)).map(([pid]) => pid)
+}
+
+const create = (url: string, title: string) =>
+  call(`${url}/videos`, { method: 'POST', json: { title, tags: ['kept'] } })
+
+describe('two processes on one Postgres', () => {
+  test('what one has stored, the other shows at once', async (t) => {
+    const KINORA_DATABASE_URL = await createDatabase(t)
+    const env = { KINORA_DATABASE_URL, ...keys }
+    const [one, two] = await Promise.all([start(t, env), start(t, env)])
+    for (let n = 1; n <= 10; n++) {
+      const [here, there] = n % 2 ? [one.url, two.url] : [two.url, one.url]
+      const { id } = (await create(here, `${n}`)).body
+      assert.equal((await call(`${there}/videos/${id}`)).body.title, `${n}`)
+      assert.equal((await call(`${there}/videos?tags[]=kept`)).body.pagination.itemsTotal, n)
+      assert.equal((await call(`${there}/tags`)).body.data[0].videoCount, n)
+    }
+  })
+
+  test('a key that is revoked stops working at once on both, and so do the tokens made from it', async (t) => {
+    const KINORA_DATABASE_URL = await createDatabase(t)
+    const services = await Promise.all([1, 2].map(() => start(t, { KINORA_DATABASE_URL })))
+    const named = ['--environment', 'production', '--name', 'short-lived', '--json']
+    const made = await runKinora(['keys', 'create', ...named], { KINORA_DATABASE_URL })
+    assert.equal(made.code, 0, made.stderr)
+    const { key } = JSON.parse(made.stdout)
+
+    const login = { method: 'POST', json: { apiKey: key }, key: '' }
+    const tokens = (await call(`${services[0]!.url}/auth/api-key`, login)).body
+    const bearer = { key: '', headers: { authorization: `Bearer ${tokens.access_token}` } }
+    const statuses = async () => {
+      const answers = services.flatMap(({ url }) => [
+        call(`${url}/videos`, { key }),
+        call(`${url}/videos`, bearer),
+      ])
+      return (await Promise.all(answers)).map(({ status }) => status)
+    }
+    // Twice, so that each process remembers what it has looked up.
+    assert.deepEqual(await statuses(), [200, 200, 200, 200])
+    assert.deepEqual(await statuses(), [200, 200, 200, 200])
+
+    const revoked = await runKinora(['keys', 'revoke', ...named], { KINORA_DATABASE_URL })
+    assert.equal(revoked.code, 0, revoked.stderr)
+    assert.deepEqual(await statuses(), [401, 401, 401, 401])
+    for (const { url } of services) {
+      assert.equal((await call(`${url}/auth/api-key`, login)).status, 400)
+      const refresh = { method: 'POST', json: { refreshToken: tokens.refresh_token }, key: '' }
+      assert.equal((await call(`${url}/auth/refresh`, refresh)).status, 400)
+    }
+  })
+
+  test('started in the same instant on an empty database, both get ready, and one pair of keys is shown', async (t) => {
+    const KINORA_DATABASE_URL = await createDatabase(t, { isEmpty: true })
+    const services = await Promise.all([1, 2].map(() => start(t, { KINORA_DATABASE_URL })))
+    const shown = services.map(({ output }) => output()).join('\n')
+    const found = [...shown.matchAll(/^ {2}(production|sandbox) +key {2}(\S+)$/gm)]
+    assert.deepEqual(found.map(([, environment]) => environment).sort(), ['production', 'sandbox'])
+    for (const { url } of services) {
+      assert.equal((await call(`${url}/readyz`)).status, 200)
+      for (const [, environment, key] of found) {
+        const base = environment === 'sandbox' ? '/sandbox' : ''
+        assert.equal((await call(`${url}${base}/videos`, { key: key! })).status, 200)
+      }
+    }
+  })
+
+  test('started in the same instant with the same key in their settings, both find it there', async (t) => {
+    const db = openDb<Tables>(openPool(await createDatabase(t), () => {}))
+    t.after(() => db.destroy())
+    for (let round = 0; round < 40; round++) {
+      const both = { production: `production-${round}`, sandbox: `sandbox-${round}` }
+      // The step at which they meet takes less than a millisecond: many of it, rather than many processes.
+      await Promise.all(Array.from({ length: 15 }, () => provideKeys(db, both, new Date())))
+    }
+  })
+})
+
+describe('the embedded Postgres', () => {
+  test('the first start shows both keys and a line that creates a video, and a later one shows no key', async (t) => {
+    const KINORA_DATA_DIR = join(await temporaryFolder(t), 'not there yet', 'data')
+    const first = await start(t, { KINORA_DATA_DIR })
+    const keyOf = (environment: string) =>
+      new RegExp(`^ {2}${environment} +key {2}([0-9A-Za-z]{43})$`, 'm').exec(first.output())?.[1]
+    assert.equal((await call(`${first.url}/videos`, { key: keyOf('production')! })).status, 200)
+    assert.equal((await call(`${first.url}/sandbox/videos`, { key: keyOf('sandbox')! })).status, 200)
+    for (const path of ['', '/sandbox', '/docs']) assert.ok(first.output().includes(` ${first.url}${path}`))
+
+    const [line = '', url = '', json = ''] =
+      / {2}(?:curl \S+ \S+ (\S+) .* -d '(.*)')$/m.exec(first.output()) ?? []
+    assert.ok(line.includes(`-u ${keyOf('production')}: `))
+    const hasCurl = spawnSync('curl', ['--version']).status === 0
+    const answer = hasCurl
+      ? JSON.parse(spawnSync('sh', ['-c', `${line} --silent --max-time 10`], { encoding: 'utf8' }).stdout)
+      : (await call(url, { method: 'POST', key: keyOf('production')!, json: JSON.parse(json) })).body
+    assert.match(answer.id, /^vi/)
+    assert.equal(answer.title, 'My first video')
+
+    assert.equal(await first.stop(), 0)
+    assert.deepEqual(await postgresServers(KINORA_DATA_DIR), [], 'a clean stop stops it')
+    const second = await start(t, { KINORA_DATA_DIR })
+    assert.doesNotMatch(second.output(), / key {2}/)
+    assert.ok(second.output().includes('curl -u $KINORA_KEY: '))
+    const { body } = await call(`${second.url}/videos`, { key: keyOf('production')! })
+    assert.deepEqual(body.data[0].id, answer.id)
+  })
+
+  test('after kill -9 a restart has all that was accepted, on the same Postgres', async (t) => {
+    const env = { KINORA_DATA_DIR: await temporaryFolder(t), ...keys, KINORA_LOG_LEVEL: 'warn' }
+    const first = await start(t, env)
+    const accepted: string[] = []
+    let isKilled = false
+    const writers = [1, 2, 3, 4].map(async () => {
+      while (!isKilled) {
+        const answer = await create(first.url, 'accepted').catch(() => undefined)
+        if (answer?.status === 201) accepted.push(answer.body.id)
+      }
+    })
+    await waitFor(() => accepted.length >= 40)
+    await first.kill()
+    isKilled = true
+    await Promise.all(writers)
+
+    const second = await start(t, env)
+    assert.equal((await postgresServers(env.KINORA_DATA_DIR)).length, 1)
+    const { itemsTotal } = (await call(`${second.url}/videos?tags[]=kept`)).body.pagination
+    // A request that was under way may have been stored without its answer having arrived.
+    assert.ok(itemsTotal >= accepted.length && itemsTotal <= accepted.length + 4, `${itemsTotal}`)
+    const stored = new Set<string>()
+    for (let page = 1; stored.size < itemsTotal; page++) {
+      const { body } = await call(`${second.url}/videos?pageSize=100&currentPage=${page}`)
+      assert.ok(body.data.length > 0)
+      for (const { id } of body.data) stored.add(id)
+    }
+    assert.deepEqual(
+      accepted.filter((id) => !stored.has(id)),
+      [],
+    )
+    assert.equal(await second.stop(), 0)
+    assert.deepEqual(await postgresServers(env.KINORA_DATA_DIR), [])
+  })
+
+  test('when it dies under the service, requests are told to wait, and go on as soon as it is back', async (t) => {
+    const env = { KINORA_DATA_DIR: await temporaryFolder(t), ...keys, KINORA_LOG_LEVEL: 'silent' }
+    const { url } = await start(t, env)
+    assert.equal((await create(url, 'before')).status, 201)
+    const [server] = await postgresServers(env.KINORA_DATA_DIR)
+    process.kill(server!, 'SIGKILL')
+    const refused = new Set<string>()
+    const writeUntilStored = () =>
+      waitFor(
+        async () => {
+          const answer = await create(url, 'after')
+          if (answer.status !== 201) refused.add(`${answer.status} ${answer.body?.type.split('/').pop()}`)
+          return answer.status === 201
+        },
+        20_000,
+        () => [...refused].join('\n'),
+      )
+    await Promise.all([1, 2, 3, 4].map(writeUntilStored))
+    assert.deepEqual(
+      [...refused].filter((answer) => answer !== '503 service-unavailable'),
+      [],
+    )
+    await waitFor(async () => (await call(`${url}/readyz`)).status === 200)
+    assert.equal((await call(`${url}/videos?title=before`)).body.pagination.itemsTotal, 1)
+    assert.equal((await postgresServers(env.KINORA_DATA_DIR)).length, 1)
+  })
+})
+
+describe('shutdown', () => {
+  const authorization = `Basic ${btoa(`${productionKey}:`)}`
+  const body = '{"title":"under way"}'
+
+  /** A request of which half the body has been sent, and which the service has begun to read. */
+  async function beginRequest(url: string): Promise<{ socket: Socket; received: () => string }> {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.on('error', () => {})
+    socket.write(
+      `POST /videos HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`,
+    )
+    await waitFor(() => received.includes('100 Continue'))
+    socket.write(body.slice(0, 5))
+    return { socket, received: () => received }
+  }
+
+  async function isRefused(url: string): Promise<boolean> {
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    try {
+      await once(socket, 'connect')
+      return false
+    } catch {
+      return true
+    } finally {
+      socket.destroy()
+    }
+  }
+
+  async function assertEnds(service: Kinora, withinMs: number) {
+    try {
+      await waitFor(() => service.process.exitCode !== null, withinMs)
+    } finally {
+      await service.kill()
+    }
+    assert.equal(service.process.exitCode, 0)
+  }
+
+  test('SIGTERM lets requests under way finish, takes no new ones, and exits 0', async (t) => {
+    const service = await kinora(t)
+    // An idle connection that is kept open must not be waited for.
+    await call(`${service.url}/videos`)
+    const { socket, received } = await beginRequest(service.url)
+    service.process.kill('SIGTERM')
+    await waitFor(() => isRefused(service.url))
+    socket.write(body.slice(5))
+    await waitFor(() => received().includes('"title":"under way"'))
+    assert.match(received(), /HTTP\/1\.1 201 /)
+    await assertEnds(service, 5_000)
+    const rows = await query(service.database, 'select title from videos')
+    assert.deepEqual(rows, [{ title: 'under way' }])
+  })
+
+  test('Ctrl-C ends it as well', async (t) => {
+    const service = await kinora(t)
+    service.process.kill('SIGINT')
+    await assertEnds(service, 5_000)
+  })
+
+  test('a client that never finishes its request does not keep the service from ending', async (t) => {
+    const service = await kinora(t)
+    const { socket } = await beginRequest(service.url)
+    t.after(() => socket.destroy())
+    service.process.kill('SIGTERM')
+    await assertEnds(service, 15_000)
+  })
+})

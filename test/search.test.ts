@@ -1,0 +1,288 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Answer, call, query, sandboxKey, sharedKinora } from './harness.ts'
+
+// Lists: their envelope, and every way in which clients write a filter (interface notes 4 and 5).
+
+const service = sharedKinora()
+
+async function create(...payloads: object[]) {
+  for (const json of payloads) {
+    const answer = await call(`${service.url}/videos`, { method: 'POST', json })
+    assert.equal(answer.status, 201, answer.text)
+  }
+}
+
+async function get(path: string): Promise<Answer> {
+  const answer = await call(service.url + path)
+  assert.equal(answer.status, 200, answer.text)
+  return answer
+}
+
+/** The titles that a list has, in a fixed order. */
+async function found(search: string): Promise<string[]> {
+  const { body } = await get(`/videos?sortBy=title&sortOrder=asc&${search}`)
+  assert.equal(body.pagination.itemsTotal, body.data.length)
+  return body.data.map((video: { title: string }) => video.title)
+}
+
+type Link = { rel: string; uri: string }
+const links = ({ body }: Answer): Record<string, string> =>
+  Object.fromEntries(body.pagination.links.map(({ rel, uri }: Link) => [rel, uri]))
+
+describe('pages', () => {
+  test('an empty list is one page with nothing on it', async () => {
+    for (const path of ['/videos', '/tags']) {
+      const answer = await get(path)
+      assert.deepEqual(answer.body.data, [])
+      const { links: _, ...numbers } = answer.body.pagination
+      assert.deepEqual(numbers, {
+        currentPage: 1,
+        pageSize: 25,
+        pagesTotal: 1,
+        itemsTotal: 0,
+        currentPageItems: 0,
+      })
+      assert.deepEqual(Object.keys(links(answer)), ['self', 'first', 'last'])
+    }
+  })
+
+  test('links lead through all pages, with filters and order kept, and each exists only where its page does', async () => {
+    await create(...Array.from({ length: 7 }, (_, i) => ({ title: `é&=${i}`, tags: ['a b', 'c&d'] })))
+    await create({ title: 'é&=other' })
+    const search = 'title=%C3%A9%26%3D&tags[]=a+b&tags[]=c%26d&sortBy=title&sortOrder=desc&pageSize=3'
+    const titles: string[] = []
+    let path: string | undefined = `/videos?${search}`
+    const rels: string[] = []
+    while (path) {
+      const answer: Answer = await get(path)
+      titles.push(...answer.body.data.map((video: { title: string }) => video.title))
+      rels.push(Object.keys(links(answer)).join(' '))
+      assert.equal(answer.body.pagination.itemsTotal, 7)
+      path = links(answer).next
+      assert.ok(titles.length <= 7)
+    }
+    assert.deepEqual(
+      titles,
+      [6, 5, 4, 3, 2, 1, 0].map((i) => `é&=${i}`),
+    )
+    assert.deepEqual(rels, [
+      'self first next last',
+      'self first previous next last',
+      'self first previous last',
+    ])
+
+    const middle = links(await get(`/videos?${search}&currentPage=2`))
+    for (const [rel, page] of Object.entries({ self: 2, first: 1, previous: 1, next: 3, last: 3 })) {
+      assert.ok(middle[rel]?.startsWith('/videos?'), rel)
+      assert.equal((await get(middle[rel]!)).body.pagination.currentPage, page, rel)
+    }
+  })
+
+  test('metadata filters are kept in links', async () => {
+    await create({ metadata: [{ 'a=b&c': 'd [e]' }] }, { metadata: [{ 'a=b&c': 'd [e]' }] })
+    const first = await get(`/videos?pageSize=1&metadata[${encodeURIComponent('a=b&c')}]=d+%5Be%5D`)
+    assert.equal(first.body.pagination.itemsTotal, 2)
+    const second = await get(links(first).next!)
+    assert.equal(second.body.pagination.itemsTotal, 2)
+    assert.notEqual(second.body.data[0].id, first.body.data[0].id)
+  })
+
+  test('a page past the end is empty, and says how many there are', async () => {
+    await create({ tags: ['a'] }, { tags: ['b'] })
+    for (const path of ['/videos?', '/videos?title=&', '/tags?']) {
+      for (const currentPage of [3, 2_147_483_647]) {
+        const { body } = await get(`${path}currentPage=${currentPage}&pageSize=1`)
+        assert.deepEqual(body.data, [], path)
+        const { pagesTotal, itemsTotal, currentPageItems } = body.pagination
+        assert.deepEqual([pagesTotal, itemsTotal, currentPageItems], [2, 2, 0], path)
+        assert.equal(body.pagination.currentPage, currentPage)
+      }
+    }
+  })
+
+  test('a page holds up to 100, and every video is on exactly one page however the list is sorted', async () => {
+    await create(...Array.from({ length: 105 }, (_, i) => ({ title: 'same', tags: [`t${i % 103}`] })))
+    await query(
+      service.database,
+      `update videos set created_at = now(), updated_at = now(), published_at = now()`,
+    )
+    for (const sortBy of ['title', 'createdAt', 'updatedAt', 'publishedAt']) {
+      const pages = await Promise.all(
+        [1, 2].map((n) => get(`/videos?sortBy=${sortBy}&pageSize=100&currentPage=${n}`)),
+      )
+      assert.deepEqual(
+        pages.map(({ body }) => body.data.length),
+        [100, 5],
+      )
+      const ids = pages.flatMap(({ body }) => body.data.map((video: { id: string }) => video.id))
+      assert.equal(new Set(ids).size, 105, sortBy)
+    }
+    const tags = await get('/tags?sortBy=videoCount&sortOrder=desc&pageSize=100&currentPage=2')
+    assert.equal(tags.body.pagination.itemsTotal, 103)
+    assert.equal(tags.body.data.length, 3)
+  })
+
+  test('the environments are counted apart', async () => {
+    await create({ tags: ['x'] })
+    const answer = await call(`${service.url}/sandbox/videos?tags[]=x`, { key: sandboxKey })
+    assert.equal(answer.body.pagination.itemsTotal, 0)
+    const tags = await call(`${service.url}/sandbox/tags`, { key: sandboxKey })
+    assert.deepEqual(tags.body.data, [])
+  })
+
+  test('the numbers stay right while videos come and go', async () => {
+    await create(
+      ...Array.from({ length: 6 }, (_, i) => ({ title: `${i}`, tags: i % 2 ? ['odd'] : ['even'] })),
+    )
+    const { body } = await get('/videos?tags[]=odd')
+    assert.equal(body.pagination.itemsTotal, 3)
+    const [first, second] = body.data
+    await call(`${service.url}/videos/${first.id}`, { method: 'DELETE' })
+    await call(`${service.url}/videos/${second.id}`, { method: 'PATCH', json: { tags: ['even', 'new'] } })
+    const count = async (path: string) => (await get(path)).body.pagination.itemsTotal
+    assert.deepEqual(
+      [
+        await count('/videos'),
+        await count('/videos?tags[]=odd'),
+        await count('/videos?tags[]=even'),
+        await count('/videos?tags[]=even&tags[]=new'),
+        await count('/tags'),
+      ],
+      [5, 1, 4, 1, 3],
+    )
+  })
+})
+
+describe('filters', () => {
+  test('tags are understood in every form that clients write', async () => {
+    await create({ title: 'one', tags: ['a b'] }, { title: 'both', tags: ['a b', 'c'] })
+    for (const search of [
+      'tags[]=a+b&tags[]=c',
+      'tags%5B%5D=a%20b&tags%5B%5D=c',
+      'tags=a+b&tags=c',
+      'tags[0]=a+b&tags[1]=c',
+      'tags[][0]=a+b&tags[][1]=c',
+      'tags%5B%5D%5B0%5D=a+b&tags%5B%5D%5B1%5D=c',
+      'tags[]=a+b&tags=c&tags[]=c',
+    ]) {
+      assert.deepEqual(await found(search), ['both'], search)
+    }
+    for (const search of ['tags[]=a+b', 'tags=a+b', 'tags[]=a+b&tags[]=a+b', 'tags[]=a+b&tags[]=']) {
+      assert.deepEqual(await found(search), ['both', 'one'], search)
+    }
+    assert.deepEqual(await found('tags[]=A+B'), [])
+    assert.deepEqual(await found('tags[]=a+b,c'), [])
+    assert.deepEqual(await found('tags[]='), ['both', 'one'])
+  })
+
+  test('metadata is matched by whole pairs, all of them, whatever characters they have', async () => {
+    await create(
+      { title: 'a', metadata: [{ k: 'v' }, { 'é & ü': 'ß=?' }] },
+      { title: 'b', metadata: [{ k: 'v' }, { 'k 1': 'v' }, { __proto__x: '%_\\' }] },
+      { title: 'c', metadata: [{ key: 'k', value: 'V' }] },
+    )
+    for (const [search, expected] of [
+      ['metadata[k]=v', 'ab'],
+      ['metadata%5Bk%5D=v', 'ab'],
+      ['metadata[k]=V', 'c'],
+      ['metadata[k]=', ''],
+      ['metadata[K]=v', ''],
+      ['metadata[k]=v&metadata[k+1]=v', 'b'],
+      [`metadata[${encodeURIComponent('é & ü')}]=${encodeURIComponent('ß=?')}`, 'a'],
+      [`metadata[__proto__x]=${encodeURIComponent('%_\\')}`, 'b'],
+      ['metadata[k]=v&metadata[nothing]=v', ''],
+      ['metadata[__proto__]=v', ''],
+      ['metadata[constructor]=v', ''],
+    ] as const) {
+      assert.equal((await found(search)).join(''), expected, search)
+    }
+  })
+
+  test('a title or description is found by any part, in any case', async () => {
+    await create(
+      { title: 'Ünter den LINDEN', description: 'Straßen in Berlin' },
+      { title: 'Żółta łódź', description: 'Pełny opis' },
+      { title: 'ab', description: 'xy' },
+      { title: '日本語の動画', description: '説明' },
+      { title: '🎬🎬🎬🎬 take', description: '' },
+    )
+    for (const [search, expected] of [
+      ['title=linden', ['Ünter den LINDEN']],
+      ['title=üNTER', ['Ünter den LINDEN']],
+      ['title=R+DEN+L', ['Ünter den LINDEN']],
+      ['title=ŻÓŁTA+ŁÓ', ['Żółta łódź']],
+      ['title=A', ['ab', 'Żółta łódź', '🎬🎬🎬🎬 take']],
+      ['title=本語', ['日本語の動画']],
+      ['title=日本語の動画', ['日本語の動画']],
+      ['title=🎬🎬🎬', ['🎬🎬🎬🎬 take']],
+      ['description=STRAßEN', ['Ünter den LINDEN']],
+      ['description=PEŁNY', ['Żółta łódź']],
+      ['title=ab&description=Y', ['ab']],
+      ['title=linden+den', []],
+    ] as const) {
+      assert.deepEqual((await found(search)).sort(), [...expected].sort(), search)
+    }
+  })
+
+  test('what is a wildcard to the database means itself', async () => {
+    await create(
+      { title: '100% sure' },
+      { title: '100 sure' },
+      { title: 'a_b' },
+      { title: 'aXb' },
+      { title: 'c\\d' },
+    )
+    await create({ title: 'tagged', tags: ['50%', '50', 'x_y', 'xzy', 'b\\s'] })
+    for (const [search, expected] of [
+      ['0%', ['100% sure']],
+      ['100% sure', ['100% sure']],
+      ['%', ['100% sure']],
+      ['a_b', ['a_b']],
+      ['_', ['a_b']],
+      ['\\', ['c\\d']],
+      ['c\\d', ['c\\d']],
+      ['100%%', []],
+    ] as const) {
+      assert.deepEqual(await found(`title=${encodeURIComponent(search)}`), expected, search)
+    }
+    for (const [value, expected] of [
+      ['0%', '50%'],
+      ['x_', 'x_y'],
+      ['\\', 'b\\s'],
+    ] as const) {
+      const { body } = await get(`/tags?value=${encodeURIComponent(value)}`)
+      assert.deepEqual(
+        body.data.map((tag: { value: string }) => tag.value),
+        [expected],
+      )
+    }
+  })
+
+  test('tags are found by any part, without regard to case and accents', async () => {
+    await create({ tags: ['Crème Brûlée', 'CREME', 'straße', 'naïveté', 'other'] })
+    for (const [value, expected] of [
+      ['creme', ['Crème Brûlée', 'CREME']],
+      ['CRÈME', ['Crème Brûlée', 'CREME']],
+      ['bru', ['Crème Brûlée']],
+      ['cre%CC%80me', ['Crème Brûlée', 'CREME']],
+      ['IVETE', ['naïveté']],
+      ['zzz', []],
+      ['', ['Crème Brûlée', 'CREME', 'straße', 'naïveté', 'other']],
+    ] as const) {
+      const { body } = await get(`/tags?value=${value}`)
+      assert.deepEqual(
+        body.data.map((tag: { value: string }) => tag.value).sort(),
+        [...expected].sort(),
+        value,
+      )
+      assert.ok(body.data.every((tag: { videoCount: unknown }) => tag.videoCount === 1))
+    }
+  })
+
+  test('parameters that are empty or not known do not narrow the list', async () => {
+    await create({ title: 'a' }, { title: 'b' })
+    for (const search of ['title=', 'description=', 'tags[]=', 'foo=bar', '', '&&&=&'])
+      assert.deepEqual(await found(search), ['a', 'b'], search)
+  })
+})

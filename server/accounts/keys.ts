@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
 import { type ApiKeyRow, type Environment, environments, type Tables } from '../contracts/tables.ts'
@@ -9,7 +9,7 @@ import * as store from './store.ts'
  * Keys and tokens hold 256 bits of chance, so a plain hash cannot be guessed back, and looking the hash up in an
  * index gives away nothing about the secret by its timing.
  */
-export const hashSecret = (secret: string) => createHash('sha256').update(secret).digest()
+export const hashSecret = (secret: string) => hash('sha256', secret, 'buffer')
 
 /** 43 letters and digits hold 256 bits. */
 export const newSecret = () => randomWord(43)

@@ -16,6 +16,7 @@ export async function createVideo(
   checkPlayer(payload.playerId)
   checkWatermark(payload.watermark)
   const source = await findSource(db, scope, payload.source)
+  const time = now()
   const video: NewVideo = {
     id: newId('vi'),
     environment: scope.environment,
@@ -23,22 +24,29 @@ export async function createVideo(
     description: payload.description ?? '',
     public: payload.public ?? true,
     panoramic: payload.panoramic ?? false,
-    mp4Support: payload.mp4Support ?? true,
+    mp4_support: payload.mp4Support ?? true,
     tags: [...new Set(payload.tags)],
     metadata: readMetadata(payload.metadata ?? []),
-    playerId: payload.playerId ?? null,
+    player_id: payload.playerId ?? null,
     language: payload.language ?? null,
-    sourceType: source.type,
-    sourceReference: source.reference,
-    clip: payload.clip ?? null,
-    createdAt: now(),
+    source_type: source.type,
+    source_reference: source.reference,
+    clip: payload.clip
+      ? { startTimecode: payload.clip.startTimecode, endTimecode: payload.clip.endTimecode }
+      : null,
+    created_at: time,
+    updated_at: time,
+    published_at: time,
   }
-  if (source.type === 'upload') return insertVideo(db, video)
-  return db.transaction().execute(async (trx) => {
-    const row = await insertVideo(trx, video)
-    await queue.send(trx, 'fetch-source', { videoId: video.id })
-    return row
-  })
+  if (source.type === 'upload') {
+    await insertVideo(db, video)
+  } else {
+    await db.transaction().execute(async (trx) => {
+      await insertVideo(trx, video)
+      await queue.send(trx, 'fetch-source', { videoId: video.id })
+    })
+  }
+  return video
 }
 
 // Player themes and watermarks cannot be made in this version, so no id of one can be right.

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { Clip, Environment, Metadata, SourceType, Tables, VideoRow } from '../contracts/tables.ts'
+import type { Clip, Environment, Metadata, Tables, VideoRow } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
 
 export const columns = [
@@ -25,7 +25,7 @@ export const columns = [
 export type StoredVideo = Pick<Selectable<VideoRow>, (typeof columns)[number]>
 
 /** What a search for a tag or a metadata pair looks up: hashes of one size, told apart by environment. */
-const hashTerm = (term: string) => createHash('sha256').update(term).digest('hex').slice(0, 32)
+const hashTerm = (term: string) => hash('sha256', term, 'hex').slice(0, 32)
 
 export const tagTerms = (environment: Environment, tags: string[]) =>
   tags.map((tag) => hashTerm(`${environment} ${tag}`))
@@ -34,26 +34,10 @@ export const tagTerms = (environment: Environment, tags: string[]) =>
 export const metadataTerms = (environment: Environment, metadata: Metadata[]) =>
   metadata.map(({ key, value }) => hashTerm(`${environment} ${key.length} ${key} ${value}`))
 
-export type NewVideo = {
-  id: string
-  environment: Environment
-  title: string
-  description: string
-  public: boolean
-  panoramic: boolean
-  mp4Support: boolean
-  tags: string[]
-  metadata: Metadata[]
-  playerId: string | null
-  language: string | null
-  sourceType: SourceType
-  sourceReference: string | null
-  clip: Clip | null
-  createdAt: Date
-}
+export type NewVideo = StoredVideo & { environment: Environment; clip: Clip | null }
 
-// Counted in the same statement.
-const insert = prepare<StoredVideo>(
+// Counted in the same statement. Nothing is returned: the row is what it was given.
+const insert = prepare(
   'insert-video',
   `with counted as (
      insert into video_count_changes (environment, tags, change) values ($2, $8, 1)
@@ -61,31 +45,31 @@ const insert = prepare<StoredVideo>(
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at, published_at,
                        tag_terms, metadata_terms)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15, $15, $16, $17)
-   returning ${columns.join(', ')}`,
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 )
 
-export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<StoredVideo> {
-  const [row] = await insert(db, [
+export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
+  await insert(db, [
     video.id,
     video.environment,
     video.title,
     video.description,
     video.public,
     video.panoramic,
-    video.mp4Support,
+    video.mp4_support,
     video.tags,
     JSON.stringify(video.metadata),
-    video.playerId,
+    video.player_id,
     video.language,
-    video.sourceType,
-    video.sourceReference,
+    video.source_type,
+    video.source_reference,
     video.clip && JSON.stringify(video.clip),
-    video.createdAt,
+    video.created_at,
+    video.updated_at,
+    video.published_at,
     tagTerms(video.environment, video.tags),
     metadataTerms(video.environment, video.metadata),
   ])
-  return row!
 }
 
 const find = prepare<StoredVideo>(
@@ -102,14 +86,14 @@ export async function findVideo(
   return row
 }
 
-export type VideoChange = Partial<Omit<NewVideo, 'id' | 'environment' | 'createdAt'>> & { updatedAt: Date }
+export type VideoChange = Partial<Omit<StoredVideo, 'id' | 'created_at'>>
 
 /** Undefined when there is no such video. Give a transaction: the counts of tags change with the tags. */
 export async function updateVideo(
   trx: Transaction<Tables>,
   environment: Environment,
   id: string,
-  change: VideoChange,
+  { metadata, ...change }: VideoChange,
 ): Promise<StoredVideo | undefined> {
   if (change.tags) {
     await sql`
@@ -122,18 +106,10 @@ export async function updateVideo(
   return trx
     .updateTable('videos')
     .set({
-      title: change.title,
-      description: change.description,
-      public: change.public,
-      panoramic: change.panoramic,
-      mp4_support: change.mp4Support,
-      tags: change.tags,
+      ...change,
       tag_terms: change.tags && tagTerms(environment, change.tags),
-      metadata: change.metadata && JSON.stringify(change.metadata),
-      metadata_terms: change.metadata && metadataTerms(environment, change.metadata),
-      player_id: change.playerId,
-      language: change.language,
-      updated_at: change.updatedAt,
+      metadata: metadata && JSON.stringify(metadata),
+      metadata_terms: metadata && metadataTerms(environment, metadata),
     })
     .where('id', '=', id)
     .where('environment', '=', environment)

@@ -18,15 +18,15 @@ export async function changeVideo(
     description: payload.description,
     public: payload.public,
     panoramic: payload.panoramic,
-    mp4Support: payload.mp4Support,
+    mp4_support: payload.mp4Support,
     tags: payload.tags && [...new Set(payload.tags)],
     metadata: payload.metadata && readMetadata(payload.metadata),
-    playerId: payload.playerId,
+    player_id: payload.playerId,
     language: payload.language,
   }
   const isChanged = Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return findVideo(db, scope.environment, id)
   return db
     .transaction()
-    .execute((trx) => updateVideo(trx, scope.environment, id, { ...change, updatedAt: now() }))
+    .execute((trx) => updateVideo(trx, scope.environment, id, { ...change, updated_at: now() }))
 }

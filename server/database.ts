@@ -19,7 +19,9 @@ export async function openDatabase(
     ? undefined
     : await openEmbeddedPostgres({ folder: join(config.dataDir, 'postgres'), log })
   const connection = config.databaseUrl ?? embedded!.connection
-  const pool = openPool(connection, (err) => log.warn({ err }, 'a database connection was lost'))
+  const pool = openPool(connection, ({ message }) =>
+    log.warn({ reason: message }, 'a database connection was lost'),
+  )
   const db = openDb<Tables>(pool)
   const close = async () => {
     await db.destroy()

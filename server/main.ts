@@ -162,8 +162,7 @@ export async function serve(): Promise<void> {
     await (await service)?.close()
     process.exit(0)
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
 
   try {
     const config = readConfig(process.env)

@@ -190,6 +190,14 @@ describe('attributes', () => {
     )
   })
 
+  test('what is not known is not stored, however deep it is', async () => {
+    const clip = '{"startTimecode":"5","\\ud800":1,"more":"\\u0000"}'
+    const answer = await postText(`{"title":"Cut","clip":${clip},"more":{"\\ud800":"\\u0000"}}`)
+    assert.equal(answer.status, 201, answer.text)
+    const [row] = await query(service.database, 'select clip from videos')
+    assert.deepEqual(row.clip, { startTimecode: '5' })
+  })
+
   test('credentials of a wrong type are refused by their name', async () => {
     for (const value of [5, null, [], {}, long(501)]) {
       for (const [path, name] of [

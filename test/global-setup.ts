@@ -23,7 +23,7 @@ export async function globalSetup(): Promise<void> {
   await client.query('create database template_kinora')
   const template = new URL(process.env.TEST_POSTGRES)
   template.pathname = '/template_kinora'
-  const kinora = await startKinora({ KINORA_DATABASE_URL: template.href })
+  const kinora = await startKinora({ KINORA_DATABASE_URL: template.href, KINORA_DATA_DIR: folder })
   await kinora.stop()
   await client.end()
 }

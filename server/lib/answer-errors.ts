@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorSlug, errorKinds, invalidPayload } from './errors.ts'
@@ -61,5 +62,12 @@ export function answerErrors(app: App, typeBase: () => string): void {
 export function rawAnswer(slug: ErrorSlug, typeBase: string): string {
   const [status] = errorKinds[slug]
   const body = JSON.stringify(new ApiError(slug).body(typeBase))
-  return `HTTP/1.1 ${status} Bad Request\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'content-type: application/problem+json',
+    'access-control-allow-origin: *',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${body}`
 }

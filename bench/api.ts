@@ -88,7 +88,8 @@ async function searchMs(url: string, paths: string[]): Promise<number> {
   return median(times.slice(20))
 }
 
-export async function api(): Promise<void> {
+/** Parts: `requests`, `search`; without any, both. */
+export async function api(parts: string[]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
   const log = { info() {}, warn: console.warn, error: console.error }
   const postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log })
@@ -111,58 +112,9 @@ export async function api(): Promise<void> {
   const bare = await startServer('bench/bare.ts', { BARE_DATABASE: databaseUrl })
 
   try {
-    const post = (url: string, body: object): Promise<{ id: string }> =>
-      fetch(url, {
-        method: 'POST',
-        headers: { authorization, 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }).then((response) => response.json() as Promise<{ id: string }>)
-    const payload = {
-      title: 'How to grow tomatoes on a balcony',
-      tags: ['garden', 'tomato'],
-      metadata: [{ key: 'author', value: 'Ada' }],
-    }
-    const video = await post(`${kinora.url}/videos`, payload)
-    const row = await post(`${bare.url}/bare`, payload)
-    await compare(
-      'GET /videos/{id}',
-      { url: kinora.url, requests: [{ path: `/videos/${video.id}` }] },
-      { url: bare.url, requests: [{ path: `/bare/${row.id}` }] },
-      0.5,
-    )
-    const posting = (path: string): autocannon.Request[] => [
-      {
-        method: 'POST',
-        path,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(payload),
-      },
-    ]
-    await compare(
-      'POST /videos',
-      { url: kinora.url, requests: posting('/videos') },
-      { url: bare.url, requests: posting('/bare') },
-      0.5,
-    )
-
-    await client.query('truncate videos, video_counts, video_count_changes')
-    const small = 10_000
-    const large = 1_000_000
-    await fillVideos(client, 0, small)
-    const before = await searches(kinora.url, small)
-    console.log(`filling in ${large} videos…`)
-    await fillVideos(client, small, large)
-    const after = await searches(kinora.url, large)
-    for (const [name, ms] of before) {
-      const grown = after.get(name) ?? Number.NaN
-      const ratio = grown / ms
-      const goal = name.startsWith('not a goal')
-        ? ''
-        : `  goal at most 3  ${ratio <= 3 ? 'reached' : 'MISSED'}`
-      console.log(
-        `${name.padEnd(48)} ${ms.toFixed(1)} ms at ${small}, ${grown.toFixed(1)} ms at ${large}  ratio ${ratio.toFixed(2)}${goal}`,
-      )
-    }
+    const isAsked = (part: string) => parts.length === 0 || parts.includes(part)
+    if (isAsked('requests')) await measureRequests(kinora.url, bare.url)
+    if (isAsked('search')) await measureSearches(kinora.url, client)
   } finally {
     await client.end()
     await stopServer(kinora)
@@ -177,4 +129,59 @@ async function searches(url: string, size: number): Promise<Map<string, number>>
   for (const [name, paths] of Object.entries(sampleSearches(size)))
     times.set(name, await searchMs(url, paths))
   return times
+}
+
+async function measureRequests(kinoraUrl: string, bareUrl: string): Promise<void> {
+  const post = (url: string, body: object): Promise<{ id: string }> =>
+    fetch(url, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }).then((response) => response.json() as Promise<{ id: string }>)
+  const payload = {
+    title: 'How to grow tomatoes on a balcony',
+    tags: ['garden', 'tomato'],
+    metadata: [{ key: 'author', value: 'Ada' }],
+  }
+  const video = await post(`${kinoraUrl}/videos`, payload)
+  const row = await post(`${bareUrl}/bare`, payload)
+  await compare(
+    'GET /videos/{id}',
+    { url: kinoraUrl, requests: [{ path: `/videos/${video.id}` }] },
+    { url: bareUrl, requests: [{ path: `/bare/${row.id}` }] },
+    0.5,
+  )
+  const posting = (path: string): autocannon.Request[] => [
+    {
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(payload),
+    },
+  ]
+  await compare(
+    'POST /videos',
+    { url: kinoraUrl, requests: posting('/videos') },
+    { url: bareUrl, requests: posting('/bare') },
+    0.5,
+  )
+}
+
+async function measureSearches(kinoraUrl: string, client: pg.Client): Promise<void> {
+  await client.query('truncate videos, video_counts, video_count_changes')
+  const small = 10_000
+  const large = 1_000_000
+  await fillVideos(client, 0, small)
+  const before = await searches(kinoraUrl, small)
+  console.log(`filling in ${large} videos…`)
+  await fillVideos(client, small, large)
+  const after = await searches(kinoraUrl, large)
+  for (const [name, ms] of before) {
+    const grown = after.get(name) ?? Number.NaN
+    const ratio = grown / ms
+    const goal = name.startsWith('not a goal') ? '' : `  goal at most 3  ${ratio <= 3 ? 'reached' : 'MISSED'}`
+    console.log(
+      `${name.padEnd(48)} ${ms.toFixed(1)} ms at ${small}, ${grown.toFixed(1)} ms at ${large}  ratio ${ratio.toFixed(2)}${goal}`,
+    )
+  }
 }

@@ -49,11 +49,11 @@ export async function fillVideos(client: Client, from: number, to: number): Prom
     const numbers = Array.from({ length: Math.min(step, to - start) }, (_, i) => start + i)
     await client.query(
       `insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
-                           tag_terms, metadata_terms, source_type, created_at, updated_at, published_at)
+                           tag_terms, metadata_terms, source_type, created_at, updated_at)
        select v ->> 'id', 'production', v ->> 'title', v ->> 'description', true, false, true,
               array(select jsonb_array_elements_text(v -> 'tags')), v -> 'metadata',
               array(select jsonb_array_elements_text(v -> 'tagTerms')::uuid),
-              array(select jsonb_array_elements_text(v -> 'metadataTerms')::uuid), 'upload', t, t, t
+              array(select jsonb_array_elements_text(v -> 'metadataTerms')::uuid), 'upload', t, t
        from jsonb_array_elements($1::jsonb) as v, lateral (select now() - (v ->> 'age')::int * interval '1 second') as l(t)`,
       [
         JSON.stringify(

@@ -1,6 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import cors from '@fastify/cors'
-import Fastify, { type FastifyServerOptions, LogController } from 'fastify'
+import Fastify, {
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyServerOptions,
+  LogController,
+} from 'fastify'
 import type { Authenticator, Scope } from './accounts/authenticate.ts'
 import { AccessToken, accountRoutes } from './accounts/routes.ts'
 import type { Context } from './contracts/context.ts'
@@ -68,7 +73,9 @@ export async function buildApp(
 
   const options: FastifyServerOptions = {
     loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // A logger for each request would cost more than the one line it writes, which names the request itself.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: jsonLimit,
     genReqId: newRequestId,
     rewriteUrl,
@@ -157,16 +164,8 @@ export async function buildApp(
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
     metrics.observeRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
-    request.log.info(
-      {
-        method: request.method,
-        url: withoutSecrets(request.originalUrl),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 10) / 10,
-        ...(request.scope && { keyId: request.scope.keyId }),
-      },
-      'request',
-    )
+    const isSilent = request.routeOptions.logLevel === 'silent'
+    if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply)
     done()
   })
   answerErrors(app, typeBase)
@@ -182,6 +181,18 @@ export async function buildApp(
     apiRoutes(api as App, context)
   })
   return app
+}
+
+function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const line = {
+    requestId: request.id,
+    method: request.method,
+    url: withoutSecrets(request.originalUrl),
+    status: reply.statusCode,
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    ...(request.scope && { keyId: request.scope.keyId }),
+  }
+  request.log.info(line, 'request')
 }
 
 function authenticateRequests(app: App, authenticator: Authenticator): void {

@@ -178,16 +178,16 @@ const pairs = (...words: string[]) =>
   Array.from({ length: words.length / 2 }, (_, i) => ({ key: words[2 * i]!, value: words[2 * i + 1]! }))
 
 test('the list is sorted by every field both ways, and by the newest when nothing is said', async () => {
-  const dates = { a: ['2021', '2023', '2022'], B: ['2022', '2021', '2023'], c: ['2023', '2022', '2021'] }
-  for (const [title, [created, published, updated]] of Object.entries(dates)) {
+  const dates = { a: ['2021', '2022'], B: ['2022', '2023'], c: ['2023', '2021'] }
+  for (const [title, [created, updated]] of Object.entries(dates)) {
     const { videoId } = await videos().create({ title })
-    await query(
-      service.database,
-      `update videos set created_at = $2, published_at = $3, updated_at = $4 where id = $1`,
-      [videoId, `${created}-01-01Z`, `${published}-01-01Z`, `${updated}-01-01Z`],
-    )
+    await query(service.database, `update videos set created_at = $2, updated_at = $3 where id = $1`, [
+      videoId,
+      `${created}-01-01Z`,
+      `${updated}-01-01Z`,
+    ])
   }
-  const expected = { title: 'aBc', createdAt: 'aBc', publishedAt: 'Bca', updatedAt: 'caB' } as const
+  const expected = { title: 'aBc', createdAt: 'aBc', publishedAt: 'aBc', updatedAt: 'caB' } as const
   for (const sortBy of ['title', 'createdAt', 'publishedAt', 'updatedAt'] as const) {
     const upward = titles(await videos().list({ sortBy, sortOrder: 'asc' })).join('')
     const downward = titles(await videos().list({ sortBy, sortOrder: 'desc' })).join('')

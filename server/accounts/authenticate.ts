@@ -10,8 +10,8 @@ export type Scope = { environment: Environment; keyId: string }
 const remembered = 10_000
 
 /**
- * Tells whose request it is. Credentials are remembered, so that a request costs no look-up, for as long as the
- * connection that hears of revoked keys is live; without it every request asks the database.
+ * Tells whose request it is. Headers that were good are remembered, so that a request costs no look-up, for as long
+ * as the connection that hears of revoked keys is live; without it every request asks the database.
  */
 export class Authenticator {
   readonly #db: Kysely<Tables>
@@ -37,35 +37,32 @@ export class Authenticator {
   }
 
   async authenticate(header: string | undefined, environment: Environment): Promise<Scope> {
+    const known = header !== undefined && this.#isHearing() ? this.#known.get(header) : undefined
+    if (known && isGood(known, environment, this.#now())) return { environment, keyId: known.keyId }
+    return this.#lookUp(header, environment)
+  }
+
+  async #lookUp(header: string | undefined, environment: Environment): Promise<Scope> {
     const { secret, scheme } = readHeader(header)
-    const hash = hashSecret(secret)
-    const slot = hash.toString('base64')
-    const credential =
-      (this.#isHearing() ? this.#known.get(slot) : undefined) ?? (await this.#lookUp(hash, slot))
-    const isGood =
-      credential !== undefined &&
-      credential.environment === environment &&
-      // An access token is no user name: Basic takes keys alone.
-      (scheme === 'bearer' || credential.kind === 'key') &&
-      (credential.expiresAt === null || credential.expiresAt > this.#now())
-    if (!isGood) {
+    const generation = this.#generation
+    const credential = await findCredential(this.#db, hashSecret(secret))
+    // An access token is no user name: Basic takes keys alone.
+    const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
+    if (!credential || !fitsScheme || !isGood(credential, environment, this.#now())) {
       throw unauthenticated(
         scheme === 'basic' ? 'authentication-invalid-api-key' : 'authentication-invalid-access-token',
       )
     }
+    if (generation === this.#generation && this.#isHearing()) {
+      if (this.#known.size >= remembered) this.#known.clear()
+      this.#known.set(header!, credential)
+    }
     return { environment, keyId: credential.keyId }
   }
-
-  async #lookUp(hash: Buffer, slot: string): Promise<Credential | undefined> {
-    const generation = this.#generation
-    const credential = await findCredential(this.#db, hash)
-    if (credential && generation === this.#generation && this.#isHearing()) {
-      if (this.#known.size >= remembered) this.#known.clear()
-      this.#known.set(slot, credential)
-    }
-    return credential
-  }
 }
+
+const isGood = (credential: Credential, environment: Environment, now: Date) =>
+  credential.environment === environment && (credential.expiresAt === null || credential.expiresAt > now)
 
 /** `Basic base64(key:)`, `Bearer token` or `Bearer key`; the scheme's case does not matter, clients echo either. */
 function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; secret: string } {

@@ -1,7 +1,7 @@
-import type { FastifyBaseLogger } from 'fastify'
 import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
 import type { Files } from '../lib/files.ts'
+import type { Log } from '../lib/log.ts'
 import type { Queue } from '../lib/queue.ts'
 import type { Jobs } from './queues.ts'
 import type { Tables } from './tables.ts'
@@ -14,6 +14,6 @@ export type Context = {
   db: Kysely<Tables>
   queue: Queue<Jobs>
   files: Files
-  log: FastifyBaseLogger
+  log: Log
   now: () => Date
 }

@@ -42,7 +42,6 @@ export type VideoRow = {
   clip: ColumnType<Clip | null, string | null, never>
   created_at: Date
   updated_at: Date
-  published_at: Date
   /** Hashes of the tags and of the metadata pairs: what the search index holds. */
   tag_terms: string[]
   metadata_terms: string[]

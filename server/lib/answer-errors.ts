@@ -31,7 +31,8 @@ export function toApiError(error: unknown): ApiError {
 export function answerErrors(app: App, typeBase: () => string): void {
   function answer(error: unknown, request: FastifyRequest, reply: FastifyReply) {
     const apiError = toApiError(error)
-    if (apiError.status >= 500) request.log.error({ err: apiError.cause ?? error }, 'request failed')
+    if (apiError.status >= 500)
+      request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
     reply.code(apiError.status).headers(apiError.extra.headers ?? {})
     // A serialiser of its own: a route's schema for its success must not shape its errors.
     reply.serializer(JSON.stringify).header('content-type', 'application/problem+json')

@@ -21,7 +21,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       clip jsonb,
       created_at timestamptz not null,
       updated_at timestamptz not null,
-      published_at timestamptz not null,
       tag_terms uuid[] not null,
       metadata_terms uuid[] not null
     )`.execute(db)
@@ -29,7 +28,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   // One index for each order of the list. The title's first letters suffice to sort by and keep the entry small.
   await sql`create index videos_created on videos (environment, created_at, id)`.execute(db)
   await sql`create index videos_updated on videos (environment, updated_at, id)`.execute(db)
-  await sql`create index videos_published on videos (environment, published_at, id)`.execute(db)
   await sql`create index videos_title on videos (environment, lower(left(title, 100)), id)`.execute(db)
   await sql`
     create index videos_live_stream on videos (source_reference, created_at) where source_type = 'liveStream'`.execute(

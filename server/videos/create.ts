@@ -36,7 +36,6 @@ export async function createVideo(
       : null,
     created_at: time,
     updated_at: time,
-    published_at: time,
   }
   if (source.type === 'upload') {
     await insertVideo(db, video)

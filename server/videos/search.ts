@@ -66,7 +66,7 @@ const uuids = (terms: string[]) => sql<string[]>`${terms}::uuid[]`
 const orderColumns = {
   title: sql<string>`lower(left(title, 100))`,
   createdAt: sql<Date>`created_at`,
-  publishedAt: sql<Date>`published_at`,
+  publishedAt: sql<Date>`created_at`,
   updatedAt: sql<Date>`updated_at`,
 }
 

@@ -18,7 +18,6 @@ export const columns = [
   'source_reference',
   'created_at',
   'updated_at',
-  'published_at',
 ] as const satisfies (keyof VideoRow)[]
 
 /** A video as the API needs it. */
@@ -43,9 +42,9 @@ const insert = prepare(
      insert into video_count_changes (environment, tags, change) values ($2, $8, 1)
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
-                       language, source_type, source_reference, clip, created_at, updated_at, published_at,
+                       language, source_type, source_reference, clip, created_at, updated_at,
                        tag_terms, metadata_terms)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 )
 
 export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
@@ -66,7 +65,6 @@ export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void
     video.clip && JSON.stringify(video.clip),
     video.created_at,
     video.updated_at,
-    video.published_at,
     tagTerms(video.environment, video.tags),
     metadataTerms(video.environment, video.metadata),
   ])

@@ -11,6 +11,7 @@ export function viewVideo(row: StoredVideo, publicUrl: string): Video {
     player: media,
     thumbnail: `${media}/thumbnail.jpg`,
   }
+  const createdAt = atom(row.created_at)
   if (row.mp4_support) assets.mp4 = `${media}/mp4/source.mp4`
   return {
     id: row.id,
@@ -27,9 +28,10 @@ export function viewVideo(row: StoredVideo, publicUrl: string): Video {
     languageOrigin: row.language === null ? null : 'api',
     source: viewSource(row),
     assets,
-    createdAt: atom(row.created_at),
+    createdAt,
     updatedAt: atom(row.updated_at),
-    publishedAt: atom(row.published_at),
+    // A video is published by its creation; who may watch it is another matter.
+    publishedAt: createdAt,
     discarded: false,
     discardedAt: null,
     deletesAt: null,

@@ -1,46 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import autocannon from 'autocannon'
 import pg from 'pg'
 import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
+import { authorization, key, median, startServer, stopServer } from './servers.ts'
 import { fillVideos, sampleSearches } from './videos.ts'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
-const key = 'bench-production-key'
-const authorization = `Basic ${btoa(`${key}:`)}`
-
-/** Starts a server and waits for the line that tells its address. */
-async function startServer(
-  file: string,
-  env: Record<string, string>,
-): Promise<{ child: ChildProcess; url: string }> {
-  const child = spawn(process.execPath, [file], {
-    cwd: root,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const lines = createInterface({ input: child.stdout })
-  for await (const line of lines) {
-    const url = / ready\s.*?(http:\/\/\S+)/.exec(line)?.[1]
-    if (url) {
-      lines.close()
-      child.stdout.resume()
-      return { child, url: url.replace('localhost', '127.0.0.1') }
-    }
-  }
-  throw new Error(`${file} did not start`)
-}
-
-async function stopServer({ child }: { child: ChildProcess }): Promise<void> {
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  await exited
-}
 
 type Load = { url: string; requests: autocannon.Request[] }
 
@@ -56,9 +21,6 @@ async function requestsPerSecond({ url, requests }: Load, seconds: number): Prom
     throw new Error(`${result.non2xx + result.errors} requests failed`)
   return result.requests.total / result.duration
 }
-
-const median = (values: number[]) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
 
 /** Takes turns, so that whatever else the machine does meets both alike. */
 async function compare(name: string, ours: Load, bare: Load, goal: number): Promise<void> {

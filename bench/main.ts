@@ -1,7 +1,8 @@
 import { api } from './api.ts'
+import { upload } from './upload.ts'
 
 /** `npm run bench -- <name>`; what follows the name narrows it down. */
-const benches: Record<string, (parts: string[]) => Promise<void>> = { api }
+const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload }
 
 const [name = '', ...parts] = process.argv.slice(2)
 const bench = benches[name]

@@ -13,7 +13,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 // By version, and by whether it strips types: some distributions build Node without that part.
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features.typescript) {
   if (root.split('/').includes('node_modules')) stripTypesOfThisPackage()
-  const { main } = await import('../server/cli.ts')
+  const { main } = await import('../server/cli/main.ts')
   await main(process.argv.slice(2))
 } else {
   const node = findNewerNode()

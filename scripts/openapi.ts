@@ -15,6 +15,7 @@ const context: Context = {
   db: unused,
   queue: unused,
   files: unused,
+  fetch: unused,
   log: createLog('silent', false),
   now: () => new Date(),
 }

@@ -21,6 +21,7 @@ import { Pagination } from './lib/paging.ts'
 import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
+import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './uploads/routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
 
@@ -33,10 +34,13 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     rateClass?: RateClass
+    /** What the API's description says of a body that the schema does not check. */
+    described?: object
   }
 }
 
 const jsonLimit = 1024 * 1024
+const jsonWithinMs = 60_000
 /** Refuses bytes that are no text, where a lenient one would put question marks in their place. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
@@ -44,6 +48,7 @@ const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-re
 /** Every slice's routes, in one list. */
 function apiRoutes(app: App, context: Context): void {
   videoRoutes(app, context)
+  uploadRoutes(app, context)
 }
 
 const sandbox = Symbol('sandbox')
@@ -85,8 +90,8 @@ export async function buildApp(
       maxParamLength: 16_384,
       querystringParser: parseQuery,
     },
-    // A request must arrive whole within this time. Uploads set their own limit.
-    requestTimeout: 60_000,
+    // Not for the whole of a request, which may be an upload of hours: each way of reading a body has its limit.
+    requestTimeout: 0,
     // No hook has run for these.
     frameworkErrors(error, request, reply) {
       const apiError = toApiError(error)
@@ -115,8 +120,26 @@ export async function buildApp(
   const app = Fastify(options) as unknown as App
 
   app.setValidatorCompiler(compileValidator as never)
-  for (const schema of [AccessToken, Pagination, Video, VideoList, VideoStatus, TagList])
+  for (const schema of [
+    AccessToken,
+    Pagination,
+    Video,
+    VideoList,
+    VideoStatus,
+    TagList,
+    UploadToken,
+    UploadTokenList,
+  ])
     app.addSchema(schema)
+
+  // A client that is this slow with a small body is not coming through.
+  app.addHook('preParsing', (request, _reply, body, done) => {
+    if (!/^multipart\//i.test(request.headers['content-type'] ?? '')) {
+      const timer = setTimeout(() => request.raw.destroy(), jsonWithinMs)
+      request.raw.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
+    }
+    done(null, body)
+  })
 
   // Clients send JSON under several names, and some under none that says so.
   app.removeAllContentTypeParsers()
@@ -128,6 +151,9 @@ export async function buildApp(
       done(invalidPayload('The body is not valid JSON.'))
     }
   })
+
+  // Files are read by the routes that take them, as they arrive.
+  app.addContentTypeParser('multipart/form-data', (_request, _body, done) => done(null, undefined))
 
   app.decorateRequest('environment', 'production')
   app.decorateRequest('scope')
@@ -175,6 +201,7 @@ export async function buildApp(
 
   await docsRoutes(app, context)
   accountRoutes(app, context)
+  delegatedRoutes(app, context)
   await app.register(async (api) => {
     authenticateRequests(api as App, authenticator)
     limitRates(api as App, context)

@@ -50,3 +50,23 @@ test('every wrong setting is told, each in a sentence that names it', () => {
 test('one key cannot be the key of both environments', () => {
   assert.equal(problemsOf({ KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }).length, 1)
 })
+
+test('the settings of S3 go together, but for the region', () => {
+  const env = {
+    KINORA_S3_ENDPOINT: 'http://localhost:9000',
+    KINORA_S3_BUCKET: 'videos',
+    KINORA_S3_ACCESS_KEY: 'access',
+    KINORA_S3_SECRET_KEY: 'secret',
+  }
+  assert.deepEqual(readConfig(env).s3, {
+    endpoint: 'http://localhost:9000',
+    bucket: 'videos',
+    region: 'us-east-1',
+    accessKey: 'access',
+    secretKey: 'secret',
+  })
+  assert.equal(readConfig({ KINORA_S3_REGION: 'eu-west-1' }).s3, undefined)
+  assert.match(problemsOf({ ...env, KINORA_S3_SECRET_KEY: '' }).join(), /needs KINORA_S3_SECRET_KEY too/)
+  assert.match(problemsOf({ ...env, KINORA_S3_ENDPOINT: 'ftp://x' }).join(), /^KINORA_S3_ENDPOINT must[^,]*$/)
+  assert.match(problemsOf({ ...env, KINORA_S3_BUCKET: 'a/b' }).join(), /^KINORA_S3_BUCKET must/)
+})

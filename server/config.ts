@@ -77,6 +77,14 @@ function apiKey(value: string) {
   return value
 }
 
+function bucket(value: string) {
+  if (value === '') return undefined
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value)) {
+    throw new Unfit('must be the name of a bucket: letters, digits, dots, hyphens')
+  }
+  return value
+}
+
 const define = <T>(byDefault: string, meaning: string, read: (text: string) => T): Setting<T> => ({
   default: byDefault,
   meaning,
@@ -102,6 +110,12 @@ export const settings = {
   KINORA_ROLES: define('api,worker,live', 'What this process does: any of api, worker, live.', roles),
   KINORA_PRODUCTION_KEY: define('', 'An API key that exists in production from the start.', apiKey),
   KINORA_SANDBOX_KEY: define('', 'An API key that exists in the sandbox from the start.', apiKey),
+  KINORA_KEY: define('', 'For the kinora command: the API key that kinora upload uses.', apiKey),
+  KINORA_URL: define(
+    'http://localhost:8080',
+    'For the kinora command: the address that kinora upload talks to; with /sandbox at its end for the sandbox.',
+    (value) => address(['http:', 'https:'])(value)?.replace(/\/+$/, '') ?? '',
+  ),
   KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key.', onOff),
   KINORA_RATE_LIMIT_UPLOADS: define(
     '30000',
@@ -116,6 +130,15 @@ export const settings = {
     optional,
   ),
   KINORA_TLS_KEY: define('', 'Private key file (PEM) of the certificate.', optional),
+  KINORA_S3_ENDPOINT: define(
+    '',
+    'An S3-compatible store for files, such as https://s3.example.com. Not set: files are kept in the data folder.',
+    address(['http:', 'https:']),
+  ),
+  KINORA_S3_BUCKET: define('', 'The bucket, which must exist.', bucket),
+  KINORA_S3_REGION: define('us-east-1', 'The region that requests are signed for.', text),
+  KINORA_S3_ACCESS_KEY: define('', 'Access key of the store.', optional),
+  KINORA_S3_SECRET_KEY: define('', 'Secret key of the store.', optional),
   KINORA_LOG_LEVEL: define(
     'info',
     'debug, info, warn, error or silent.',
@@ -132,7 +155,7 @@ export const settings = {
   KINORA_ADMIN_PASSWORD: define('', 'Password of the dashboard. No effect in this version.', optional),
   KINORA_ALLOW_PRIVATE_NETWORKS: define(
     'false',
-    'true lets ingest, webhooks and restreams reach loopback and private addresses. No effect in this version.',
+    'true lets the service fetch from loopback and private addresses.',
     trueFalse,
   ),
 } satisfies Record<string, Setting<unknown>>
@@ -148,24 +171,25 @@ export type Config = {
   databaseUrl: string | undefined
   roles: Set<Role>
   keys: { production: string | undefined; sandbox: string | undefined }
+  allowPrivateNetworks: boolean
+  /** What the command line uses as a client. */
+  cli: { url: string; key: string | undefined }
   rateLimits: { uploads: number; writes: number; reads: number } | undefined
   tls: { certFile: string; keyFile: string } | undefined
   logLevel: Values['KINORA_LOG_LEVEL']
   ffmpeg: string
   ffprobe: string
+  /** Where files are kept; undefined: in the data folder. */
+  s3: { endpoint: string; bucket: string; region: string; accessKey: string; secretKey: string } | undefined
 }
 
 export function readConfig(env: Record<string, string | undefined>): Config {
   const problems: string[] = []
   for (const name of Object.keys(env)) {
     if (!name.startsWith('KINORA_') || name in settings) continue
-    if (name.startsWith('KINORA_S3_')) {
-      problems.push(`${name} is set, but this version keeps files on disk only: unset it.`)
-    } else {
-      problems.push(
-        `${name} is not a setting of Kinora: correct or unset it (docs/settings.md lists them all).`,
-      )
-    }
+    problems.push(
+      `${name} is not a setting of Kinora: correct or unset it (docs/settings.md lists them all).`,
+    )
   }
 
   const values: Record<string, unknown> = {}
@@ -187,6 +211,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       'KINORA_PRODUCTION_KEY and KINORA_SANDBOX_KEY must differ: a key belongs to one environment.',
     )
   }
+  const s3 = readS3(v, problems)
   if (problems.length > 0) throw new SettingsProblem(problems)
 
   return {
@@ -197,6 +222,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     databaseUrl: v.KINORA_DATABASE_URL,
     roles: v.KINORA_ROLES,
     keys: { production: v.KINORA_PRODUCTION_KEY, sandbox: v.KINORA_SANDBOX_KEY },
+    allowPrivateNetworks: v.KINORA_ALLOW_PRIVATE_NETWORKS,
+    cli: { url: v.KINORA_URL, key: v.KINORA_KEY },
     rateLimits: v.KINORA_RATE_LIMITS
       ? {
           uploads: v.KINORA_RATE_LIMIT_UPLOADS,
@@ -211,5 +238,25 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: v.KINORA_LOG_LEVEL,
     ffmpeg: v.KINORA_FFMPEG,
     ffprobe: v.KINORA_FFPROBE,
+    s3,
   }
+}
+
+function readS3(v: Values, problems: string[]): Config['s3'] {
+  const names = [
+    'KINORA_S3_ENDPOINT',
+    'KINORA_S3_BUCKET',
+    'KINORA_S3_ACCESS_KEY',
+    'KINORA_S3_SECRET_KEY',
+  ] as const
+  const [endpoint, bucket, accessKey, secretKey] = names.map((name) => v[name])
+  if (endpoint && bucket && accessKey && secretKey) {
+    return { endpoint, bucket, region: v.KINORA_S3_REGION, accessKey, secretKey }
+  }
+  // One that is unfit has had its sentence.
+  const isUnfit = (name: string) => problems.some((problem) => problem.startsWith(`${name} must`))
+  const missing = names.filter((name) => !v[name] && !isUnfit(name))
+  const [set] = names.filter((name) => v[name])
+  if (set && missing.length > 0) problems.push(`${set} needs ${missing.join(', ')} too: set all or none.`)
+  return undefined
 }

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
 import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
@@ -12,7 +11,9 @@ import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { DatabaseProblem } from './lib/db.ts'
-import { openDiskFiles } from './lib/files.ts'
+import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
+import { type Files, FilesProblem } from './lib/files/files.ts'
+import { openFiles } from './lib/files/open.ts'
 import type { App } from './lib/http.ts'
 import { openListener } from './lib/listener.ts'
 import { createLog } from './lib/log.ts'
@@ -39,11 +40,13 @@ async function start(config: Config): Promise<Service> {
 
   try {
     const tls = config.tls && (await readTls(config.tls))
-    const files = await openDiskFiles(join(config.dataDir, 'files')).catch((error) => {
+    const files = await openFiles(config).catch((error) => {
       throw new StartProblem(`The data folder ${config.dataDir} cannot be used: ${error.message}.`, {
         cause: error,
       })
     })
+    closers.push(files.close)
+    if (config.s3) await checkStore(files, config.s3)
     const { connection, pool, db, close: closeDatabase } = await openDatabase(config, log)
     closers.push(closeDatabase)
     const newKeys = await provideKeys(db, config.keys, now())
@@ -66,10 +69,15 @@ async function start(config: Config): Promise<Service> {
     closers.push(listener.close)
     authenticator.trust(listener.isLive)
 
-    const context: Context = { config, publicUrl: config.publicUrl ?? '', db, queue, files, log, now }
+    const fetch = createGuardedFetch({
+      allowPrivateNetworks: config.allowPrivateNetworks,
+      userAgent: 'Kinora',
+    })
+    closers.push(fetch.close)
+    const context: Context = { config, publicUrl: config.publicUrl ?? '', db, queue, files, fetch, log, now }
     const app = await buildApp(context, authenticator, createMetrics(pool), tls)
     if (config.roles.has('worker')) {
-      const worker = startWorker(context)
+      const worker = await startWorker(context)
       closers.push(worker.close)
     }
     closers.push(() => closeApp(app))
@@ -90,6 +98,14 @@ async function closeApp(app: App): Promise<void> {
   const timer = setTimeout(() => app.server.closeAllConnections(), finishWithinMs)
   await app.close()
   clearTimeout(timer)
+}
+
+/** A store that says no will go on saying so; one that cannot be reached may be up in a moment. */
+async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {
+  await files.check().catch((error) => {
+    if (!(error instanceof FilesProblem) || error.kind !== 'refused') return
+    throw new StartProblem(`The bucket ${bucket} at ${endpoint} cannot be used: ${error.message}.`)
+  })
 }
 
 async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
-import type { Files } from '../lib/files.ts'
+import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
+import type { Files } from '../lib/files/files.ts'
 import type { Log } from '../lib/log.ts'
 import type { Queue } from '../lib/queue.ts'
 import type { Jobs } from './queues.ts'
@@ -14,6 +15,8 @@ export type Context = {
   db: Kysely<Tables>
   queue: Queue<Jobs>
   files: Files
+  /** For addresses that tenants name. */
+  fetch: GuardedFetch
   log: Log
   now: () => Date
 }

@@ -2,10 +2,19 @@
 export type Jobs = {
   /** Fetch the source of a video from its address, or copy it from the video it names. */
   'fetch-source': { videoId: string }
+  /** Make one file of the pieces of an upload that is complete. */
+  'store-source': { videoId: string }
+  /** Remove what a deleted video leaves in the file store. */
+  'remove-files': { videoId: string; handle: string | null }
 }
 
 export type QueueName = keyof Jobs
 
-export const queues: Record<QueueName, { retryLimit: number; retryDelay: number; retryBackoff: boolean }> = {
+type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
+
+export const queues: Record<QueueName, Retries> = {
   'fetch-source': { retryLimit: 5, retryDelay: 2, retryBackoff: true },
+  // A file store that is full or out of reach comes back: hours of tries, minutes apart at most.
+  'store-source': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'remove-files': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
 }

@@ -50,10 +50,56 @@ export type VideoRow = {
 export type VideoCountRow = { environment: Environment; tag: string; videos: number }
 export type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
+export type UploadTokenRow = {
+  token: string
+  environment: Environment
+  ttl: number
+  created_at: Date
+  expires_at: Date | null
+}
+
+export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone'
+export type SourceState = 'receiving' | 'received' | 'stored' | 'failed'
+
+/** The content of a video: how it comes and what of it has come. */
+export type SourceRow = {
+  video_id: string
+  form: SourceForm
+  /** Of bytes or of parts, once known. */
+  total: number | null
+  /** In bytes, once all has come. */
+  size: number | null
+  /** Where the file store keeps what has come. */
+  handle: string
+  state: SourceState
+  failure: string | null
+  token: string | null
+  filename: string | null
+  address: string | null
+  /** By which a server tells whether a file is still the same. */
+  validator: string | null
+  created_at: Date
+  updated_at: Date
+}
+
+/** One piece of a source. While it is written it has a holder and no hash. */
+export type SourcePieceRow = {
+  video_id: string
+  position: number
+  size: number
+  sha256: string | null
+  place: string | null
+  holder: string | null
+  held_until: Date | null
+}
+
 export type Tables = {
   api_keys: ApiKeyRow
   tokens: TokenRow
   videos: VideoRow
   video_counts: VideoCountRow
   video_count_changes: VideoCountChangeRow
+  upload_tokens: UploadTokenRow
+  sources: SourceRow
+  source_pieces: SourcePieceRow
 }

@@ -26,7 +26,13 @@ export const openapi = {
     { url: '/', description: 'Production' },
     { url: '/sandbox', description: 'Sandbox' },
   ],
-  tags: [{ name: 'Videos' }, { name: 'Tags' }, { name: 'Authentication' }],
+  tags: [
+    { name: 'Videos' },
+    { name: 'Uploads' },
+    { name: 'Upload tokens' },
+    { name: 'Tags' },
+    { name: 'Authentication' },
+  ],
   security: [{ apiKey: [] }, { bearerAuth: [] }],
   components: {
     securitySchemes: {

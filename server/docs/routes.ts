@@ -9,6 +9,7 @@ import { errorPage, referencePage, style } from './page.ts'
 export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): Promise<void> {
   await app.register(swagger, {
     openapi: openapi as never,
+    transform: ({ schema, url, route }) => ({ schema: { ...schema, ...route.config?.described }, url }),
     refResolver: { buildLocalReference: (json, _uri, _fragment, i) => String(json.$id ?? `def-${i}`) },
   })
 

@@ -48,10 +48,16 @@ class PreparingClient extends pg.Client {
 type Callback = (error: Error | null, result: unknown) => void
 type NamedQuery = pg.Query & { name?: string }
 
+/** Counts and sizes are numbers: 2^53 bytes are eight thousand terabytes. */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text')
+}
+
 export function openPool(connection: Connection, onError: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
     ...connectionOptions(connection),
     Client: PreparingClient,
+    types: { getTypeParser } as pg.CustomTypesConfig,
     application_name: 'kinora',
     max: 20,
     // A request that cannot get a connection in this time is answered 503 rather than kept waiting.

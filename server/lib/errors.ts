@@ -53,6 +53,149 @@ export const errorKinds = {
     'The API key is not valid.',
     'The key is unknown, revoked, or belongs to the other environment: the sandbox is at /sandbox.',
   ],
+  'uploaded-file-no-file': [
+    400,
+    'There is no file in the request.',
+    'Send the file as one part of a multipart/form-data body.',
+  ],
+  'uploaded-file-multiple-files': [
+    400,
+    'There is more than one file in the request.',
+    'Send one file in each request.',
+  ],
+  'uploaded-file-empty': [400, 'The file is empty.', 'Only the last of several parts may be empty.'],
+  'uploaded-file-invalid-file': [
+    400,
+    'The file did not arrive whole.',
+    'The body ended before the file did, or is not valid multipart/form-data.',
+  ],
+  'video-source-already-uploaded': [
+    400,
+    'The video has its content already.',
+    'A file was uploaded into this video. Create another video for another file.',
+  ],
+  'video-source-already-downloaded': [
+    400,
+    'The video has its content already.',
+    'The content of this video was fetched from an address.',
+  ],
+  'video-source-already-copied': [
+    400,
+    'The video has its content already.',
+    'The content of this video was copied from another one.',
+  ],
+  'video-content-range-malformed': [
+    400,
+    'The Content-Range header is malformed.',
+    'It must be `bytes <first>-<last>/<total or *>` or `part <number>/<total or *>`.',
+  ],
+  'video-content-range-already-initiated': [
+    400,
+    'The upload has begun in another form.',
+    'An upload in pieces goes on in pieces, and a whole one whole.',
+  ],
+  'video-content-range-started-with-bytes': [
+    400,
+    'The upload has begun by bytes.',
+    'Go on with `bytes` in the Content-Range header.',
+  ],
+  'video-content-range-started-with-part': [
+    400,
+    'The upload has begun by parts.',
+    'Go on with `part` in the Content-Range header.',
+  ],
+  'video-content-range-by-bytes-from-byte-too-high': [
+    400,
+    'The first byte lies after the last.',
+    'In `bytes a-b/total`, a must not exceed b.',
+  ],
+  'video-content-range-by-bytes-range-mismatch': [
+    400,
+    'The file has not the size of its range.',
+    'The file of the request must have exactly the bytes that Content-Range names.',
+  ],
+  'video-content-range-by-bytes-range-overlap': [
+    400,
+    'The range overlaps with another.',
+    'A range may be sent again as it was, but not overlap with one that has arrived.',
+  ],
+  'video-content-range-by-bytes-range-too-small': [
+    400,
+    'The range is too small.',
+    'A range must have at least 5 MiB, except the last one.',
+  ],
+  'video-content-range-by-bytes-to-byte-too-high-total': [
+    400,
+    'The range passes the total.',
+    'The last byte of a range lies below the total.',
+  ],
+  'video-content-range-by-bytes-total-bytes-too-low': [
+    400,
+    'The total is too low.',
+    'More bytes have arrived than the total says.',
+  ],
+  'video-content-range-by-bytes-total-bytes-zero': [
+    400,
+    'The total is 0.',
+    'A source has at least one byte.',
+  ],
+  'video-content-range-by-bytes-different-total-bytes': [
+    400,
+    'The total has changed.',
+    'Every request that states a total must state the same.',
+  ],
+  'video-content-range-by-part-part-already-sent': [
+    400,
+    'The part has arrived with other content.',
+    'A part may be sent again as it was, but not with other content.',
+  ],
+  'video-content-range-by-part-part-too-high-allowed': [
+    400,
+    "The part's number is too high.",
+    'There can be 10,000 parts.',
+  ],
+  'video-content-range-by-part-part-too-high-total': [
+    400,
+    'The part passes the total.',
+    'The number of a part must not exceed the total.',
+  ],
+  'video-content-range-by-part-part-zero': [400, "The part's number is 0.", 'Parts are counted from 1.'],
+  'video-content-range-by-part-total-parts-too-high': [
+    400,
+    'There are too many parts.',
+    'There can be 10,000 parts.',
+  ],
+  'video-content-range-by-part-total-parts-too-low': [
+    400,
+    'The total is too low.',
+    'A part with a higher number has arrived.',
+  ],
+  'video-content-range-by-part-total-parts-zero': [400, 'The total is 0.', 'A source has at least one part.'],
+  'video-content-range-by-part-different-total-parts': [
+    400,
+    'The total has changed.',
+    'Every request that states a total must state the same.',
+  ],
+  'video-content-range-by-part-uploaded-file-too-small': [
+    400,
+    'The part is too small.',
+    'A part must have at least 5 MiB, except the last one.',
+  ],
+  'authentication-missing-upload-token': [
+    401,
+    'The upload token is missing.',
+    'Give it as the query parameter `token`.',
+  ],
+  'authentication-invalid-upload-token': [
+    401,
+    'The upload token is not valid.',
+    'The token is unknown, expired or deleted.',
+  ],
+  'upload-in-progress': [
+    409,
+    'This piece is being uploaded by another request.',
+    'Wait for that request to end, or try again in some seconds.',
+  ],
   'resource-not-found': [
     404,
     'There is no such object.',

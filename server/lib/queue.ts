@@ -1,13 +1,22 @@
 import { fromKysely, PgBoss } from 'pg-boss'
 import { type Connection, connectionOptions, type Db } from './db.ts'
 
-type Options = { retryLimit: number; retryDelay: number; retryBackoff: boolean }
+type Options = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
 
 export type Queue<Jobs> = {
   /** Enqueues in the caller's transaction: the job exists if and only if the change that asks for it does. */
   send<N extends keyof Jobs & string, T>(db: Db<T>, name: N, data: Jobs[N]): Promise<void>
+  /** Runs the jobs of a queue, so many at once. A handler that throws is tried again. */
+  work<N extends keyof Jobs & string>(
+    name: N,
+    atOnce: number,
+    handler: (data: Jobs[N]) => Promise<void>,
+  ): Promise<void>
   close(): Promise<void>
 }
+
+/** A worker that does not report for so long is gone, and its job is given to another. */
+const heartbeatSeconds = 20
 
 export async function openQueue<Jobs extends Record<string, object>>(options: {
   connection: Connection
@@ -22,15 +31,28 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     max: 4,
     supervise: options.supervise,
     schedule: false,
+    useListenNotify: true,
+    // How soon a worker that is gone is noticed, on top of its heartbeat.
+    monitorIntervalSeconds: 10,
+    superviseIntervalSeconds: 10,
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
   await boss.start()
-  for (const [name, settings] of Object.entries<Options>(options.queues))
-    await boss.createQueue(name, settings)
+  for (const [name, settings] of Object.entries<Options>(options.queues)) {
+    const queue = { ...settings, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
+    await boss.createQueue(name, queue)
+    await boss.updateQueue(name, queue)
+  }
 
   return {
     async send(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db) })
+    },
+    async work(name, atOnce, handler) {
+      const options = { localConcurrency: atOnce, pollingIntervalSeconds: 2 }
+      await boss.work<Jobs[typeof name]>(name, options, async ([job]) => {
+        if (job) await handler(job.data)
+      })
     },
     close: () => boss.stop({ graceful: true, timeout: 10_000 }),
   }

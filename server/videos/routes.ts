@@ -123,12 +123,12 @@ export function videoRoutes(app: App, context: Context): void {
       },
     },
     async (request, reply) => {
-      const isDeleted = await store.deleteVideo(
-        db,
-        request.scope.environment,
-        checkId(request.params.videoId),
-      )
-      if (!isDeleted) throw notFound('videoId')
+      const videoId = checkId(request.params.videoId)
+      await db.transaction().execute(async (trx) => {
+        const deleted = await store.deleteVideo(trx, request.scope.environment, videoId)
+        if (!deleted) throw notFound('videoId')
+        await context.queue.send(trx, 'remove-files', { videoId, handle: deleted.handle })
+      })
       return reply.code(204).send(null)
     },
   )
@@ -145,9 +145,10 @@ export function videoRoutes(app: App, context: Context): void {
       },
     },
     async (request) => {
-      const row = await store.findVideo(db, request.scope.environment, checkId(request.params.videoId))
+      const videoId = checkId(request.params.videoId)
+      const row = await store.findVideo(db, request.scope.environment, videoId)
       if (!row) throw notFound('videoId')
-      return viewStatus(row)
+      return viewStatus(row, await store.findReceived(db, videoId))
     },
   )
 

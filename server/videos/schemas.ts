@@ -218,11 +218,13 @@ export const VideoStatus = Type.Object(
       filesize: number | null
       receivedBytes: { from: number; to: number; total: number | null }[]
       receivedParts: { parts: number[]; total: number | null }
+      failure?: string
     } | null>({
       type: ['object', 'null'],
       description: 'Null until something arrives.',
       properties: {
         status: { type: 'string', enum: ['uploading', 'uploaded', 'ingesting', 'ingested'] },
+        failure: { type: 'string', description: 'Why the content could not be fetched.' },
         filesize: { type: ['integer', 'null'] },
         receivedBytes: {
           type: 'array',

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { Clip, Environment, Metadata, Tables, VideoRow } from '../contracts/tables.ts'
+import type { Clip, Environment, Metadata, SourceRow, Tables, VideoRow } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
 
 export const columns = [
@@ -115,13 +115,44 @@ export async function updateVideo(
     .executeTakeFirst()
 }
 
-export async function deleteVideo(db: Db<Tables>, environment: Environment, id: string): Promise<boolean> {
-  const { rows } = await sql`
+/** The handle of what the video leaves in the file store, null if it has none; undefined when there is no such video. */
+export async function deleteVideo(
+  trx: Transaction<Tables>,
+  environment: Environment,
+  id: string,
+): Promise<{ handle: string | null } | undefined> {
+  const { rows } = await sql<{ handle: string | null }>`
     with gone as (
-      delete from videos where id = ${id} and environment = ${environment} returning environment, tags
+      delete from videos where id = ${id} and environment = ${environment} returning id, environment, tags
     ), counted as (
       insert into video_count_changes (environment, tags, change) select environment, tags, -1 from gone
     )
-    select 1 from gone`.execute(db)
-  return rows.length > 0
+    select handle from gone left join sources on video_id = id`.execute(trx)
+  return rows[0]
+}
+
+export type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'failure'> & {
+  pieces: { position: number; size: number }[]
+}
+
+/** What of a video's content has arrived. */
+export async function findReceived(db: Db<Tables>, videoId: string): Promise<ReceivedSource | undefined> {
+  const { rows } = await sql<ReceivedSource>`
+    select form, total, size, state, failure, coalesce((
+      select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
+      from source_pieces p where p.video_id = s.video_id and sha256 is not null), '[]') as pieces
+    from sources s where video_id = ${videoId}`.execute(db)
+  return rows[0]
+}
+
+/** Where the content of a video is to be had from. */
+export function findSourceOfVideo(
+  db: Db<Tables>,
+  videoId: string,
+): Promise<Pick<StoredVideo, 'source_type' | 'source_reference'> | undefined> {
+  return db
+    .selectFrom('videos')
+    .select(['source_type', 'source_reference'])
+    .where('id', '=', videoId)
+    .executeTakeFirst()
 }

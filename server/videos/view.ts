@@ -1,6 +1,6 @@
 import { atom } from '../lib/time.ts'
 import type { Video, VideoStatus } from './schemas.ts'
-import type { StoredVideo } from './store.ts'
+import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /** The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1). */
 export function viewVideo(row: StoredVideo, publicUrl: string): Video {
@@ -48,15 +48,13 @@ function viewSource({ id, source_type: type, source_reference: reference }: Stor
   return { type, uri: `/videos/${id}/source` }
 }
 
-export function viewStatus(row: StoredVideo): VideoStatus {
-  const isFetched = row.source_type !== 'upload'
+export function viewStatus(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus {
   return {
-    ingest: isFetched
-      ? { status: 'ingesting', filesize: null, receivedBytes: [], receivedParts: { parts: [], total: null } }
-      : null,
+    ingest: viewIngest(row, source),
     encoding: {
       playable: false,
-      qualities: [],
+      // Nothing in the interface says that a fetch has failed; a failed quality makes clients stop waiting.
+      qualities: source?.state === 'failed' ? [{ type: 'hls', quality: '240p', status: 'failed' }] : [],
       metadata: {
         width: null,
         height: null,
@@ -68,6 +66,28 @@ export function viewStatus(row: StoredVideo): VideoStatus {
         audioCodec: null,
         aspectRatio: null,
       },
+    },
+  }
+}
+
+function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
+  const isUpload = row.source_type === 'upload'
+  // A container that never received anything has no ingest at all; clients compare it with null.
+  if (!source && isUpload) return null
+  const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
+  const pieces = source?.pieces ?? []
+  const total = source?.total ?? null
+  const isByBytes = source?.form === 'bytes' || source?.form === 'url'
+  return {
+    ...(source?.failure != null && { failure: source.failure }),
+    status: isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting',
+    filesize: source?.size ?? (isByBytes ? total : null),
+    receivedBytes: isByBytes
+      ? pieces.map(({ position, size }) => ({ from: position, to: position + size - 1, total }))
+      : [],
+    receivedParts: {
+      parts: source?.form === 'parts' ? pieces.map(({ position }) => position) : [],
+      total: source?.form === 'parts' ? total : null,
     },
   }
 }

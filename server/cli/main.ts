@@ -1,17 +1,20 @@
+import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createKey, KeyProblem, revokeKey } from './accounts/keys.ts'
-import { listKeys } from './accounts/store.ts'
-import { readConfig, SettingsProblem } from './config.ts'
-import { type Environment, environments } from './contracts/tables.ts'
-import { type Database, openDatabase } from './database.ts'
-import { DatabaseProblem } from './lib/db.ts'
-import { createLog } from './lib/log.ts'
-import { PostgresProblem } from './lib/postgres/open.ts'
-import { serve } from './main.ts'
+import { createKey, KeyProblem, revokeKey } from '../accounts/keys.ts'
+import { listKeys } from '../accounts/store.ts'
+import { readConfig, SettingsProblem } from '../config.ts'
+import { type Environment, environments } from '../contracts/tables.ts'
+import { type Database, openDatabase } from '../database.ts'
+import { DatabaseProblem } from '../lib/db.ts'
+import { createLog } from '../lib/log.ts'
+import { PostgresProblem } from '../lib/postgres/open.ts'
+import { serve } from '../main.ts'
+import { progressBar, UploadProblem, uploadFile } from './upload.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
+  kinora upload FILE… [--title T] [--private]                     upload files; KINORA_KEY has the API key
   kinora keys create --environment production|sandbox --name N    make an API key and show it this once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
   kinora keys revoke --environment production|sandbox --name N    end an API key at once
@@ -21,7 +24,13 @@ Add --json for output that programs read. Settings are environment variables: se
 /** One helpful sentence about how the command was called. */
 class UsageProblem extends Error {}
 
-type Options = { environment: Environment | undefined; name: string | undefined; json: boolean }
+type Options = {
+  environment: Environment | undefined
+  name: string | undefined
+  json: boolean
+  title: string | undefined
+  private: boolean
+}
 
 function readOptions(args: string[]): { words: string[]; options: Options; help: boolean } {
   const { values, positionals } = (() => {
@@ -33,6 +42,8 @@ function readOptions(args: string[]): { words: string[]; options: Options; help:
           environment: { type: 'string', short: 'e' },
           name: { type: 'string', short: 'n' },
           json: { type: 'boolean', default: false },
+          title: { type: 'string', short: 't' },
+          private: { type: 'boolean', default: false },
           help: { type: 'boolean', short: 'h', default: false },
         },
       })
@@ -47,11 +58,8 @@ function readOptions(args: string[]): { words: string[]; options: Options; help:
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  return {
-    words: positionals,
-    options: { environment, name: values.name, json: values.json },
-    help: values.help,
-  }
+  const { name, json, title, private: isPrivate, help } = values
+  return { words: positionals, options: { environment, name, json, title, private: isPrivate }, help }
 }
 
 function needed({ environment, name }: Options): { environment: Environment; name: string } {
@@ -104,6 +112,17 @@ const commands: Record<string, (options: Options) => Work> = {
   },
 }
 
+async function upload(files: string[], options: Options): Promise<void> {
+  if (files.length === 0) throw new UsageProblem('Which file? kinora upload FILE…')
+  const { cli } = readConfig(process.env)
+  if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
+  for (const file of files) {
+    const settings = { url: cli.url, key: cli.key, title: options.title, isPrivate: options.private }
+    const player = await uploadFile(file, settings, progressBar(basename(file), process.stderr))
+    console.log(options.json ? JSON.stringify({ file, player }) : player)
+  }
+}
+
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
   try {
@@ -111,6 +130,7 @@ export async function main(args: string[]): Promise<void> {
     const command = words.join(' ')
     if (help || command === '' || command === 'help') return console.log(usage)
     if (command === 'start') return await serve()
+    if (words[0] === 'upload') return await upload(words.slice(1), options)
     const prepare = Object.hasOwn(commands, command) ? commands[command] : undefined
     if (!prepare) throw new UsageProblem(`There is no command "${command}".`)
     const work = prepare(options)
@@ -121,9 +141,14 @@ export async function main(args: string[]): Promise<void> {
       await database.close()
     }
   } catch (error) {
-    const isKnown = [UsageProblem, KeyProblem, SettingsProblem, DatabaseProblem, PostgresProblem].some(
-      (kind) => error instanceof kind,
-    )
+    const isKnown = [
+      UsageProblem,
+      KeyProblem,
+      SettingsProblem,
+      DatabaseProblem,
+      PostgresProblem,
+      UploadProblem,
+    ].some((kind) => error instanceof kind)
     if (!isKnown) throw error
     console.error(`kinora: ${(error as Error).message}`)
     if (error instanceof UsageProblem) console.error('\nkinora --help shows what there is.')

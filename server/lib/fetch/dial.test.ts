@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { connect, Socket } from 'node:net'
+import { test } from 'node:test'
+import { FetchFailed } from './errors.ts'
+import {
+  answering,
+  isFailure,
+  listen,
+  ok,
+  open,
+  openWithNames,
+  readAll,
+  until,
+  usual,
+} from './test-server.ts'
+
+/** The connection that never gets an answer. */
+const blackHole = () => new Socket()
+
+test('an address that refuses gives way to the next', async (t) => {
+  const server = await listen(
+    t,
+    answering(() => ok('hello')),
+  )
+  const dialled: string[] = []
+  const client = open(t, {
+    lookup: (_host, _options, callback) =>
+      callback(null, [
+        { address: '::1', family: 6 },
+        { address: '127.0.0.1', family: 4 },
+      ]),
+    connect(address, port) {
+      dialled.push(address)
+      return connect(address === '::1' ? 1 : port, '127.0.0.1')
+    },
+  })
+  const response = await client.request(`http://two.example:${server.port}/`, usual)
+  assert.equal(await readAll(response.body), 'hello')
+  assert.deepEqual(dialled, ['::1', '127.0.0.1'])
+})
+
+test('an address that is silent is overtaken by the next, and closed', async (t) => {
+  const server = await listen(
+    t,
+    answering(() => ok('hello')),
+  )
+  const holes: Socket[] = []
+  const client = open(t, {
+    lookup: (_host, _options, callback) =>
+      callback(
+        null,
+        ['10.0.0.1', '10.0.0.2', '::1'].map((address) => ({ address, family: 4 })),
+      ),
+    connect(address, port) {
+      if (address === '::1') return connect(port, '127.0.0.1')
+      holes.push(blackHole())
+      return holes.at(-1)!
+    },
+  })
+  const response = await client.request(`http://three.example:${server.port}/`, usual)
+  assert.equal(await readAll(response.body), 'hello')
+  // The families take turns, so that the second of IPv4 was never tried.
+  assert.deepEqual(
+    holes.map((each) => each.destroyed),
+    [true],
+  )
+})
+
+test('of a thousand answers only a few are dialled', async (t) => {
+  const many = Array.from({ length: 1000 }, (_, i) => `93.184.${i >> 8}.${i & 255}`)
+  const { client, dialled } = openWithNames(t, 1, [many])
+  await assert.rejects(client.request('http://many.example/', usual), isFailure('unreachable', true))
+  assert.equal(dialled.length, 6)
+})
+
+test('nobody listening is unreachable', async (t) => {
+  const server = await listen(t, () => {})
+  const client = open(t, { connect: () => connect(1, '127.0.0.1') })
+  await assert.rejects(client.request(server.url, usual), isFailure('unreachable', true))
+})
+
+test('a name that does not exist is unreachable for good, a resolver that fails only for now', async (t) => {
+  const failing = (code: string) =>
+    open(t, { lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), { code }), []) })
+  await assert.rejects(
+    failing('ENOTFOUND').request('http://a.example/', usual),
+    isFailure('unreachable', false),
+  )
+  await assert.rejects(
+    failing('EAI_AGAIN').request('http://a.example/', usual),
+    isFailure('unreachable', true),
+  )
+  const empty = open(t, { lookup: (_host, _options, callback) => callback(null, []) })
+  await assert.rejects(empty.request('http://a.example/', usual), isFailure('unreachable', true))
+  const longName = `${'a'.repeat(63)}.`.repeat(10)
+  await assert.rejects(open(t).request(`http://${longName}invalid/`, usual), FetchFailed)
+})
+
+test('the limit for connecting holds for the name, the connection and TLS', async (t) => {
+  const limits = { ...usual, connectTimeoutMs: 100 }
+  const mute = open(t, { lookup: () => {} })
+  await assert.rejects(mute.request('http://slow.example/', limits), isFailure('timeout', true))
+  const holes: Socket[] = []
+  const deaf = open(t, {
+    connect() {
+      holes.push(blackHole())
+      return holes[0]!
+    },
+  })
+  await assert.rejects(deaf.request('http://10.0.0.1/', limits), isFailure('timeout', true))
+  assert.equal(holes[0]?.destroyed, true)
+  const server = await listen(t, () => {})
+  await assert.rejects(
+    open(t).request(server.url.replace('http', 'https'), limits),
+    isFailure('timeout', true),
+  )
+  await until(() => server.sockets.size === 0)
+})
+
+test('a signal ends a request that is being connected', async (t) => {
+  const client = open(t, { connect: blackHole })
+  const signal = AbortSignal.timeout(50)
+  await assert.rejects(client.request('http://10.0.0.1/', { ...usual, signal }), { name: 'TimeoutError' })
+})

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { type FailureKind, FetchFailed } from './errors.ts'
+import { createGuardedFetch, type GuardedFetchOptions, type GuardedRequest } from './guarded-fetch.ts'
+
+export const usual: GuardedRequest = {
+  maxRedirects: 5,
+  connectTimeoutMs: 5_000,
+  headersTimeoutMs: 5_000,
+  idleTimeoutMs: 5_000,
+}
+
+/** An address that passes for public; what is dialled there arrives at loopback. */
+export const publicAddress = '93.184.215.14'
+
+/** A server that says exactly the bytes that a test wants it to say; `sockets` are those still open. */
+export async function listen(t: TestContext, onSocket: (socket: Socket) => void) {
+  const server = createServer()
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+    onSocket(socket)
+    // A socket that is not read does not hear of its end.
+    if (socket.listenerCount('data') === 0) socket.resume()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    for (const each of sockets) each.destroy()
+    server.close()
+  })
+  const { port } = server.address() as { port: number }
+  return { port, url: `http://127.0.0.1:${port}`, sockets }
+}
+
+/** Answers each request, once its headers are here, with what `answer` returns for them. */
+export const answering =
+  (answer: (request: string, socket: Socket) => string | undefined) => (socket: Socket) => {
+    let request = ''
+    socket.on('data', (bytes) => {
+      request += bytes.toString('latin1')
+      if (!request.includes('\r\n\r\n')) return
+      const response = answer(request, socket)
+      if (response !== undefined) socket.end(response, 'latin1')
+    })
+  }
+
+export function open(t: TestContext, options: Partial<GuardedFetchOptions> = {}) {
+  const client = createGuardedFetch({ allowPrivateNetworks: true, userAgent: 'kinora-test', ...options })
+  t.after(() => client.close())
+  return client
+}
+
+/** A client for which names have the given answers, one row for each look-up, and that dials loopback for all. */
+export function openWithNames(t: TestContext, port: number, answers: string[][], isPrivateAllowed = false) {
+  const lookedUp: string[] = []
+  const dialled: string[] = []
+  const client = open(t, {
+    allowPrivateNetworks: isPrivateAllowed,
+    lookup(host, _options, callback) {
+      const row = answers[Math.min(lookedUp.length, answers.length - 1)]!
+      lookedUp.push(host)
+      callback(
+        null,
+        row.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      )
+    },
+    connect(address) {
+      dialled.push(address)
+      return connect(port, '127.0.0.1')
+    },
+  })
+  return { client, lookedUp, dialled }
+}
+
+export async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
+  let text = ''
+  for await (const chunk of body) text += chunk.toString('latin1')
+  return text
+}
+
+export async function until(condition: () => boolean, withinMs = 5_000): Promise<void> {
+  const end = Date.now() + withinMs
+  while (!condition()) {
+    if (Date.now() > end) throw new Error(`not within ${withinMs} ms: ${condition}`)
+    await new Promise((done) => setTimeout(done, 5))
+  }
+}
+
+export const isFailure = (kind: FailureKind, isRetryable: boolean) => (error: unknown) =>
+  error instanceof FetchFailed && error.kind === kind && error.isRetryable === isRetryable
+
+export const ok = (body: string, headers = '') =>
+  `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`
+export const redirect = (status: number, location: string) =>
+  `HTTP/1.1 ${status} Moved\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto'
+import type { Body } from './files.ts'
+
+export type Batch = { buffers: Buffer[]; size: number }
+
+/** The body in batches of exactly so many bytes, the last one excepted. */
+export async function* inBatches(
+  body: Body,
+  bytesOf: number | ((batch: number) => number),
+  signal?: AbortSignal,
+): AsyncGenerator<Batch> {
+  const next = typeof bytesOf === 'number' ? () => bytesOf : bytesOf
+  let batch: Batch = { buffers: [], size: 0 }
+  let count = 0
+  let bytes = next(count)
+  for await (const chunk of untilAborted(body, signal)) {
+    for (let at = 0; at < chunk.length; ) {
+      const taken = chunk.subarray(at, at + bytes - batch.size)
+      batch.buffers.push(taken)
+      batch.size += taken.length
+      at += taken.length
+      if (batch.size < bytes) continue
+      yield batch
+      batch = { buffers: [], size: 0 }
+      bytes = next(++count)
+    }
+  }
+  if (batch.size > 0) yield batch
+}
+
+/** A for-await alone would notice the signal only when the next chunk comes, which may be never. */
+async function* untilAborted(body: Body, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  signal?.throwIfAborted()
+  const iterator = body[Symbol.asyncIterator]()
+  // One promise for each chunk: racing each against one that lasts would keep every chunk alive with it.
+  let stop: ((reason: unknown) => void) | undefined
+  const abort = () => stop?.(signal?.reason)
+  signal?.addEventListener('abort', abort)
+  let isAtEnd = false
+  try {
+    while (true) {
+      const next = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
+        stop = reject
+        if (signal?.aborted) abort()
+        iterator.next().then(resolve, reject)
+      })
+      isAtEnd = next.done === true
+      if (next.done) return
+      yield next.value
+    }
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    // Not awaited: a generator that hangs in next() answers return() only after it.
+    if (!isAtEnd) void iterator.return?.()?.catch(() => {})
+  }
+}
+
+/** What went through: its length and digest. */
+export class Tally {
+  size = 0
+  readonly #hash = createHash('sha256')
+
+  add({ buffers, size }: Batch): void {
+    for (const buffer of buffers) this.#hash.update(buffer)
+    this.size += size
+  }
+
+  result(): { size: number; sha256: string } {
+    return { size: this.size, sha256: this.#hash.digest('hex') }
+  }
+}
+
+/** One write under way while the next batch is gathered and hashed: two batches of memory, no idle disk. */
+export async function pump(
+  batches: AsyncIterable<Batch>,
+  write: (batch: Batch) => Promise<void>,
+): Promise<{ size: number; sha256: string }> {
+  const tally = new Tally()
+  let writing = Promise.resolve()
+  try {
+    for await (const batch of batches) {
+      const before = writing
+      writing = before.then(() => write(batch))
+      // Its failure is reported below; until then it must not count as unhandled.
+      writing.catch(() => {})
+      tally.add(batch)
+      await before
+    }
+  } finally {
+    // Also after a failure nothing may still be writing when the caller clears away.
+    await writing
+  }
+  return tally.result()
+}

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { inBatches, pump } from './body.ts'
+import { finishUpload } from './disk-finish.ts'
+import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
+import { batchBytes, claimsOf, removePiece, wholeOf, writePiece } from './disk-upload.ts'
+import { type Body, checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+
+const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Uploads and everything that is not yet whole are below `.uploads`, by handle: keys have no dot in front. */
+export async function openDiskFiles(root: string): Promise<Files> {
+  await mkdir(root, { recursive: true })
+  const uploads = join(root, '.uploads')
+  const pathOf = (key: string) => join(root, checkKey(key))
+  const folderOf = (handle: string) => {
+    if (!handlePattern.test(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
+    return join(uploads, handle)
+  }
+
+  /** Fills a file beside, then moves it to its key. */
+  async function place<T>(key: string, fill: (path: string) => Promise<T>): Promise<T> {
+    const target = pathOf(key)
+    await makeFolder(root, uploads)
+    const beside = folderOf(randomUUID())
+    try {
+      const result = await fill(beside)
+      await moveTo(root, beside, target)
+      return result
+    } catch (error) {
+      await rm(beside, { force: true }).catch(() => {})
+      throw error
+    }
+  }
+
+  return {
+    check: guarded(async () => {
+      const probe = join(root, `.check-${randomUUID()}`)
+      try {
+        await writeFile(probe, 'x')
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT') throw new FilesProblem('unreachable', error)
+        throw error
+      } finally {
+        await rm(probe, { force: true })
+      }
+    }),
+
+    read: guarded(async (key: string, range?: { from: number; to: number }) => {
+      const file = await ifThere(open(pathOf(key)))
+      if (!file) throw new FileMissing(`there is no file ${key}`)
+      try {
+        const found = await file.stat()
+        // A folder can be opened as well.
+        if (!found.isFile()) throw new FileMissing(`there is no file ${key}`)
+        if (range && (range.from >= found.size || range.to < range.from)) {
+          await file.close()
+          return Readable.from([])
+        }
+        return file.createReadStream(range ? { start: range.from, end: range.to } : {})
+      } catch (error) {
+        await file.close()
+        throw error
+      }
+    }),
+
+    stat: guarded(async (key: string) => {
+      const found = await ifThere(stat(pathOf(key)))
+      return found?.isFile() ? { size: found.size } : undefined
+    }),
+
+    put: guarded((key: string, body: Body | Buffer) =>
+      place(key, async (path) => {
+        await using file = await open(path, 'wx')
+        let written = 0
+        const tally = await pump(
+          inBatches(Buffer.isBuffer(body) ? oneBuffer(body) : body, batchBytes),
+          async (batch) => {
+            await writeAt(file, batch, written)
+            written += batch.size
+          },
+        )
+        await file.sync()
+        return tally
+      }),
+    ),
+
+    copy: guarded(async (from: string, to: string) => {
+      const source = pathOf(from)
+      if (!(await ifThere(stat(source)))?.isFile()) throw new FileMissing(`there is no file ${from}`)
+      await place(to, async (path) => {
+        await copyFile(source, path, constants.COPYFILE_FICLONE)
+        await using file = await open(path, 'r+')
+        await file.sync()
+      })
+    }),
+
+    remove: guarded((prefix: string) => rm(pathOf(prefix), { recursive: true, force: true, maxRetries: 3 })),
+
+    beginUpload: guarded(async (key: string) => {
+      checkKey(key)
+      const handle = randomUUID()
+      await makeFolder(root, claimsOf(folderOf(handle)))
+      return handle
+    }),
+
+    writePiece: guarded(
+      (
+        handle: string,
+        _order: number,
+        offset: number | undefined,
+        body: Body,
+        signal?: AbortSignal,
+        length?: number,
+      ) => writePiece(folderOf(handle), offset, body, signal, length),
+    ),
+
+    removePiece: guarded((handle: string, piece: Piece) => removePiece(folderOf(handle), piece)),
+
+    finishUpload: guarded(async (handle: string, key: string, pieces: Piece[]) => {
+      await finishUpload(root, folderOf(handle), pathOf(key), pieces)
+      return { size: sizeOf(pieces) }
+    }),
+
+    abandonUpload: guarded(async (handle: string) => {
+      if (!handlePattern.test(handle)) return
+      await rm(folderOf(handle), { recursive: true, force: true, maxRetries: 3 })
+    }),
+
+    async *staleUploads(olderThan: Date) {
+      for (const handle of (await ifThere(readdir(uploads))) ?? []) {
+        if (!handlePattern.test(handle)) continue
+        const folder = folderOf(handle)
+        const parts = [folder, claimsOf(folder), wholeOf(folder)].map((path) => ifThere(stat(path)))
+        const times = (await Promise.all(parts)).map((found) => found?.mtimeMs ?? 0)
+        if (Math.max(...times) > 0 && Math.max(...times) < olderThan.getTime()) yield handle
+      }
+    },
+
+    async close() {},
+  }
+}
+
+async function* oneBuffer(buffer: Buffer) {
+  yield buffer
+}

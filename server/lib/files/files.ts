@@ -1,0 +1,78 @@
+import type { Readable } from 'node:stream'
+
+/** `place` is the driver's own word for where the bytes are. */
+export type Piece = { place: string; size: number; sha256: string }
+
+export type Body = AsyncIterable<Buffer>
+
+export type Files = {
+  /** Fails when nothing could be stored. */
+  check(): Promise<void>
+
+  /**
+   * Both ends of the range are included, as in HTTP; what lies past the end of the file is left out. Rejects with
+   * FileMissing.
+   */
+  read(key: string, range?: { from: number; to: number }): Promise<Readable>
+  stat(key: string): Promise<{ size: number } | undefined>
+  /** Appears whole or not at all; durable when resolved. */
+  put(key: string, body: Body | Buffer): Promise<{ size: number; sha256: string }>
+  /** The bytes do not pass through this process. */
+  copy(from: string, to: string): Promise<void>
+  /** The file, or everything below `prefix/`; absent is fine. */
+  remove(prefix: string): Promise<void>
+
+  /** Of one file that arrives in pieces, in any order, from several processes at once. The handle is to be stored. */
+  beginUpload(key: string): Promise<string>
+  /**
+   * Durable when resolved; on failure nothing of it counts. `offset` is where it belongs, as far as known: a wrong
+   * one costs a copy at the end, never bytes. `order` sorts pieces. `length` is how long it will be, if known.
+   */
+  writePiece(
+    handle: string,
+    order: number,
+    offset: number | undefined,
+    body: Body,
+    signal?: AbortSignal,
+    length?: number,
+  ): Promise<Piece>
+  /** A piece that was refused after all; its place may be written again. */
+  removePiece(handle: string, piece: Piece): Promise<void>
+  /** Pieces in their order. Afterwards the file is there whole and the handle is gone. May be called again at any time. */
+  finishUpload(handle: string, key: string, pieces: Piece[]): Promise<{ size: number }>
+  /** Removes whatever there is; an unknown handle is fine. */
+  abandonUpload(handle: string): Promise<void>
+  /** What nobody has written to since then: uploads, and remains of writes that a crash cut off. */
+  staleUploads(olderThan: Date): AsyncIterable<string>
+  close(): Promise<void>
+}
+
+/** No such file, upload or piece. */
+export class FileMissing extends Error {}
+
+/** The store cannot do its work now; the client is told to come back. */
+export class FilesProblem extends Error {
+  readonly kind: 'full' | 'unreachable' | 'refused'
+  constructor(kind: FilesProblem['kind'], cause: unknown) {
+    const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
+    super(
+      `the file store is ${{ full: 'full', unreachable: 'not reachable', refused: 'closed to us' }[kind]}: ${reason}`,
+      {
+        cause,
+      },
+    )
+    this.kind = kind
+  }
+}
+
+/** 255 bytes is what a folder's entry may have; S3 takes 1,024 for the whole. Names with a dot in front are the drivers'. */
+const segment = '[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}'
+const keyPattern = new RegExp(`^${segment}(?:/${segment}){0,15}$`)
+
+export function checkKey(key: string): string {
+  if (key.length > 900 || !keyPattern.test(key))
+    throw new Error(`"${key.slice(0, 80)}" is not a key of a file`)
+  return key
+}
+
+export const sizeOf = (pieces: Piece[]) => pieces.reduce((sum, { size }) => sum + size, 0)

@@ -1,0 +1,171 @@
+import { randomUUID } from 'node:crypto'
+import {
+  GetObjectCommand,
+  PutObjectCommand,
+  UploadPartCommand,
+  UploadPartCopyCommand,
+} from '@aws-sdk/client-s3'
+import { type Batch, inBatches, Tally } from './body.ts'
+import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
+import { type Bucket, inParallel, MiB } from './s3-client.ts'
+import { type Part, planParts, type Slice } from './s3-plan.ts'
+
+/**
+ * Parts of 8 MiB, two under way while the third is gathered: some 32 MiB of memory for each body. As there may be
+ * 10,000 parts, they double in size every 1,500: 12 GiB with the first size, a terabyte in all.
+ */
+const partBytes = (part: number) => 8 * MiB * 2 ** Math.floor(part / 1_500)
+const partsAtOnce = 2
+
+export const uploadsPrefix = '.uploads/'
+export const prefixOf = (handle: string) => `${uploadsPrefix}${handle}/`
+
+const joined = ({ buffers, size }: Batch) =>
+  buffers.length === 1 && buffers[0] ? buffers[0] : Buffer.concat(buffers, size)
+
+/** What a crash leaves of a multipart upload is seen in no list of files, so a small file tells of it. */
+const noteOf = (handle: string) => `${prefixOf(handle)}open-${randomUUID()}`
+
+type Open = { key: string; id: string }
+
+async function withParts(
+  bucket: Bucket,
+  handle: string,
+  key: string,
+  work: (id: string) => Promise<{ tags: string[]; size: number }>,
+): Promise<void> {
+  const id = await bucket.begin(key)
+  const note = noteOf(handle)
+  try {
+    const open: Open = { key, id }
+    await putWhole(bucket, note, Buffer.from(JSON.stringify(open)))
+    const { tags, size } = await work(id)
+    await bucket.complete(key, id, tags, size)
+  } catch (error) {
+    // Where the store cannot be reached now either, the note is found later. The first error is the one that tells.
+    await bucket
+      .abort(key, id)
+      .then(() => bucket.delete(note))
+      .catch(() => {})
+    throw error
+  }
+  await bucket.delete(note)
+}
+
+/** Aborts what the notes below a handle tell of, then removes everything there. */
+export async function clearUpload(bucket: Bucket, handle: string): Promise<void> {
+  await inParallel(bucket.list(`${prefixOf(handle)}open-`), async ({ key: note }) => {
+    const stored = await bucket
+      .send(new GetObjectCommand({ Bucket: bucket.name, Key: note }))
+      .catch((error) => {
+        if (!(error instanceof FileMissing)) throw error
+      })
+    if (!stored?.Body) return
+    const open: Open = JSON.parse(await stored.Body.transformToString())
+    await bucket.abort(open.key, open.id)
+  })
+  await bucket.deleteBelow(prefixOf(handle))
+}
+
+export async function putWhole(
+  bucket: Bucket,
+  key: string,
+  body: Buffer,
+  signal?: AbortSignal,
+): Promise<void> {
+  // The length is told because the client takes an empty body for one of unknown length, and warns.
+  const object = { Bucket: bucket.name, Key: key, Body: body, ContentLength: body.length }
+  await bucket.send(new PutObjectCommand(object), signal ? { abortSignal: signal } : {})
+}
+
+/** One object from a body of any length. */
+export async function store(
+  bucket: Bucket,
+  handle: string,
+  key: string,
+  body: Body,
+  signal?: AbortSignal,
+): Promise<{ size: number; sha256: string }> {
+  const tally = new Tally()
+  const batches = inBatches(body, partBytes, signal)
+  const options = signal ? { abortSignal: signal } : {}
+  const first = await batches.next()
+  const head: Batch = first.done ? { buffers: [], size: 0 } : first.value
+  if (head.size < partBytes(0)) {
+    tally.add(head)
+    await putWhole(bucket, key, joined(head), signal)
+    return tally.result()
+  }
+  async function* all() {
+    yield head
+    yield* batches
+  }
+  try {
+    await withParts(bucket, handle, key, async (id) => {
+      const tags: string[] = []
+      let count = 0
+      const upload = async (batch: Batch) => {
+        const number = ++count
+        const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: joined(batch) }
+        tally.add(batch)
+        const { ETag } = await bucket.send(new UploadPartCommand(part), options)
+        tags[number - 1] = ETag ?? ''
+      }
+      await inParallel(all(), upload, partsAtOnce)
+      return { tags, size: tally.size }
+    })
+  } finally {
+    // The body is given up also where it was not read to its end.
+    await batches.return(undefined)
+  }
+  return tally.result()
+}
+
+/** Joins pieces, whose places are keys, to one object; the bytes stay in the store but for tiny pieces. */
+export async function join(bucket: Bucket, handle: string, key: string, pieces: Piece[]): Promise<void> {
+  const size = sizeOf(pieces)
+  const plan = planParts(pieces)
+  if (plan.length === 0 || (plan.length === 1 && plan[0]!.length > 1)) {
+    return putWhole(bucket, key, await read(bucket, plan[0] ?? []))
+  }
+  await withParts(bucket, handle, key, async (id) => {
+    const tags: string[] = []
+    await inParallel(plan.entries(), async ([i, part]) => {
+      tags[i] = await addPart(
+        bucket,
+        { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: i + 1 },
+        part,
+      )
+    })
+    return { tags, size }
+  })
+}
+
+type Target = { Bucket: string; Key: string; UploadId: string; PartNumber: number }
+
+async function addPart(bucket: Bucket, target: Target, part: Part): Promise<string> {
+  const [only] = part
+  if (only && part.length === 1) {
+    // Of an object of up to 5 MiB no range may be copied, not even all of it.
+    const isWhole = only.to - only.from + 1 === only.of
+    const range = isWhole ? {} : { CopySourceRange: `bytes=${only.from}-${only.to}` }
+    const source = { CopySource: `${bucket.name}/${only.place}`, ...range }
+    const { CopyPartResult } = await bucket.sendPatiently(new UploadPartCopyCommand({ ...target, ...source }))
+    return CopyPartResult?.ETag ?? ''
+  }
+  const { ETag } = await bucket.send(new UploadPartCommand({ ...target, Body: await read(bucket, part) }))
+  return ETag ?? ''
+}
+
+async function read(bucket: Bucket, slices: Slice[]): Promise<Buffer> {
+  const buffers: Buffer[] = []
+  await inParallel(slices.entries(), async ([i, { place, from, to }]) => {
+    const range = { Bucket: bucket.name, Key: place, Range: `bytes=${from}-${to}` }
+    const { Body } = await bucket.send(new GetObjectCommand(range))
+    const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
+    if (bytes.length !== to - from + 1)
+      throw new FileMissing(`a piece of ${to + 1} bytes has fewer in the store`)
+    buffers[i] = bytes
+  })
+  return Buffer.concat(buffers)
+}

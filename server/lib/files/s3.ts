@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { CopyObjectCommand, GetObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
+import { checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+import { Bucket, GiB, type S3Settings } from './s3-client.ts'
+import { clearUpload, join, prefixOf, putWhole, store, uploadsPrefix } from './s3-write.ts'
+
+const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The most that one CopyObject may take. */
+const copyBytes = 5 * GiB
+
+/** Readiness is asked every few seconds and given up after 3. */
+const checkWithinMs = 2_500
+
+/** Uploads are below `.uploads/`, by handle, each piece an object of its own: keys have no dot in front. */
+export function openS3Files(settings: S3Settings): Files {
+  const bucket = new Bucket(settings)
+  const inBucket = { Bucket: bucket.name }
+  let hasWritten = false
+
+  const known = (handle: string) => {
+    if (!handlePattern.test(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
+    return handle
+  }
+
+  const copyOne = async (from: string, to: string) => {
+    await bucket.sendPatiently(
+      new CopyObjectCommand({ ...inBucket, Key: to, CopySource: `${bucket.name}/${from}` }),
+    )
+  }
+
+  return {
+    async check() {
+      const abortSignal = AbortSignal.timeout(checkWithinMs)
+      try {
+        // Whether we may write does not change by itself: asked once, as each write costs money or a version.
+        if (hasWritten) await bucket.send(new HeadBucketCommand(inBucket), { abortSignal })
+        else await putWhole(bucket, '.check', Buffer.alloc(0), abortSignal)
+        hasWritten = true
+      } catch (error) {
+        if (abortSignal.aborted) throw new FilesProblem('unreachable', error)
+        throw error instanceof FileMissing ? new FilesProblem('refused', error) : error
+      }
+    },
+
+    async read(key, range) {
+      checkKey(key)
+      if (range && range.to < range.from) return Readable.from([])
+      const Range = range && { Range: `bytes=${range.from}-${range.to}` }
+      try {
+        const { Body } = await bucket.send(new GetObjectCommand({ ...inBucket, Key: key, ...Range }))
+        if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
+        return Body
+      } catch (error) {
+        if ((error as Error).name === 'InvalidRange') return Readable.from([])
+        throw error
+      }
+    },
+
+    async stat(key) {
+      const size = await bucket.sizeOf(checkKey(key))
+      return size === undefined ? undefined : { size }
+    },
+
+    async put(key, body) {
+      return store(bucket, randomUUID(), checkKey(key), Buffer.isBuffer(body) ? oneBuffer(body) : body)
+    },
+
+    async copy(from, to) {
+      checkKey(to)
+      const size = await bucket.sizeOf(checkKey(from))
+      if (size === undefined) throw new FileMissing(`there is no file ${from}`)
+      if (size <= copyBytes) return copyOne(from, to)
+      await join(bucket, randomUUID(), to, [{ place: from, size, sha256: '' }])
+    },
+
+    async remove(prefix) {
+      await bucket.delete(checkKey(prefix))
+      await bucket.deleteBelow(`${prefix}/`)
+    },
+
+    // Nothing to make: an upload is what lies below its handle.
+    async beginUpload(key) {
+      checkKey(key)
+      return randomUUID()
+    },
+
+    async writePiece(handle, order, _offset, body, signal) {
+      const place = `${prefixOf(known(handle))}piece-${order}-${randomUUID()}`
+      try {
+        return { place, ...(await store(bucket, handle, place, body, signal)) }
+      } catch (error) {
+        // One that was cut off may have arrived all the same.
+        await bucket.delete(place).catch(() => {})
+        throw signal?.aborted ? signal.reason : error
+      }
+    },
+
+    async removePiece(handle, piece) {
+      await bucket.delete(placeOf(known(handle), piece))
+    },
+
+    async finishUpload(handle, key, pieces) {
+      checkKey(key)
+      const size = sizeOf(pieces)
+      const places = pieces.map((piece) => placeOf(known(handle), piece))
+      try {
+        if (places.length === 1 && places[0] && size <= copyBytes) await copyOne(places[0], key)
+        else await join(bucket, handle, key, pieces)
+        const stored = await bucket.sizeOf(key)
+        if (stored !== size)
+          throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+      } catch (error) {
+        // It may have been finished before, by a process that was killed or is faster: pieces go last.
+        if (!(error instanceof FileMissing) || (await bucket.sizeOf(key)) !== size) throw error
+      }
+      await clearUpload(bucket, handle)
+      return { size }
+    },
+
+    async abandonUpload(handle) {
+      if (handlePattern.test(handle)) await clearUpload(bucket, handle)
+    },
+
+    async *staleUploads(olderThan) {
+      // Keys come in their order, so all of one handle come together.
+      let last: { handle: string; modified: number } | undefined
+      for await (const { key, modified } of bucket.list(uploadsPrefix)) {
+        const handle = key.slice(uploadsPrefix.length).split('/')[0] ?? ''
+        if (last && last.handle !== handle && last.modified < olderThan.getTime()) yield last.handle
+        const before = last?.handle === handle ? last.modified : 0
+        last = { handle, modified: Math.max(before, modified.getTime()) }
+      }
+      if (last && last.modified < olderThan.getTime()) yield last.handle
+    },
+
+    async close() {
+      bucket.close()
+    },
+  }
+}
+
+function placeOf(handle: string, { place }: Piece): string {
+  if (!place.startsWith(prefixOf(handle)) || !/^[\w./-]+$/.test(place)) {
+    throw new Error(`"${place.slice(0, 80)}" is not a place of a piece`)
+  }
+  return place
+}
+
+async function* oneBuffer(buffer: Buffer) {
+  yield buffer
+}

@@ -1,0 +1,95 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { Busboy } from '@fastify/busboy'
+import { ApiError, invalidPayload } from './errors.ts'
+
+export type IncomingFile = {
+  /** The last segment of the name that the client gave. */
+  filename: string
+  stream: Readable
+  /** The text fields that came before the file. */
+  fields: Record<string, string>
+}
+
+/** A client that sends less than this in a window is not coming through. */
+const leastBytes = 1024
+const windowMs = 30_000
+
+/**
+ * Reads a body with one file, whatever its field is called, and text fields before or after it. `onFile` gets the
+ * file as it arrives and must read it to its end. Nothing is kept in memory but the fields.
+ */
+export async function readMultipart<T>(
+  request: IncomingMessage,
+  onFile: (file: IncomingFile) => Promise<T>,
+): Promise<{ fields: Record<string, string>; result: T }> {
+  const contentType = request.headers['content-type'] ?? ''
+  if (!/^multipart\/form-data\b/i.test(contentType)) {
+    throw invalidPayload('The body must be multipart/form-data with the file in it.')
+  }
+  const parser = openParser(contentType)
+  const fields: Record<string, string> = {}
+  let work: Promise<T> | undefined
+  let current: Readable | undefined
+
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const broken = () => reject(new ApiError('uploaded-file-invalid-file', { name: 'file' }))
+      const stopWatching = watch(request, () => reject(new ApiError('request-timeout')))
+      parser.on('field', (name, value) => {
+        fields[name] = value
+      })
+      parser.on('file', (_field, stream, filename) => {
+        current = stream
+        // It ends with the parser; a listener keeps that from ending the process.
+        stream.on('error', () => {})
+        work = onFile({ filename: filename || 'file', stream, fields: { ...fields } })
+        work.catch(reject)
+      })
+      parser.on('filesLimit', () => reject(new ApiError('uploaded-file-multiple-files', { name: 'file' })))
+      parser.on('fieldsLimit', () => reject(invalidPayload('There are too many fields in the body.')))
+      parser.on('partsLimit', () => reject(invalidPayload('There are too many parts in the body.')))
+      parser.on('error', broken)
+      parser.on('finish', resolve)
+      request.on('aborted', broken)
+      request.on('error', broken)
+      request.on('close', () => {
+        stopWatching()
+        if (!request.complete) broken()
+      })
+      request.pipe(parser)
+    })
+  } catch (error) {
+    request.unpipe(parser)
+    current?.destroy(error as Error)
+    parser.destroy()
+    // What the client still sends is read and thrown away, so that it gets to read the answer.
+    request.resume()
+    await work?.catch(() => {})
+    throw error
+  }
+  if (!work) throw new ApiError('uploaded-file-no-file', { name: 'file' })
+  return { fields, result: await work }
+}
+
+function openParser(contentType: string) {
+  try {
+    return new Busboy({
+      headers: { 'content-type': contentType },
+      limits: { files: 1, fields: 20, parts: 25, fieldSize: 16 * 1024, fieldNameSize: 200, headerPairs: 50 },
+    })
+  } catch {
+    throw invalidPayload('The Content-Type header has no boundary.')
+  }
+}
+
+function watch(request: IncomingMessage, onStall: () => void): () => void {
+  let seen = 0
+  const timer = setInterval(() => {
+    const received = request.socket.bytesRead
+    // While we do not read, it is not the client's fault that nothing comes.
+    if (received - seen < leastBytes && !request.isPaused()) onStall()
+    seen = received
+  }, windowMs)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Context } from '../contracts/context.ts'
+import type { SourceRow } from '../contracts/tables.ts'
+import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
+import type { GuardedResponse } from '../lib/fetch/exchange.ts'
+import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
+import { FileMissing } from '../lib/files/files.ts'
+import { findSourceOfVideo } from '../videos/store.ts'
+import { holdMs, newSource, sourceKey } from './claim.ts'
+import { smallestPiece } from './range.ts'
+import * as store from './store.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
+
+/** Why the content of a video cannot be had; shown to its owner. */
+class Unfetchable extends Error {}
+
+/** A worker that is killed loses at most one piece. */
+const pieceBytes = 64 * 1024 * 1024
+/** Against addresses that never end; one that tells its length may have any. */
+const mostUntoldBytes = 100 * 1024 ** 3
+const tries = 5
+
+/** Brings the content of a video from the address or the video that it was created with. */
+export async function fetchSource(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+  const video = await findSourceOfVideo(deps.db, videoId)
+  if (!video?.source_reference) return
+  const form = video.source_type === 'clone' ? 'clone' : 'url'
+  const source = await ensureSource(deps, videoId, form)
+  if (source?.state !== 'receiving') return
+  try {
+    if (form === 'clone') await copySource(deps, videoId, video.source_reference)
+    else await download(deps, source, video.source_reference)
+  } catch (error) {
+    if (!(error instanceof Unfetchable)) throw error
+    deps.log.info({ videoId, reason: error.message }, 'a source cannot be fetched')
+    await store.updateSource(deps.db, videoId, {
+      state: 'failed',
+      failure: error.message,
+      updated_at: deps.now(),
+    })
+    await deps.files.abandonUpload(source.handle)
+  }
+}
+
+async function ensureSource(
+  deps: Deps,
+  videoId: string,
+  form: 'url' | 'clone',
+): Promise<SourceRow | undefined> {
+  const found = await store.findSource(deps.db, videoId)
+  if (found) return found
+  const handle = await deps.files.beginUpload(sourceKey(videoId))
+  const row = newSource(videoId, form, handle, { token: null, filename: null, address: null }, deps.now())
+  if (!(await store.insertSource(deps.db, row))) await deps.files.abandonUpload(handle)
+  return store.findSource(deps.db, videoId)
+}
+
+async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
+  const original = await store.findSource(deps.db, from)
+  if (original?.state !== 'stored') {
+    // What is still on its way will be there at the next try.
+    if (original?.state === 'receiving' || original?.state === 'received')
+      throw new Error(`${from} is not whole yet`)
+    throw new Unfetchable('The video to copy has no content.')
+  }
+  try {
+    await deps.files.copy(sourceKey(from), sourceKey(videoId))
+  } catch (error) {
+    if (error instanceof FileMissing) throw new Unfetchable('The video to copy was deleted.')
+    throw error
+  }
+  await store.updateSource(deps.db, videoId, { state: 'stored', size: original.size, updated_at: deps.now() })
+}
+
+async function download(deps: Deps, source: SourceRow, address: string): Promise<void> {
+  const { video_id: videoId } = source
+  let validator = source.validator
+  for (let attempt = 1; ; attempt++) {
+    const before = await receivedBytes(deps, videoId)
+    try {
+      const response = await request(deps.fetch, address, before, validator)
+      const isResumed = response.status === 206
+      if (!isResumed && before > 0) await discard(deps, source)
+      validator = validatorOf(response)
+      const total = totalOf(response, isResumed ? before : 0)
+      await store.updateSource(deps.db, videoId, { total, validator, updated_at: deps.now() })
+      await receiveAll(deps, source, response, isResumed ? before : 0, total)
+      return await complete(deps, videoId)
+    } catch (error) {
+      if (error instanceof AddressRefused) throw new Unfetchable(error.message)
+      if (!(error instanceof FetchFailed)) throw error
+      // Whoever gets on is given all tries again.
+      if ((await receivedBytes(deps, videoId)) > before) attempt = 0
+      if (!error.isRetryable || attempt === tries) throw new Unfetchable(error.message)
+      await delay(Math.min(30_000, 1_000 * 2 ** attempt))
+    }
+  }
+}
+
+async function request(fetch: GuardedFetch, address: string, from: number, validator: string | null) {
+  const headers: Record<string, string> = {}
+  if (from > 0 && validator) Object.assign(headers, { range: `bytes=${from}-`, 'if-range': validator })
+  const response = await fetch.request(address, {
+    headers,
+    maxRedirects: 10,
+    connectTimeoutMs: 10_000,
+    headersTimeoutMs: 30_000,
+    idleTimeoutMs: 30_000,
+  })
+  const startsAt = /^bytes (\d+)-/.exec(String(response.headers['content-range'] ?? ''))?.[1]
+  if (response.status === 200 || (response.status === 206 && Number(startsAt) === from)) return response
+  response.cancel()
+  const reason = `The server answered ${response.status}.`
+  if (response.status >= 500 || response.status === 429)
+    throw new FetchFailed('protocol', reason, { isRetryable: true })
+  throw new Unfetchable(reason)
+}
+
+const validatorOf = ({ headers }: GuardedResponse) => {
+  const etag = headers.etag
+  // A weak one does not promise the same bytes.
+  return etag && !etag.startsWith('W/') ? etag : (headers['last-modified'] ?? null)
+}
+
+function totalOf({ headers }: GuardedResponse, from: number): number | null {
+  const length = Number(headers['content-length'])
+  return headers['content-length'] && Number.isSafeInteger(length) ? from + length : null
+}
+
+/** Writes the body in pieces. One that a dropped connection cuts short counts as far as it came. */
+async function receiveAll(
+  deps: Deps,
+  source: SourceRow,
+  response: GuardedResponse,
+  from: number,
+  total: number | null,
+) {
+  const chunks = response.body[Symbol.asyncIterator]()
+  let offset = from
+  let failure: unknown
+  let isDone = false
+  async function* onePiece(): AsyncGenerator<Buffer> {
+    for (let size = 0; size < pieceBytes; ) {
+      try {
+        const { value, done } = await chunks.next()
+        if (done) {
+          isDone = true
+          return
+        }
+        size += value.length
+        yield value
+      } catch (error) {
+        failure = error
+        return
+      }
+    }
+  }
+  while (!isDone && failure === undefined) {
+    const size = await writePiece(deps, source, offset, onePiece(), () => failure !== undefined)
+    offset += size
+    if (total === null && offset > mostUntoldBytes) throw new Unfetchable('The file does not end.')
+  }
+  if (failure !== undefined) throw failure
+  if (offset === 0) throw new Unfetchable('The file is empty.')
+}
+
+async function writePiece(
+  { db, files, now }: Deps,
+  { video_id: videoId, handle }: SourceRow,
+  offset: number,
+  body: AsyncGenerator<Buffer>,
+  isCutShort: () => boolean,
+): Promise<number> {
+  const piece = await files.writePiece(handle, offset, offset, body)
+  // Stores take small pieces at the end only.
+  if (piece.size === 0 || (isCutShort() && piece.size < smallestPiece)) {
+    await files.removePiece(handle, piece)
+    return 0
+  }
+  const holder = randomUUID()
+  const isKnown = await db.transaction().execute(async (trx) => {
+    if (!(await store.lockSource(trx, videoId))) return false
+    const until = new Date(now().getTime() + holdMs)
+    await store.holdPiece(trx, { video_id: videoId, position: offset, size: piece.size }, holder, until)
+    await store.recordPiece(trx, videoId, holder, piece)
+    await store.updateSource(trx, videoId, { updated_at: now() })
+    return true
+  })
+  if (!isKnown) throw new Unfetchable('The video was deleted.')
+  return piece.size
+}
+
+/** The server does not go on where it stopped, or has another file now. */
+async function discard({ db, files }: Deps, { video_id: videoId, handle }: SourceRow): Promise<void> {
+  for (const { place, size, sha256 } of await store.listPieces(db, videoId)) {
+    if (place && sha256) await files.removePiece(handle, { place, size, sha256 })
+  }
+  await store.deletePieces(db, videoId)
+}
+
+async function receivedBytes({ db }: Deps, videoId: string): Promise<number> {
+  const pieces = await store.listPieces(db, videoId)
+  return pieces.reduce((sum, { size }) => sum + size, 0)
+}
+
+async function complete({ db, queue, now }: Deps, videoId: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state !== 'receiving') return
+    const pieces = await store.listPieces(trx, videoId)
+    const size = pieces.reduce((sum, piece) => sum + piece.size, 0)
+    await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
+    await queue.send(trx, 'store-source', { videoId })
+  })
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { ApiError } from '../lib/errors.ts'
+import {
+  checkBeside,
+  checkSize,
+  isComplete,
+  offsetOf,
+  positionOf,
+  type Range,
+  readRange,
+  smallestPiece,
+} from './range.ts'
+
+const MiB = 1024 * 1024
+const slugOf = (work: () => unknown) => {
+  try {
+    work()
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof ApiError)
+    return error.slug.replace('video-content-range-', '')
+  }
+}
+
+test('every form of the header is read', () => {
+  assert.deepEqual(readRange(undefined), { form: 'whole' })
+  assert.deepEqual(readRange('bytes 0-5242879/10000000'), {
+    form: 'bytes',
+    from: 0,
+    to: 5242879,
+    total: 10000000,
+  })
+  assert.deepEqual(readRange('bytes 0-5242879/*'), { form: 'bytes', from: 0, to: 5242879, total: undefined })
+  assert.deepEqual(readRange('part 2/3'), { form: 'parts', part: 2, total: 3 })
+  assert.deepEqual(readRange(' Part 2/* '), { form: 'parts', part: 2, total: undefined })
+})
+
+test('a header that cannot be right is refused by its kind', () => {
+  for (const [header, slug] of [
+    ['', 'malformed'],
+    ['bytes 0-1', 'malformed'],
+    ['bytes -1-5/6', 'malformed'],
+    ['part 1', 'malformed'],
+    ['part */2', 'malformed'],
+    ['part 99999999999999999999/1', 'malformed'],
+    ['bytes 5-4/10', 'by-bytes-from-byte-too-high'],
+    ['bytes 0-10/10', 'by-bytes-to-byte-too-high-total'],
+    ['bytes 0-0/0', 'by-bytes-total-bytes-zero'],
+    ['bytes 0-99/1000', 'by-bytes-range-too-small'],
+    ['bytes 0-99/*', 'by-bytes-range-too-small'],
+    ['part 0/2', 'by-part-part-zero'],
+    ['part 1/0', 'by-part-total-parts-zero'],
+    ['part 3/2', 'by-part-part-too-high-total'],
+    ['part 10001/*', 'by-part-part-too-high-allowed'],
+    ['part 1/10001', 'by-part-total-parts-too-high'],
+  ] as const) {
+    assert.equal(
+      slugOf(() => readRange(header)),
+      slug,
+      header,
+    )
+  }
+})
+
+test('what does not fit what has arrived is refused by its kind', () => {
+  const bytes = { form: 'bytes', total: 20 * MiB, pieces: [{ position: 0, size: 6 * MiB }] } as const
+  const parts = { form: 'parts', total: 5, pieces: [{ position: 3, size: 6 * MiB }] } as const
+  const open = { form: 'parts', total: undefined, pieces: [{ position: 3, size: 6 * MiB }] } as const
+  for (const [header, received, slug] of [
+    [undefined, bytes, 'already-initiated'],
+    ['part 1/2', bytes, 'started-with-bytes'],
+    ['bytes 0-5242879/*', parts, 'started-with-part'],
+    [`bytes ${6 * MiB}-${12 * MiB}/${21 * MiB}`, bytes, 'by-bytes-different-total-bytes'],
+    [`bytes ${15 * MiB}-${20 * MiB}/*`, bytes, 'by-bytes-to-byte-too-high-total'],
+    [`bytes ${6 * MiB - 1}-${12 * MiB}/*`, bytes, 'by-bytes-range-overlap'],
+    ['part 2/6', parts, 'by-part-different-total-parts'],
+    ['part 6/*', parts, 'by-part-part-too-high-total'],
+    ['part 1/2', open, 'by-part-total-parts-too-low'],
+    ['part 1/3', open, undefined],
+    [`bytes ${6 * MiB}-${12 * MiB}/*`, bytes, undefined],
+  ] as const) {
+    const { form, total, pieces } = received
+    const beside = () => checkBeside(readRange(header), { form, total, pieces: [...pieces] })
+    assert.equal(slugOf(beside), slug, header)
+  }
+})
+
+test('only the last of several parts may be small or empty', () => {
+  const size = (range: Range, bytes: number) => slugOf(() => checkSize(range, bytes))
+  assert.equal(
+    size({ form: 'parts', part: 1, total: 2 }, smallestPiece - 1),
+    'by-part-uploaded-file-too-small',
+  )
+  assert.equal(
+    size({ form: 'parts', part: 1, total: undefined }, smallestPiece - 1),
+    'by-part-uploaded-file-too-small',
+  )
+  assert.equal(size({ form: 'parts', part: 2, total: 2 }, 0), undefined)
+  assert.equal(size({ form: 'parts', part: 1, total: 1 }, 0), 'uploaded-file-empty')
+  assert.equal(size({ form: 'parts', part: 1, total: 1 }, 1), undefined)
+  assert.equal(size({ form: 'whole' }, 0), 'uploaded-file-empty')
+  assert.equal(size({ form: 'bytes', from: 0, to: 9, total: 10 }, 9), 'by-bytes-range-mismatch')
+})
+
+test('a source cut anywhere, sent in any order, is complete at its last piece and not before', () => {
+  const sizes = fc.array(fc.integer({ min: smallestPiece, max: 3 * smallestPiece }), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  fc.assert(
+    fc.property(sizes, fc.boolean(), fc.infiniteStream(fc.nat()), (cut, byBytes, chance) => {
+      const total = byBytes ? cut.reduce((a, b) => a + b) : cut.length
+      let from = 0
+      const ranges = cut.map((size, i): { range: Range; size: number } => {
+        const range: Range = byBytes
+          ? { form: 'bytes', from, to: from + size - 1, total }
+          : { form: 'parts', part: i + 1, total }
+        from += size
+        return { range, size }
+      })
+      const order = ranges
+        .map((item) => ({ item, key: chance.next().value as number }))
+        .sort((a, b) => a.key - b.key)
+      const pieces: { position: number; size: number }[] = []
+      for (const [n, { item }] of order.entries()) {
+        const received = { form: item.range.form, total, pieces: [...pieces] }
+        assert.equal(isComplete(received), false)
+        checkBeside(item.range, received)
+        checkSize(item.range, item.size)
+        if (byBytes) assert.equal(offsetOf(item.range, pieces), positionOf(item.range))
+        pieces.push({ position: positionOf(item.range), size: item.size })
+        assert.equal(isComplete({ form: item.range.form, total, pieces }), n === order.length - 1)
+      }
+    }),
+  )
+})
+
+test('a part that follows all before it has a known place, one of uniform parts a likely one', () => {
+  const pieces = [
+    { position: 1, size: 6 * MiB },
+    { position: 2, size: 7 * MiB },
+  ]
+  assert.equal(offsetOf({ form: 'parts', part: 3, total: undefined }, pieces), 13 * MiB)
+  assert.equal(offsetOf({ form: 'parts', part: 5, total: undefined }, pieces), 24 * MiB)
+  assert.equal(offsetOf({ form: 'parts', part: 2, total: undefined }, []), undefined)
+})

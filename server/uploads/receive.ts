@@ -1,0 +1,142 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { Context } from '../contracts/context.ts'
+import { notFound } from '../lib/errors.ts'
+import type { Piece } from '../lib/files/files.ts'
+import { type Claim, claimPiece, differsFromReceived, holdMs, newSource, type Sender } from './claim.ts'
+import { checkSize, isComplete, positionOf, type Range } from './range.ts'
+import * as store from './store.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+
+/** Takes in one piece of a video's source. When this returns, the piece is durable and known. */
+export async function receivePiece(
+  deps: Deps,
+  videoId: string,
+  range: Range,
+  sender: Sender,
+  body: Readable,
+): Promise<void> {
+  const claim = await claimPiece(deps, videoId, range, sender)
+  if (claim.kind === 'compare') {
+    if ((await hashOf(body)) !== claim.sha256) throw differsFromReceived(range)
+    return
+  }
+  try {
+    const piece = await write(deps, videoId, range, claim, body)
+    await record(deps, videoId, range, claim, piece)
+  } catch (error) {
+    await store.releasePiece(deps.db, videoId, claim.holder).catch((err) => {
+      deps.log.warn({ err, videoId }, 'a claim could not be released, it ends by itself')
+    })
+    throw error
+  }
+}
+
+async function hashOf(body: Readable): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of body) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+type WriteClaim = Extract<Claim, { kind: 'write' }>
+
+async function write(
+  deps: Deps,
+  videoId: string,
+  range: Range,
+  claim: WriteClaim,
+  body: Readable,
+): Promise<Piece> {
+  const lost = new AbortController()
+  const timer = setInterval(async () => {
+    const until = new Date(deps.now().getTime() + holdMs)
+    const isKept = await store.keepHolding(deps.db, videoId, claim.holder, until).catch(() => true)
+    if (!isKept) lost.abort(notFound('videoId'))
+  }, holdMs / 3)
+  try {
+    const { handle, offset } = claim
+    const piece = await deps.files.writePiece(
+      handle,
+      positionOf(range),
+      offset,
+      limited(body, range),
+      lost.signal,
+    )
+    try {
+      checkSize(range, piece.size)
+    } catch (error) {
+      await deps.files.removePiece(handle, piece)
+      throw error
+    }
+    return piece
+  } catch (error) {
+    throw lost.signal.aborted ? lost.signal.reason : error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** A body that is longer than its range says must not run into its neighbour. */
+export async function* limited(body: Readable, range: Range): AsyncGenerator<Buffer> {
+  let size = 0
+  for await (const chunk of body) {
+    size += chunk.length
+    if (range.form === 'bytes' && size > range.to - range.from + 1) checkSize(range, size)
+    yield chunk
+  }
+}
+
+async function record(
+  deps: Deps,
+  videoId: string,
+  range: Range,
+  claim: WriteClaim,
+  piece: Piece,
+): Promise<void> {
+  const { db, queue, now } = deps
+  const isKnown = await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (!source || !(await store.recordPiece(trx, videoId, claim.holder, piece))) return false
+    const pieces = (await store.listPieces(trx, videoId)).filter(({ sha256 }) => sha256 !== null)
+    const stated = range.form === 'whole' ? undefined : range.total
+    const total = stated ?? source.total ?? undefined
+    const isAll = isComplete({ form: range.form, total, pieces })
+    await store.updateSource(trx, videoId, {
+      total: total ?? null,
+      updated_at: now(),
+      ...(isAll && { state: 'received', size: pieces.reduce((sum, { size }) => sum + size, 0) }),
+    })
+    if (isAll) await queue.send(trx, 'store-source', { videoId })
+    return true
+  })
+  if (isKnown) return
+  await deps.files.removePiece(claim.handle, piece)
+  throw notFound('videoId')
+}
+
+/** Makes a piece that is stored already the beginning of a video's source. False when the source has begun. */
+export async function adoptPiece(
+  deps: Deps,
+  videoId: string,
+  range: Range,
+  sender: Sender,
+  { handle, piece }: { handle: string; piece: Piece },
+): Promise<boolean> {
+  const holder = randomUUID()
+  const until = new Date(deps.now().getTime() + holdMs)
+  const isBegun = await deps.db.transaction().execute(async (trx) => {
+    if (!(await store.insertSource(trx, newSource(videoId, range.form, handle, sender, deps.now()))))
+      return true
+    await store.holdPiece(
+      trx,
+      { video_id: videoId, position: positionOf(range), size: piece.size },
+      holder,
+      until,
+    )
+    return false
+  })
+  if (isBegun) return false
+  await record(deps, videoId, range, { kind: 'write', holder, handle, offset: 0 }, piece)
+  return true
+}

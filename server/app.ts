@@ -22,6 +22,7 @@ import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
 import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './uploads/routes.ts'
+import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
 
@@ -202,6 +203,7 @@ export async function buildApp(
   await docsRoutes(app, context)
   accountRoutes(app, context)
   delegatedRoutes(app, context)
+  tusRoutes(app, context, authenticator)
   await app.register(async (api) => {
     authenticateRequests(api as App, authenticator)
     limitRates(api as App, context)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -133,7 +133,7 @@ export async function temporaryFolder(t: Ends): Promise<string> {
   return folder
 }
 
-export type Service = Kinora & { database: string }
+export type Service = Kinora & { database: string; data: string }
 
 /** A running service with a database of its own and both keys; ended after the test. */
 export async function kinora(t: Ends, env: Record<string, string> = {}): Promise<Service> {
@@ -141,15 +141,16 @@ export async function kinora(t: Ends, env: Record<string, string> = {}): Promise
   // Ends are called in the order in which they were told: the service goes before its database does.
   t.after(() => service?.stop())
   const database = await createDatabase(t)
+  const data = env.KINORA_DATA_DIR ?? (await temporaryFolder(t))
   service = await startKinora({
     KINORA_DATABASE_URL: database,
-    KINORA_DATA_DIR: await temporaryFolder(t),
+    KINORA_DATA_DIR: data,
     KINORA_PRODUCTION_KEY: productionKey,
     KINORA_SANDBOX_KEY: sandboxKey,
     KINORA_LOG_LEVEL: 'warn',
     ...env,
   })
-  return { ...service, database }
+  return { ...service, database, data }
 }
 
 /** One service for all tests of a file, as a start takes longer than most of them; each finds it without videos. */
@@ -272,4 +273,141 @@ export async function waitFor(
     if (Date.now() > end) throw new Error(`did not come true within ${withinMs} ms\n${detail()}`)
     await delay(20)
   }
+}
+
+// --- uploads
+
+export const MiB = 1024 * 1024
+
+export type FormPart = { name: string; filename?: string; content: string | Buffer }
+
+/** A multipart/form-data body, byte by byte as a client would make it. */
+export function formBody(parts: FormPart[], boundary: string): Buffer {
+  const lines = parts.flatMap(({ name, filename, content }) => [
+    `--${boundary}\r\nContent-Disposition: form-data; name="${name}"`,
+    filename === undefined ? '' : `; filename="${filename}"\r\nContent-Type: application/octet-stream`,
+    '\r\n\r\n',
+    content,
+    '\r\n',
+  ])
+  return Buffer.concat([...lines, `--${boundary}--\r\n`].map((each) => Buffer.from(each)))
+}
+
+export type FileOptions = {
+  /** Content-Range */
+  range?: string
+  key?: string
+  /** The name of the file's field. */
+  field?: string
+  filename?: string
+  /** Text fields. */
+  before?: Record<string, string>
+  after?: Record<string, string>
+  boundary?: string
+  headers?: Record<string, string>
+}
+
+function formOf(content: Buffer, options: FileOptions) {
+  const { field = 'file', filename = 'film.mp4', boundary = 'x-boundary', key = productionKey } = options
+  const texts = (of: Record<string, string> = {}) =>
+    Object.entries(of).map(([name, content]) => ({ name, content }))
+  const parts = [...texts(options.before), { name: field, filename, content }, ...texts(options.after)]
+  return {
+    body: formBody(parts, boundary),
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      ...(key && { authorization: `Basic ${btoa(`${key}:`)}` }),
+      ...(options.range !== undefined && { 'content-range': options.range }),
+      ...options.headers,
+    } as Record<string, string>,
+  }
+}
+
+/** Uploads the bytes in one request. */
+export async function sendFile(url: string, content: Buffer, options: FileOptions = {}): Promise<Answer> {
+  const { body, headers } = formOf(content, options)
+  const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text === '' ? undefined : JSON.parse(text),
+  }
+}
+
+export type OpenUpload = {
+  /** The next bytes of the request; resolves when the system has taken them. */
+  write(bytes: number): Promise<void>
+  end(): Promise<Answer>
+  abort(): Promise<void>
+}
+
+/** The same, at the pace of the test. */
+export function openUpload(url: string, content: Buffer, options: FileOptions = {}): OpenUpload {
+  const { body, headers } = formOf(content, options)
+  const sent = request(url, {
+    method: 'POST',
+    headers: { ...headers, 'content-length': body.length },
+    agent: false,
+  })
+  sent.setTimeout(60_000, () => sent.destroy(new Error('no answer within 60 s')))
+  const closed = new Promise<void>((done) => sent.once('close', done))
+  const answer = new Promise<Answer>((resolve, reject) => {
+    sent.on('error', reject)
+    sent.on('response', async (response) => {
+      let text = ''
+      try {
+        for await (const chunk of response.setEncoding('utf8')) text += chunk
+      } catch (error) {
+        reject(error)
+      }
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: new Headers(response.headers as Record<string, string>),
+        text,
+        body: text === '' ? undefined : JSON.parse(text),
+      })
+    })
+  })
+  answer.catch(() => {})
+  let written = 0
+  return {
+    async write(bytes) {
+      const next = body.subarray(written, written + bytes)
+      written += next.length
+      // Nobody is told about bytes that a closed connection takes along.
+      await Promise.race([new Promise<void>((done) => sent.write(next, () => done())), closed])
+    },
+    end() {
+      sent.end(body.subarray(written))
+      return answer
+    },
+    async abort() {
+      sent.destroy()
+      await closed
+    },
+  }
+}
+
+/** Where the disk driver keeps the finished source of a video. */
+export const sourcePath = (data: string, videoId: string) => join(data, 'files/videos', videoId, 'source')
+
+export const isThere = (path: string) =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Waits until the source is stored, and checks that it has exactly these bytes. */
+export async function assertSource(data: string, videoId: string, content: Buffer, withinMs = 10_000) {
+  const path = sourcePath(data, videoId)
+  await waitFor(
+    () => isThere(path),
+    withinMs,
+    () => `no source of ${videoId}`,
+  )
+  const stored = await readFile(path)
+  assert.equal(stored.length, content.length, 'size of the source')
+  assert.ok(stored.equals(content), 'the source has other bytes than were sent')
 }

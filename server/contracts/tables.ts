@@ -78,6 +78,8 @@ export type SourceRow = {
   address: string | null
   /** By which a server tells whether a file is still the same. */
   validator: string | null
+  /** What a tus client wants to be told again. */
+  tus_metadata: string | null
   created_at: Date
   updated_at: Date
 }

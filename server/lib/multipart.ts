@@ -43,7 +43,7 @@ export async function readMultipart<T>(
         current = stream
         // It ends with the parser; a listener keeps that from ending the process.
         stream.on('error', () => {})
-        work = onFile({ filename: filename || 'file', stream, fields: { ...fields } })
+        work = onFile({ filename: cleanName(filename), stream, fields: { ...fields } })
         work.catch(reject)
       })
       parser.on('filesLimit', () => reject(new ApiError('uploaded-file-multiple-files', { name: 'file' })))
@@ -70,6 +70,12 @@ export async function readMultipart<T>(
   }
   if (!work) throw new ApiError('uploaded-file-no-file', { name: 'file' })
   return { fields, result: await work }
+}
+
+/** A name becomes a title: text that can be stored, and not too much of it. */
+function cleanName(filename: string | undefined): string {
+  const text = (filename ?? '').toWellFormed().replaceAll('\0', '')
+  return [...text].slice(0, 255).join('') || 'file'
 }
 
 function openParser(contentType: string) {

@@ -25,6 +25,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       filename text,
       address text,
       validator text,
+      tus_metadata text,
       created_at timestamptz not null,
       updated_at timestamptz not null
     )`.execute(db)
@@ -32,6 +33,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index sources_delegated on sources (token, filename, address, created_at)
     where token is not null and state = 'receiving'`.execute(db)
+  await sql`create index sources_handle on sources (handle)`.execute(db)
   await sql`create index sources_unfinished on sources (updated_at) where state = 'receiving'`.execute(db)
 
   // A piece is claimed before its bytes are written, so that no two requests write to one place.

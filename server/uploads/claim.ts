@@ -40,6 +40,7 @@ export function newSource(
     failure: null,
     ...sender,
     validator: null,
+    tus_metadata: null,
     created_at: now,
     updated_at: now,
   }

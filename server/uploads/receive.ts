@@ -1,10 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
+import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { notFound } from '../lib/errors.ts'
-import type { Piece } from '../lib/files/files.ts'
+import { FileMissing, type Piece } from '../lib/files/files.ts'
 import { type Claim, claimPiece, differsFromReceived, holdMs, newSource, type Sender } from './claim.ts'
-import { checkSize, isComplete, positionOf, type Range } from './range.ts'
+import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
@@ -20,6 +22,7 @@ export async function receivePiece(
   const claim = await claimPiece(deps, videoId, range, sender)
   if (claim.kind === 'compare') {
     if ((await hashOf(body)) !== claim.sha256) throw differsFromReceived(range)
+    if (range.form !== 'whole' && range.total !== undefined) await restate(deps, videoId, range)
     return
   }
   try {
@@ -62,6 +65,7 @@ async function write(
       offset,
       limited(body, range),
       lost.signal,
+      range.form === 'bytes' ? range.to - range.from + 1 : undefined,
     )
     try {
       checkSize(range, piece.size)
@@ -71,6 +75,8 @@ async function write(
     }
     return piece
   } catch (error) {
+    // Deleted with its video while it came.
+    if (error instanceof FileMissing) throw notFound('videoId')
     throw lost.signal.aborted ? lost.signal.reason : error
   } finally {
     clearInterval(timer)
@@ -94,25 +100,48 @@ async function record(
   claim: WriteClaim,
   piece: Piece,
 ): Promise<void> {
-  const { db, queue, now } = deps
-  const isKnown = await db.transaction().execute(async (trx) => {
+  const isKnown = await deps.db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source || !(await store.recordPiece(trx, videoId, claim.holder, piece))) return false
-    const pieces = (await store.listPieces(trx, videoId)).filter(({ sha256 }) => sha256 !== null)
-    const stated = range.form === 'whole' ? undefined : range.total
-    const total = stated ?? source.total ?? undefined
-    const isAll = isComplete({ form: range.form, total, pieces })
-    await store.updateSource(trx, videoId, {
-      total: total ?? null,
-      updated_at: now(),
-      ...(isAll && { state: 'received', size: pieces.reduce((sum, { size }) => sum + size, 0) }),
-    })
-    if (isAll) await queue.send(trx, 'store-source', { videoId })
+    await settle(deps, trx, source, range)
     return true
   })
   if (isKnown) return
   await deps.files.removePiece(claim.handle, piece)
   throw notFound('videoId')
+}
+
+/** A piece that is there already may still be the first to say how many there are. */
+function restate(deps: Deps, videoId: string, range: Range): Promise<void> {
+  return deps.db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state !== 'receiving') return
+    const pieces = (await store.listPieces(trx, videoId)).filter(
+      ({ position }) => position !== positionOf(range),
+    )
+    checkBeside(range, { form: range.form, total: source.total ?? undefined, pieces })
+    await settle(deps, trx, source, range)
+  })
+}
+
+/** Notes the total that a request states, and whether all is there now. */
+async function settle(
+  { queue, now }: Deps,
+  trx: Transaction<Tables>,
+  source: SourceRow,
+  range: Range,
+): Promise<void> {
+  const videoId = source.video_id
+  const pieces = (await store.listPieces(trx, videoId)).filter(({ sha256 }) => sha256 !== null)
+  const stated = range.form === 'whole' ? undefined : range.total
+  const total = stated ?? source.total ?? undefined
+  const isAll = isComplete({ form: range.form, total, pieces })
+  await store.updateSource(trx, videoId, {
+    total: total ?? null,
+    updated_at: now(),
+    ...(isAll && { state: 'received', size: pieces.reduce((sum, { size }) => sum + size, 0) }),
+  })
+  if (isAll) await queue.send(trx, 'store-source', { videoId })
 }
 
 /** Makes a piece that is stored already the beginning of a video's source. False when the source has begun. */

@@ -27,7 +27,8 @@ export async function removeFiles(
   await files.remove(`videos/${videoId}`)
 }
 
-const forsakenAfterMs = 7 * 24 * 3_600_000
+/** An upload that nothing is added to for so long is given up. */
+export const forsakenAfterMs = 7 * 24 * 3_600_000
 
 /** Uploads that were never finished. Their videos are empty again. */
 export async function removeForsakenUploads({
@@ -44,5 +45,9 @@ export async function removeForsakenUploads({
       return true
     })
     if (isGone) await files.abandonUpload(handle)
+  }
+  // What a crash left between the file store and the database belongs to no source.
+  for await (const handle of files.staleUploads(since)) {
+    if (!(await store.isHandleKnown(db, handle))) await files.abandonUpload(handle)
   }
 }

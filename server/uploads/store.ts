@@ -137,6 +137,15 @@ export async function listForsaken(db: Db<Tables>, since: Date): Promise<SourceR
     .execute()
 }
 
+export async function isHandleKnown(db: Db<Tables>, handle: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('sources')
+    .select('video_id')
+    .where('handle', '=', handle)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 // --- upload tokens
 
 const isActive = (now: Date) => sql<boolean>`(expires_at is null or expires_at > ${now})`

@@ -139,7 +139,6 @@ function secure(raw: Socket, host: string, signal: AbortSignal): Promise<TLSSock
     })
     const abort = () => {
       socket.destroy()
-      raw.destroy()
       reject(reasonOf(signal))
     }
     const settle = () => signal.removeEventListener('abort', abort)
@@ -150,7 +149,6 @@ function secure(raw: Socket, host: string, signal: AbortSignal): Promise<TLSSock
     })
     socket.on('error', (cause) => {
       settle()
-      raw.destroy()
       reject(insecure(host, cause))
     })
     if (signal.aborted) abort()

@@ -18,6 +18,37 @@ import {
 
 const pathOf = (request: string) => request.split(' ')[1]
 
+// The first of this file, because it counts timers.
+test('a request that has ended leaves neither connection, timer nor listener', async (t) => {
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
+  // The server leaves every connection open, so that closing it is up to the client.
+  const server = await listen(
+    t,
+    answering((request, socket) => {
+      socket.write(pathOf(request) === '/moved' ? redirect(302, '/') : ok('hello'))
+      return undefined
+    }),
+  )
+  const client = open(t)
+  const { signal } = new AbortController()
+  // Longer than this test, so that a timer that is left is seen.
+  const limits = {
+    maxRedirects: 5,
+    connectTimeoutMs: 60_000,
+    headersTimeoutMs: 60_000,
+    idleTimeoutMs: 60_000,
+    signal,
+  }
+  const before = timers()
+  await readAll((await client.request(server.url, limits)).body)
+  await readAll((await client.request(`${server.url}/moved`, limits)).body)
+  const cancelled = await client.request(server.url, limits)
+  cancelled.cancel()
+  await client.request(server.url, { ...limits, method: 'HEAD' })
+  await until(() => server.sockets.size === 0 && timers() <= before)
+  assert.equal(getEventListeners(signal, 'abort').length, 0)
+})
+
 test('the address that was checked is the one that is dialled, by its number', async (t) => {
   const server = await listen(
     t,
@@ -221,28 +252,6 @@ test('a HEAD has the headers and no body, and leaves no connection open', async 
   const response = await open(t).request(server.url, { ...usual, method: 'HEAD' })
   assert.equal(response.headers['content-length'], '5000000')
   assert.equal(await readAll(response.body), '')
-})
-
-test('a request that has ended leaves neither connection, timer nor listener', async (t) => {
-  const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
-  // The server leaves every connection open, so that closing it is up to the client.
-  const server = await listen(
-    t,
-    answering((request, socket) => {
-      socket.write(pathOf(request) === '/moved' ? redirect(302, '/') : ok('hello'))
-      return undefined
-    }),
-  )
-  const client = open(t)
-  const { signal } = new AbortController()
-  const before = timers()
-  await readAll((await client.request(server.url, { ...usual, signal })).body)
-  await readAll((await client.request(`${server.url}/moved`, { ...usual, signal })).body)
-  const cancelled = await client.request(server.url, { ...usual, signal })
-  cancelled.cancel()
-  await client.request(server.url, { ...usual, signal, method: 'HEAD' })
-  await until(() => server.sockets.size === 0 && timers() <= before)
-  assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
 test('closing the client ends what runs, and later requests', async (t) => {

@@ -4,7 +4,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Batch, inBatches, pump } from './body.ts'
 import { Claim, noEnd, removeClaim } from './disk-claims.ts'
-import { copyBytesTo, ifThere, syncFolder, writeAt } from './disk-io.ts'
+import { codeOf, copyBytesTo, ifThere, syncFolder, writeAt } from './disk-io.ts'
 import { type Body, FileMissing, type Piece } from './files.ts'
 
 export const batchBytes = 1024 * 1024
@@ -17,6 +17,8 @@ const tinyBytes = 256 * 1024
 
 /** How far ahead a writer claims that was not told its length: room for a second of a fast connection. */
 const windowBytes = 8 * 1024 * 1024
+
+const flushBytes = 32 * 1024 * 1024
 
 export const wholeOf = (folder: string) => join(folder, 'whole')
 export const claimsOf = (folder: string) => join(folder, 'claims')
@@ -40,6 +42,9 @@ class PieceWriter {
   #own: string | undefined
   #file: FileHandle | undefined
   #written = 0
+  #flushed = 0
+  #flushing: Promise<void> | undefined
+  #lost: Error | undefined
 
   constructor(folder: string, offset: number | undefined, length: number | undefined) {
     this.#folder = folder
@@ -56,6 +61,22 @@ class PieceWriter {
     if (!file) throw new Error('a piece has no file')
     await writeAt(file, batch, (this.#claim?.from ?? 0) + this.#written)
     this.#written += batch.size
+    this.#startFlush(file)
+  }
+
+  /** The disk begins while the rest still comes; left alone, it would begin with all of it at the end. */
+  #startFlush(file: FileHandle): void {
+    if (this.#flushing || this.#written - this.#flushed < flushBytes) return
+    this.#flushed = this.#written
+    this.#flushing = file
+      .datasync()
+      // The system tells a lost write once: the datasync at the end would know nothing of it.
+      .catch((error) => {
+        this.#lost ??= error
+      })
+      .finally(() => {
+        this.#flushing = undefined
+      })
   }
 
   async #goOn(claim: Claim, size: number): Promise<void> {
@@ -67,6 +88,7 @@ class PieceWriter {
   }
 
   async #moveOut(): Promise<void> {
+    await this.#flushing
     const claim = this.#claim
     const whole = this.#file
     this.#own = `own-${randomBytes(12).toString('hex')}`
@@ -83,6 +105,8 @@ class PieceWriter {
   /** Its place, once all of it is on disk. */
   async finish(): Promise<string> {
     if (!this.#file) await this.#moveOut()
+    await this.#flushing
+    if (this.#lost) throw this.#lost
     await this.#claim?.end(this.#claim.from + this.#written)
     const folders = this.#claim ? [this.#folder, claimsOf(this.#folder)] : [this.#folder]
     await Promise.all([this.#file?.datasync(), ...folders.map(syncFolder)])
@@ -92,6 +116,7 @@ class PieceWriter {
 
   /** As if it had never been begun; also the disk's space comes back where nobody has written behind it. */
   async undo(): Promise<void> {
+    await this.#flushing
     try {
       if (this.#own) await rm(join(this.#folder, this.#own), { force: true })
       const claim = this.#claim
@@ -123,7 +148,7 @@ export async function writePiece(
   } catch (error) {
     // What cannot be cleared away now goes with the upload; the first error is the one that tells.
     await writer.undo().catch(() => {})
-    throw error
+    throw codeOf(error) === 'ENOENT' ? new FileMissing('the upload is gone', { cause: error }) : error
   }
 }
 

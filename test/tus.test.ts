@@ -1,0 +1,607 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { startFauxqs } from 'fauxqs'
+import * as tus from 'tus-js-client'
+import {
+  assertProblem,
+  call,
+  createDatabase,
+  kinora,
+  productionKey,
+  query,
+  sandboxKey,
+  startKinora,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+
+const MiB = 1024 * 1024
+const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
+
+async function start(t: TestContext, env: Record<string, string> = {}) {
+  const folder = await temporaryFolder(t)
+  const service = await kinora(t, { KINORA_DATA_DIR: folder, ...env })
+  return { ...service, folder }
+}
+
+type Options = Partial<tus.UploadOptions>
+
+/** The upload, and the promise of its end. */
+function upload(endpoint: string, content: Buffer, options: Options = {}) {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const sending = new tus.Upload(content, {
+    endpoint,
+    headers: { authorization: basic(productionKey) },
+    metadata: { filename: 'holiday.mp4' },
+    retryDelays: null as never,
+    onSuccess: () => resolve(),
+    onError: reject,
+    ...options,
+  })
+  return { sending, done: promise }
+}
+
+async function uploadAll(endpoint: string, content: Buffer, options: Options = {}): Promise<string> {
+  const { sending, done } = upload(endpoint, content, options)
+  sending.start()
+  await done
+  return sending.url ?? ''
+}
+
+const videoIn = (address: string) => /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? ''
+
+/** Waits until the source is one file, and compares. */
+async function assertStored(folder: string, videoId: string, content: Buffer): Promise<void> {
+  const path = join(folder, 'files/videos', videoId, 'source')
+  await waitFor(async () => (await readFile(path).catch(() => undefined)) !== undefined)
+  assert.ok((await readFile(path)).equals(content), 'the file has other bytes than were sent')
+}
+
+const head = (address: string) =>
+  call(address, { method: 'HEAD', key: '', headers: { 'tus-resumable': '1.0.0' } })
+
+const offsetAt = async (address: string) => Number((await head(address)).headers.get('upload-offset'))
+
+type Patch = { offset: number; body: Buffer; headers?: Record<string, string>; method?: string }
+
+async function patch(address: string, { offset, body, headers, method = 'PATCH' }: Patch) {
+  const response = await fetch(address, {
+    method,
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-offset': String(offset),
+      'content-type': 'application/offset+octet-stream',
+      ...headers,
+    },
+    body: new Uint8Array(body),
+  })
+  return { status: response.status, text: await response.text(), headers: response.headers }
+}
+
+async function create(url: string, headers: Record<string, string>, { key = productionKey } = {}) {
+  return call(url, { method: 'POST', key, headers: { 'tus-resumable': '1.0.0', ...headers } })
+}
+
+async function createEmpty(url: string, length: number): Promise<string> {
+  const created = await create(`${url}/tus`, { 'upload-length': String(length) })
+  assert.equal(created.status, 201, created.text)
+  return created.headers.get('location') ?? ''
+}
+
+/** Sends a part of what it promises, and keeps the connection open. */
+function patchPartly(
+  address: string,
+  offset: number,
+  promised: number,
+  part: Buffer,
+  { method = 'PATCH', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+) {
+  const sent = request(address, {
+    method,
+    agent: false,
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-offset': offset,
+      'content-type': 'application/offset+octet-stream',
+      'content-length': promised,
+      ...headers,
+    },
+  })
+  sent.on('error', () => {})
+  sent.write(part)
+  return sent
+}
+
+test('tus-js-client uploads a small file with a key, and the status shows it', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(100_000)
+  const address = await uploadAll(`${url}/tus`, content)
+  assert.ok(address.startsWith(`${url}/tus/vi`), address)
+  const videoId = videoIn(address)
+  await assertStored(folder, videoId, content)
+  const { body: video } = await call(`${url}/videos/${videoId}`)
+  assert.equal(video.title, 'holiday.mp4')
+  const { body: status } = await call(`${url}/videos/${videoId}/status`)
+  assert.equal(status.ingest.status, 'uploaded')
+  assert.equal(status.ingest.filesize, content.length)
+  assert.deepEqual(status.ingest.receivedBytes, [{ from: 0, to: 99_999, total: 100_000 }])
+  assert.equal(
+    await offsetAt(address),
+    content.length,
+    'a client whose last answer was lost learns that all is there',
+  )
+})
+
+test('12 MiB in chunks of 5 MiB arrive byte for byte', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(12 * MiB)
+  const address = await uploadAll(`${url}/tus`, content, { chunkSize: 5 * MiB })
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('the content can come with the creation, or in pieces as small as a client likes', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(700_001)
+  const whole = await uploadAll(`${url}/tus`, content, { uploadDataDuringCreation: true })
+  await assertStored(folder, videoIn(whole), content)
+  const small = await uploadAll(`${url}/tus`, content, { chunkSize: 50_000 })
+  await assertStored(folder, videoIn(small), content)
+})
+
+test('the length can be told at the end', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(3 * MiB)
+  const address = await createDeferred(`${url}/tus`)
+  assert.equal((await head(address)).headers.get('upload-defer-length'), '1')
+  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
+  const headers = { 'upload-length': String(content.length) }
+  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB), headers })).status, 204)
+  await assertStored(folder, videoIn(address), content)
+
+  const late = await createDeferred(`${url}/tus`)
+  await patch(late, { offset: 0, body: content })
+  assert.equal((await patch(late, { offset: content.length, body: Buffer.alloc(0), headers })).status, 204)
+  await assertStored(folder, videoIn(late), content)
+})
+
+async function createDeferred(url: string): Promise<string> {
+  const created = await create(url, { 'upload-defer-length': '1' })
+  assert.equal(created.status, 201, created.text)
+  return created.headers.get('location') ?? ''
+}
+
+test('an upload that was aborted goes on where it stopped', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(12 * MiB)
+  const accepted = Promise.withResolvers<void>()
+  const first = upload(`${url}/tus`, content, {
+    chunkSize: 5 * MiB,
+    onChunkComplete: () => accepted.resolve(),
+  })
+  first.sending.start()
+  await accepted.promise
+  await first.sending.abort()
+  const address = first.sending.url ?? ''
+  const offset = await offsetAt(address)
+  assert.ok(offset >= 5 * MiB && offset < content.length, String(offset))
+  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl: address }), address)
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('what came before the connection dropped counts', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(url, content.length)
+  const cut = patchPartly(address, 0, content.length, content.subarray(0, 300_000))
+  await waitFor(() => cut.socket?.bytesWritten !== undefined && cut.socket.bytesWritten > 300_000)
+  cut.destroy()
+  await waitFor(async () => (await offsetAt(address)) === 300_000)
+  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl: address }), address)
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('a client that comes back ends its own request that still hangs', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(url, content.length)
+  const hanging = patchPartly(address, 0, content.length, content.subarray(0, MiB))
+  t.after(() => hanging.destroy())
+  await waitFor(() => (hanging.socket?.bytesWritten ?? 0) > MiB)
+  await waitFor(async () => (await offsetAt(address)) === MiB)
+  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 204)
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('a client that comes back to another process ends its request that still hangs', async (t) => {
+  const one = await start(t)
+  const env = {
+    KINORA_DATABASE_URL: one.database,
+    KINORA_DATA_DIR: one.folder,
+    KINORA_LOG_LEVEL: 'warn',
+    KINORA_ROLES: 'api',
+  }
+  const two = await startKinora(env)
+  t.after(() => two.stop())
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(one.url, content.length)
+  const elsewhere = address.replace(one.url, two.url)
+  const hanging = patchPartly(address, 0, content.length, content.subarray(0, MiB))
+  t.after(() => hanging.destroy())
+  await waitFor(() => (hanging.socket?.bytesWritten ?? 0) > MiB)
+  await waitFor(async () => (await offsetAt(elsewhere)) === MiB)
+  assert.equal((await patch(elsewhere, { offset: MiB, body: content.subarray(MiB) })).status, 204)
+  await assertStored(one.folder, videoIn(address), content)
+})
+
+test('a creation whose answer nobody gets leaves no video', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(MiB)
+  const headers = {
+    authorization: basic(productionKey),
+    'upload-length': String(content.length),
+    'upload-offset': '0',
+  }
+  const sum = { ...headers, 'upload-checksum': 'sha1 AAAA' }
+  assert.equal(
+    (await patch(`${url}/tus`, { method: 'POST', offset: 0, body: content, headers: sum })).status,
+    460,
+  )
+  const cut = patchPartly(`${url}/tus`, 0, content.length, content.subarray(0, 300_000), {
+    method: 'POST',
+    headers,
+  })
+  const videos = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
+  await waitFor(async () => (await videos()) === 1)
+  cut.destroy()
+  await waitFor(async () => (await videos()) === 0)
+  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+})
+
+test('ranges of the other way of uploading do not overwrite what tus has written', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(url, content.length)
+  await patch(address, { offset: 0, body: content.subarray(0, MiB) })
+  const form = new FormData()
+  form.set('file', new Blob([content]), 'x.mp4')
+  const overlapping = await fetch(`${url}/videos/${videoIn(address)}/source`, {
+    method: 'POST',
+    headers: { authorization: basic(productionKey), 'content-range': `bytes 0-${2 * MiB - 1}/${2 * MiB}` },
+    body: form,
+  })
+  assert.equal(overlapping.status, 400)
+  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 204)
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('a video that is deleted while its upload runs is gone, and the sender is told so', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(8 * MiB)
+  const address = await createEmpty(url, content.length)
+  const running = patchPartly(address, 0, content.length, content.subarray(0, 3 * MiB))
+  const answered = once(running, 'response')
+  await waitFor(() => (running.socket?.bytesWritten ?? 0) > 3 * MiB)
+  assert.equal((await call(`${url}/videos/${videoIn(address)}`, { method: 'DELETE' })).status, 204)
+  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+  running.end(content.subarray(3 * MiB))
+  const [response] = await answered
+  assert.equal(response.statusCode, 404)
+  response.resume()
+  assert.equal((await head(address)).status, 404)
+  assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
+})
+
+test('of two requests for the same offset one is accepted', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(6 * MiB)
+  const address = await createEmpty(url, content.length)
+  const answers = await Promise.all([1, 2, 3].map(() => patch(address, { offset: 0, body: content })))
+  const statuses = answers.map(({ status }) => status)
+  assert.ok(
+    statuses.every((status) => [204, 409].includes(status)),
+    String(statuses),
+  )
+  const offset = await offsetAt(address)
+  if (offset < content.length) await patch(address, { offset, body: content.subarray(offset) })
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('after kill -9 an upload goes on from what was stored for certain', async (t) => {
+  const folder = await temporaryFolder(t)
+  const env = {
+    KINORA_DATABASE_URL: await createDatabase(t),
+    KINORA_DATA_DIR: folder,
+    KINORA_PRODUCTION_KEY: productionKey,
+    KINORA_LOG_LEVEL: 'warn',
+  }
+  const first = await startKinora(env)
+  t.after(() => first.kill())
+  const content = randomBytes(24 * MiB)
+  const address = await createEmpty(first.url, content.length)
+  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
+  const running = patchPartly(address, 5 * MiB, content.length - 5 * MiB, content.subarray(5 * MiB, 9 * MiB))
+  await waitFor(() => (running.socket?.bytesWritten ?? 0) > 4 * MiB)
+  await first.kill()
+
+  const second = await startKinora(env)
+  t.after(() => second.stop())
+  const again = address.replace(first.url, second.url)
+  const { headers, status } = await head(again)
+  assert.equal(status, 200)
+  assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
+  const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
+  await uploadAll(`${second.url}/tus`, content, options)
+  await assertStored(folder, videoIn(again), content)
+})
+
+test('an upload token is enough, and its lack or a wrong one is refused', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(50_000)
+  const { body: token } = await call(`${url}/upload-tokens`, { method: 'POST', json: {} })
+  const endpoint = `${url}/tus?token=${token.token}`
+  const address = await uploadAll(endpoint, content, { headers: {}, metadata: { title: 'By token' } })
+  await assertStored(folder, videoIn(address), content)
+  assert.equal((await call(`${url}/videos/${videoIn(address)}`)).body.title, 'By token')
+
+  const length = { 'upload-length': '5' }
+  const none = { key: '' }
+  assertProblem(await create(`${url}/tus`, length, none), 401, 'authentication-missing-authorization-header')
+  assertProblem(await create(`${url}/tus`, length, { key: 'wrong' }), 401, 'authentication-invalid-api-key')
+  assertProblem(
+    await create(`${url}/tus?token=toWrong`, length, none),
+    401,
+    'authentication-invalid-upload-token',
+  )
+  const twice = `${url}/tus?token=${token.token}&token=x`
+  assert.equal((await create(twice, length, none)).status, 401)
+  const foreign = `${url}/sandbox/tus?token=${token.token}`
+  assertProblem(await create(foreign, length, none), 401, 'authentication-invalid-upload-token')
+  await assert.rejects(
+    uploadAll(`${url}/tus`, content, { headers: {} }),
+    (error) => error instanceof tus.DetailedError && error.originalResponse?.getStatus() === 401,
+  )
+  assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
+})
+
+test('the sandbox has uploads of its own', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(50_000)
+  const headers = { authorization: `Bearer ${sandboxKey}` }
+  const address = await uploadAll(`${url}/sandbox/tus`, content, { headers, chunkSize: 30_000 })
+  assert.ok(address.startsWith(`${url}/sandbox/tus/vi`), address)
+  await assertStored(folder, videoIn(address), content)
+  assert.equal((await head(address.replace('/sandbox', ''))).status, 404)
+})
+
+test('a video that was created before is filled, once', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(50_000)
+  const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
+  const metadata = { filename: 'x.mp4', videoId: video.videoId, title: 'not this' }
+  const address = await uploadAll(`${url}/tus`, content, { metadata })
+  assert.equal(videoIn(address), video.videoId)
+  await assertStored(folder, video.videoId, content)
+  assert.equal((await call(`${url}/videos/${video.videoId}`)).body.title, 'Mine')
+  const named = (id: string) => ({ 'upload-length': '5', 'upload-metadata': `videoId ${btoa(id)}` })
+  assertProblem(await create(`${url}/tus`, named(video.videoId)), 400, 'video-source-already-uploaded')
+  assertProblem(await create(`${url}/tus`, named('viUnknown')), 404, 'resource-not-found', 'videoId')
+})
+
+test('metadata and the id of the video are told with the offset', async (t) => {
+  const { url } = await start(t)
+  const metadata = `filename ${btoa('a.mp4')},filetype ${btoa('video/mp4')},relativePath`
+  const created = await create(`${url}/tus`, { 'upload-length': '5', 'upload-metadata': metadata })
+  const address = created.headers.get('location') ?? ''
+  const videoId = videoIn(address)
+  assert.equal(created.headers.get('x-video-id'), videoId)
+  assert.ok(Date.parse(created.headers.get('upload-expires') ?? '') > Date.now() + 6 * 24 * 3_600_000)
+  const { headers } = await head(address)
+  assert.equal(headers.get('upload-metadata'), `${metadata},videoId ${btoa(videoId)}`)
+  assert.equal(headers.get('x-video-id'), videoId)
+  assert.equal(headers.get('upload-length'), '5')
+  assert.equal(headers.get('cache-control'), 'no-store')
+})
+
+test('an upload that is given up leaves nothing behind', async (t) => {
+  const { url, folder, database } = await start(t)
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(url, content.length)
+  await patch(address, { offset: 0, body: content.subarray(0, MiB) })
+  await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
+  assert.equal((await head(address)).status, 404)
+  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 404)
+  assert.equal((await call(`${url}/videos/${videoIn(address)}`)).status, 404)
+  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+  assert.deepEqual(await query(database, 'select from sources'), [])
+  assert.deepEqual(await query(database, 'select from source_pieces'), [])
+})
+
+test('giving up an upload into a video that was there before leaves the video, empty', async (t) => {
+  const { url, folder } = await start(t)
+  const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
+  const headers = { 'upload-length': '100', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
+  const address = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
+  await patch(address, { offset: 0, body: randomBytes(50) })
+  await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
+  assert.equal((await call(`${url}/videos/${video.videoId}/status`)).body.ingest, null)
+  assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
+  const content = randomBytes(100)
+  await uploadAll(`${url}/tus`, content, { metadata: { videoId: video.videoId } })
+  await assertStored(folder, video.videoId, content)
+})
+
+test('a finished upload cannot be taken back by its address', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(1_000)
+  const address = await uploadAll(`${url}/tus`, content)
+  const headers = { 'tus-resumable': '1.0.0' }
+  assert.equal((await call(address, { method: 'DELETE', key: '', headers })).status, 400)
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('bytes that have not the checksum they came with do not count', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(MiB)
+  const address = await createEmpty(url, content.length)
+  const sum = (name: string, of: Buffer) => ({
+    'upload-checksum': `${name} ${createHash(name).update(of).digest('base64')}`,
+  })
+  const half = content.subarray(0, MiB / 2)
+  const other = randomBytes(MiB / 2)
+  assert.equal((await patch(address, { offset: 0, body: other, headers: sum('sha1', half) })).status, 460)
+  assert.equal(await offsetAt(address), 0)
+  const unknown = { 'upload-checksum': 'crc32 AAAA' }
+  assert.equal((await patch(address, { offset: 0, body: half, headers: unknown })).status, 400)
+  assert.equal((await patch(address, { offset: 0, body: half, headers: sum('sha1', half) })).status, 204)
+  const rest = content.subarray(MiB / 2)
+  assert.equal(
+    (await patch(address, { offset: MiB / 2, body: rest, headers: sum('sha256', rest) })).status,
+    204,
+  )
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('what the protocol forbids is refused by its status', async (t) => {
+  const { url } = await start(t)
+  const address = await createEmpty(url, 10)
+  const body = Buffer.from('12345')
+  assert.equal((await patch(address, { offset: 3, body })).status, 409)
+  assert.equal((await patch(address, { offset: 0, body: Buffer.alloc(11) })).status, 413)
+  assert.equal(
+    (await patch(address, { offset: 0, body, headers: { 'content-type': 'video/mp4' } })).status,
+    415,
+  )
+  const old = await patch(address, { offset: 0, body, headers: { 'tus-resumable': '0.2.2' } })
+  assert.equal(old.status, 412)
+  assert.equal(old.headers.get('tus-version'), '1.0.0')
+  assert.equal((await patch(address, { offset: 0, body, headers: { 'upload-offset': '-1' } })).status, 400)
+  assert.equal((await patch(address, { offset: 0, body, headers: { 'upload-length': '20' } })).status, 400)
+  assert.equal((await patch(`${address}0`, { offset: 0, body })).status, 404)
+  assert.equal((await patch(`${address.slice(0, -1)}g`, { offset: 0, body })).status, 404)
+  assert.equal((await patch(`${url}/tus/${videoIn(address)}`, { offset: 0, body })).status, 404)
+  assert.equal((await patch(`${url}/tus/%2e%2e%2fx`, { offset: 0, body })).status, 404)
+  assert.equal((await patch(address, { offset: 0, body, method: 'POST' })).status, 405)
+  assert.equal(await offsetAt(address), 0)
+
+  const refused = async (headers: Record<string, string>) => (await create(`${url}/tus`, headers)).status
+  assert.equal(await refused({}), 400)
+  assert.equal(await refused({ 'upload-length': '-5' }), 400)
+  assert.equal(await refused({ 'upload-length': '0' }), 400)
+  assert.equal(await refused({ 'upload-length': '9223372036854776000' }), 413)
+  assert.equal(await refused({ 'upload-length': '5', 'upload-defer-length': '1' }), 400)
+  assert.equal(await refused({ 'upload-length': '5', 'upload-metadata': 'filename %%%' }), 400)
+  assert.equal(await refused({ 'upload-length': '5', 'upload-metadata': `title ${btoa('a\0b')}` }), 400)
+  assert.equal(
+    await refused({ 'upload-length': '5', 'upload-metadata': `title ${btoa('x'.repeat(1001))}` }),
+    400,
+  )
+  assert.equal(await refused({ 'upload-length': '5', 'upload-concat': 'partial' }), 501)
+  const tooMuch = { 'upload-length': '2', 'content-type': 'application/offset+octet-stream' }
+  const answer = await call(`${url}/tus`, {
+    method: 'POST',
+    headers: { 'tus-resumable': '1.0.0', ...tooMuch },
+    body: '12345',
+  })
+  assert.equal(answer.status, 413)
+  assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
+})
+
+test('POST stands in for PATCH where a proxy does not know it', async (t) => {
+  const { url, folder } = await start(t)
+  const content = randomBytes(60_000)
+  const address = await uploadAll(`${url}/tus`, content, { overridePatchMethod: true })
+  await assertStored(folder, videoIn(address), content)
+})
+
+test('a browser may read and send what the protocol needs', async (t) => {
+  const { url } = await start(t)
+  const asked = {
+    origin: 'https://shop.example',
+    'access-control-request-method': 'PATCH',
+    'access-control-request-headers': 'tus-resumable,upload-offset,content-type',
+  }
+  for (const address of [`${url}/tus`, `${url}/sandbox/tus`, `${url}/tus/x`]) {
+    const { status, headers } = await call(address, { method: 'OPTIONS', key: '', headers: asked })
+    assert.equal(status, 204)
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    const methods = headers.get('access-control-allow-methods') ?? ''
+    for (const method of ['POST', 'HEAD', 'PATCH', 'DELETE']) assert.ok(methods.includes(method), methods)
+    const allowed = headers.get('access-control-allow-headers') ?? ''
+    const needed = ['tus-resumable', 'upload-length', 'upload-metadata', 'upload-offset', 'upload-checksum']
+    for (const name of [...needed, 'authorization', 'content-type'])
+      assert.ok(allowed.includes(name), `${name} is not in ${allowed}`)
+    assert.equal(headers.get('tus-version'), '1.0.0')
+    assert.match(headers.get('tus-extension') ?? '', /creation,creation-with-upload.*termination.*checksum/)
+    assert.match(headers.get('tus-checksum-algorithm') ?? '', /^sha1,/)
+  }
+  for (const answer of [
+    await create(`${url}/tus`, { 'upload-length': '5' }),
+    await create(`${url}/tus`, { 'upload-length': '5' }, { key: '' }),
+    await head(`${url}/tus/x`),
+  ]) {
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+    assert.equal(answer.headers.get('tus-resumable'), '1.0.0')
+    const exposed = answer.headers.get('access-control-expose-headers') ?? ''
+    for (const name of ['location', 'upload-offset', 'upload-length', 'tus-resumable', 'upload-expires'])
+      assert.ok(exposed.includes(name), `${name} is not in ${exposed}`)
+  }
+})
+
+/** A service whose files are in a store that speaks S3, and a way to read them there. */
+async function startOnS3(t: TestContext) {
+  const folder = await temporaryFolder(t)
+  const open = (port: number) => startFauxqs({ port, host: '127.0.0.1', logger: false, s3StorageDir: folder })
+  let store = await open(0)
+  const { port } = store
+  store.createBucket('videos')
+  t.after(() => store.stop())
+  const service = await kinora(t, {
+    KINORA_S3_ENDPOINT: `http://127.0.0.1:${port}`,
+    KINORA_S3_BUCKET: 'videos',
+    KINORA_S3_ACCESS_KEY: 'test',
+    KINORA_S3_SECRET_KEY: 'test',
+  })
+  const listed = async () =>
+    (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.data'))
+  return {
+    ...service,
+    stopStore: () => store.stop(),
+    async startStore() {
+      store = await open(port)
+    },
+    async assertStored(videoId: string, content: Buffer) {
+      const isStored = (path: string) => path.includes(videoId)
+      await waitFor(async () => (await listed()).some(isStored))
+      const path = (await listed()).find(isStored) ?? ''
+      assert.ok(
+        (await readFile(join(folder, path))).equals(content),
+        'the file has other bytes than were sent',
+      )
+    },
+  }
+}
+
+test('on S3, pieces that are smaller than its parts may be become one file', async (t) => {
+  const { url, assertStored } = await startOnS3(t)
+  const content = randomBytes(7 * MiB + 1)
+  const address = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
+  await assertStored(videoIn(address), content)
+})
+
+test('while the file store is out of reach clients are told to come back, and then go on', async (t) => {
+  const { url, stopStore, startStore, assertStored } = await startOnS3(t)
+  const content = randomBytes(2 * MiB)
+  const address = await createEmpty(url, content.length)
+  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
+  await stopStore()
+  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 503)
+  assert.equal(await offsetAt(address), MiB)
+  await startStore()
+  await uploadAll(`${url}/tus`, content, { uploadUrl: address })
+  await assertStored(videoIn(address), content)
+})

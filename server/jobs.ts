@@ -7,7 +7,7 @@ import { mergeCounts } from './videos/search.ts'
 /** Every queue: who does its jobs, and how many at once. */
 async function startJobs(context: Context): Promise<void> {
   const { queue } = context
-  await queue.work('fetch-source', 4, (job) => fetchSource(context, job))
+  await queue.work('fetch-source', 16, (job) => fetchSource(context, job))
   await queue.work('store-source', 2, (job) => storeSource(context, job))
   await queue.work('remove-files', 1, (job) => removeFiles(context, job))
 }

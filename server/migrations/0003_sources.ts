@@ -33,6 +33,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index sources_delegated on sources (token, filename, address, created_at)
     where token is not null and state = 'receiving'`.execute(db)
+  await sql`create index videos_clones on videos (source_reference) where source_type = 'clone'`.execute(db)
   await sql`create index sources_handle on sources (handle)`.execute(db)
   await sql`create index sources_unfinished on sources (updated_at) where state = 'receiving'`.execute(db)
 

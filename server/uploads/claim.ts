@@ -15,9 +15,9 @@ export type Claim =
   | { kind: 'compare'; sha256: string }
 
 /** A claim is renewed while its bytes come; one that was not has lost its process. */
-export const holdMs = 30_000
-/** A client that sends a piece again may be quicker than the news that its last connection is gone. */
-const waitMs = 10_000
+export const holdMs = 10_000
+/** A client that sends a piece again may be quicker than the news that its last connection, or process, is gone. */
+const waitMs = 20_000
 
 export const sourceKey = (videoId: string) => `videos/${videoId}/source`
 
@@ -88,11 +88,16 @@ function tryToClaim({ db, now }: Deps, videoId: string, range: Range): Promise<C
     if (own && isHeld(own)) return undefined
     const others = pieces.filter((piece) => piece !== own && (piece.sha256 !== null || isHeld(piece)))
     const beside: ReceivedPiece[] = own?.sha256 ? [...others, own] : others
-    checkBeside(range, {
-      form: source.form as Range['form'],
-      total: source.total ?? undefined,
-      pieces: beside,
-    })
+    if (beside.length === 0 && source.form !== range.form) {
+      // Nothing has come of what was begun, so it may begin anew in another form.
+      await store.restartSource(trx, videoId, range.form)
+    } else {
+      checkBeside(range, {
+        form: source.form as Range['form'],
+        total: source.total ?? undefined,
+        pieces: beside,
+      })
+    }
     const holder = randomUUID()
     const size = range.form === 'bytes' ? range.to - range.from + 1 : 0
     await store.holdPiece(

@@ -59,12 +59,9 @@ async function ensureSource(
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
   const original = await store.findSource(deps.db, from)
-  if (original?.state !== 'stored') {
-    // What is still on its way will be there at the next try.
-    if (original?.state === 'receiving' || original?.state === 'received')
-      throw new Error(`${from} is not whole yet`)
-    throw new Unfetchable('The video to copy has no content.')
-  }
+  // One that is still on its way wakes those who wait for it.
+  if (original?.state === 'receiving' || original?.state === 'received') return
+  if (original?.state !== 'stored') throw new Unfetchable('The video to copy has no content.')
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))
   } catch (error) {
@@ -214,4 +211,13 @@ async function complete({ db, queue, now }: Deps, videoId: string): Promise<void
     await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
     await queue.send(trx, 'store-source', { videoId })
   })
+}
+
+/** Those who wait for a video to be whole look again: it is, or never will be. */
+export async function wakeClones(
+  { db, queue }: Pick<Context, 'db' | 'queue'>,
+  videoId: string,
+): Promise<void> {
+  for (const clone of await store.listWaitingClones(db, videoId))
+    await queue.send(db, 'fetch-source', { videoId: clone })
 }

@@ -5,7 +5,15 @@ import type { Context } from '../contracts/context.ts'
 import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
-import { type Claim, claimPiece, differsFromReceived, holdMs, newSource, type Sender } from './claim.ts'
+import {
+  alreadyFilled,
+  type Claim,
+  claimPiece,
+  differsFromReceived,
+  holdMs,
+  newSource,
+  type Sender,
+} from './claim.ts'
 import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import * as store from './store.ts'
 
@@ -100,12 +108,22 @@ async function record(
   claim: WriteClaim,
   piece: Piece,
 ): Promise<void> {
-  const isKnown = await deps.db.transaction().execute(async (trx) => {
-    const source = await store.lockSource(trx, videoId)
-    if (!source || !(await store.recordPiece(trx, videoId, claim.holder, piece))) return false
-    await settle(deps, trx, source, range)
-    return true
-  })
+  const isKnown = await deps.db
+    .transaction()
+    .execute(async (trx) => {
+      const source = await store.lockSource(trx, videoId)
+      if (!source) return false
+      // What came meanwhile may have settled otherwise.
+      if (source.state !== 'receiving') throw alreadyFilled(source.form)
+      await checkTotal(trx, source, range)
+      if (!(await store.recordPiece(trx, videoId, claim.holder, piece))) return false
+      await settle(deps, trx, source, range)
+      return true
+    })
+    .catch(async (error) => {
+      await deps.files.removePiece(claim.handle, piece)
+      throw error
+    })
   if (isKnown) return
   await deps.files.removePiece(claim.handle, piece)
   throw notFound('videoId')
@@ -115,13 +133,18 @@ async function record(
 function restate(deps: Deps, videoId: string, range: Range): Promise<void> {
   return deps.db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
-    if (source?.state !== 'receiving') return
-    const pieces = (await store.listPieces(trx, videoId)).filter(
-      ({ position }) => position !== positionOf(range),
-    )
-    checkBeside(range, { form: range.form, total: source.total ?? undefined, pieces })
-    await settle(deps, trx, source, range)
+    if (!source) return
+    await checkTotal(trx, source, range)
+    if (source.state === 'receiving') await settle(deps, trx, source, range)
   })
+}
+
+/** Refuses a total that does not fit what has arrived. */
+async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
+  const pieces = (await store.listPieces(trx, source.video_id)).filter(
+    ({ position, sha256 }) => sha256 !== null && position !== positionOf(range),
+  )
+  checkBeside(range, { form: range.form, total: source.total ?? undefined, pieces })
 }
 
 /** Notes the total that a request states, and whether all is there now. */
@@ -152,20 +175,14 @@ export async function adoptPiece(
   sender: Sender,
   { handle, piece }: { handle: string; piece: Piece },
 ): Promise<boolean> {
-  const holder = randomUUID()
-  const until = new Date(deps.now().getTime() + holdMs)
-  const isBegun = await deps.db.transaction().execute(async (trx) => {
-    if (!(await store.insertSource(trx, newSource(videoId, range.form, handle, sender, deps.now()))))
-      return true
-    await store.holdPiece(
-      trx,
-      { video_id: videoId, position: positionOf(range), size: piece.size },
-      holder,
-      until,
-    )
-    return false
+  const row = newSource(videoId, range.form, handle, sender, deps.now())
+  return deps.db.transaction().execute(async (trx) => {
+    if (!(await store.insertSource(trx, row))) return false
+    const holder = randomUUID()
+    const position = positionOf(range)
+    await store.holdPiece(trx, { video_id: videoId, position, size: piece.size }, holder, row.created_at)
+    await store.recordPiece(trx, videoId, holder, piece)
+    await settle(deps, trx, row, range)
+    return true
   })
-  if (isBegun) return false
-  await record(deps, videoId, range, { kind: 'write', holder, handle, offset: 0 }, piece)
-  return true
 }

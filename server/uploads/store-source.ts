@@ -1,13 +1,16 @@
 import type { Context } from '../contracts/context.ts'
 import { sourceKey } from './claim.ts'
+import { wakeClones } from './fetch-source.ts'
 import * as store from './store.ts'
 
 /** Makes one file of the pieces of a source that is all there. Runs again and changes nothing. */
 export async function storeSource(
-  { db, files, now }: Pick<Context, 'db' | 'files' | 'now'>,
+  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   { videoId }: { videoId: string },
 ): Promise<void> {
+  const { db, files, now } = context
   const source = await store.findSource(db, videoId)
+  if (source?.state === 'stored') await wakeClones(context, videoId)
   if (source?.state !== 'received') return
   const pieces = (await store.listPieces(db, videoId)).filter(({ size }) => size > 0)
   await files.finishUpload(
@@ -16,26 +19,28 @@ export async function storeSource(
     pieces.map(({ place, size, sha256 }) => ({ place: place!, size, sha256: sha256! })),
   )
   await store.updateSource(db, videoId, { state: 'stored', updated_at: now() })
+  await wakeClones(context, videoId)
 }
 
 /** What a deleted video leaves behind. */
 export async function removeFiles(
-  { files }: Pick<Context, 'files'>,
+  context: Pick<Context, 'db' | 'files' | 'queue'>,
   { videoId, handle }: { videoId: string; handle: string | null },
 ): Promise<void> {
+  const { files } = context
   if (handle !== null) await files.abandonUpload(handle)
   await files.remove(`videos/${videoId}`)
+  await wakeClones(context, videoId)
 }
 
 /** An upload that nothing is added to for so long is given up. */
 export const forsakenAfterMs = 7 * 24 * 3_600_000
 
 /** Uploads that were never finished. Their videos are empty again. */
-export async function removeForsakenUploads({
-  db,
-  files,
-  now,
-}: Pick<Context, 'db' | 'files' | 'now'>): Promise<void> {
+export async function removeForsakenUploads(
+  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
+): Promise<void> {
+  const { db, files, now } = context
   const since = new Date(now().getTime() - forsakenAfterMs)
   for (const { video_id: videoId, handle } of await store.listForsaken(db, since)) {
     const isGone = await db.transaction().execute(async (trx) => {
@@ -44,7 +49,9 @@ export async function removeForsakenUploads({
       await store.deleteSource(trx, videoId)
       return true
     })
-    if (isGone) await files.abandonUpload(handle)
+    if (!isGone) continue
+    await files.abandonUpload(handle)
+    await wakeClones(context, videoId)
   }
   // What a crash left between the file store and the database belongs to no source.
   for await (const handle of files.staleUploads(since)) {

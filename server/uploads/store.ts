@@ -1,5 +1,12 @@
 import { sql, type Transaction } from 'kysely'
-import type { Environment, SourcePieceRow, SourceRow, Tables, UploadTokenRow } from '../contracts/tables.ts'
+import type {
+  Environment,
+  SourceForm,
+  SourcePieceRow,
+  SourceRow,
+  Tables,
+  UploadTokenRow,
+} from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 
@@ -29,6 +36,29 @@ export async function updateSource(
   change: Partial<Pick<SourceRow, 'total' | 'size' | 'state' | 'failure' | 'validator' | 'updated_at'>>,
 ): Promise<void> {
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
+}
+
+/** As if the upload had not begun. */
+export async function restartSource(
+  trx: Transaction<Tables>,
+  videoId: string,
+  form: SourceForm,
+): Promise<void> {
+  await deletePieces(trx, videoId)
+  await trx.updateTable('sources').set({ form, total: null }).where('video_id', '=', videoId).execute()
+}
+
+/** Videos that wait to be made of this one. */
+export async function listWaitingClones(db: Db<Tables>, videoId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('videos')
+    .innerJoin('sources', 'video_id', 'id')
+    .select('id')
+    .where('source_type', '=', 'clone')
+    .where('source_reference', '=', videoId)
+    .where('state', '=', 'receiving')
+    .execute()
+  return rows.map(({ id }) => id)
 }
 
 export async function deleteSource(db: Db<Tables>, videoId: string): Promise<void> {

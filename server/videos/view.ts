@@ -73,7 +73,7 @@ export function viewStatus(row: StoredVideo, source: ReceivedSource | undefined)
 function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = row.source_type === 'upload'
   // A container that never received anything has no ingest at all; clients compare it with null.
-  if (!source && isUpload) return null
+  if (isUpload && (!source || (source.state === 'receiving' && source.pieces.length === 0))) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
   const pieces = source?.pieces ?? []
   const total = source?.total ?? null

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { mkdtemp, readFile, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -127,9 +128,16 @@ export async function query(url: string, sql: string, values: unknown[] = []) {
   }
 }
 
-export async function temporaryFolder(t: Ends): Promise<string> {
+// Removed when the process ends, because what runs after a test runs in the order in which it was asked for: the
+// folder would go before the service that works in it.
+const folders: string[] = []
+process.once('exit', () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+
+export async function temporaryFolder(_t: Ends): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  folders.push(folder)
   return folder
 }
 

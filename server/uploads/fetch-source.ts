@@ -83,7 +83,12 @@ async function download(deps: Deps, source: SourceRow, address: string): Promise
       validator = validatorOf(response)
       const total = totalOf(response, isResumed ? before : 0)
       await store.updateSource(deps.db, videoId, { total, validator, updated_at: deps.now() })
-      await receiveAll(deps, source, response, isResumed ? before : 0, total)
+      try {
+        await receiveAll(deps, source, response, isResumed ? before : 0, total)
+      } finally {
+        // However it ended: an answer that is not read to its end keeps its connection.
+        response.cancel()
+      }
       return await complete(deps, videoId)
     } catch (error) {
       if (error instanceof AddressRefused) throw new Unfetchable(error.message)

@@ -130,7 +130,9 @@ function readBody(
 /** Reasons not to read an answer whose headers are well-formed. */
 function refusalOf(url: URL, method: Method, incoming: IncomingMessage): FetchFailed | undefined {
   const { 'content-encoding': coding = '', 'transfer-encoding': transfer = '' } = incoming.headers
-  if (transfer && transfer.toLowerCase() !== 'chunked') return protocol(url, `sent ${transfer}`)
+  if (transfer && transfer.toLowerCase() !== 'chunked') {
+    return protocol(url, `sent a transfer coding that was not asked for (${transfer.slice(0, 40)})`)
+  }
   // What went wrong is told by the status of a failed answer, and by that of a POST; neither is read for its content.
   const isContent = method !== 'POST' && incoming.statusCode! >= 200 && incoming.statusCode! < 300
   if (isContent && coding && coding.toLowerCase() !== 'identity') {

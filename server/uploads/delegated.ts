@@ -48,7 +48,9 @@ export async function deliver(
     await files.remove(spooled.key)
     return videoId
   } catch (error) {
-    await files.abandonUpload(spooled.handle)
+    // A commit whose answer was lost may have made it a video's. What cannot be told is left to the clean-up.
+    const isTaken = await store.isHandleKnown(context.db, spooled.handle).catch(() => true)
+    if (!isTaken) await files.abandonUpload(spooled.handle)
     await files.remove(spooled.key)
     throw error
   }

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
 import type { SourceRow, Tables } from '../contracts/tables.ts'
-import { notFound } from '../lib/errors.ts'
+import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
 import {
   alreadyFilled,
@@ -121,7 +121,8 @@ async function record(
       return true
     })
     .catch(async (error) => {
-      await deps.files.removePiece(claim.handle, piece)
+      // A commit whose answer was lost may have counted: then the piece must stay.
+      if (error instanceof ApiError) await deps.files.removePiece(claim.handle, piece)
       throw error
     })
   if (isKnown) return

@@ -1,17 +1,31 @@
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import * as tus from 'tus-js-client'
 import { authorization, key, median, startServer, stopServer } from './servers.ts'
 
 const MiB = 1024 * 1024
 const fileBytes = 1024 * MiB
 const chunkBytes = 50 * MiB
 const atOnce = 4
+const rounds = 4
+
+/** The file stands for a longer one: what lies behind its end is its beginning again. */
+async function* read(path: string, from: number, to: number) {
+  for (let at = from; at <= to; ) {
+    const start = at % fileBytes
+    const end = Math.min(fileBytes - 1, start + to - at)
+    yield* createReadStream(path, { start, end, highWaterMark: MiB })
+    at += end - start + 1
+  }
+}
 
 type Piece = { from: number; to: number }
 
@@ -33,22 +47,19 @@ async function send(url: string, path: string, piece: Piece, form: boolean, head
   })
   const answered = once(outgoing, 'response')
   outgoing.write(head)
-  const file = createReadStream(path, { start: piece.from, end: piece.to, highWaterMark: MiB })
-  await pipeline(file, outgoing, { end: false })
+  await pipeline(read(path, piece.from, piece.to), outgoing, { end: false })
   outgoing.end(tail)
   const [response] = await answered
   for await (const _ of response);
   if (response.statusCode >= 300) throw new Error(`answered ${response.statusCode}`)
 }
 
-const whole: Piece = { from: 0, to: fileBytes - 1 }
-
-function chunks(): Piece[] {
-  const count = Math.ceil(fileBytes / chunkBytes)
-  return Array.from({ length: count }, (_, i) => ({
-    from: i * chunkBytes,
-    to: Math.min(fileBytes, (i + 1) * chunkBytes) - 1,
-  }))
+function sendByTus(endpoint: string, path: string, headers: Record<string, string>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const file = createReadStream(path, { highWaterMark: MiB })
+  const upload = new tus.Upload(file, { endpoint, headers, onSuccess: () => resolve(), onError: reject })
+  upload.start()
+  return promise
 }
 
 async function seconds(work: () => Promise<void>): Promise<number> {
@@ -64,76 +75,128 @@ async function createVideo(url: string): Promise<string> {
     body: '{}',
   })
   const { videoId } = (await response.json()) as { videoId: string }
-  return videoId
+  return `${url}/videos/${videoId}`
 }
 
-const forget = (url: string, videoId: string) =>
-  fetch(`${url}/videos/${videoId}`, { method: 'DELETE', headers: { authorization } })
+async function sendChunks(video: string, path: string): Promise<void> {
+  let at = 0
+  const work = async () => {
+    while (at < fileBytes) {
+      const piece = { from: at, to: Math.min(fileBytes, at + chunkBytes) - 1 }
+      at = piece.to + 1
+      const range = `bytes ${piece.from}-${piece.to}/${fileBytes}`
+      await send(`${video}/source`, path, piece, true, { authorization, 'content-range': range })
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, work))
+}
 
-export async function upload(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const path = join(folder, 'film.mp4')
-  const file = await open(path, 'w')
-  for (let written = 0; written < fileBytes; written += 64 * MiB) await file.write(randomBytes(64 * MiB))
-  await file.sync()
-  await file.close()
+const memoryMiB = async (pid: number | undefined, field: 'VmRSS' | 'VmHWM') => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)
+}
 
-  const kinora = await startServer('server/main.ts', {
+const startKinora = (folder: string) =>
+  startServer('server/main.ts', {
     KINORA_DATA_DIR: folder,
     KINORA_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
   })
-  const bare = await startServer('bench/bare-upload.ts', { BARE_FOLDER: folder })
 
-  const times = { bare: [] as number[], whole: [] as number[], chunks: [] as number[] }
+/** What one way leaves to be written or removed must not slow down the next: the peers do not all wait for the disk. */
+async function settle(url: string): Promise<void> {
+  const listed = await fetch(`${url}/videos`, { headers: { authorization } })
+  const { data } = (await listed.json()) as { data: { videoId: string }[] }
+  for (const { videoId } of data)
+    await fetch(`${url}/videos/${videoId}`, { method: 'DELETE', headers: { authorization } })
+  await promisify(execFile)('sync')
+}
+
+async function makeFile(path: string): Promise<void> {
+  const file = await open(path, 'w')
+  for (let written = 0; written < fileBytes; written += 64 * MiB) await file.write(randomBytes(64 * MiB))
+  await file.sync()
+  await file.close()
+}
+
+/** How much the process grows by one upload of 5 GiB, from its size after a small one. */
+async function growth(folder: string, path: string): Promise<void> {
+  const kinora = await startKinora(folder)
   try {
-    for (let round = 0; round < 4; round++) {
-      const bareTime = await seconds(() => send(bare.url, path, whole, false, {}))
-      for (const name of await readdir(folder)) if (name.startsWith('upload-')) await rm(join(folder, name))
+    const warm = { from: 0, to: 64 * MiB - 1 }
+    await send(`${await createVideo(kinora.url)}/source`, path, warm, true, { authorization })
+    const before = await memoryMiB(kinora.child.pid, 'VmHWM')
+    const video = await createVideo(kinora.url)
+    await send(`${video}/source`, path, { from: 0, to: 5 * fileBytes - 1 }, true, { authorization })
+    const after = await memoryMiB(kinora.child.pid, 'VmHWM')
+    const grown = after - before
+    console.log(
+      `memory: peak ${before} MiB before a 5 GiB upload, ${after} MiB after it: ${grown} MiB more  goal below 64  ${grown < 64 ? 'reached' : 'MISSED'}`,
+    )
+  } finally {
+    await stopServer(kinora)
+  }
+}
 
-      const first = await createVideo(kinora.url)
-      const wholeTime = await seconds(() =>
-        send(`${kinora.url}/videos/${first}/source`, path, whole, true, { authorization }),
-      )
-      await forget(kinora.url, first)
+export async function upload(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
+  const path = join(folder, 'film.mp4')
+  await makeFile(path)
+  const received = join(folder, 'received')
+  await mkdir(received)
 
-      const second = await createVideo(kinora.url)
-      const next = chunks()[Symbol.iterator]()
-      const chunksTime = await seconds(async () => {
-        const work = async () => {
-          for (const piece of next) {
-            const range = `bytes ${piece.from}-${piece.to}/${fileBytes}`
-            const headers = { authorization, 'content-range': range }
-            await send(`${kinora.url}/videos/${second}/source`, path, piece, true, headers)
-          }
-        }
-        await Promise.all(Array.from({ length: atOnce }, work))
-      })
-      await forget(kinora.url, second)
-      // The first round warms up.
-      if (round === 0) continue
-      times.bare.push(bareTime)
-      times.whole.push(wholeTime)
-      times.chunks.push(chunksTime)
+  const kinora = await startKinora(join(folder, 'data'))
+  const bare = await startServer('bench/bare-upload.ts', { BARE_FOLDER: received })
+  const bareTus = await startServer('bench/bare-tus.ts', { BARE_FOLDER: received })
+  const all: Piece = { from: 0, to: fileBytes - 1 }
+
+  const ways = {
+    bare: () => send(bare.url, path, all, false, {}),
+    bareTus: () => sendByTus(`${bareTus.url}/tus`, path, {}),
+    whole: async () => send(`${await createVideo(kinora.url)}/source`, path, all, true, { authorization }),
+    chunks: async () => sendChunks(await createVideo(kinora.url), path),
+    tus: () => sendByTus(`${kinora.url}/tus`, path, { authorization }),
+  }
+  const names = Object.keys(ways) as (keyof typeof ways)[]
+  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
+    keyof typeof ways,
+    number[]
+  >
+  try {
+    for (let round = 0; round < rounds; round++) {
+      for (const name of names) {
+        const time = await seconds(ways[name])
+        // The first round warms up.
+        if (round > 0) times[name].push(time)
+        for (const file of await readdir(received)) await rm(join(received, file))
+        await settle(kinora.url)
+      }
     }
-    const status = await readFile(`/proc/${kinora.child.pid}/status`, 'utf8')
-    const peakMiB = Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024)
-    for (const [name, list] of [
-      ['whole', times.whole],
-      ['50 MiB chunks, 4 at once', times.chunks],
+    const rate = (name: keyof typeof ways) => `${Math.round(fileBytes / MiB / median(times[name]))} MiB/s`
+    const against = (peer: keyof typeof ways, name: keyof typeof ways) =>
+      median(times[name].map((time, i) => times[peer][i]! / time))
+    console.log(`1 GiB: bare server ${rate('bare')}, tus with its own store ${rate('bareTus')}`)
+    for (const [name, title] of [
+      ['whole', 'whole'],
+      ['chunks', `${chunkBytes / MiB} MiB chunks, ${atOnce} at once`],
+      ['tus', 'by tus'],
     ] as const) {
-      const ratio = median(list.map((time, i) => times.bare[i]! / time))
-      const rate = Math.round(fileBytes / MiB / median(list))
-      const bareRate = Math.round(fileBytes / MiB / median(times.bare))
+      const [toBare, toTus] = [against('bare', name), against('bareTus', name)]
+      const goal = toTus > 1 && toBare >= 0.7 ? 'reached' : 'MISSED'
       console.log(
-        `1 GiB ${name.padEnd(26)} ${rate} MiB/s  bare ${bareRate} MiB/s  ratio ${ratio.toFixed(2)}  goal at least 0.7  ${ratio >= 0.7 ? 'reached' : 'MISSED'}`,
+        `${title.padEnd(26)} ${rate(name)}  to bare ${toBare.toFixed(2)}  to tus ${toTus.toFixed(2)}  ${name === 'tus' ? 'no goal' : `goal 0.7 and above 1  ${goal}`}`,
       )
     }
-    console.log(`peak memory of the service: ${peakMiB} MiB`)
+    console.log(`peak memory of the service: ${await memoryMiB(kinora.child.pid, 'VmHWM')} MiB`)
   } finally {
     await stopServer(kinora)
     await stopServer(bare)
+    await stopServer(bareTus)
+  }
+  try {
+    await growth(join(folder, 'data'), path)
+  } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }

@@ -84,12 +84,11 @@ export type SourceRow = {
   updated_at: Date
 }
 
-/** One piece of a source. While it is written it has a holder and no hash. */
+/** One piece of a source. While it is written it has a holder and no place. */
 export type SourcePieceRow = {
   video_id: string
   position: number
   size: number
-  sha256: string | null
   place: string | null
   holder: string | null
   held_until: Date | null

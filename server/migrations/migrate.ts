@@ -3,12 +3,14 @@ import { Migrator } from 'kysely/migration'
 import * as accounts from './0001_accounts.ts'
 import * as videos from './0002_videos.ts'
 import * as sources from './0003_sources.ts'
+import * as pieces from './0004_pieces.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
   '0001_accounts': accounts,
   '0002_videos': videos,
   '0003_sources': sources,
+  '0004_pieces': pieces,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

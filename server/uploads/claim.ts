@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../contracts/context.ts'
 import type { SourceForm, SourcePieceRow, SourceRow } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { type Piece, sizeOf } from '../lib/files/files.ts'
 import { checkBeside, offsetOf, positionOf, type Range, type ReceivedPiece } from './range.ts'
 import * as store from './store.ts'
 
@@ -12,7 +13,7 @@ export type Sender = { token: string | null; filename: string | null; address: s
 /** The right to write one piece, or the piece that is there already and need only be compared. */
 export type Claim =
   | { kind: 'write'; holder: string; handle: string; offset: number | undefined }
-  | { kind: 'compare'; sha256: string }
+  | { kind: 'compare'; handle: string; piece: Piece; offset: number }
 
 /** A claim is renewed while its bytes come; one that was not has lost its process. */
 export const holdMs = 10_000
@@ -80,14 +81,16 @@ function tryToClaim({ db, now }: Deps, videoId: string, range: Range): Promise<C
     const pieces = await store.listPieces(trx, videoId)
     const position = positionOf(range)
     const own = pieces.find((piece) => piece.position === position)
-    if (own?.sha256 && source.form === range.form && isSameRange(range, own))
-      return { kind: 'compare', sha256: own.sha256 }
+    if (own?.place && source.form === range.form && isSameRange(range, own)) {
+      const offset = range.form === 'bytes' ? position : sizeOf(pieces.slice(0, pieces.indexOf(own)))
+      return { kind: 'compare', handle: source.handle, piece: { place: own.place, size: own.size }, offset }
+    }
     if (source.state !== 'receiving') throw alreadyFilled(source.form)
     const time = now()
     const isHeld = (piece: SourcePieceRow) => piece.held_until !== null && piece.held_until > time
     if (own && isHeld(own)) return undefined
-    const others = pieces.filter((piece) => piece !== own && (piece.sha256 !== null || isHeld(piece)))
-    const beside: ReceivedPiece[] = own?.sha256 ? [...others, own] : others
+    const others = pieces.filter((piece) => piece !== own && (piece.place !== null || isHeld(piece)))
+    const beside: ReceivedPiece[] = own?.place ? [...others, own] : others
     if (beside.length === 0 && source.form !== range.form) {
       // Nothing has come of what was begun, so it may begin anew in another form.
       await store.restartSource(trx, videoId, range.form)
@@ -112,7 +115,7 @@ function tryToClaim({ db, now }: Deps, videoId: string, range: Range): Promise<C
       handle: source.handle,
       offset: offsetOf(
         range,
-        others.filter((p) => p.sha256),
+        others.filter((p) => p.place),
       ),
     }
   })

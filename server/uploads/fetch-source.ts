@@ -196,8 +196,8 @@ async function writePiece(
 
 /** The server does not go on where it stopped, or has another file now. */
 async function discard({ db, files }: Deps, { video_id: videoId, handle }: SourceRow): Promise<void> {
-  for (const { place, size, sha256 } of await store.listPieces(db, videoId)) {
-    if (place && sha256) await files.removePiece(handle, { place, size, sha256 })
+  for (const { place, size } of await store.listPieces(db, videoId)) {
+    if (place) await files.removePiece(handle, { place, size })
   }
   await store.deletePieces(db, videoId)
 }

@@ -13,6 +13,7 @@ import {
   holdMs,
   newSource,
   type Sender,
+  sourceKey,
 } from './claim.ts'
 import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import * as store from './store.ts'
@@ -29,7 +30,8 @@ export async function receivePiece(
 ): Promise<void> {
   const claim = await claimPiece(deps, videoId, range, sender)
   if (claim.kind === 'compare') {
-    if ((await hashOf(body)) !== claim.sha256) throw differsFromReceived(range)
+    const received = await hashOf(await openReceived(deps, videoId, claim))
+    if ((await hashOf(body)) !== received) throw differsFromReceived(range)
     if (range.form !== 'whole' && range.total !== undefined) await restate(deps, videoId, range)
     return
   }
@@ -48,6 +50,20 @@ async function hashOf(body: Readable): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of body) hash.update(chunk)
   return hash.digest('hex')
+}
+
+/** It moves to where the whole is kept when everything has arrived. */
+async function openReceived(
+  { files }: Deps,
+  videoId: string,
+  { handle, piece, offset }: Extract<Claim, { kind: 'compare' }>,
+): Promise<Readable> {
+  try {
+    return await files.readPiece(handle, piece)
+  } catch (error) {
+    if (!(error instanceof FileMissing)) throw error
+    return files.read(sourceKey(videoId), { from: offset, to: offset + piece.size - 1 })
+  }
 }
 
 type WriteClaim = Extract<Claim, { kind: 'write' }>
@@ -143,7 +159,7 @@ function restate(deps: Deps, videoId: string, range: Range): Promise<void> {
 /** Refuses a total that does not fit what has arrived. */
 async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
   const pieces = (await store.listPieces(trx, source.video_id)).filter(
-    ({ position, sha256 }) => sha256 !== null && position !== positionOf(range),
+    ({ position, place }) => place !== null && position !== positionOf(range),
   )
   checkBeside(range, { form: range.form, total: source.total ?? undefined, pieces })
 }
@@ -156,7 +172,7 @@ async function settle(
   range: Range,
 ): Promise<void> {
   const videoId = source.video_id
-  const pieces = (await store.listPieces(trx, videoId)).filter(({ sha256 }) => sha256 !== null)
+  const pieces = (await store.listPieces(trx, videoId)).filter(({ place }) => place !== null)
   const stated = range.form === 'whole' ? undefined : range.total
   const total = stated ?? source.total ?? undefined
   const isAll = isComplete({ form: range.form, total, pieces })

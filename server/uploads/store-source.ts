@@ -16,7 +16,7 @@ export async function storeSource(
   await files.finishUpload(
     source.handle,
     sourceKey(videoId),
-    pieces.map(({ place, size, sha256 }) => ({ place: place!, size, sha256: sha256! })),
+    pieces.map(({ place, size }) => ({ place: place!, size })),
   )
   await store.updateSource(db, videoId, { state: 'stored', updated_at: now() })
   await wakeClones(context, videoId)

@@ -87,7 +87,7 @@ export async function holdPiece(
 ): Promise<void> {
   await trx
     .insertInto('source_pieces')
-    .values({ ...piece, sha256: null, place: null, holder, held_until: until })
+    .values({ ...piece, place: null, holder, held_until: until })
     .onConflict((c) =>
       c.columns(['video_id', 'position']).doUpdateSet({ size: piece.size, holder, held_until: until }),
     )
@@ -120,7 +120,7 @@ export async function recordPiece(
   trx: Transaction<Tables>,
   videoId: string,
   holder: string,
-  piece: { size: number; sha256: string; place: string },
+  piece: { size: number; place: string },
 ): Promise<boolean> {
   const recorded = await trx
     .updateTable('source_pieces')
@@ -150,7 +150,7 @@ export async function findDelegated(
       and state = 'receiving' and form = ${wanted.form}
       and (total is null or ${wanted.total ?? null}::bigint is null or total = ${wanted.total ?? null}::bigint)
       and not exists (select from source_pieces p
-                      where p.video_id = s.video_id and position = ${wanted.position} and sha256 is not null)
+                      where p.video_id = s.video_id and position = ${wanted.position} and place is not null)
     order by created_at desc limit 1`.execute(db)
   return rows[0]?.video_id
 }

@@ -77,11 +77,8 @@ export class TusDataStore extends DataStore {
 
   async #durableOffset(): Promise<number> {
     let offset = 0
-    for (const { position, size, sha256 } of await store.listPieces(
-      this.#context.db,
-      this.#request.videoId,
-    )) {
-      if (sha256 !== null && position === offset) offset += size
+    for (const { position, size, place } of await store.listPieces(this.#context.db, this.#request.videoId)) {
+      if (place !== null && position === offset) offset += size
     }
     return offset
   }

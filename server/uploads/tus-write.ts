@@ -122,19 +122,18 @@ async function insertPiece(
 ): Promise<void> {
   const others = await store.listPieces(trx, videoId)
   const isInTheWay = others.some(
-    ({ position, size, sha256, held_until }) =>
+    ({ position, size, place, held_until }) =>
       position < at + piece.size &&
       position + size > at &&
-      (sha256 !== null || (held_until !== null && held_until > time)),
+      (place !== null || (held_until !== null && held_until > time)),
   )
   if (isInTheWay) throw new ApiError('upload-in-progress')
   const writer = randomUUID()
-  const { size, sha256, place } = piece
   await store.holdPiece(
     trx,
-    { video_id: videoId, position: at, size },
+    { video_id: videoId, position: at, size: piece.size },
     writer,
     new Date(time.getTime() + holdMs),
   )
-  await store.recordPiece(trx, videoId, writer, { size, sha256, place })
+  await store.recordPiece(trx, videoId, writer, piece)
 }

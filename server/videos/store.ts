@@ -140,7 +140,7 @@ export async function findReceived(db: Db<Tables>, videoId: string): Promise<Rec
   const { rows } = await sql<ReceivedSource>`
     select form, total, size, state, failure, coalesce((
       select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
-      from source_pieces p where p.video_id = s.video_id and sha256 is not null), '[]') as pieces
+      from source_pieces p where p.video_id = s.video_id and place is not null), '[]') as pieces
     from sources s where video_id = ${videoId}`.execute(db)
   return rows[0]
 }

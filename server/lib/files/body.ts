@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Body } from './files.ts'
 
 export type Batch = { buffers: Buffer[]; size: number }
@@ -55,27 +54,12 @@ async function* untilAborted(body: Body, signal?: AbortSignal): AsyncGenerator<B
   }
 }
 
-/** What went through: its length and digest. */
-export class Tally {
-  size = 0
-  readonly #hash = createHash('sha256')
-
-  add({ buffers, size }: Batch): void {
-    for (const buffer of buffers) this.#hash.update(buffer)
-    this.size += size
-  }
-
-  result(): { size: number; sha256: string } {
-    return { size: this.size, sha256: this.#hash.digest('hex') }
-  }
-}
-
-/** One write under way while the next batch is gathered and hashed: two batches of memory, no idle disk. */
+/** One write under way while the next batch is gathered: two batches of memory, no idle disk. Resolves to the size. */
 export async function pump(
   batches: AsyncIterable<Batch>,
   write: (batch: Batch) => Promise<void>,
-): Promise<{ size: number; sha256: string }> {
-  const tally = new Tally()
+): Promise<number> {
+  let size = 0
   let writing = Promise.resolve()
   try {
     for await (const batch of batches) {
@@ -83,12 +67,12 @@ export async function pump(
       writing = before.then(() => write(batch))
       // Its failure is reported below; until then it must not count as unhandled.
       writing.catch(() => {})
-      tally.add(batch)
+      size += batch.size
       await before
     }
   } finally {
     // Also after a failure nothing may still be writing when the caller clears away.
     await writing
   }
-  return tally.result()
+  return size
 }

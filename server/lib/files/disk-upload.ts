@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { type Batch, inBatches, pump } from './body.ts'
 import { Claim, noEnd, removeClaim } from './disk-claims.ts'
 import { codeOf, copyBytesTo, ifThere, syncFolder, writeAt } from './disk-io.ts'
@@ -143,13 +144,21 @@ export async function writePiece(
 ): Promise<Piece> {
   const writer = new PieceWriter(folder, offset, length)
   try {
-    const tally = await pump(inBatches(body, batchBytes, signal), (batch) => writer.write(batch))
-    return { place: await writer.finish(), ...tally }
+    const size = await pump(inBatches(body, batchBytes, signal), (batch) => writer.write(batch))
+    return { place: await writer.finish(), size }
   } catch (error) {
     // What cannot be cleared away now goes with the upload; the first error is the one that tells.
     await writer.undo().catch(() => {})
     throw codeOf(error) === 'ENOENT' ? new FileMissing('the upload is gone', { cause: error }) : error
   }
+}
+
+export async function readPiece(folder: string, piece: Piece): Promise<Readable> {
+  if (piece.size === 0) return Readable.from([])
+  const place = readPlace(folder, piece)
+  const [path, start] = 'file' in place ? [place.file, 0] : [wholeOf(folder), place.at]
+  const file = await openThere(path, constants.O_RDONLY)
+  return file.createReadStream({ start, end: start + piece.size - 1 })
 }
 
 export async function removePiece(folder: string, piece: Piece): Promise<void> {

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { inBatches, pump } from './body.ts'
 import { finishUpload } from './disk-finish.ts'
 import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
-import { batchBytes, claimsOf, removePiece, wholeOf, writePiece } from './disk-upload.ts'
+import { batchBytes, claimsOf, readPiece, removePiece, wholeOf, writePiece } from './disk-upload.ts'
 import { type Body, checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
 
 const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -76,7 +76,7 @@ export async function openDiskFiles(root: string): Promise<Files> {
       place(key, async (path) => {
         await using file = await open(path, 'wx')
         let written = 0
-        const tally = await pump(
+        const size = await pump(
           inBatches(Buffer.isBuffer(body) ? oneBuffer(body) : body, batchBytes),
           async (batch) => {
             await writeAt(file, batch, written)
@@ -84,7 +84,7 @@ export async function openDiskFiles(root: string): Promise<Files> {
           },
         )
         await file.sync()
-        return tally
+        return { size }
       }),
     ),
 
@@ -117,6 +117,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
         length?: number,
       ) => writePiece(folderOf(handle), offset, body, signal, length),
     ),
+
+    readPiece: guarded((handle: string, piece: Piece) => readPiece(folderOf(handle), piece)),
 
     removePiece: guarded((handle: string, piece: Piece) => removePiece(folderOf(handle), piece)),
 

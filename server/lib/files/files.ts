@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 /** `place` is the driver's own word for where the bytes are. */
-export type Piece = { place: string; size: number; sha256: string }
+export type Piece = { place: string; size: number }
 
 export type Body = AsyncIterable<Buffer>
 
@@ -16,7 +16,7 @@ export type Files = {
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
   stat(key: string): Promise<{ size: number } | undefined>
   /** Appears whole or not at all; durable when resolved. */
-  put(key: string, body: Body | Buffer): Promise<{ size: number; sha256: string }>
+  put(key: string, body: Body | Buffer): Promise<{ size: number }>
   /** The bytes do not pass through this process. */
   copy(from: string, to: string): Promise<void>
   /** The file, or everything below `prefix/`; absent is fine. */
@@ -36,6 +36,8 @@ export type Files = {
     signal?: AbortSignal,
     length?: number,
   ): Promise<Piece>
+  /** Until the upload is finished; then FileMissing. */
+  readPiece(handle: string, piece: Piece): Promise<Readable>
   /** A piece that was refused after all; its place may be written again. */
   removePiece(handle: string, piece: Piece): Promise<void>
   /** Pieces in their order. Afterwards the file is there whole and the handle is gone. May be called again at any time. */
@@ -75,4 +77,4 @@ export function checkKey(key: string): string {
   return key
 }
 
-export const sizeOf = (pieces: Piece[]) => pieces.reduce((sum, { size }) => sum + size, 0)
+export const sizeOf = (pieces: { size: number }[]) => pieces.reduce((sum, { size }) => sum + size, 0)

@@ -5,7 +5,7 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
-import { type Batch, inBatches, Tally } from './body.ts'
+import { type Batch, inBatches } from './body.ts'
 import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
 import { type Bucket, inParallel, MiB } from './s3-client.ts'
 import { type Part, planParts, type Slice } from './s3-plan.ts'
@@ -85,17 +85,16 @@ export async function store(
   key: string,
   body: Body,
   signal?: AbortSignal,
-): Promise<{ size: number; sha256: string }> {
-  const tally = new Tally()
+): Promise<{ size: number }> {
   const batches = inBatches(body, partBytes, signal)
   const options = signal ? { abortSignal: signal } : {}
   const first = await batches.next()
   const head: Batch = first.done ? { buffers: [], size: 0 } : first.value
   if (head.size < partBytes(0)) {
-    tally.add(head)
     await putWhole(bucket, key, joined(head), signal)
-    return tally.result()
+    return { size: head.size }
   }
+  let size = 0
   async function* all() {
     yield head
     yield* batches
@@ -107,18 +106,18 @@ export async function store(
       const upload = async (batch: Batch) => {
         const number = ++count
         const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: joined(batch) }
-        tally.add(batch)
+        size += batch.size
         const { ETag } = await bucket.send(new UploadPartCommand(part), options)
         tags[number - 1] = ETag ?? ''
       }
       await inParallel(all(), upload, partsAtOnce)
-      return { tags, size: tally.size }
+      return { tags, size }
     })
   } finally {
     // The body is given up also where it was not read to its end.
     await batches.return(undefined)
   }
-  return tally.result()
+  return { size }
 }
 
 /** Joins pieces, whose places are keys, to one object; the bytes stay in the store but for tiny pieces. */

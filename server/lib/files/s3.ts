@@ -30,6 +30,12 @@ export function openS3Files(settings: S3Settings): Files {
     )
   }
 
+  const open = async (key: string, range?: { Range: string }) => {
+    const { Body } = await bucket.send(new GetObjectCommand({ ...inBucket, Key: key, ...range }))
+    if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
+    return Body
+  }
+
   return {
     async check() {
       const abortSignal = AbortSignal.timeout(checkWithinMs)
@@ -49,9 +55,7 @@ export function openS3Files(settings: S3Settings): Files {
       if (range && range.to < range.from) return Readable.from([])
       const Range = range && { Range: `bytes=${range.from}-${range.to}` }
       try {
-        const { Body } = await bucket.send(new GetObjectCommand({ ...inBucket, Key: key, ...Range }))
-        if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
-        return Body
+        return await open(key, Range)
       } catch (error) {
         if ((error as Error).name === 'InvalidRange') return Readable.from([])
         throw error
@@ -72,7 +76,7 @@ export function openS3Files(settings: S3Settings): Files {
       const size = await bucket.sizeOf(checkKey(from))
       if (size === undefined) throw new FileMissing(`there is no file ${from}`)
       if (size <= copyBytes) return copyOne(from, to)
-      await join(bucket, randomUUID(), to, [{ place: from, size, sha256: '' }])
+      await join(bucket, randomUUID(), to, [{ place: from, size }])
     },
 
     async remove(prefix) {
@@ -95,6 +99,10 @@ export function openS3Files(settings: S3Settings): Files {
         await bucket.delete(place).catch(() => {})
         throw signal?.aborted ? signal.reason : error
       }
+    },
+
+    async readPiece(handle, piece) {
+      return open(placeOf(known(handle), piece))
     },
 
     async removePiece(handle, piece) {

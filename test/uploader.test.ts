@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { accessSync, constants, readFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, createServer as createProxy } from 'node:net'
+import { delimiter, join, resolve } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import {
+  assertSource,
+  call,
+  isThere,
+  MiB,
+  productionKey,
+  query,
+  root,
+  sandboxKey,
+  sharedKinora,
+  sourcePath,
+  temporaryFolder,
+} from './harness.ts'
+
+// The published library for web pages, as it is, in a real browser: from a page of another origin, and over HTTPS,
+// as it speaks nothing else.
+
+const big = randomBytes(13 * MiB + 77)
+const small = big.subarray(0, 1_000_000)
+const withinMs = 30_000
+/** The smallest that the library takes. */
+const chunkSize = 5 * MiB
+
+/** What the page does with the library: its uploads begin with bytes that the page fetches from the test. */
+const script = `
+  const bytes = async (from, to) => (await fetch('/bytes?' + from + '-' + to)).blob()
+
+  async function outcomeOf(uploader, upload) {
+    const progress = []
+    uploader.onProgress((event) => progress.push(event))
+    try {
+      return { video: await upload(), progress }
+    } catch (error) {
+      return { error, progress }
+    }
+  }
+
+  async function uploadFile({ name, size, ...options }) {
+    const uploader = new VideoUploader({ file: new File([await bytes(0, size)], name), ...options })
+    return outcomeOf(uploader, () => uploader.upload())
+  }
+
+  async function uploadParts({ cuts, ...options }) {
+    const uploader = new ProgressiveUploader(options)
+    const parts = await Promise.all(cuts.slice(1).map((cut, i) => bytes(cuts[i], cut)))
+    return outcomeOf(uploader, async () => {
+      // As a recorder does, without waiting for the part before.
+      const sent = parts.slice(0, -1).map((part) => uploader.uploadPart(part))
+      const video = await uploader.uploadLastPart(parts.at(-1))
+      await Promise.all(sent)
+      return video
+    })
+  }`
+
+const tls: Record<string, string> = {}
+const usualAuthorities = getCACertificates('default')
+const chromiumPath = findChromium()
+let pages: Server
+let browser: Browser
+
+before(async () => {
+  const folder = await temporaryFolder({ after })
+  tls.KINORA_TLS_CERT = join(folder, 'cert.pem')
+  tls.KINORA_TLS_KEY = join(folder, 'key.pem')
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '1']
+  const files = ['-keyout', tls.KINORA_TLS_KEY, '-out', tls.KINORA_TLS_CERT]
+  execFileSync('openssl', ['req', '-x509', ...key, ...subject, ...files], { stdio: 'pipe' })
+  // For what the test itself asks the service; the browser is told not to look.
+  setDefaultCACertificates([...usualAuthorities, readFileSync(tls.KINORA_TLS_CERT, 'utf8')])
+
+  const library = readFileSync(fileURLToPath(import.meta.resolve('@api.video/video-uploader')))
+  const contents: Record<string, [type: string, content: string | Buffer]> = {
+    '/': ['text/html', `<script src="/library.js"></script><script>${script}</script>`],
+    '/library.js': ['text/javascript', library],
+  }
+  pages = createServer(({ url = '' }, response) => {
+    const [, from, to] = /^\/bytes\?(\d+)-(\d+)$/.exec(url) ?? []
+    const bytes = ['application/octet-stream', big.subarray(Number(from), Number(to))] as const
+    const [type, content] = from ? bytes : (contents[url] ?? ['text/plain', ''])
+    response.setHeader('content-type', type).end(content)
+  })
+  await new Promise<void>((done) => pages.listen(0, '127.0.0.1', done))
+  if (!chromiumPath) return
+  // Left to itself, the browser asks its maker for updates and the like.
+  const args = ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1']
+  browser = await chromium.launch({ executablePath: chromiumPath, args })
+})
+const service = sharedKinora(tls)
+after(async () => {
+  await browser?.close()
+  pages.closeAllConnections()
+  pages.close()
+  setDefaultCACertificates(usualAuthorities)
+})
+
+/** As scripts/setup.mjs does it. */
+function findChromium(): string | undefined {
+  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  const wanted = process.env.TEST_CHROMIUM ? [process.env.TEST_CHROMIUM] : names
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
+  return wanted
+    .flatMap((name) => (name.includes('/') ? [resolve(root, name)] : folders.map((each) => join(each, name))))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
+}
+
+type Progress = { currentChunk: number; uploadedBytes: number; part: number }
+type Failure = {
+  status?: number
+  type?: string
+  title?: string
+  reason?: string
+  raw?: string
+  name?: string
+}
+type Uploaded = { videoId: string; title: string; _public: boolean; createdAt: Date; assets: { hls: string } }
+type Outcome = { video?: Uploaded; error?: Failure; progress: Progress[]; said: string[] }
+type Job = Record<string, unknown>
+
+const hostOf = (url: string) => url.replace('https://', '')
+
+async function inPage(t: TestContext, script: (page: Page) => Promise<unknown>): Promise<Outcome> {
+  const page = await browser.newPage({ ignoreHTTPSErrors: true })
+  t.after(() => page.close())
+  const said: string[] = []
+  page.on('console', (message) => said.push(message.text()))
+  await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/`)
+  return { ...((await script(page)) as Outcome), said }
+}
+
+const uploadFile = (t: TestContext, options: Job) => {
+  const job = { name: 'holiday.mp4', size: big.length, apiHost: hostOf(service.url), chunkSize, ...options }
+  return inPage(t, (page) => page.evaluate(`uploadFile(${JSON.stringify(job)})`))
+}
+const uploadParts = (t: TestContext, options: Job & { cuts: number[] }) => {
+  const job = { apiHost: hostOf(service.url), ...options }
+  return inPage(t, (page) => page.evaluate(`uploadParts(${JSON.stringify(job)})`))
+}
+
+const post = async (path: string, json: unknown, key = productionKey) =>
+  (await call(service.url + path, { method: 'POST', json, key })).body
+const newToken = async (): Promise<string> => (await post('/upload-tokens', {})).token
+const newVideo = async (): Promise<string> => (await post('/videos', { title: 'Prepared' })).videoId
+
+/** Exactly one video is there, and it consists of these parts and bytes. */
+async function assertArrived({ video, error }: Outcome, parts: number, content: Buffer, path = '') {
+  assert.ok(video, JSON.stringify(error))
+  assert.deepEqual(await query(service.database, 'select id from videos'), [{ id: video.videoId }])
+  const key = path === '/sandbox' ? sandboxKey : productionKey
+  const { body } = await call(`${service.url + path}/videos/${video.videoId}/status`, { key })
+  const numbers = Array.from({ length: parts }, (_, i) => i + 1)
+  assert.equal(body.ingest.status, 'uploaded')
+  assert.equal(body.ingest.filesize, content.length)
+  assert.deepEqual(body.ingest.receivedParts, { parts: numbers, total: parts })
+  await assertSource(service.data, video.videoId, content, withinMs)
+}
+
+/**
+ * Stands between browser and service, and breaks the connection: each time that the browser has sent so many bytes,
+ * or that the service answers after that.
+ */
+async function breakingProxy(t: TestContext, at: 'request' | 'answer', afterBytes: readonly number[]) {
+  let sentBytes = 0
+  const proxy = { host: '', broken: 0 }
+  const server = createProxy((near) => {
+    const far = connect(Number(new URL(service.url).port), 'localhost')
+    const pass = (direction: 'request' | 'answer') => (chunk: Buffer) => {
+      if (direction === 'request') sentBytes += chunk.length
+      if (direction === at && sentBytes > (afterBytes[proxy.broken] ?? Number.POSITIVE_INFINITY)) {
+        proxy.broken++
+        near.destroy()
+        far.destroy()
+      } else (direction === 'request' ? far : near).write(chunk)
+    }
+    near.on('data', pass('request'))
+    far.on('data', pass('answer'))
+    near.on('error', () => {}).on('close', () => far.destroy())
+    far.on('error', () => {}).on('close', () => near.destroy())
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  t.after(() => server.close())
+  proxy.host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return proxy
+}
+
+const skip = chromiumPath ? false : 'there is no Chromium here'
+describe('the browser library', { skip }, () => {
+  test('uploads a file in one request with an upload token', async (t) => {
+    const outcome = await uploadFile(t, { uploadToken: await newToken(), size: small.length })
+    await assertArrived(outcome, 1, small)
+    const { title, _public, createdAt, assets } = outcome.video!
+    assert.deepEqual([title, _public], ['holiday.mp4', true])
+    assert.ok(Math.abs(createdAt.getTime() - Date.now()) < 60_000)
+    assert.ok(assets.hls.startsWith(`${service.url}/vod/`))
+    assert.ok(outcome.progress.at(-1)!.uploadedBytes >= small.length)
+  })
+
+  test('uploads a file in chunks with an upload token, into one video', async (t) => {
+    const outcome = await uploadFile(t, { uploadToken: await newToken(), name: 'Sommer & Ü 100 %.mp4' })
+    await assertArrived(outcome, 3, big)
+    assert.equal(outcome.video?.title, 'Sommer & Ü 100 %.mp4')
+    const chunks = new Set(outcome.progress.map(({ currentChunk }) => currentChunk))
+    assert.deepEqual([...chunks], [1, 2, 3])
+    assert.deepEqual(outcome.said, [])
+  })
+
+  test('fills a video that was made before, with an upload token', async (t) => {
+    const videoId = await newVideo()
+    const outcome = await uploadFile(t, { uploadToken: await newToken(), videoId, videoName: 'other.mp4' })
+    await assertArrived(outcome, 3, big)
+    assert.deepEqual([outcome.video?.videoId, outcome.video?.title], [videoId, 'Prepared'])
+  })
+
+  test('uploads with an API key, and says on whose behalf', async (t) => {
+    const videoId = await newVideo()
+    const origin = {
+      application: { name: 'my-app', version: '1.2.3' },
+      sdk: { name: 'my-sdk', version: '4.5' },
+    }
+    await assertArrived(await uploadFile(t, { apiKey: productionKey, videoId, origin }), 3, big)
+  })
+
+  test('uploads into the sandbox, which has a path of its own', async (t) => {
+    const { videoId } = await post('/sandbox/videos', { title: 'Trial' }, sandboxKey)
+    const apiHost = `${hostOf(service.url)}/sandbox`
+    await assertArrived(
+      await uploadFile(t, { apiKey: sandboxKey, videoId, apiHost, size: small.length }),
+      1,
+      small,
+      '/sandbox',
+    )
+  })
+
+  test('uploads with an access token, and renews one that is no longer valid', async (t) => {
+    const tokens = await post('/auth/api-key', { apiKey: productionKey })
+    const videoId = await newVideo()
+    await assertArrived(await uploadFile(t, { accessToken: tokens.access_token, videoId }), 3, big)
+
+    await query(service.database, 'delete from videos')
+    const again = { videoId: await newVideo(), accessToken: 'expired', refreshToken: tokens.refresh_token }
+    const outcome = await uploadFile(t, again)
+    await assertArrived(outcome, 3, big)
+    assert.deepEqual(
+      outcome.said.filter((line) => line.includes('retried')),
+      [],
+    )
+  })
+
+  test('uploads parts while they are being recorded, small ones together, with an upload token', async (t) => {
+    const cuts = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13].map((each) => each * MiB)
+    const outcome = await uploadParts(t, {
+      uploadToken: await newToken(),
+      videoName: 'recorded.webm',
+      cuts: [...cuts, big.length],
+    })
+    await assertArrived(outcome, 3, big)
+    assert.equal(outcome.video?.title, 'recorded.webm')
+    assert.deepEqual([...new Set(outcome.progress.map(({ part }) => part))], [1, 2, 3])
+  })
+
+  test('uploads a recording whose last part is empty', async (t) => {
+    const cuts = [0, chunkSize, 2 * chunkSize, 2 * chunkSize]
+    const outcome = await uploadParts(t, { uploadToken: await newToken(), cuts })
+    await assertArrived(outcome, 3, big.subarray(0, 2 * chunkSize))
+  })
+
+  test('uploads a recording that is over before it has come to a full part', async (t) => {
+    const outcome = await uploadParts(t, { uploadToken: await newToken(), cuts: [0, 1000, small.length] })
+    await assertArrived(outcome, 1, small)
+  })
+
+  test('uploads parts with an API key, holding the last back to prevent an empty one', async (t) => {
+    const cuts = [0, 6 * MiB, 12 * MiB, big.length]
+    const options = { apiKey: productionKey, videoId: await newVideo(), preventEmptyParts: true }
+    await assertArrived(await uploadParts(t, { ...options, cuts }), 2, big)
+  })
+
+  test('shows why a large upload is refused, and does not try again', async (t) => {
+    const videoId = await newVideo()
+    const cases = [
+      [{ uploadToken: 'to0000000000000000000000' }, 401, 'authentication-invalid-upload-token', undefined],
+      [{ uploadToken: '' }, 401, 'authentication-missing-upload-token', undefined],
+      [{ apiKey: 'wrong', videoId }, 401, 'authentication-invalid-api-key', undefined],
+      [{ accessToken: 'wrong', videoId }, 401, 'authentication-invalid-access-token', undefined],
+      [{ apiKey: productionKey, videoId: 'vi00000000000000' }, 404, 'resource-not-found', 'videoId'],
+    ] as const
+    for (const [options, status, slug, name] of cases) {
+      const { error, video, said } = await uploadFile(t, { ...options, chunkSize: 128 * MiB })
+      assert.ok(error, JSON.stringify(video))
+      assert.deepEqual([error.status, error.type?.split('/').pop(), error.name], [status, slug, name])
+      assert.ok(error.title && error.title.length > 5)
+      assert.equal(JSON.parse(error.raw ?? '').title, error.title)
+      assert.deepEqual(
+        said.filter((line) => line.includes('retried')),
+        [],
+      )
+    }
+    assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+  })
+
+  // Twice each: once the browser itself sends a request again that a used connection has lost.
+  for (const [at, afterBytes] of [
+    ['request', [chunkSize + 2 * MiB, chunkSize + 4 * MiB]],
+    ['answer', [2 * chunkSize, 3 * chunkSize]],
+  ] as const) {
+    test(`goes on after a connection that broke in the ${at} of a chunk`, async (t) => {
+      const proxy = await breakingProxy(t, at, afterBytes)
+      const outcome = await uploadFile(t, { uploadToken: await newToken(), apiHost: proxy.host })
+      await assertArrived(outcome, 3, big)
+      assert.equal(proxy.broken, 2)
+      assert.match(outcome.said.join('\n'), /NETWORK_ERROR, will be retried/)
+    })
+  }
+
+  test('meets no error of the service in all of this', () => {
+    assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+  })
+})

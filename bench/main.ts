@@ -1,8 +1,9 @@
 import { api } from './api.ts'
+import { encode } from './encode.ts'
 import { upload } from './upload.ts'
 
 /** `npm run bench -- <name>`; what follows the name narrows it down. */
-const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload }
+const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload, encode }
 
 const [name = '', ...parts] = process.argv.slice(2)
 const bench = benches[name]

@@ -11,6 +11,7 @@ import { AccessToken, accountRoutes } from './accounts/routes.ts'
 import type { Context } from './contracts/context.ts'
 import type { Environment } from './contracts/tables.ts'
 import { docsRoutes } from './docs/routes.ts'
+import { encodingRoutes } from './encoding/routes.ts'
 import { answerErrors, rawAnswer, toApiError } from './lib/answer-errors.ts'
 import { ApiError, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
@@ -21,6 +22,7 @@ import { Pagination } from './lib/paging.ts'
 import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
+import { playbackRoutes } from './playback/routes.ts'
 import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './uploads/routes.ts'
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
@@ -50,6 +52,7 @@ const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-re
 function apiRoutes(app: App, context: Context): void {
   videoRoutes(app, context)
   uploadRoutes(app, context)
+  encodingRoutes(app, context)
 }
 
 const sandbox = Symbol('sandbox')
@@ -204,6 +207,7 @@ export async function buildApp(
   accountRoutes(app, context)
   delegatedRoutes(app, context)
   tusRoutes(app, context, authenticator)
+  playbackRoutes(app, context)
   await app.register(async (api) => {
     authenticateRequests(api as App, authenticator)
     limitRates(api as App, context)

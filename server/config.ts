@@ -148,8 +148,24 @@ export const settings = {
   KINORA_FFPROBE: define('ffprobe', 'The ffprobe program.', text),
   KINORA_ENCODE_SLOTS: define(
     String(availableParallelism()),
-    'Encodes at once. Default: the number of cores. No effect in this version.',
+    'Encodes at once. Default: the number of cores.',
     whole(1, 1024),
+  ),
+  KINORA_ENCODE_STALL_SECONDS: define(
+    '60',
+    'An ffmpeg that gets nowhere for so long is ended, and its part of the video tried again.',
+    whole(1, 3_600),
+  ),
+  KINORA_SANDBOX_SECONDS: define(
+    '30',
+    'Videos of the sandbox are cut after so many seconds; 0: they are not.',
+    whole(0, 1e9),
+  ),
+  KINORA_SANDBOX_WATERMARK: define('on', 'on or off: a mark on videos of the sandbox.', onOff),
+  KINORA_SANDBOX_HOURS: define(
+    '24',
+    'Videos of the sandbox are deleted after so many hours; 0: they are not.',
+    whole(0, 1e6),
   ),
   KINORA_RTMP_PORT: define('1935', 'Port of the RTMP server. No effect in this version.', whole(0, 65535)),
   KINORA_ADMIN_PASSWORD: define('', 'Password of the dashboard. No effect in this version.', optional),
@@ -179,6 +195,10 @@ export type Config = {
   logLevel: Values['KINORA_LOG_LEVEL']
   ffmpeg: string
   ffprobe: string
+  encodeSlots: number
+  encodeStallMs: number
+  /** 0: without end. */
+  sandbox: { seconds: number; hasWatermark: boolean; hours: number }
   /** Where files are kept; undefined: in the data folder. */
   s3: { endpoint: string; bucket: string; region: string; accessKey: string; secretKey: string } | undefined
 }
@@ -238,6 +258,13 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     logLevel: v.KINORA_LOG_LEVEL,
     ffmpeg: v.KINORA_FFMPEG,
     ffprobe: v.KINORA_FFPROBE,
+    encodeSlots: v.KINORA_ENCODE_SLOTS,
+    encodeStallMs: v.KINORA_ENCODE_STALL_SECONDS * 1_000,
+    sandbox: {
+      seconds: v.KINORA_SANDBOX_SECONDS,
+      hasWatermark: v.KINORA_SANDBOX_WATERMARK,
+      hours: v.KINORA_SANDBOX_HOURS,
+    },
     s3,
   }
 }

@@ -9,6 +9,7 @@ import { type Config, readConfig, SettingsProblem } from './config.ts'
 import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
+import { chunksChannel } from './encoding/store.ts'
 import { startWorker } from './jobs.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -79,6 +80,13 @@ async function start(config: Config): Promise<Service> {
     if (config.roles.has('worker')) {
       const worker = await startWorker(context)
       closers.push(worker.close)
+      const chunks = await openListener({
+        connection,
+        channel: chunksChannel,
+        onNotification: worker.wake,
+        log,
+      })
+      closers.push(chunks.close)
     }
     closers.push(() => closeApp(app))
     await app.listen({ host: config.host, port: config.port }).catch((error) => {

@@ -4,6 +4,10 @@ export type Jobs = {
   'fetch-source': { videoId: string }
   /** Make one file of the pieces of an upload that is complete. */
   'store-source': { videoId: string }
+  /** Look at a source that has arrived, and lay out its encoding. */
+  'plan-encoding': { videoId: string }
+  /** Bring the MP4 in line with what is encoded and wanted. */
+  'finish-encoding': { videoId: string }
   /** Remove what a deleted video leaves in the file store. */
   'remove-files': { videoId: string; handle: string | null }
 }
@@ -16,5 +20,7 @@ export const queues: Record<QueueName, Retries> = {
   'fetch-source': { retryLimit: 5, retryDelay: 2, retryBackoff: true },
   // A file store that is full or out of reach comes back: hours of tries, minutes apart at most.
   'store-source': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'plan-encoding': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'finish-encoding': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
   'remove-files': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
 }

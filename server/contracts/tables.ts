@@ -1,4 +1,4 @@
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 
 export const environments = ['production', 'sandbox'] as const
 export type Environment = (typeof environments)[number]
@@ -94,6 +94,113 @@ export type SourcePieceRow = {
   held_until: Date | null
 }
 
+/** Something that happened, as it is told. */
+export type EventRow = {
+  position: Generated<number>
+  id: string
+  environment: Environment
+  type: string
+  video_id: string | null
+  payload: ColumnType<Record<string, unknown>, string, never>
+  emitted_at: Date
+}
+
+export type EncodingState = 'encoding' | 'encoded' | 'failed'
+
+export type Rational = { num: number; den: number }
+
+/** What is known of a source. */
+export type SourceMedia = {
+  container: string
+  durationSeconds: number | undefined
+  bitrateKbps: number | undefined
+  picture:
+    | {
+        index: number
+        codec: string
+        width: number
+        height: number
+        rate: Rational
+        sourceRate: number
+        isInterlaced: boolean
+        dynamicRange: 'sdr' | 'pq' | 'hlg'
+      }
+    | undefined
+  sound: { index: number; codec: string; sampleRate: number; channels: number } | undefined
+}
+
+/** How a source is encoded. Fixed when the work begins, so that all workers do the same. */
+export type EncodingPlan = {
+  /** Of the file that is decoded: the source, or a copy in which one can seek. */
+  key: string
+  offsetSeconds: number
+  rate: Rational
+  frames: number
+  rungs: { quality: string; width: number; height: number; maxKbps: number }[]
+  hasSound: boolean
+  isWatermarked: boolean
+}
+
+export type EncodingRow = {
+  video_id: string
+  environment: Environment
+  state: EncodingState
+  /** Why nothing of it can be played. */
+  failure: string | null
+  sound_failure: string | null
+  media: ColumnType<SourceMedia | null, string | null, never>
+  plan: ColumnType<EncodingPlan | null, string | null, never>
+  created_at: Date
+  finished_at: Date | null
+}
+
+export type RenditionType = 'hls' | 'mp4'
+export type RenditionState = 'waiting' | 'encoding' | 'encoded' | 'failed'
+
+/** A quality of a video as one kind of asset. */
+export type RenditionRow = {
+  video_id: string
+  type: RenditionType
+  quality: string
+  /** Of the quality: what they are ordered by. */
+  height: number
+  state: RenditionState
+  failure: string | null
+  /** Of an MP4's file. */
+  key: string | null
+}
+
+/** A run of segments that is to be encoded, of the sound or of some qualities. */
+export type ChunkRow = {
+  id: Generated<number>
+  video_id: string
+  environment: Environment
+  track: 'picture' | 'sound'
+  qualities: string[]
+  first_segment: number
+  segments: number
+  /** The lowest first. */
+  priority: number
+  not_before: Date
+  /** Who encodes it, until when unless renewed. */
+  holder: string | null
+  held_until: Date | null
+  failures: Generated<number>
+  losses: Generated<number>
+}
+
+/** A file with some segments, one after the other. `rendition` is a quality or `sound`. */
+export type SegmentsRow = {
+  video_id: string
+  rendition: string
+  first_segment: number
+  sizes: number[]
+  key: string
+}
+
+/** What a player needs before a rendition's segments. */
+export type InitializationRow = { video_id: string; rendition: string; codec: string; bytes: Buffer }
+
 export type Tables = {
   api_keys: ApiKeyRow
   tokens: TokenRow
@@ -103,4 +210,10 @@ export type Tables = {
   upload_tokens: UploadTokenRow
   sources: SourceRow
   source_pieces: SourcePieceRow
+  events: EventRow
+  encodings: EncodingRow
+  renditions: RenditionRow
+  chunks: ChunkRow
+  segments: SegmentsRow
+  initializations: InitializationRow
 }

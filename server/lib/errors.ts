@@ -196,10 +196,20 @@ export const errorKinds = {
     'This piece is being uploaded by another request.',
     'Wait for that request to end, or try again in some seconds.',
   ],
+  'nothing-to-retry': [
+    409,
+    'Nothing of this video has failed.',
+    'The status of the video tells what is still under way.',
+  ],
   'resource-not-found': [
     404,
     'There is no such object.',
     'No object of this environment has that id. `name` says which id.',
+  ],
+  'private-video': [
+    403,
+    'This video is private.',
+    'It plays only from addresses that carry a token, as the API gives them out.',
   ],
   'unrecognized-request-url': [404, 'There is no such address.', 'No route of the API has this path.'],
   'method-not-allowed': [
@@ -208,6 +218,11 @@ export const errorKinds = {
     'The path exists, but not with this method. The Allow header lists those that do.',
   ],
   'payload-too-large': [413, 'The body is too large.', 'JSON bodies may have at most 1 MiB.'],
+  'range-not-satisfiable': [
+    416,
+    'The range lies outside of the file.',
+    'The Content-Range header says how long the file is.',
+  ],
   'too-many-requests': [
     429,
     'Too many requests.',

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 
 export type RunOptions = {
@@ -8,6 +9,10 @@ export type RunOptions = {
   signal?: AbortSignal
   /** A command that writes more than this is killed: half an answer is worse than none. */
   stdoutLimitBytes?: number
+  /** As it is written. It is then not kept. */
+  onStdout?: (text: string) => void
+  /** From -20 (first) to 19 (last), as of nice(1). */
+  priority?: number
 }
 
 export type RunResult = { stdout: string; stderr: string }
@@ -66,8 +71,11 @@ export function run(command: string, args: readonly string[], options: RunOption
     const abort = () => stop('was stopped', signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
 
+    if (options.priority !== undefined && child.pid !== undefined) lower(child.pid, options.priority)
+
     child.stdout.on('data', (bytes: Buffer) => {
       if (stopped) return
+      if (options.onStdout) return options.onStdout(bytes.toString())
       stdout.add(bytes)
       if (stdout.length > stdoutLimitBytes) stop(`wrote more than ${stdoutLimitBytes} bytes`)
     })
@@ -117,6 +125,14 @@ class ByteLog {
   toString(): string {
     const all = Buffer.concat(this.#chunks)
     return all.subarray(Math.max(0, all.length - this.#limit)).toString('utf8')
+  }
+}
+
+function lower(pid: number, priority: number): void {
+  try {
+    setPriority(pid, priority)
+  } catch {
+    // It is over already.
   }
 }
 

@@ -4,6 +4,7 @@ import * as accounts from './0001_accounts.ts'
 import * as videos from './0002_videos.ts'
 import * as sources from './0003_sources.ts'
 import * as pieces from './0004_pieces.ts'
+import * as encodings from './0005_encodings.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
@@ -11,6 +12,7 @@ const migrations = {
   '0002_videos': videos,
   '0003_sources': sources,
   '0004_pieces': pieces,
+  '0005_encodings': encodings,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

@@ -68,7 +68,10 @@ async function copySource(deps: Deps, videoId: string, from: string): Promise<vo
     if (error instanceof FileMissing) throw new Unfetchable('The video to copy was deleted.')
     throw error
   }
-  await store.updateSource(deps.db, videoId, { state: 'stored', size: original.size, updated_at: deps.now() })
+  await deps.db.transaction().execute(async (trx) => {
+    await store.updateSource(trx, videoId, { state: 'stored', size: original.size, updated_at: deps.now() })
+    await deps.queue.send(trx, 'plan-encoding', { videoId })
+  })
 }
 
 async function download(deps: Deps, source: SourceRow, address: string): Promise<void> {

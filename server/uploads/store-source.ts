@@ -8,7 +8,7 @@ export async function storeSource(
   context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   { videoId }: { videoId: string },
 ): Promise<void> {
-  const { db, files, now } = context
+  const { db, files, queue, now } = context
   const source = await store.findSource(db, videoId)
   if (source?.state === 'stored') await wakeClones(context, videoId)
   if (source?.state !== 'received') return
@@ -18,7 +18,10 @@ export async function storeSource(
     sourceKey(videoId),
     pieces.map(({ place, size }) => ({ place: place!, size })),
   )
-  await store.updateSource(db, videoId, { state: 'stored', updated_at: now() })
+  await db.transaction().execute(async (trx) => {
+    await store.updateSource(trx, videoId, { state: 'stored', updated_at: now() })
+    await queue.send(trx, 'plan-encoding', { videoId })
+  })
   await wakeClones(context, videoId)
 }
 

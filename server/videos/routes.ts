@@ -148,7 +148,11 @@ export function videoRoutes(app: App, context: Context): void {
       const videoId = checkId(request.params.videoId)
       const row = await store.findVideo(db, request.scope.environment, videoId)
       if (!row) throw notFound('videoId')
-      return viewStatus(row, await store.findReceived(db, videoId))
+      const [source, encoding] = await Promise.all([
+        store.findReceived(db, videoId),
+        store.findEncodingProgress(db, videoId),
+      ])
+      return viewStatus(row, source, encoding)
     },
   )
 

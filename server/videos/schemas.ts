@@ -249,7 +249,13 @@ export const VideoStatus = Type.Object(
     encoding: Type.Object({
       playable: Type.Boolean(),
       qualities: Type.Array(
-        Type.Object({ type: Type.String(), quality: Type.String(), status: Type.String() }),
+        Type.Object({
+          type: Type.String({ description: 'hls or mp4.' }),
+          quality: Type.String({ description: '240p, 360p, 480p, 720p, 1080p or 2160p.' }),
+          status: Type.String({ description: 'waiting, encoding, encoded or failed.' }),
+          progress: Type.Optional(Type.Integer({ description: 'Per cent.' })),
+          failure: Type.Optional(Type.String({ description: 'Why it failed.' })),
+        }),
       ),
       metadata: Type.Object({
         width: measured(),

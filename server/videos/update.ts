@@ -7,7 +7,7 @@ import { findVideo, type StoredVideo, updateVideo } from './store.ts'
 
 /** A merge: what is absent stays, lists are replaced whole. Undefined when there is no such video. */
 export async function changeVideo(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   scope: Scope,
   id: string,
   payload: VideoUpdate,
@@ -26,7 +26,10 @@ export async function changeVideo(
   }
   const isChanged = Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return findVideo(db, scope.environment, id)
-  return db
-    .transaction()
-    .execute((trx) => updateVideo(trx, scope.environment, id, { ...change, updated_at: now() }))
+  return db.transaction().execute(async (trx) => {
+    const video = await updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
+    // The MP4 is made of what is encoded, or removed.
+    if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
+    return video
+  })
 }

@@ -1,6 +1,8 @@
+import type { SourceMedia } from '../contracts/tables.ts'
 import { atom } from '../lib/time.ts'
+import { countSegments } from '../media/grid.ts'
 import type { Video, VideoStatus } from './schemas.ts'
-import type { ReceivedSource, StoredVideo } from './store.ts'
+import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
 
 /** The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1). */
 export function viewVideo(row: StoredVideo, publicUrl: string): Video {
@@ -48,26 +50,78 @@ function viewSource({ id, source_type: type, source_reference: reference }: Stor
   return { type, uri: `/videos/${id}/source` }
 }
 
-export function viewStatus(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus {
+export function viewStatus(
+  row: StoredVideo,
+  source: ReceivedSource | undefined,
+  encoding: EncodingProgress | undefined,
+): VideoStatus {
+  const failure = source?.state === 'failed' ? source.failure : encoding?.failure
   return {
     ingest: viewIngest(row, source),
     encoding: {
-      playable: false,
-      // Nothing in the interface says that a fetch has failed; a failed quality makes clients stop waiting.
-      qualities: source?.state === 'failed' ? [{ type: 'hls', quality: '240p', status: 'failed' }] : [],
-      metadata: {
-        width: null,
-        height: null,
-        bitrate: null,
-        duration: null,
-        framerate: null,
-        samplerate: null,
-        videoCodec: null,
-        audioCodec: null,
-        aspectRatio: null,
-      },
+      playable: encoding !== undefined && isPlayable(encoding),
+      qualities: encoding?.renditions.length
+        ? viewQualities(encoding)
+        : // Nothing in the interface says that a source is of no use; a failed quality makes clients stop waiting.
+          failure != null
+          ? [{ type: 'hls', quality: '240p', status: 'failed', failure }]
+          : [],
+      metadata: viewMedia(encoding?.media ?? undefined),
     },
   }
+}
+
+/** From the first segment of one quality on, with its sound. */
+function isPlayable({ plan, sound_failure: soundFailure, encoded }: EncodingProgress): boolean {
+  const begun = encoded.filter(({ hasFirst }) => hasFirst).map(({ rendition }) => rendition)
+  const needsSound = plan?.hasSound === true && soundFailure === null
+  return begun.some((name) => name !== 'sound') && (!needsSound || begun.includes('sound'))
+}
+
+function viewQualities({
+  plan,
+  renditions,
+  encoded,
+}: EncodingProgress): VideoStatus['encoding']['qualities'] {
+  const total = plan ? countSegments(plan) : 0
+  return renditions.map(({ type, quality, state, failure }) => {
+    const done = type === 'hls' && encoded.find(({ rendition }) => rendition === quality)
+    const progress = state === 'encoded' ? 100 : done ? Math.floor((100 * done.segments) / total) : 0
+    return { type, quality, status: state, progress, ...(failure !== null && { failure }) }
+  })
+}
+
+function viewMedia(media: SourceMedia | undefined): VideoStatus['encoding']['metadata'] {
+  const { picture, sound } = media ?? {}
+  const whole = (n: number | undefined) => (n === undefined ? null : Math.round(n))
+  return {
+    width: whole(picture?.width),
+    height: whole(picture?.height),
+    bitrate: whole(media?.bitrateKbps),
+    duration: whole(media?.durationSeconds),
+    framerate: whole(picture?.sourceRate),
+    samplerate: whole(sound?.sampleRate),
+    videoCodec: picture?.codec ?? null,
+    audioCodec: sound?.codec ?? null,
+    aspectRatio: picture ? aspectRatio(picture) : null,
+  }
+}
+
+const usualRatios = [
+  [16, 9],
+  [9, 16],
+  [4, 3],
+  [3, 4],
+  [1, 1],
+] as const
+
+/** 854 x 480 is meant to be 16/9. */
+function aspectRatio({ width, height }: { width: number; height: number }): string {
+  const usual = usualRatios.find(([x, y]) => Math.abs((width * y) / (height * x) - 1) < 0.01)
+  if (usual) return usual.join('/')
+  const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
+  const shared = divisor(Math.round(width), Math.round(height))
+  return `${Math.round(width) / shared}/${Math.round(height) / shared}`
 }
 
 function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {

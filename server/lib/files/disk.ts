@@ -67,6 +67,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
       }
     }),
 
+    pathOf,
+
     stat: guarded(async (key: string) => {
       const found = await ifThere(stat(pathOf(key)))
       return found?.isFile() ? { size: found.size } : undefined

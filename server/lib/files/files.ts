@@ -14,6 +14,8 @@ export type Files = {
    * FileMissing.
    */
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
+  /** Where another program can open the file, if it is on this machine's disk. */
+  pathOf(key: string): string | undefined
   stat(key: string): Promise<{ size: number } | undefined>
   /** Appears whole or not at all; durable when resolved. */
   put(key: string, body: Body | Buffer): Promise<{ size: number }>

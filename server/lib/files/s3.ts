@@ -62,6 +62,8 @@ export function openS3Files(settings: S3Settings): Files {
       }
     },
 
+    pathOf: () => undefined,
+
     async stat(key) {
       const size = await bucket.sizeOf(checkKey(key))
       return size === undefined ? undefined : { size }

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Context } from '../contracts/context.ts'
+import type { EncodingPlan, SourceMedia } from '../contracts/tables.ts'
+import { readAdts } from '../media/adts.ts'
+import { pictureArgs } from '../media/argv.ts'
+import { codecOf, splitFragments } from '../media/boxes.ts'
+import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { type Segment, segmentsOf, soundSegmentOf } from '../media/grid.ts'
+import type { Rung } from '../media/ladder.ts'
+import { inputLimits } from '../media/limits.ts'
+import { cutSound, dropOf, soundChunkArgs, soundInit } from '../media/sound.ts'
+import { type Input, openInput } from './input.ts'
+import { type Encoded, gridOf } from './settle.ts'
+import type { ClaimedChunk } from './store.ts'
+
+type Deps = Pick<Context, 'files'> & { tools: Tools }
+
+const watermark = fileURLToPath(new URL('sandbox.png', import.meta.url))
+
+export const mediaFolder = (videoId: string) => `videos/${videoId}/hls`
+
+/** Encodes a chunk and stores it; what is stored does not count before it is noted. */
+export async function encodeChunk(
+  deps: Deps,
+  chunk: ClaimedChunk,
+  { plan, media }: { plan: EncodingPlan; media: SourceMedia },
+  folder: string,
+  signal: AbortSignal,
+  stored: string[],
+): Promise<Encoded[]> {
+  const input = await openInput(deps.files, plan.key)
+  try {
+    const encode = chunk.track === 'sound' ? encodeSound : encodePicture
+    return await encode(deps, chunk, plan, media, input, folder, signal, stored)
+  } finally {
+    await input.close()
+  }
+}
+
+type Encode = (
+  deps: Deps,
+  chunk: ClaimedChunk,
+  plan: EncodingPlan,
+  media: SourceMedia,
+  input: Input,
+  folder: string,
+  signal: AbortSignal,
+  /** Keys of files that are, or may be, in the store. */
+  stored: string[],
+) => Promise<Encoded[]>
+
+/** A name of its own for each try: one that was given up may still be writing. */
+const newKey = ({ video_id, first_segment }: ClaimedChunk, rendition: string) =>
+  `${mediaFolder(video_id)}/${rendition}/${first_segment}-${randomUUID()}.mp4`
+
+const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
+  const { files, tools } = deps
+  const grid = gridOf(plan)
+  const segments = segmentsOf(grid, { firstSegment: chunk.first_segment, segments: chunk.segments })
+  const outputs = plan.rungs
+    .filter(({ quality }) => chunk.qualities.includes(quality))
+    .map((rung) => ({ rung: rung as Rung, path: join(folder, `${rung.quality}.mp4`) }))
+  const args = pictureArgs({
+    input: media.picture
+      ? {
+          path: input.path,
+          options: inputLimits(input),
+          picture: media.picture,
+          offsetSeconds: plan.offsetSeconds,
+        }
+      : 'still',
+    grid,
+    fromFrame: segments[0]!.fromFrame,
+    frames: segments.reduce((sum, { frames }) => sum + frames, 0),
+    segments: segments.length,
+    outputs,
+    watermark: plan.isWatermarked ? watermark : undefined,
+    canToneMap: tools.canToneMap,
+  })
+  await runFfmpeg(tools, args, { signal })
+  const encoded: Encoded[] = []
+  for (const { rung, path } of outputs) {
+    const { init, fragments } = await splitFragments(path)
+    checkFragments(fragments, segments)
+    const key = newKey(chunk, rung.quality)
+    stored.push(key)
+    await files.put(key, createReadStream(path, { start: fragments[0]!.from }))
+    const bytes = chunk.first_segment === 0 ? (await readFile(path)).subarray(init.from, init.to) : undefined
+    encoded.push({
+      rendition: rung.quality,
+      key,
+      sizes: fragments.map(({ size }) => size),
+      initialization: bytes && { codec: codecOf(bytes), bytes },
+    })
+  }
+  return encoded
+}
+
+/** What joins without a gap only if it is exactly what was asked for. */
+function checkFragments(fragments: { samples: number }[], segments: Segment[]): void {
+  const [got, wanted] = [fragments.map(({ samples }) => samples), segments.map(({ frames }) => frames)]
+  if (got.join() !== wanted.join())
+    throw new Error(`ffmpeg made segments of ${got.join(', ') || 'no'} frames, not of ${wanted.join(', ')}`)
+}
+
+const encodeSound: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
+  const segments = Array.from({ length: chunk.segments }, (_, i) =>
+    soundSegmentOf(gridOf(plan), chunk.first_segment + i),
+  )
+  const { fromFrame } = segments[0]!
+  const last = segments.at(-1)!
+  const frames = last.fromFrame + last.frames - fromFrame
+  const output = join(folder, 'sound.aac')
+  const args = soundChunkArgs({
+    input: input.path,
+    inputOptions: inputLimits(input),
+    stream: media.sound!.index,
+    offsetSeconds: plan.offsetSeconds,
+    fromFrame,
+    frames,
+    output,
+  })
+  await runFfmpeg(deps.tools, args, { signal })
+  const adts = await readFile(output)
+  const fragments = cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments)
+  const key = newKey(chunk, 'sound')
+  stored.push(key)
+  await deps.files.put(key, Buffer.concat(fragments))
+  return [
+    {
+      rendition: 'sound',
+      key,
+      sizes: fragments.map(({ length }) => length),
+      initialization:
+        chunk.first_segment === 0
+          ? { codec: 'mp4a.40.2', bytes: soundInit(readAdts(adts).config) }
+          : undefined,
+    },
+  ]
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context } from '../contracts/context.ts'
+import { isUnreachable } from '../lib/db.ts'
+import { FilesProblem } from '../lib/files/files.ts'
+import { RunError } from '../lib/run.ts'
+import type { Tools } from '../media/ffmpeg.ts'
+import { encodeChunk } from './encode-chunk.ts'
+import { failChunk, finishChunk } from './settle.ts'
+import * as store from './store.ts'
+
+/** A claim is renewed while its chunk is encoded; one that was not has lost its worker. */
+const holdMs = 15_000
+/** Also without a word: what was given back for a while, or whose worker is gone, is nobody's news. */
+const lookEveryMs = 1_000
+/** A disk that is full, a store out of reach: not the chunk's fault, and not for ever. */
+const pauseMs = 10_000
+/** A chunk that takes its worker along every time must end some day. */
+const mostLosses = 20
+
+type Equipped = Context & { tools: Tools }
+
+export type Encoder = { wake(): void; close(): Promise<void> }
+
+/** Encodes chunks, one in each slot, as long as there are any. */
+export function startEncoder(context: Equipped): Encoder {
+  const { config, db, log } = context
+  const closing = new AbortController()
+  let wake = () => {}
+  let news = new Promise<void>((resolve) => {
+    wake = resolve
+  })
+
+  async function work(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const heard = news
+      const chunk = await claim().catch((err) => {
+        log.warn({ err }, 'no chunk could be claimed, trying again')
+        return undefined
+      })
+      if (chunk) await handle(context, chunk, closing.signal)
+      else await Promise.race([heard, after(lookEveryMs, closing.signal)])
+    }
+  }
+
+  async function claim() {
+    await store.releaseLost(db)
+    return store.claimChunk(db, randomUUID(), holdMs)
+  }
+
+  const slots = Array.from({ length: config.encodeSlots }, work)
+  return {
+    wake() {
+      wake()
+      news = new Promise((resolve) => {
+        wake = resolve
+      })
+    },
+    async close() {
+      closing.abort()
+      await Promise.all(slots)
+    },
+  }
+}
+
+function after(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
+  })
+}
+
+/** Never throws: whatever happens, the chunk is done, given back or somebody else's. */
+async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: AbortSignal): Promise<void> {
+  const { db, files, log, config } = context
+  const lost = new AbortController()
+  const renew = async () => {
+    const isOurs = await store.keepChunk(db, chunk, holdMs).catch(() => true)
+    if (!isOurs) lost.abort()
+  }
+  const timer = setInterval(renew, holdMs / 5)
+  const folder = join(config.dataDir, 'work', chunk.holder)
+  const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
+  const stored: string[] = []
+  const start = Date.now()
+  let isEncoded = false
+  /** What was stored for nothing; all there is where the video was deleted meanwhile. */
+  const forget = async () => {
+    const isThere = await store.findVideo(db, chunk.video_id).catch(() => true)
+    for (const key of isThere ? stored : [`videos/${chunk.video_id}`]) await files.remove(key).catch(() => {})
+  }
+  try {
+    if (chunk.losses >= mostLosses)
+      throw new Error('every worker that encoded this part ended in the middle of it')
+    await store.startRenditions(db, chunk)
+    const encoding = await store.findEncoding(db, chunk.video_id)
+    if (!encoding?.plan || !encoding.media) return
+    await mkdir(folder, { recursive: true })
+    const { plan, media } = encoding
+    const signal = AbortSignal.any([lost.signal, closing])
+    const encoded = await encodeChunk(context, chunk, { plan, media }, folder, signal, stored)
+    isEncoded = true
+    // Deleted with its video, or done by another.
+    if (!(await finishChunk(context, chunk, encoded))) await forget()
+    log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
+  } catch (err) {
+    // A commit whose answer was lost may have counted: then what is stored must stay.
+    if (!isEncoded) await forget()
+    try {
+      if (!(await store.keepChunk(db, chunk, holdMs))) return
+      if (closing.aborted) await store.returnChunk(db, chunk, { afterMs: 0, failures: chunk.failures })
+      else if (isPassing(err)) {
+        log.warn({ err, ...details }, 'the encoding of a chunk has to wait')
+        await store.returnChunk(db, chunk, { afterMs: pauseMs, failures: chunk.failures })
+      } else {
+        log.warn({ err, ...details }, 'a chunk could not be encoded')
+        await failChunk(context, chunk, reasonOf(err))
+      }
+    } catch (error) {
+      log.warn({ err: error, ...details }, 'a chunk could not be given back, its claim ends by itself')
+    }
+  } finally {
+    clearInterval(timer)
+    await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+}
+
+/** What has to do with the store or the database, not with the chunk. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof FilesProblem || isUnreachable(error)) return true
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EMFILE' || code === 'ENOMEM') return true
+  return error instanceof RunError && /No space left on device|Disk quota exceeded/.test(error.stderr)
+}
+
+/** For the owner of the video: what ffmpeg said, without our paths. */
+function reasonOf(error: unknown): string {
+  const text =
+    error instanceof RunError
+      ? lastLine(error.stderr) || error.message.split('\n')[0]!
+      : String((error as Error).message ?? error)
+  return text.replaceAll(/(?:\/[^\s:'"]+)+\/|https?:\/\/\S+/g, '').slice(0, 500)
+}
+
+const lastLine = (text: string) => text.trim().split('\n').at(-1)?.trim() ?? ''

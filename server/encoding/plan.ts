@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Context } from '../contracts/context.ts'
+import type { Clip, EncodingPlan, RenditionRow, SourceMedia } from '../contracts/tables.ts'
+import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
+import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { type Grid, listChunks, makeGrid, pictureCut, segmentOf, soundCut } from '../media/grid.ts'
+import { ladderOf } from '../media/ladder.ts'
+import { probe, Unreadable } from '../media/probe.ts'
+import { openInput } from './input.ts'
+import { gridOf } from './settle.ts'
+import * as store from './store.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
+
+/** Where only sound is: few frames, as nothing moves. */
+const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
+/** Sound that goes on after the picture is heard over its last frame; a bit more is how sound ends. */
+const soundBeyondSeconds = 1
+
+export const workFolder = (videoId: string) => `videos/${videoId}/work`
+
+/** Looks at a source that has arrived, and lays out the work. Runs again and changes nothing. */
+export async function planEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+  const { db, log, now } = deps
+  const video = await store.findVideo(db, videoId)
+  if (!video || (await store.findEncoding(db, videoId))) return
+  const { environment, mp4_support: hasMp4 } = video
+  try {
+    const { key, media, extent } = await examine(deps, videoId)
+    const plan = makePlan(deps, key, media, extent, video)
+    await db.transaction().execute(async (trx) => {
+      const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
+      if (!(await store.insertEncoding(trx, { ...row, created_at: now() }))) return
+      await store.insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
+      await store.insertChunks(trx, row, listWork(plan))
+      await store.announceChunks(trx)
+    })
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    log.info({ videoId, reason: error.message }, 'a source cannot be read')
+    const row = { video_id: videoId, environment, state: 'failed', failure: error.message } as const
+    await db
+      .transaction()
+      .execute((trx) => store.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
+  }
+}
+
+type Examined = { key: string; media: SourceMedia; extent: Extent }
+
+/** Where one cannot seek, the streams are first copied into a file in which one can. */
+async function examine(deps: Deps, videoId: string): Promise<Examined> {
+  const source = `videos/${videoId}/source`
+  const input = await openInput(deps.files, source)
+  try {
+    const media = await probe(deps.tools, input.path, input)
+    const extent = await findExtent(deps.tools, input.path, media, input)
+    if (extent.isSeekable) return { key: source, media, extent }
+    return await remux(deps, videoId, input, media)
+  } finally {
+    await input.close()
+  }
+}
+
+async function remux(
+  { config, files, tools }: Deps,
+  videoId: string,
+  input: { path: string; isServed: boolean },
+  media: SourceMedia,
+): Promise<Examined> {
+  const folder = join(config.dataDir, 'work', randomUUID())
+  const path = join(folder, 'source.mkv')
+  await mkdir(folder, { recursive: true })
+  try {
+    const failure = await runFfmpeg(tools, remuxArgs(input.path, path, media, input)).catch((error) => error)
+    // Of a file that is cut off, what could be read is there all the same.
+    if (failure && !((await stat(path).catch(() => undefined))?.size ?? 0)) throw unreadable(failure)
+    const copied = await probe(tools, path, {})
+    const extent = await findExtent(tools, path, copied, {})
+    if (!extent.isSeekable) throw new Unreadable('The file cannot be read from its beginning to its end.')
+    const key = `${workFolder(videoId)}/source.mkv`
+    await files.put(key, createReadStream(path))
+    const picture = copied.picture && media.picture && { ...media.picture, index: copied.picture.index }
+    const sound = copied.sound && media.sound && { ...media.sound, index: copied.sound.index }
+    return { key, media: { ...media, picture, sound }, extent }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+function unreadable(error: unknown): unknown {
+  const isPassing = /No space left/.test(String((error as { stderr?: string }).stderr))
+  return isPassing ? error : new Unreadable('The file cannot be read.', { cause: error })
+}
+
+function makePlan(
+  { config }: Deps,
+  key: string,
+  media: SourceMedia,
+  extent: Extent,
+  { environment, clip }: { environment: string; clip: Clip | null },
+): EncodingPlan {
+  const isSandbox = environment === 'sandbox'
+  const { picture, sound } = media
+  const { pictureEndSeconds = 0, soundEndSeconds = 0 } = extent
+  const end =
+    picture && soundEndSeconds <= pictureEndSeconds + soundBeyondSeconds ? pictureEndSeconds : soundEndSeconds
+  const { fromSeconds, toSeconds } = readClip(clip, end)
+  const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
+  const seconds = Math.min(toSeconds - fromSeconds, limit)
+  const { rate, ...size } = picture ?? still
+  const rungs = ladderOf(size, rate)
+  return {
+    key,
+    offsetSeconds: fromSeconds,
+    rate,
+    frames: makeGrid(rate, seconds).frames,
+    rungs: picture ? rungs : rungs.slice(0, 1),
+    hasSound: sound !== undefined,
+    isWatermarked: isSandbox && config.sandbox.hasWatermark,
+  }
+}
+
+/** Timecodes that make no sense for this source leave it whole. */
+function readClip(clip: Clip | null, end: number): { fromSeconds: number; toSeconds: number } {
+  const from = secondsOfTimecode(clip?.startTimecode) ?? 0
+  const to = Math.min(end, secondsOfTimecode(clip?.endTimecode) ?? end)
+  return from < to ? { fromSeconds: from, toSeconds: to } : { fromSeconds: 0, toSeconds: end }
+}
+
+function secondsOfTimecode(text: string | undefined): number | undefined {
+  const [, hours, minutes, seconds] = /^(\d+):(\d+):(\d+(?:\.\d+)?)$/.exec(text ?? '') ?? []
+  return seconds === undefined ? undefined : Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
+}
+
+function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolean): RenditionRow[] {
+  const rendition = (type: 'hls' | 'mp4', quality: string): RenditionRow => ({
+    ...{ video_id: videoId, type, quality, height: Number.parseInt(quality, 10) },
+    ...{ state: 'waiting', failure: null, key: null },
+  })
+  const streams = rungs.map(({ quality }) => rendition('hls', quality))
+  return hasMp4 ? [...streams, rendition('mp4', rungs.at(-1)!.quality)] : streams
+}
+
+/** What is to be encoded, all of it or what of it is missing. */
+export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): store.NewChunk[] {
+  const grid = gridOf(plan)
+  const missing = plan.rungs.map(({ quality }) => quality).filter(isMissing)
+  const [lowest, ...others] = missing
+  const work: store.NewChunk[] = []
+  const add = (
+    track: 'picture' | 'sound',
+    qualities: string[],
+    chunk: { firstSegment: number; segments: number },
+  ) => {
+    if (track === 'picture' && qualities.length === 0) return
+    const priority =
+      priorityOf(grid, chunk.firstSegment) + (track === 'sound' ? 1 : qualities === others ? 2 : 0)
+    work.push({ track, qualities, first_segment: chunk.firstSegment, segments: chunk.segments, priority })
+  }
+  for (const chunk of listChunks(grid, pictureCut)) {
+    // The beginning of the lowest quality goes ahead: with it the video plays.
+    if (chunk.index === 0) {
+      add('picture', lowest === undefined ? [] : [lowest], chunk)
+      add('picture', others, chunk)
+    } else add('picture', missing, chunk)
+  }
+  if (plan.hasSound && isMissing('sound'))
+    for (const chunk of listChunks(grid, soundCut)) add('sound', [], chunk)
+  return work
+}
+
+/** By the time in the video: the beginnings of all videos come before the middle of any. */
+const priorityOf = (grid: Grid, segment: number) =>
+  3 * Math.floor((segmentOf(grid, segment).fromFrame * grid.rate.den) / grid.rate.num)

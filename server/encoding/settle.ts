@@ -1,0 +1,102 @@
+import type { Transaction } from 'kysely'
+import type { Context } from '../contracts/context.ts'
+import type { EncodingPlan, RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
+import { countSegments } from '../media/grid.ts'
+import { recordEvent } from '../webhooks/events.ts'
+import * as store from './store.ts'
+
+type Deps = Pick<Context, 'db' | 'queue' | 'now'>
+
+/** A chunk that fails this often ends its quality. */
+const mostFailures = 3
+
+export type Encoded = Pick<SegmentsRow, 'rendition' | 'sizes' | 'key'> & {
+  initialization: { codec: string; bytes: Buffer } | undefined
+}
+
+export const gridOf = ({ rate, frames }: EncodingPlan) => ({ rate, frames })
+
+/** Notes what was encoded of a chunk, and all that follows from it. False when the chunk is no longer ours. */
+export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Encoded[]): Promise<boolean> {
+  const { video_id, first_segment } = chunk
+  return deps.db.transaction().execute(async (trx) => {
+    const encoding = await store.lockEncoding(trx, video_id)
+    if (!encoding || !(await store.deleteChunk(trx, chunk))) return false
+    for (const { rendition, sizes, key, initialization } of encoded) {
+      await store.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
+      if (initialization) await store.insertInitialization(trx, { video_id, rendition, ...initialization })
+    }
+    await settle(deps, trx, encoding)
+    return true
+  })
+}
+
+/** A chunk could not be encoded: another try, each quality by itself, or the end of its quality. */
+export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string): Promise<void> {
+  const { video_id, track, qualities } = chunk
+  const failures = chunk.failures + 1
+  return deps.db.transaction().execute(async (trx) => {
+    const encoding = await store.lockEncoding(trx, video_id)
+    if (!encoding) return
+    if (track === 'picture' && qualities.length > 1) {
+      // One of them may be to blame, and the others go on without it.
+      if (!(await store.deleteChunk(trx, chunk))) return
+      const { first_segment, segments, priority } = chunk
+      const alone = qualities.map((quality) => ({
+        ...{ track, first_segment, segments, priority, failures },
+        qualities: [quality],
+      }))
+      await store.insertChunks(trx, encoding, alone)
+      return store.announceChunks(trx)
+    }
+    if (failures < mostFailures) {
+      return store.returnChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
+    }
+    if (!(await store.deleteChunk(trx, chunk))) return
+    if (track === 'sound') {
+      await store.dropSound(trx, video_id)
+      await store.updateEncoding(trx, video_id, { sound_failure: reason })
+      return settle(deps, trx, { ...encoding, sound_failure: reason })
+    }
+    const [quality = ''] = qualities
+    await store.dropQuality(trx, video_id, quality)
+    await store.deleteSegments(trx, video_id, quality)
+    await store.updateRendition(trx, { video_id, type: 'hls', quality }, { state: 'failed', failure: reason })
+    await settle(deps, trx, encoding)
+  })
+}
+
+const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === 'failed'
+
+/** Qualities end from the lowest up, each with its event (brief 6.4.2); the MP4 is made when all have. */
+async function settle(
+  { queue, now }: Deps,
+  trx: Transaction<Tables>,
+  encoding: store.Encoding,
+): Promise<void> {
+  const { video_id, environment, plan } = encoding
+  if (!plan) return
+  const total = countSegments(gridOf(plan))
+  const counts = await store.countSegments(trx, video_id)
+  const isSoundThere = !plan.hasSound || encoding.sound_failure !== null || counts.get('sound') === total
+  const renditions = await store.listRenditions(trx, video_id)
+  const streams = renditions.filter(({ type }) => type === 'hls')
+  for (const stream of streams) {
+    if (hasEnded(stream)) continue
+    if (!isSoundThere || counts.get(stream.quality) !== total) return
+    stream.state = 'encoded'
+    await store.updateRendition(trx, stream, { state: 'encoded' })
+    const payload = { videoId: video_id, encoding: 'hls', quality: stream.quality } as const
+    await recordEvent(trx, environment, 'video.encoding.quality.completed', payload, now())
+  }
+  const isPlayable = streams.some(({ state }) => state === 'encoded')
+  await store.updateEncoding(trx, video_id, {
+    state: isPlayable ? 'encoded' : 'failed',
+    failure: isPlayable ? null : (streams[0]?.failure ?? null),
+    finished_at: now(),
+  })
+  const mp4 = renditions.find(({ type }) => type === 'mp4')
+  if (mp4 && !isPlayable)
+    await store.updateRendition(trx, mp4, { state: 'failed', failure: streams[0]?.failure ?? null })
+  if (isPlayable) await queue.send(trx, 'finish-encoding', { videoId: video_id })
+}

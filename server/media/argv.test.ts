@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mp4Args, type PictureChunk, pictureArgs } from './argv.ts'
+import { ladderOf } from './ladder.ts'
+
+const rate = { num: 30000, den: 1001 }
+const [low, high] = ladderOf({ width: 640, height: 360 }, rate)
+
+const chunk: PictureChunk = {
+  input: {
+    path: 'in',
+    options: ['-threads', '1'],
+    picture: { index: 2, isInterlaced: false, dynamicRange: 'sdr' },
+    offsetSeconds: 0,
+  },
+  grid: { rate, frames: 900 },
+  fromFrame: 60,
+  frames: 240,
+  segments: 2,
+  outputs: [
+    { rung: low!, path: 'low.mp4' },
+    { rung: high!, path: 'high.mp4' },
+  ],
+  watermark: undefined,
+  canToneMap: true,
+}
+
+const output = (map: string, maxKbps: number, path: string) => [
+  ...['-map', map, '-map_metadata', '-1', '-frames:v', '240', '-fps_mode', 'passthrough'],
+  ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
+  ...['-crf', '23', '-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`],
+  ...['-g', '240', '-keyint_min', '120', '-sc_threshold', '0'],
+  ...['-force_key_frames', 'expr:lt(n_forced,2)*gte(n,n_forced*120)'],
+  ...['-fflags', '+bitexact', '-flags:v', '+bitexact', '-video_track_timescale', '30000'],
+  ...['-output_ts_offset', '2.002000', '-movflags', 'cmaf+frag_keyframe+frag_discont+skip_trailer'],
+  ...['-f', 'mp4', path],
+]
+
+test('a chunk in the middle: one decode, scaled from the top down, a file for each quality', () => {
+  assert.deepEqual(pictureArgs(chunk), [
+    ...['-hide_banner', '-nostdin', '-y', '-loglevel', 'error', '-progress', 'pipe:1'],
+    ...['-threads', '1', '-noaccurate_seek', '-ss', '1.002000', '-i', 'in'],
+    ...['-filter_complex_threads', '1', '-filter_complex'],
+    [
+      '[0:2]fps=fps=30000/1001:start_time=1.000000:round=near,setpts=PTS-STARTPTS,tpad=stop=-1:stop_mode=clone,' +
+        'scale=640:360:out_range=tv,setsar=1,format=yuv420p[all]',
+      '[all]null,split[v1][below1]',
+      '[below1]scale=426:240[v0]',
+    ].join(';'),
+    ...output('[v0]', low!.maxKbps, 'low.mp4'),
+    ...output('[v1]', high!.maxKbps, 'high.mp4'),
+  ])
+})
+
+const graphOf = (args: string[]) => args[args.indexOf('-filter_complex') + 1] ?? ''
+
+test('the first chunk is read from the beginning, one of a clip from where that begins', () => {
+  const first = pictureArgs({ ...chunk, fromFrame: 0 })
+  assert.ok(!first.includes('-ss'))
+  assert.match(graphOf(first), /start_time=0\.000000/)
+  const clip = pictureArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 12.5 } })
+  assert.equal(clip[clip.indexOf('-ss') + 1], '11.500000')
+  // Less than the lead away from the beginning.
+  const near = pictureArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 0.25 } })
+  assert.ok(!near.includes('-ss'))
+  assert.match(graphOf(near), /start_time=0\.250000/)
+})
+
+const fileInput = () => chunk.input as Exclude<PictureChunk['input'], 'still'>
+
+function graphFor(
+  picture: Partial<ReturnType<typeof fileInput>['picture']>,
+  more: Partial<PictureChunk> = {},
+) {
+  const input = { ...fileInput(), picture: { ...fileInput().picture, ...picture } }
+  return graphOf(pictureArgs({ ...chunk, input, ...more }))
+}
+
+test('interlaced pictures are made whole before they are put on the grid', () => {
+  assert.match(graphFor({ isInterlaced: true }), /^\[0:2\]bwdif=[^,]*,fps=/)
+})
+
+test('HDR is mapped to what ordinary screens show, if this ffmpeg can', () => {
+  assert.match(graphFor({ dynamicRange: 'pq' }), /setsar=1,zscale=t=linear.*tonemap=.*,format=yuv420p\[all\]/)
+  assert.match(graphFor({ dynamicRange: 'hlg' }), /tonemap/)
+  assert.doesNotMatch(graphFor({ dynamicRange: 'hlg' }, { canToneMap: false }), /zscale|tonemap/)
+  assert.doesNotMatch(graphFor({}), /zscale|tonemap/)
+})
+
+test('a watermark is laid over the largest picture, before the others are made of it', () => {
+  const args = pictureArgs({ ...chunk, watermark: 'mark.png' })
+  assert.deepEqual(args.slice(args.indexOf('in') + 1, args.indexOf('in') + 5), [
+    '-f',
+    'png_pipe',
+    '-i',
+    'mark.png',
+  ])
+  assert.match(
+    graphOf(args),
+    /\[1:v\]scale=192:-1\[mark\];\[all\]\[mark\]overlay=.*\[marked\];\[marked\]null,split/,
+  )
+})
+
+test('where there is only sound, a still picture is made', () => {
+  const args = pictureArgs({ ...chunk, input: 'still', outputs: chunk.outputs.slice(0, 1) })
+  assert.deepEqual(args.slice(7, 11), ['-f', 'lavfi', '-i', 'color=c=0x1f2430:s=426x240:r=30000/1001'])
+  assert.ok(!args.includes('-ss'))
+})
+
+test('an MP4 is put together without encoding, its index in front', () => {
+  const args = mp4Args({ picture: 'p', sound: 's', output: 'o' })
+  assert.deepEqual(args.slice(7), [
+    ...['-i', 'p', '-i', 's', '-map', '0:v', '-map', '1:a', '-c', 'copy', '-fflags', '+bitexact'],
+    ...['-movflags', '+faststart', '-f', 'mp4', 'o'],
+  ])
+  assert.ok(!mp4Args({ picture: 'p', sound: undefined, output: 'o' }).includes('1:a'))
+})

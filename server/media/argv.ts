@@ -1,0 +1,148 @@
+import { type Grid, secondsOf, segmentFrames, timescaleOf } from './grid.ts'
+import type { Rung } from './ladder.ts'
+import type { Picture } from './probe.ts'
+
+/** What the frames of a chunk are made of: a stream of a file, or a still picture where there is only sound. */
+export type PictureInput =
+  | {
+      path: string
+      /** What the file may make ffmpeg do. */
+      options: string[]
+      picture: Pick<Picture, 'index' | 'isInterlaced' | 'dynamicRange'>
+      /** Where in the source the grid begins. */
+      offsetSeconds: number
+    }
+  | 'still'
+
+export type PictureChunk = {
+  input: PictureInput
+  grid: Grid
+  fromFrame: number
+  frames: number
+  segments: number
+  /** The lowest first. */
+  outputs: { rung: Rung; path: string }[]
+  /** An image over the picture. */
+  watermark: string | undefined
+  canToneMap: boolean
+}
+
+/**
+ * How long before its first frame a chunk begins to decode. A key frame may be shown later than frames that follow
+ * it in the file; those cannot be decoded from there on, so one further back is needed. It also finds the frame that
+ * is still shown where frames are far apart.
+ */
+const leadSeconds = 1
+
+const stillColour = '0x1f2430'
+
+/** One decode, scaled from the largest down, each quality into a file of its own with a fragment for each segment. */
+export function pictureArgs(chunk: PictureChunk): string[] {
+  const { grid, input, outputs, watermark } = chunk
+  const start = secondsOf(grid, chunk.fromFrame)
+  const lead = input === 'still' ? 0 : Math.min(leadSeconds, start + input.offsetSeconds)
+  return [
+    ...quiet,
+    ...(input === 'still' ? stillInput(chunk) : fileInput(input, start + input.offsetSeconds - lead)),
+    ...(watermark === undefined ? [] : ['-f', 'png_pipe', '-i', watermark]),
+    ...['-filter_complex_threads', '1', '-filter_complex', pictureGraph(chunk, lead)],
+    ...outputs.flatMap(({ rung, path }, i) => pictureOutput(chunk, rung, i, start, path)),
+  ]
+}
+
+/** Progress as lines on stdout; of messages only errors. */
+export const quiet = ['-hide_banner', '-nostdin', '-y', '-loglevel', 'error', '-progress', 'pipe:1']
+
+function fileInput({ path, options }: Exclude<PictureInput, 'still'>, seconds: number): string[] {
+  // Not to the frame: what comes before is needed to know what is shown at the start, and dropped by the grid.
+  const seek = seconds > 0 ? ['-noaccurate_seek', '-ss', seconds.toFixed(6)] : []
+  return [...options, ...seek, '-i', path]
+}
+
+function stillInput({ grid, outputs }: PictureChunk): string[] {
+  const { width, height } = outputs.at(-1)!.rung
+  return [
+    '-f',
+    'lavfi',
+    '-i',
+    `color=c=${stillColour}:s=${width}x${height}:r=${grid.rate.num}/${grid.rate.den}`,
+  ]
+}
+
+function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureChunk, lead: number): string {
+  const isFile = input !== 'still'
+  const top = outputs.at(-1)!.rung
+  const { num, den } = grid.rate
+  const isBright = isFile && input.picture.dynamicRange !== 'sdr'
+  const steps = [
+    ...(isFile && input.picture.isInterlaced ? ['bwdif=mode=send_frame:deint=interlaced'] : []),
+    // The frame that is shown at each point of the grid, by timestamps; the last one stays to the end.
+    `fps=fps=${num}/${den}:start_time=${lead.toFixed(6)}:round=near`,
+    'setpts=PTS-STARTPTS',
+    'tpad=stop=-1:stop_mode=clone',
+    `scale=${top.width}:${top.height}:out_range=tv`,
+    'setsar=1',
+    ...(isBright && canToneMap ? toneMapping : []),
+    'format=yuv420p',
+  ]
+  const from = isFile ? `[0:${input.picture.index}]` : '[0:v]'
+  const chains = [`${from}${steps.join(',')}[all]`]
+  if (watermark !== undefined) {
+    const width = Math.round(top.width * 0.3)
+    const margin = Math.round(top.width * 0.03)
+    chains.push(`[1:v]scale=${width}:-1[mark]`)
+    chains.push(`[all][mark]overlay=x=W-w-${margin}:y=${margin}:format=yuv420[marked]`)
+  }
+  // Each is scaled from the next larger one, which has fewer pixels than the source.
+  let above = watermark === undefined ? 'all' : 'marked'
+  for (let i = outputs.length - 1; i >= 0; i--) {
+    const { width, height } = outputs[i]!.rung
+    const scale = i === outputs.length - 1 ? 'null' : `scale=${width}:${height}`
+    chains.push(i === 0 ? `[${above}]${scale}[v0]` : `[${above}]${scale},split[v${i}][below${i}]`)
+    above = `below${i}`
+  }
+  return chains.join(';')
+}
+
+/** To what an ordinary screen shows: light in linear terms, mapped to its range, BT.709. */
+const toneMapping = [
+  'zscale=t=linear:npl=100',
+  'format=gbrpf32le',
+  'zscale=p=bt709',
+  'tonemap=tonemap=hable:desat=0',
+  'zscale=t=bt709:m=bt709:r=tv',
+]
+
+function pictureOutput(
+  { grid, frames, segments }: PictureChunk,
+  { maxKbps }: Rung,
+  i: number,
+  start: number,
+  path: string,
+): string[] {
+  const distance = segmentFrames(grid.rate)
+  return [
+    ...['-map', `[v${i}]`, '-map_metadata', '-1', '-frames:v', String(frames), '-fps_mode', 'passthrough'],
+    ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
+    ...['-crf', '23', '-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`],
+    // A key frame at the start of each segment and nowhere else; the last one may be longer than the others.
+    ...['-g', String(2 * distance), '-keyint_min', String(distance), '-sc_threshold', '0'],
+    ...['-force_key_frames', `expr:lt(n_forced,${segments})*gte(n,n_forced*${distance})`],
+    ...['-fflags', '+bitexact', '-flags:v', '+bitexact'],
+    // Without frag_discont every chunk would begin at 0; without cmaf the picture would be late by the reordering.
+    ...['-video_track_timescale', String(timescaleOf(grid.rate).timescale)],
+    ...['-output_ts_offset', start.toFixed(6), '-movflags', 'cmaf+frag_keyframe+frag_discont+skip_trailer'],
+    ...['-f', 'mp4', path],
+  ]
+}
+
+/** Puts encoded tracks together without encoding, with the index in front: it can be played while it comes. */
+export function mp4Args(files: { picture: string; sound: string | undefined; output: string }): string[] {
+  const { picture, sound, output } = files
+  return [
+    ...quiet,
+    ...['-i', picture, ...(sound === undefined ? [] : ['-i', sound])],
+    ...['-map', '0:v', ...(sound === undefined ? [] : ['-map', '1:a'])],
+    ...['-c', 'copy', '-fflags', '+bitexact', '-movflags', '+faststart', '-f', 'mp4', output],
+  ]
+}

@@ -1,0 +1,52 @@
+import { run } from '../lib/run.ts'
+import { childLimits } from './limits.ts'
+
+export type Tools = {
+  ffmpeg: string
+  ffprobe: string
+  /** Whether the filters that HDR needs are there. */
+  canToneMap: boolean
+  /** An ffmpeg that gets nowhere for so long hangs. */
+  stallMs: number
+}
+
+/** Runs ffmpeg at the lowest priority, so that whoever asks the service something need not wait for it. */
+export async function runFfmpeg(
+  tools: Tools,
+  args: string[],
+  { signal }: { signal?: AbortSignal } = {},
+): Promise<void> {
+  const stalled = new AbortController()
+  const stop = () => stalled.abort(new Error(`ffmpeg got nowhere for ${tools.stallMs / 1000} seconds`))
+  let timer = setTimeout(stop, tools.stallMs)
+  let seen = ''
+  const [command = '', ...rest] = await childLimits([tools.ffmpeg, ...args])
+  try {
+    await run(command, rest, {
+      signal: signal ? AbortSignal.any([signal, stalled.signal]) : stalled.signal,
+      priority: 19,
+      onStdout(text) {
+        // Reports come also when nothing moves.
+        const state = text.match(/^(?:frame|out_time_us|total_size)=.*$/gm)?.join() ?? ''
+        if (state === seen) return
+        seen = state
+        clearTimeout(timer)
+        timer = setTimeout(stop, tools.stallMs)
+      },
+    })
+  } catch (error) {
+    throw stalled.signal.aborted ? stalled.signal.reason : error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What this ffmpeg can do; asked once, at the start. */
+export async function findTools(programs: {
+  ffmpeg: string
+  ffprobe: string
+  stallMs: number
+}): Promise<Tools> {
+  const { stdout } = await run(programs.ffmpeg, ['-hide_banner', '-filters'])
+  return { ...programs, canToneMap: /\bzscale\b/.test(stdout) && /\btonemap\b/.test(stdout) }
+}

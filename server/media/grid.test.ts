@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  countSegments,
+  framesIn,
+  type Grid,
+  listChunks,
+  makeGrid,
+  pictureCut,
+  secondsOf,
+  segmentFrames,
+  segmentOf,
+  segmentsOf,
+  soundCut,
+  soundSegmentOf,
+  timescaleOf,
+} from './grid.ts'
+
+const rates = [
+  [24000, 1001],
+  [24, 1],
+  [25, 1],
+  [30000, 1001],
+  [30, 1],
+  [50, 1],
+  [60000, 1001],
+  [60, 1],
+  [1, 1],
+  [25, 2],
+  [18, 1],
+  [2997, 100],
+  [359, 12],
+] as const
+
+const tenHours = 36_000
+const lengths = [
+  0.001,
+  0.04,
+  0.5,
+  1,
+  1.99,
+  2,
+  2.01,
+  5.9,
+  6,
+  6.01,
+  14.04,
+  30,
+  60,
+  61.7,
+  600,
+  3_599.9,
+  tenHours,
+]
+
+function* grids(): Generator<Grid> {
+  for (const [num, den] of rates) {
+    for (const seconds of lengths) yield makeGrid({ num, den }, seconds)
+    // One frame more or less than a whole number of segments is where mistakes are.
+    const frames = segmentFrames({ num, den })
+    for (const count of [1, 2, 3, 7])
+      for (const more of [-1, 0, 1]) yield { rate: { num, den }, frames: Math.max(1, count * frames + more) }
+  }
+}
+
+test('segments follow each other without gap or overlap and end with the last frame', () => {
+  for (const grid of grids()) {
+    let next = 0
+    for (let i = 0; i < countSegments(grid); i++) {
+      const segment = segmentOf(grid, i)
+      assert.equal(segment.fromFrame, next)
+      assert.ok(segment.frames > 0, `segment ${i} of ${JSON.stringify(grid)} is empty`)
+      next += segment.frames
+    }
+    assert.equal(next, grid.frames)
+    assert.equal(segmentOf(grid, countSegments(grid)).frames, 0)
+  }
+})
+
+test('the grid is as long as the source, to half a frame', () => {
+  for (const [num, den] of rates) {
+    for (const seconds of lengths) {
+      const grid = makeGrid({ num, den }, seconds)
+      const off = Math.abs(secondsOf(grid, grid.frames) - seconds)
+      assert.ok(
+        off <= den / num / 2 + 1e-9 || grid.frames === 1,
+        `${seconds} s at ${num}/${den} is off by ${off}`,
+      )
+    }
+  }
+})
+
+test('chunks are whole segments, the first one alone, and together all of them', () => {
+  for (const grid of grids()) {
+    for (const cut of [pictureCut, soundCut]) {
+      const chunks = listChunks(grid, cut)
+      assert.deepEqual(chunks[0], { index: 0, firstSegment: 0, segments: 1 })
+      const listed = chunks.flatMap((chunk) => segmentsOf(grid, chunk).map(({ index }) => index))
+      assert.deepEqual(
+        listed,
+        Array.from({ length: countSegments(grid) }, (_, i) => i),
+      )
+      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.mostSegments))
+      assert.ok(chunks.every(({ index }, i) => index === i))
+    }
+  }
+})
+
+test('key frames at a constant distance are the starts of the segments of a chunk', () => {
+  for (const grid of grids()) {
+    for (const chunk of listChunks(grid, pictureCut)) {
+      const segments = segmentsOf(grid, chunk)
+      // ffmpeg puts a key frame at every so many frames of the chunk: the segments must begin right there.
+      for (const [i, { fromFrame }] of segments.entries())
+        assert.equal(fromFrame - segments[0]!.fromFrame, i * segmentFrames(grid.rate))
+    }
+  }
+})
+
+test('a ten hour video is 1,800 chunks or so, a short one a chunk for each segment', () => {
+  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), pictureCut)
+  assert.equal(long.length, 1 + Math.ceil(Math.ceil((tenHours - 2) / 4) / 5))
+  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), pictureCut).length, 4)
+})
+
+test('a frame takes a whole number of units of the track, and the start of any chunk can be told in microseconds', () => {
+  for (const [num, den] of rates) {
+    const { timescale, perFrame } = timescaleOf({ num, den })
+    assert.ok(Number.isInteger(perFrame) && timescale >= 10_000 && timescale < 500_000)
+    assert.equal(perFrame * num, timescale * den)
+    // The offset is given to ffmpeg with six decimals; it must come back to the same unit.
+    for (const frame of [1, 7, 1_001, 123_457, framesIn({ num, den }, tenHours)]) {
+      const told = Number(((frame * den) / num).toFixed(6))
+      assert.equal(Math.round(told * timescale), frame * perFrame)
+    }
+  }
+})
+
+test('segments of sound join and stay within one frame of sound of the picture', () => {
+  for (const grid of grids()) {
+    let next = 0
+    for (let i = 0; i < countSegments(grid); i++) {
+      const sound = soundSegmentOf(grid, i)
+      assert.equal(sound.fromFrame, next)
+      assert.ok(sound.frames > 0, `no sound in segment ${i} of ${JSON.stringify(grid)}`)
+      next += sound.frames
+      const starts = [secondsOf(grid, segmentOf(grid, i).fromFrame), (sound.fromFrame * 1024) / 48_000]
+      assert.ok(Math.abs(starts[0]! - starts[1]!) <= 1024 / 48_000)
+    }
+    assert.ok(Math.abs(secondsOf(grid, grid.frames) - (next * 1024) / 48_000) <= 1024 / 48_000)
+  }
+})

@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process'
+
+export const MAX_SIDE = 16_384
+/** 8K in every common shape (8192x4320, 7680x4320, 8192x4096). 17 such pictures of 10 bits fit into 2 GiB. */
+export const MAX_PIXELS = 8192 * 4608
+/** Films with 30 languages and their fonts stay below; each stream costs a parser and a decoder. */
+const MAX_STREAMS = 200
+/** A picture of MAX_PIXELS with 8 bytes each, or the index of a film of many hours. */
+const MAX_ALLOCATION_BYTES = 512 * 1024 ** 2
+
+/**
+ * Containers that hold everything themselves. Whatever names other files (hls, dash, concat, image2, sdp, imf, vobsub)
+ * stays out, and so do bare pictures, GIF among them: it is no video to host, and one more parser for hostile bytes.
+ * ffmpeg compares these names with all names of a demuxer: `mov` is also mp4, m4a and 3gp, `matroska` also webm.
+ */
+const CONTAINERS = [
+  ...['mov', 'matroska', 'avi', 'mpegts', 'mpeg', 'flv', 'ogg', 'asf', 'mxf', 'dv'],
+  ...['wav', 'mp3', 'aac', 'flac'],
+]
+
+/**
+ * What stands in front of each `-i` of a file that a tenant sent, for ffprobe and ffmpeg alike.
+ * `enable_drefs` and `use_absolute_path` of mov are off by default, and naming them would break every other container.
+ */
+export function inputLimits(options: { isServed?: boolean } = {}): string[] {
+  return [
+    // An empty proxy: one that is set for the whole service must not get to see requests to our own loopback server.
+    ...(options.isServed
+      ? ['-protocol_whitelist', 'http,tcp', '-http_proxy', '']
+      : ['-protocol_whitelist', 'file']),
+    ...['-format_whitelist', CONTAINERS.join(',')],
+    ...['-max_streams', `${MAX_STREAMS}`],
+    ...['-max_pixels', `${MAX_PIXELS}`],
+    ...['-max_alloc', `${MAX_ALLOCATION_BYTES}`],
+    // Twice the defaults: in a transport stream the sound may begin late, and without it there is no sound at all.
+    ...['-probesize', '10000000', '-analyzeduration', '10000000'],
+    ...['-threads', '1'],
+  ]
+}
+
+export type ChildLimits = {
+  /** Address space, not memory in use: 3840x2160 in 10 bits to six x264 outputs takes 1.5 GiB, 2.6 with threads. */
+  memoryBytes?: number
+  cpuSeconds?: number
+}
+
+const DEFAULT_MEMORY_BYTES = 4 * 1024 ** 3
+
+let hasPrlimit: boolean | undefined
+
+/** The argv that runs `argv` within these limits; `argv` itself where the host has no `prlimit`. */
+export function childLimits(argv: readonly string[], limits: ChildLimits = {}): string[] {
+  // Tried rather than looked up: a host whose own limit is lower refuses a higher one, and then has a limit already.
+  hasPrlimit ??= spawnSync('prlimit', [...prlimitOptions({}), '--', 'prlimit', '--version']).status === 0
+  return hasPrlimit ? ['prlimit', ...prlimitOptions(limits), '--', ...argv] : [...argv]
+}
+
+function prlimitOptions({ memoryBytes = DEFAULT_MEMORY_BYTES, cpuSeconds }: ChildLimits): string[] {
+  return [
+    `--as=${memoryBytes}`,
+    // Hostile files crash decoders; a core of 4 GiB for each attempt would fill the disk.
+    '--core=0',
+    ...(cpuSeconds === undefined ? [] : [`--cpu=${Math.max(1, Math.ceil(cpuSeconds))}`]),
+  ]
+}

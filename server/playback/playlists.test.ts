@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EncodingPlan } from '../contracts/tables.ts'
+import { masterPlaylist, mediaPlaylist, type Run } from './playlists.ts'
+
+const planOf = (num: number, den: number, frames: number): EncodingPlan => ({
+  key: 'source',
+  offsetSeconds: 0,
+  rate: { num, den },
+  frames,
+  rungs: [
+    { quality: '240p', width: 426, height: 240, maxKbps: 400 },
+    { quality: '360p', width: 640, height: 360, maxKbps: 800 },
+  ],
+  hasSound: true,
+  isWatermarked: false,
+})
+
+const runOf = (rendition: string, segments: number, bytes = 0): Run => {
+  const codec = rendition === 'sound' ? 'mp4a.40.2' : 'avc1.640015'
+  return { rendition, codec, segments, bytes, firstBytes: bytes / 4, largestBytes: bytes / 2 }
+}
+
+const durations = (playlist: string) => [...playlist.matchAll(/#EXTINF:([\d.]+),/g)].map(([, each]) => each!)
+
+const microseconds = (playlist: string) =>
+  durations(playlist).reduce((sum, each) => sum + Math.round(Number(each) * 1e6), 0)
+
+test('durations are those of the grid: at 24000/1001 a segment has 96 frames', () => {
+  const plan = planOf(24_000, 1001, 48 + 96 + 5)
+  assert.deepEqual(durations(mediaPlaylist(plan, '240p', 3)), ['2.002000', '4.004000', '0.208542'])
+})
+
+test('durations of the sound are whole frames of 1024 samples', () => {
+  const plan = planOf(25, 1, 150)
+  // 2 s are 93.75 frames, 6 s are 281.25. Ends are rounded: 2.005333 and 5.994667.
+  assert.deepEqual(durations(mediaPlaylist(plan, 'sound', 2)), ['2.005333', '3.989334'])
+})
+
+test('over ten hours durations add up to the microsecond', () => {
+  const frames = Math.round((36_000 * 30_000) / 1001)
+  const plan = planOf(30_000, 1001, frames)
+  const picture = mediaPlaylist(plan, '240p', 1e6)
+  assert.ok(picture.endsWith('#EXT-X-ENDLIST\n'))
+  assert.equal(microseconds(picture), Math.round((frames * 1001e6) / 30_000))
+  const soundFrames = Math.round((frames * 1001 * 48_000) / (30_000 * 1024))
+  assert.equal(microseconds(mediaPlaylist(plan, 'sound', 1e6)), Math.round((soundFrames * 1024e6) / 48_000))
+})
+
+test('the target duration is the same for picture and sound, and from the first segment on', () => {
+  const targets = (plan: EncodingPlan) =>
+    new Set(
+      ['240p', 'sound'].flatMap((rendition) =>
+        [1, 2, 1e6].map(
+          (segments) => /TARGETDURATION:(\d+)/.exec(mediaPlaylist(plan, rendition, segments))![1],
+        ),
+      ),
+    )
+  assert.deepEqual([...targets(planOf(25, 1, 1000))], ['4'])
+  assert.deepEqual([...targets(planOf(25, 1, 10))], ['1'])
+  // 4.493 s of picture, and of sound 4.501 s here and there.
+  assert.deepEqual([...targets(planOf(10_000, 44_930, 100))], ['5'])
+})
+
+test('the bandwidth is the limit while it grows, and no less than what was measured at the end', () => {
+  const plan = planOf(25, 1, 150)
+  const bandwidths = (bytes: number, segments: number) => {
+    const runs = [runOf('240p', segments, bytes), runOf('sound', segments, 96_000)]
+    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasSound: true }))![1]
+  }
+  assert.equal(bandwidths(60_000, 1), 'BANDWIDTH=528000')
+  assert.equal(bandwidths(60_000, 2), 'BANDWIDTH=528000,AVERAGE-BANDWIDTH=208000')
+  // 300 kB in the 4 s of one segment, and 48 kB of sound.
+  assert.equal(bandwidths(600_000, 2), `BANDWIDTH=${600_000 + 96_000},AVERAGE-BANDWIDTH=928000`)
+})

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { isIndexInFront } from '../server/media/boxes.ts'
+import {
+  call,
+  productionKey,
+  query,
+  sandboxKey,
+  sharedKinora,
+  startKinora,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+import {
+  assertEncoded,
+  createVideo,
+  download,
+  durationsIn,
+  encodingOf,
+  eventsOf,
+  ffmpeg,
+  ffprobe,
+  frameHashes,
+  makeClip,
+  media,
+  uploadVideo,
+  waitForEncoding,
+} from './media.ts'
+import { findBreaches } from './playlist-validator.ts'
+
+const service = sharedKinora()
+let folder: string
+let clip: string
+/** 7 s at 24000/1001. */
+const clipFrames = 168
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  await makeClip(clip)
+})
+
+const all = ['hls 240p', 'hls 360p', 'hls 480p', 'hls 720p', 'mp4 720p']
+
+test('a 720p source emits four HLS events, the lowest first, and one MP4 event (6.4.3)', async () => {
+  const videoId = await uploadVideo(service, clip, { mp4Support: true })
+  const { playable, metadata } = await assertEncoded(service, videoId, all)
+  assert.equal(playable, true)
+  assert.deepEqual(metadata, {
+    ...{ width: 1280, height: 720, duration: 7, framerate: 24, aspectRatio: '16/9', samplerate: 48000 },
+    ...{ videoCodec: 'h264', audioCodec: 'aac', bitrate: metadata.bitrate },
+  })
+  assert.ok(Number(metadata.bitrate) > 0)
+  assert.deepEqual(await eventsOf(service.database, videoId), all)
+
+  const master = await media(service.url, videoId, 'hls/manifest.m3u8')
+  assert.equal(master.status, 200)
+  assert.deepEqual(findBreaches(master.text, 'master'), [])
+  assert.match(master.text, /RESOLUTION=1280x720/)
+  for (const [quality, height] of [
+    ['240p', 240],
+    ['360p', 360],
+    ['480p', 480],
+    ['720p', 720],
+  ] as const) {
+    await assertStream(videoId, quality, height)
+  }
+  await assertSound(videoId)
+  await assertMp4(videoId)
+})
+
+async function assertStream(videoId: string, quality: string, height: number): Promise<void> {
+  const { playlist, joined, segments } = await download(service.url, videoId, quality, folder)
+  assert.deepEqual(findBreaches(playlist, 'media'), [], quality)
+  assert.match(playlist, /#EXT-X-PLAYLIST-TYPE:VOD[\s\S]*#EXT-X-ENDLIST/)
+  const sum = durationsIn(playlist).reduce((a, b) => a + b, 0)
+  assert.ok(Math.abs(sum - (clipFrames * 1001) / 24000) < 1e-4, `${quality} lasts ${sum} s`)
+  assert.equal(
+    await ffmpeg('-i', joined, '-f', 'null', '-'),
+    '',
+    `${quality} cannot be decoded without a complaint`,
+  )
+  const packets = await ffprobe(joined, '-select_streams', 'v', '-show_entries', 'packet=pts,dts')
+  assert.equal(packets.length, clipFrames, quality)
+  for (const column of [0, 1]) {
+    const times = packets.map((line) => Number(line.split(',')[column])).sort((a, b) => a - b)
+    const steps = times.slice(1).map((time, i) => time - times[i]!)
+    assert.ok(
+      steps.every((step) => step === 1001),
+      `${quality}: a gap or an overlap`,
+    )
+  }
+  const [size] = await ffprobe(
+    joined,
+    '-select_streams',
+    'v',
+    '-show_entries',
+    'stream=height,pix_fmt,profile',
+  )
+  assert.deepEqual(size?.split(',').sort(), ['High', String(height), 'yuv420p'].sort())
+  for (const segment of segments) {
+    const [first] = await ffprobe(segment, '-select_streams', 'v', '-show_entries', 'packet=flags')
+    assert.match(first ?? '', /^K/, `${segment} does not begin with a key frame`)
+  }
+}
+
+async function assertSound(videoId: string): Promise<void> {
+  const { playlist, joined } = await download(service.url, videoId, 'sound', folder)
+  assert.deepEqual(findBreaches(playlist, 'media'), [])
+  assert.equal(await ffmpeg('-i', joined, '-f', 'null', '-'), '')
+  const times = (await ffprobe(joined, '-show_entries', 'packet=pts')).map(Number)
+  assert.ok(times.slice(1).every((time, i) => time - times[i]! === 1024))
+  const seconds = (times.length * 1024) / 48_000
+  assert.ok(Math.abs(seconds - (clipFrames * 1001) / 24000) < 1024 / 48_000)
+}
+
+async function assertMp4(videoId: string): Promise<void> {
+  const response = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`)
+  assert.equal(response.status, 200)
+  await response.body?.cancel()
+  const [name] = await readdir(join(service.data, 'files/videos', videoId, 'mp4'))
+  const path = join(service.data, 'files/videos', videoId, 'mp4', name!)
+  assert.equal((await stat(path)).size, Number(response.headers.get('content-length')))
+  assert.equal(await isIndexInFront(path), true)
+  const { joined } = await download(service.url, videoId, '720p', folder)
+  assert.deepEqual(await frameHashes(path), await frameHashes(joined))
+  const starts = await ffprobe(path, '-show_entries', 'stream=start_time')
+  assert.deepEqual(starts, ['0.000000', '0.000000'])
+}
+
+test('without mp4Support there are four events and no MP4; turned on later, it is made without encoding', async () => {
+  const videoId = await uploadVideo(service, clip, { mp4Support: false })
+  await assertEncoded(service, videoId, all.slice(0, 4))
+  assert.deepEqual(await eventsOf(service.database, videoId), all.slice(0, 4))
+  assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 404)
+  const segmentsBefore = await readdir(join(service.data, 'files/videos', videoId, 'hls/240p'))
+
+  const video = `${service.url}/videos/${videoId}`
+  await call(video, { method: 'PATCH', json: { mp4Support: true } })
+  await waitFor(async () =>
+    (await encodingOf(service, videoId)).qualities.some(
+      ({ type, status }) => type === 'mp4' && status === 'encoded',
+    ),
+  )
+  assert.deepEqual(await eventsOf(service.database, videoId), all)
+  assert.deepEqual(await readdir(join(service.data, 'files/videos', videoId, 'hls/240p')), segmentsBefore)
+  await assertMp4(videoId)
+
+  await call(video, { method: 'PATCH', json: { mp4Support: false } })
+  const folderOfMp4 = join(service.data, 'files/videos', videoId, 'mp4')
+  await waitFor(async () => (await readdir(folderOfMp4).catch(() => [])).length === 0)
+  assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 404)
+  assert.ok((await encodingOf(service, videoId)).qualities.every(({ type }) => type === 'hls'))
+})
+
+test('a manifest answers 202 before there is anything to play, then lists what is there', async () => {
+  const videoId = await createVideo(service)
+  const empty = await media(service.url, videoId, 'hls/manifest.m3u8')
+  assert.deepEqual([empty.status, empty.text], [202, ''])
+  const { encoding } = (await call(`${service.url}/videos/${videoId}/status`)).body
+  assert.deepEqual([encoding.playable, encoding.qualities], [false, []])
+})
+
+test('a source that cannot be read is told to its owner as a failed quality', async () => {
+  const picture = join(folder, 'picture.png')
+  await ffmpeg('-f', 'lavfi', '-i', 'color', '-frames:v', '1', '-f', 'image2', picture)
+  const text = join(folder, 'text.mp4')
+  await writeFile(text, 'This is not a video.\n'.repeat(100))
+  for (const source of [picture, text]) {
+    const videoId = await uploadVideo(service, source)
+    const { playable, qualities } = await waitForEncoding(service, videoId)
+    assert.equal(playable, false)
+    assert.equal(qualities.length, 1)
+    assert.equal(qualities[0]?.status, 'failed')
+    assert.match(qualities[0]?.failure ?? '', /^[A-Z].*\.$/)
+    assert.ok(!JSON.stringify(qualities).includes(service.data))
+    assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 404)
+    assert.deepEqual(await eventsOf(service.database, videoId), [])
+  }
+})
+
+test('a video of the sandbox is cut at 30 s and has a mark on it', async () => {
+  const path = join(folder, 'long.mp4')
+  await ffmpeg('-f', 'lavfi', '-i', 'color=gray:s=320x240:r=10', '-t', '40', '-c:v', 'libx264', path)
+  const where = { url: `${service.url}/sandbox`, key: sandboxKey }
+  const videoId = await uploadVideo(where, path)
+  await assertEncoded(where, videoId, ['hls 240p', 'mp4 240p'])
+  const { playlist, joined } = await download(service.url, videoId, '240p', folder)
+  assert.equal(
+    durationsIn(playlist).reduce((a, b) => a + b, 0),
+    30,
+  )
+  // The source is one even grey: whatever differs from it is the mark.
+  const { brightest, plain } = await levels(joined, 'sandbox.gray')
+  assert.ok(brightest - plain > 40, `nothing to be seen on the picture: ${brightest} against ${plain}`)
+  const unmarked = await uploadVideo({ url: service.url, key: productionKey }, path)
+  await assertEncoded(service, unmarked, ['hls 240p', 'mp4 240p'])
+  const whole = await download(service.url, unmarked, '240p', folder)
+  assert.equal(
+    durationsIn(whole.playlist).reduce((a, b) => a + b, 0),
+    40,
+  )
+  const flat = await levels(whole.joined, 'production.gray')
+  assert.ok(flat.brightest - flat.plain < 5)
+})
+
+async function levels(video: string, name: string) {
+  const path = join(folder, name)
+  await ffmpeg('-ss', '20', '-i', video, '-frames:v', '1', '-f', 'rawvideo', '-pix_fmt', 'gray', path)
+  const pixels = await readFile(path)
+  return { brightest: pixels.reduce((a, b) => Math.max(a, b), 0), plain: pixels.at(-1)! }
+}
+
+test('videos of the sandbox are deleted after 24 hours, those of production are not', async () => {
+  const sandbox = { url: `${service.url}/sandbox`, key: sandboxKey }
+  const [old, young] = [await uploadVideo(sandbox, clip), await createVideo(sandbox)]
+  const kept = await createVideo(service)
+  await query(
+    service.database,
+    `update videos set created_at = created_at - interval '24 hours' where id = any($1)`,
+    [[old, kept]],
+  )
+  // What is done by the clock is done at the start, too.
+  const other = await startKinora({ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data })
+  try {
+    const status = async ({ url, key = productionKey }: { url: string; key?: string }, videoId: string) =>
+      (await call(`${url}/videos/${videoId}`, { key })).status
+    await waitFor(async () => (await status(sandbox, old)) === 404)
+    await waitFor(
+      async () => (await readdir(join(service.data, 'files/videos', old)).catch(() => [])).length === 0,
+    )
+    assert.deepEqual([await status(sandbox, young), await status(service, kept)], [200, 200])
+  } finally {
+    await other.stop()
+  }
+})
+
+test('a deleted video stops its encoding and leaves nothing behind', async () => {
+  const path = join(folder, 'minute.mp4')
+  await makeClip(path, { seconds: 60, rate: '30' })
+  const videoId = await uploadVideo(service, path)
+  await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+  assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
+  await waitFor(async () => {
+    const work = await readdir(join(service.data, 'work')).catch(() => [])
+    const files = await readdir(join(service.data, 'files/videos', videoId)).catch(() => [])
+    return work.length === 0 && files.length === 0
+  }, 30_000)
+  for (const table of ['encodings', 'renditions', 'chunks', 'segments', 'initializations'])
+    assert.deepEqual(
+      await query(service.database, `select * from ${table} where video_id = $1`, [videoId]),
+      [],
+    )
+  assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 404)
+})
+
+test('only part of the source is encoded where a clip of it is asked for', async () => {
+  const original = await uploadVideo(service, clip)
+  await assertEncoded(service, original, all)
+  const { body } = await call(`${service.url}/videos`, {
+    method: 'POST',
+    json: { title: 'clip', source: original, clip: { startTimecode: '00:00:02', endTimecode: '00:00:05' } },
+  })
+  const { qualities } = await waitForEncoding(service, body.videoId)
+  assert.ok(
+    qualities.every(({ status }) => status === 'encoded'),
+    JSON.stringify(qualities),
+  )
+  const { playlist } = await download(service.url, body.videoId, '240p', folder)
+  const sum = durationsIn(playlist).reduce((a, b) => a + b, 0)
+  assert.ok(Math.abs(sum - 3) < 0.05, `${sum}`)
+})

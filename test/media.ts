@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Answer, call, productionKey, query, type Service, sendFile, waitFor } from './harness.ts'
+
+const execute = promisify(execFile)
+
+/** Runs ffmpeg; what it has to say about the input. */
+export async function ffmpeg(...args: string[]): Promise<string> {
+  const { stderr } = await execute('ffmpeg', ['-hide_banner', '-nostdin', '-y', '-v', 'warning', ...args], {
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return stderr
+}
+
+/** What ffprobe says, line by line. */
+export async function ffprobe(path: string, ...args: string[]): Promise<string[]> {
+  const { stdout } = await execute('ffprobe', ['-v', 'error', '-of', 'csv=p=0', ...args, path], {
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  return stdout.split('\n').filter(Boolean)
+}
+
+/** Hashes of the decoded frames. */
+export async function frameHashes(path: string): Promise<string[]> {
+  const { stdout } = await execute(
+    'ffmpeg',
+    ['-v', 'error', '-i', path, '-map', '0:v', '-fps_mode', 'passthrough', '-f', 'framemd5', '-'],
+    { maxBuffer: 64 * 1024 * 1024 },
+  )
+  return stdout
+    .split('\n')
+    .filter((line) => line && !line.startsWith('#'))
+    .map((line) => line.split(',').at(-1)!.trim())
+}
+
+/** A moving picture and a tone, encoded quickly. */
+export function makeClip(path: string, options: { size?: string; rate?: string; seconds?: number } = {}) {
+  const { size = '1280x720', rate = '24000/1001', seconds = 7 } = options
+  return ffmpeg(
+    ...['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${rate}`, '-f', 'lavfi', '-i', 'sine=f=440:r=48000'],
+    ...[
+      '-t',
+      String(seconds),
+      '-c:v',
+      'libx264',
+      '-preset',
+      'ultrafast',
+      '-crf',
+      '20',
+      '-g',
+      '60',
+      '-bf',
+      '2',
+    ],
+    ...['-pix_fmt', 'yuv420p', '-c:a', 'aac', path],
+  )
+}
+
+type Where = Pick<Service, 'url'> & { key?: string }
+
+export async function createVideo({ url, key = productionKey }: Where, json: object = {}): Promise<string> {
+  const { status, body, text } = await call(`${url}/videos`, { method: 'POST', key, json })
+  assert.equal(status, 201, text)
+  return body.videoId
+}
+
+export async function uploadVideo(where: Where, path: string, json: object = {}): Promise<string> {
+  const videoId = await createVideo(where, json)
+  const key = where.key ?? productionKey
+  const sent = await sendFile(`${where.url}/videos/${videoId}/source`, await readFile(path), { key })
+  assert.equal(sent.status, 201, sent.text)
+  return videoId
+}
+
+export type Quality = { type: string; quality: string; status: string; progress: number; failure?: string }
+export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
+
+export async function encodingOf({ url, key = productionKey }: Where, videoId: string): Promise<Encoding> {
+  const { body, text } = await call(`${url}/videos/${videoId}/status`, { key })
+  assert.ok(body?.encoding, text)
+  return body.encoding
+}
+
+const isOver = ({ status }: Quality) => status === 'encoded' || status === 'failed'
+
+/** Waits until nothing is left to encode. */
+export async function waitForEncoding(where: Where, videoId: string, withinMs = 120_000): Promise<Encoding> {
+  let encoding: Encoding | undefined
+  await waitFor(
+    async () => {
+      encoding = await encodingOf(where, videoId)
+      return encoding.qualities.length > 0 && encoding.qualities.every(isOver)
+    },
+    withinMs,
+    () => JSON.stringify(encoding),
+  )
+  return encoding!
+}
+
+/** Waits for all qualities, none of which may fail. */
+export async function assertEncoded(where: Where, videoId: string, expected: string[]): Promise<Encoding> {
+  const encoding = await waitForEncoding(where, videoId)
+  const got = encoding.qualities.map(({ type, quality, status }) => `${type} ${quality} ${status}`)
+  assert.deepEqual(
+    got,
+    expected.map((name) => `${name} encoded`),
+    JSON.stringify(encoding.qualities),
+  )
+  return encoding
+}
+
+export const media = (url: string, videoId: string, path: string): Promise<Answer> =>
+  call(`${url}/vod/${videoId}/${path}`, { key: '' })
+
+/** The init segment and all segments of a rendition, in one file each and joined, as a player would get them. */
+export async function download(
+  url: string,
+  videoId: string,
+  rendition: string,
+  folder: string,
+): Promise<{ playlist: string; joined: string; segments: string[] }> {
+  const base = `${url}/vod/${videoId}/hls/${rendition}`
+  const playlist = await (await fetch(`${base}/manifest.m3u8`)).text()
+  const names = playlist.split('\n').filter((line) => line && !line.startsWith('#'))
+  const get = async (name: string) => {
+    const response = await fetch(`${base}/${name}`)
+    assert.equal(response.status, 200, `${name} of ${rendition}`)
+    return Buffer.from(await response.arrayBuffer())
+  }
+  const init = await get('init.mp4')
+  const parts = await Promise.all(names.map(get))
+  const joined = join(folder, `${videoId}-${rendition}.mp4`)
+  await writeFile(joined, Buffer.concat([init, ...parts]))
+  const segments = parts.map((_, i) => join(folder, `${videoId}-${rendition}-${i}.mp4`))
+  await Promise.all(parts.map((part, i) => writeFile(segments[i]!, Buffer.concat([init, part]))))
+  return { playlist, joined, segments }
+}
+
+export const durationsIn = (playlist: string) =>
+  [...playlist.matchAll(/#EXTINF:([\d.]+),/g)].map(([, seconds]) => Number(seconds))
+
+/** The log of events of a video, as `hls 240p`. */
+export async function eventsOf(database: string, videoId: string): Promise<string[]> {
+  const rows = await query(
+    database,
+    'select type, environment, payload from events where video_id = $1 order by position',
+    [videoId],
+  )
+  return rows.map(({ type, payload }) => {
+    assert.equal(type, 'video.encoding.quality.completed')
+    assert.equal(payload.type, type)
+    assert.equal(payload.videoId, videoId)
+    assert.match(payload.emittedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/)
+    return `${payload.encoding} ${payload.quality}`
+  })
+}

@@ -1,0 +1,530 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readdir, readlink, truncate, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import type { EncodingPlan } from '../server/contracts/tables.ts'
+import { assertProblem, call, callRaw, MiB, query, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import { findBreaches, findGrowthBreaches } from './playlist-validator.ts'
+
+// What a player gets, of rows and files as the encoder leaves them.
+
+const service = sharedKinora()
+
+const plan: EncodingPlan = {
+  key: 'source',
+  offsetSeconds: 0,
+  rate: { num: 25, den: 1 },
+  // 2 s, 4 s, 4 s, 1 s
+  frames: 275,
+  rungs: [
+    { quality: '240p', width: 426, height: 240, maxKbps: 400 },
+    { quality: '360p', width: 640, height: 360, maxKbps: 800 },
+  ],
+  hasSound: true,
+  isWatermarked: false,
+}
+const silent = { ...plan, hasSound: false }
+const codecs: Record<string, string> = { '240p': 'avc1.640015', '360p': 'avc1.64001e', sound: 'mp4a.40.2' }
+
+async function createVideo(attributes: object = {}, { url = service.url, key = '' } = {}): Promise<string> {
+  const json = { title: 'Film', ...attributes }
+  const { body } = await call(`${url}/videos`, { method: 'POST', json, ...(key && { key }) })
+  return body.videoId
+}
+
+async function putFile(key: string, content: Buffer): Promise<void> {
+  const path = join(service.data, 'files', key)
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, content)
+}
+
+async function encode(
+  videoId: string,
+  state = 'encoding',
+  planned: EncodingPlan | null = plan,
+): Promise<void> {
+  await query(
+    service.database,
+    `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', $2, $3, now())`,
+    [videoId, state, planned],
+  )
+  for (const { quality, height } of planned?.rungs ?? []) {
+    await query(
+      service.database,
+      `insert into renditions (video_id, type, quality, height, state) values ($1, 'hls', $2, $3, 'encoding')`,
+      [videoId, quality, height],
+    )
+  }
+}
+
+/** A file with some segments; returns the bytes of each. */
+async function addSegments(
+  videoId: string,
+  rendition: string,
+  first: number,
+  sizes: number[],
+): Promise<Buffer[]> {
+  const segments = sizes.map((size) => randomBytes(size))
+  const key = `videos/${videoId}/${rendition}/${first}`
+  await putFile(key, Buffer.concat(segments))
+  await query(
+    service.database,
+    `insert into initializations (video_id, rendition, codec, bytes) values ($1, $2, $3, $4) on conflict do nothing`,
+    [videoId, rendition, codecs[rendition], Buffer.from(`init of ${rendition}`)],
+  )
+  await query(
+    service.database,
+    'insert into segments (video_id, rendition, first_segment, sizes, key) values ($1, $2, $3, $4, $5)',
+    [videoId, rendition, first, sizes, key],
+  )
+  return segments
+}
+
+async function addMp4(videoId: string, content: Buffer): Promise<string> {
+  const key = `videos/${videoId}/mp4`
+  await putFile(key, content)
+  await query(
+    service.database,
+    `insert into renditions (video_id, type, quality, height, state, key) values ($1, 'mp4', '360p', 360, 'encoded', $2)`,
+    [videoId, key],
+  )
+  return key
+}
+
+const change = (videoId: string, table: 'encodings' | 'renditions', set: string, and = 'true') =>
+  query(service.database, `update ${table} set ${set} where video_id = $1 and ${and}`, [videoId])
+
+const hls = (videoId: string, path: string) => `${service.url}/vod/${videoId}/hls/${path}`
+const get = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
+  call(url, { key: '', headers, method })
+const master = (videoId: string) => get(hls(videoId, 'manifest.m3u8'))
+
+async function getBytes(url: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, { headers })
+  return {
+    status: response.status,
+    headers: response.headers,
+    bytes: Buffer.from(await response.arrayBuffer()),
+  }
+}
+
+/** A public video of 4 segments, whole. */
+async function wholeVideo(): Promise<string> {
+  const videoId = await createVideo()
+  await encode(videoId, 'encoded')
+  for (const rendition of ['240p', '360p', 'sound']) {
+    await addSegments(videoId, rendition, 0, [3000])
+    await addSegments(videoId, rendition, 1, [5000, 4000, 1000])
+  }
+  await change(videoId, 'renditions', `state = 'encoded'`)
+  return videoId
+}
+
+describe('the master playlist', () => {
+  test('it is 202 without a body until the lowest quality and the sound have begun', async () => {
+    const videoId = await createVideo()
+    const isWaiting = async () => {
+      const answer = await master(videoId)
+      assert.deepEqual([answer.status, answer.text], [202, ''])
+      assert.equal(answer.headers.get('content-length'), '0')
+      assert.equal(answer.headers.get('cache-control'), 'no-store')
+      assert.equal((await get(hls(videoId, 'manifest.m3u8'), {}, 'HEAD')).status, 202)
+    }
+    await isWaiting()
+    await encode(videoId)
+    await isWaiting()
+    await addSegments(videoId, '360p', 0, [100])
+    await addSegments(videoId, 'sound', 1, [100])
+    await isWaiting()
+    await addSegments(videoId, '240p', 0, [100])
+    await isWaiting()
+    await addSegments(videoId, 'sound', 0, [100])
+    const answer = await master(videoId)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-type'), 'application/vnd.apple.mpegurl')
+  })
+
+  test('it is valid while it grows, and lists a quality from its first segment on', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    for (const rendition of ['240p', 'sound']) await addSegments(videoId, rendition, 0, [1000])
+    await addSegments(videoId, '360p', 1, [1000])
+    const growing = await master(videoId)
+    assert.deepEqual(findBreaches(growing.text, 'master'), [])
+    assert.equal(growing.headers.get('cache-control'), 'public, max-age=1')
+    assert.equal(
+      growing.text,
+      [
+        '#EXTM3U',
+        '#EXT-X-VERSION:7',
+        '#EXT-X-INDEPENDENT-SEGMENTS',
+        '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="sound/manifest.m3u8"',
+        '#EXT-X-STREAM-INF:BANDWIDTH=528000,CODECS="avc1.640015,mp4a.40.2",RESOLUTION=426x240,FRAME-RATE=25.000,AUDIO="sound"',
+        '240p/manifest.m3u8',
+        '',
+      ].join('\n'),
+    )
+    await addSegments(videoId, '360p', 0, [1000])
+    const more = await master(videoId)
+    assert.ok(more.text.startsWith(growing.text))
+    assert.ok(more.text.endsWith('\n360p/manifest.m3u8\n'))
+  })
+
+  test('of a whole video it tells the average bandwidth, and is kept for a minute', async () => {
+    const answer = await master(await wholeVideo())
+    assert.deepEqual(findBreaches(answer.text, 'master'), [])
+    assert.equal(answer.headers.get('cache-control'), 'public, max-age=60')
+    // 13,000 bytes of picture and as many of sound in 11 s.
+    assert.match(answer.text, /BANDWIDTH=528000,AVERAGE-BANDWIDTH=18910,/)
+    assert.match(answer.text, /BANDWIDTH=928000,AVERAGE-BANDWIDTH=18910,/)
+  })
+
+  test('without sound, or when it failed, there is no group', async () => {
+    const [mute, failed] = [await createVideo(), await createVideo()]
+    await encode(mute, 'encoding', silent)
+    await encode(failed)
+    for (const videoId of [mute, failed]) await addSegments(videoId, '240p', 0, [1000])
+    assert.equal((await master(failed)).status, 202)
+    await change(failed, 'encodings', `sound_failure = 'no decoder'`)
+    for (const videoId of [mute, failed]) {
+      const { text } = await master(videoId)
+      assert.deepEqual(findBreaches(text, 'master'), [])
+      assert.doesNotMatch(text, /AUDIO|mp4a/)
+      assert.match(text, /BANDWIDTH=400000,/)
+      assert.equal((await get(hls(videoId, 'sound/manifest.m3u8'))).status, 404)
+    }
+  })
+
+  test('a failed quality is not listed, and does not hold up the others', async () => {
+    const videoId = await createVideo()
+    await encode(videoId, 'encoding', silent)
+    for (const quality of ['240p', '360p']) await addSegments(videoId, quality, 0, [1000])
+    await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
+    const { status, text } = await master(videoId)
+    assert.equal(status, 200)
+    assert.doesNotMatch(text, /240p/)
+    assert.match(text, /\n360p\/manifest.m3u8\n/)
+    assertProblem(await get(hls(videoId, '240p/manifest.m3u8')), 404, 'resource-not-found', 'rendition')
+    await change(videoId, 'renditions', `state = 'failed'`)
+    assertProblem(await master(videoId), 404, 'resource-not-found', 'videoId')
+  })
+
+  test('what cannot come is 404: an unknown video, a failed encoding, a failed source', async () => {
+    for (const id of ['vi0000000000000000000000', 'x', 'vi', '%00', "vi'--", 'vi000000000000000000000.'])
+      assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
+    const [failed, lost] = [await createVideo(), await createVideo()]
+    await encode(failed, 'failed', null)
+    await query(
+      service.database,
+      `insert into sources (video_id, form, handle, state, failure, created_at, updated_at)
+       values ($1, 'url', 'x', 'failed', 'gone', now(), now())`,
+      [lost],
+    )
+    for (const id of [failed, lost]) assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
+    assert.equal((await master(failed)).headers.get('cache-control'), 'no-store')
+  })
+
+  test('videos of the sandbox have the same addresses', async () => {
+    const videoId = await createVideo({}, { url: `${service.url}/sandbox`, key: sandboxKey })
+    assert.equal((await master(videoId)).status, 202)
+  })
+})
+
+describe('media playlists', () => {
+  test('they grow at their end, without gaps, and end', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    const read = async (rendition: string) => {
+      const answer = await get(hls(videoId, `${rendition}/manifest.m3u8`))
+      assert.deepEqual(findBreaches(answer.text, 'media'), [])
+      return answer
+    }
+    for (const [rendition, prefix] of [
+      ['240p', 'video'],
+      ['sound', 'sound'],
+    ] as const) {
+      assert.equal((await get(hls(videoId, `${rendition}/manifest.m3u8`))).status, 404)
+      await addSegments(videoId, rendition, 0, [1000])
+      const first = await read(rendition)
+      assert.match(first.text, /PLAYLIST-TYPE:EVENT\n#EXT-X-START:TIME-OFFSET=0\n/)
+      assert.equal(first.headers.get('cache-control'), 'public, max-age=1')
+      assert.equal(first.headers.get('content-type'), 'application/vnd.apple.mpegurl')
+      await addSegments(videoId, rendition, 3, [1000])
+      assert.equal((await read(rendition)).text, first.text)
+      await addSegments(videoId, rendition, 1, [1000, 1000])
+      const last = await read(rendition)
+      assert.deepEqual(findGrowthBreaches(first.text, last.text), [])
+      assert.match(last.text, /PLAYLIST-TYPE:VOD\n.*#EXT-X-ENDLIST\n$/s)
+      assert.equal(last.headers.get('cache-control'), 'public, max-age=60')
+      const addresses = last.text.split('\n').filter((line) => line && !line.startsWith('#'))
+      assert.deepEqual(
+        addresses,
+        [0, 1, 2, 3].map((n) => `${prefix}-${n}.m4s`),
+      )
+      for (const address of addresses)
+        assert.equal((await get(hls(videoId, `${rendition}/${address}`))).status, 200)
+    }
+    const picture = (await read('240p')).text
+    assert.match(
+      picture,
+      /INF:2\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:1\.000000,/,
+    )
+  })
+
+  test('every address that the playlists name is there', async () => {
+    const videoId = await wholeVideo()
+    const { text } = await master(videoId)
+    const lists = [...text.matchAll(/^(?!#)(.+)$|URI="(.+?)"/gm)].map(([, line, uri]) => line ?? uri!)
+    assert.equal(lists.length, 3)
+    for (const list of lists) {
+      const url = new URL(list, hls(videoId, 'manifest.m3u8'))
+      const media = await get(url.href)
+      const files = [...media.text.matchAll(/^(?!#)(.+)$|URI="(.+?)"/gm)].map(([, line, uri]) => line ?? uri!)
+      assert.equal(files.length, 5)
+      for (const file of files) assert.equal((await get(new URL(file, url).href)).status, 200, file)
+    }
+  })
+})
+
+describe('segments', () => {
+  test('each has its own bytes, however files hold them, and is kept for ever', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    const segments = [
+      ...(await addSegments(videoId, '240p', 0, [3000])),
+      ...(await addSegments(videoId, '240p', 1, [5000, 1, 300_000])),
+    ]
+    for (const [n, expected] of segments.entries()) {
+      const { status, bytes, headers } = await getBytes(hls(videoId, `240p/video-${n}.m4s`))
+      assert.equal(status, 200)
+      assert.ok(bytes.equals(expected))
+      assert.equal(headers.get('content-length'), String(expected.length))
+      assert.equal(headers.get('content-type'), 'video/mp4')
+      assert.equal(headers.get('cache-control'), 'public, max-age=31536000, immutable')
+    }
+    const init = await get(hls(videoId, '240p/init.mp4'))
+    assert.deepEqual([init.text, init.headers.get('content-type')], ['init of 240p', 'video/mp4'])
+    await addSegments(videoId, 'sound', 0, [10])
+    for (const file of ['init.mp4', 'sound-0.m4s'])
+      assert.equal((await get(hls(videoId, `sound/${file}`))).headers.get('content-type'), 'audio/mp4')
+    assertProblem(await get(hls(videoId, '240p/video-4.m4s')), 404, 'resource-not-found', 'file')
+    assertProblem(await get(hls(videoId, '360p/init.mp4')), 404, 'resource-not-found', 'rendition')
+  })
+
+  test('a range of a segment does not reach into its neighbours', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    const [, segment] = await addSegments(videoId, '240p', 0, [1000, 1000, 1000])
+    const url = hls(videoId, '240p/video-1.m4s')
+    for (const [range, from, to] of [
+      ['bytes=0-', 0, 999],
+      ['bytes=10-2000', 10, 999],
+      ['bytes=-100', 900, 999],
+      ['bytes=5-5', 5, 5],
+    ] as const) {
+      const { status, bytes, headers } = await getBytes(url, { range })
+      assert.equal(status, 206)
+      assert.equal(headers.get('content-range'), `bytes ${from}-${to}/1000`)
+      assert.ok(bytes.equals(segment!.subarray(from, to + 1)))
+    }
+    const outside = await get(url, { range: 'bytes=1000-' })
+    assertProblem(outside, 416, 'range-not-satisfiable')
+    assert.equal(outside.headers.get('content-range'), 'bytes */1000')
+    assert.equal(outside.headers.get('cache-control'), 'no-store')
+  })
+
+  test('no path leads anywhere else', async () => {
+    const videoId = await wholeVideo()
+    for (const path of [
+      '240p/video-01.m4s',
+      '240p/video--1.m4s',
+      '240p/video-1e0.m4s',
+      '240p/video-99999999.m4s',
+      '240p/video-0.m4s%00',
+      '240p/sound-0.m4s',
+      'sound/video-0.m4s',
+      '240p/0',
+      '240p/..%2f..%2fmp4',
+      '..%2f240p/init.mp4',
+      '240p%2f..%2f360p/init.mp4',
+      '%2e%2e/init.mp4',
+      '../hls/240p/../../../../etc/passwd',
+      '240P/init.mp4',
+      '240p/INIT.mp4',
+      "240p'/init.mp4",
+      `${'9'.repeat(5000)}p/init.mp4`,
+    ]) {
+      const answer = await callRaw(service.url, `/vod/${videoId}/hls/${path}`)
+      assertProblem(answer, 404, 'unrecognized-request-url')
+    }
+    assertProblem(await callRaw(service.url, `/vod/${videoId}/hls/240p/%zz`), 400, 'invalid-url')
+    const post = await get(hls(videoId, '240p/init.mp4'), {}, 'POST')
+    assertProblem(post, 405, 'method-not-allowed')
+  })
+
+  test('a file that is gone is 404, and one that is too short ends the connection', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    await addSegments(videoId, '240p', 0, [200_000])
+    await truncate(join(service.data, 'files/videos', videoId, '240p/0'), 150_000)
+    await assert.rejects(getBytes(hls(videoId, '240p/video-0.m4s')))
+    await query(service.database, `update segments set key = 'videos/none' where video_id = $1`, [videoId])
+    assertProblem(await get(hls(videoId, '240p/video-0.m4s')), 404, 'resource-not-found', 'videoId')
+  })
+})
+
+describe('the MP4', () => {
+  const content = randomBytes(100_000)
+  const mp4 = (videoId: string, query = '') => `${service.url}/vod/${videoId}/mp4/source.mp4${query}`
+
+  test('it comes whole, in ranges, and as a download', async () => {
+    const videoId = await createVideo({ title: 'Ein "schöner" Film/1' })
+    assertProblem(await get(mp4(videoId)), 404, 'resource-not-found', 'videoId')
+    await encode(videoId, 'encoded')
+    await addMp4(videoId, content)
+    const whole = await getBytes(mp4(videoId))
+    assert.ok(whole.bytes.equals(content))
+    assert.equal(whole.headers.get('content-type'), 'video/mp4')
+    assert.equal(whole.headers.get('accept-ranges'), 'bytes')
+    assert.equal(whole.headers.get('content-disposition'), null)
+    const part = await getBytes(mp4(videoId), { range: 'bytes=50000-50099' })
+    assert.deepEqual([part.status, part.headers.get('content-range')], [206, 'bytes 50000-50099/100000'])
+    assert.ok(part.bytes.equals(content.subarray(50_000, 50_100)))
+    const several = await getBytes(mp4(videoId), { range: 'bytes=0-1,5-6' })
+    assert.deepEqual([several.status, several.bytes.length], [200, content.length])
+    assert.equal((await get(mp4(videoId), { range: 'bytes=100000-' })).status, 416)
+    const download = await getBytes(mp4(videoId, '?dl=1'))
+    assert.equal(
+      download.headers.get('content-disposition'),
+      `attachment; filename="Ein -sch_ner- Film-1.mp4"; filename*=UTF-8''Ein%20-sch%C3%B6ner-%20Film-1.mp4`,
+    )
+    assert.ok(download.bytes.equals(content))
+    assert.equal((await getBytes(mp4(videoId, '?dl=0'))).headers.get('content-disposition'), null)
+  })
+
+  test('a range of another version is not mixed with this one', async () => {
+    const videoId = await createVideo()
+    await encode(videoId, 'encoded')
+    await addMp4(videoId, content)
+    const range = 'bytes=0-9'
+    const etag = (await get(mp4(videoId), {}, 'HEAD')).headers.get('etag') ?? ''
+    assert.match(etag, /^"[\w-]+"$/)
+    for (const [ifRange, status] of [
+      [etag, 206],
+      ['"other"', 200],
+      [`W/${etag}`, 200],
+      [new Date().toUTCString(), 200],
+    ] as const) {
+      assert.equal((await getBytes(mp4(videoId), { range, 'if-range': ifRange })).status, status, ifRange)
+    }
+  })
+
+  test('without MP4 support it is 404', async () => {
+    const videoId = await createVideo({ mp4Support: false })
+    await encode(videoId, 'encoded')
+    await addMp4(videoId, content)
+    assert.equal((await get(mp4(videoId))).status, 404)
+  })
+
+  test('of a viewer who leaves, nothing stays open', async () => {
+    const videoId = await createVideo()
+    await encode(videoId, 'encoded')
+    await addMp4(videoId, Buffer.alloc(32 * MiB))
+    const folder = `/proc/${service.process.pid}/fd`
+    const openFiles = async () => {
+      const targets = (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => ''))
+      return (await Promise.all(targets)).filter((target) => target.includes(videoId)).length
+    }
+    const viewers = Array.from({ length: 20 }, () => request(mp4(videoId), { agent: false }))
+    for (const viewer of viewers) viewer.on('error', () => {}).end()
+    await Promise.all(viewers.map((viewer) => once(viewer, 'response')))
+    assert.equal(await openFiles(), 20, 'the files are read as the viewers take them')
+    for (const viewer of viewers) viewer.destroy()
+    await waitFor(async () => (await openFiles()) === 0)
+    assert.equal((await getBytes(mp4(videoId), { range: 'bytes=-1' })).status, 206)
+  })
+})
+
+describe('every media route', () => {
+  async function addresses(videoId: string) {
+    const paths = [
+      'manifest.m3u8',
+      '240p/manifest.m3u8',
+      'sound/manifest.m3u8',
+      '240p/init.mp4',
+      '240p/video-1.m4s',
+    ]
+    return [...paths.map((path) => hls(videoId, path)), `${service.url}/vod/${videoId}/mp4/source.mp4`]
+  }
+
+  test('HEAD tells what GET does, without the bytes', async () => {
+    const videoId = await wholeVideo()
+    await addMp4(videoId, Buffer.from('film'))
+    for (const url of await addresses(videoId)) {
+      const [whole, head] = [await getBytes(url), await get(url, { range: 'bytes=0-0' }, 'HEAD')]
+      assert.deepEqual([head.status, head.text], [200, ''], url)
+      for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'accept-ranges'])
+        assert.equal(head.headers.get(name), whole.headers.get(name), `${url} ${name}`)
+      assert.equal(Number(head.headers.get('content-length')), whole.bytes.length)
+    }
+  })
+
+  test('what a client has already is not sent again', async () => {
+    const videoId = await wholeVideo()
+    await addMp4(videoId, Buffer.from('film'))
+    const tags = new Set<string>()
+    for (const url of await addresses(videoId)) {
+      const etag = (await get(url)).headers.get('etag') ?? ''
+      tags.add(etag)
+      for (const known of [etag, `W/${etag}`, `"a", ${etag}`, '*']) {
+        const again = await get(url, { 'if-none-match': known })
+        assert.deepEqual([again.status, again.text], [304, ''], url)
+        assert.equal(again.headers.get('etag'), etag)
+        assert.match(again.headers.get('cache-control') ?? '', /max-age/)
+      }
+      assert.equal((await get(url, { 'if-none-match': '"other"' })).status, 200)
+    }
+    assert.equal(tags.size, 6)
+  })
+
+  test('pages of any origin may play it', async () => {
+    const videoId = await wholeVideo()
+    await addMp4(videoId, Buffer.from('film'))
+    for (const url of [...(await addresses(videoId)), hls('vi0000000000000000000000', 'manifest.m3u8')]) {
+      const { headers } = await get(url, { origin: 'https://page.example' })
+      assert.equal(headers.get('access-control-allow-origin'), '*')
+      assert.match(headers.get('access-control-expose-headers') ?? '', /content-length, content-range.*etag/)
+      assert.equal(headers.get('timing-allow-origin'), '*')
+      const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'range' }
+      const preflight = await get(url, { origin: 'https://page.example', ...asked }, 'OPTIONS')
+      assert.equal(preflight.status, 204)
+      assert.equal(preflight.headers.get('access-control-allow-origin'), '*')
+      assert.match(preflight.headers.get('access-control-allow-methods') ?? '', /GET, HEAD/)
+      assert.match(preflight.headers.get('access-control-allow-headers') ?? '', /range, if-range/)
+    }
+  })
+
+  test('a private video is 403, whether it has anything or not', async () => {
+    const [whole, empty] = [await wholeVideo(), await createVideo({ public: false })]
+    await addMp4(whole, Buffer.from('film'))
+    await call(`${service.url}/videos/${whole}`, { method: 'PATCH', json: { public: false } })
+    for (const videoId of [whole, empty]) {
+      for (const url of [...(await addresses(videoId)), hls(videoId, '360p/video-7.m4s')]) {
+        const answer = await get(url)
+        assertProblem(answer, 403, 'private-video')
+        assert.equal(answer.headers.get('cache-control'), 'no-store')
+        assert.equal((await get(url, { 'if-none-match': '*' })).status, 403)
+      }
+    }
+  })
+
+  test('a deleted video is gone', async () => {
+    const videoId = await wholeVideo()
+    await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+    for (const url of await addresses(videoId))
+      assertProblem(await get(url), 404, 'resource-not-found', 'videoId')
+  })
+})

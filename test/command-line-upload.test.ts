@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { appendFileSync } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -231,6 +232,73 @@ describe('kinora upload', () => {
     await assertSource(service.data, videoId, big, withinMs)
   })
 
+  test('does not go on with a public video when a private one, or another title, is asked for', async (t) => {
+    const at = await home(t, { 'film.mp4': big })
+    const way = await proxy(t)
+    const film = at.path('film.mp4')
+    const env = { KINORA_URL: way.url }
+    const begun = await interrupt(t, 'SIGKILL', way, film, { ...at.env, ...env })
+    for (const args of [['--private'], ['--title', 'Secret'], ['--title', 'Secret', '--private']])
+      await at.upload([film, ...args], env)
+    const [first, ...others] = await videos()
+    assert.deepEqual([first?.videoId, first?.public], [begun, true])
+    assert.deepEqual(
+      others.map(({ title, public: isPublic }) => [title, isPublic]),
+      [
+        ['film.mp4', false],
+        ['Secret', true],
+        ['Secret', false],
+      ],
+    )
+    for (const { videoId } of others) await assertSource(service.data, videoId, big, withinMs)
+    assert.deepEqual(await receivedBytes(begun), [0])
+    await at.upload([film], env)
+    await assertSource(service.data, begun, big, withinMs)
+    assert.equal((await videos()).length, 4)
+  })
+
+  test('works without a home that it could remember anything in', async (t) => {
+    const at = await home(t, { 'film.mp4': small })
+    await at.upload([at.path('film.mp4')], { HOME: at.path('film.mp4') })
+    const { videoId } = await onlyVideo()
+    await assertSource(service.data, videoId, small, withinMs)
+  })
+
+  test('begins anew when what it remembers is damaged', async (t) => {
+    const at = await home(t, { 'film.mp4': big })
+    const way = await proxy(t)
+    const film = at.path('film.mp4')
+    await interrupt(t, 'SIGKILL', way, film, { ...at.env, KINORA_URL: way.url })
+    const [memory] = await at.memories()
+    assert.ok(memory)
+    const damages = ['', '{"videoI', 'null', '{"videoId":7}', '{"videoId":"../upload-tokens"}']
+    for (const [i, damage] of damages.entries()) {
+      await writeFile(at.path(join('.cache/kinora/uploads', memory)), damage)
+      await at.upload([film], { KINORA_URL: way.url })
+      const made = await videos()
+      assert.equal(made.length, i + 2)
+      await assertSource(service.data, made.at(-1)!.videoId, big, withinMs)
+      assert.deepEqual(await at.memories(), [])
+    }
+  })
+
+  test('says that a file has changed while it was uploaded, and leaves no video', async (t) => {
+    const at = await home(t, { 'film.mp4': big })
+    const way = await proxy(t)
+    const film = at.path('film.mp4')
+    way.treat = (name) => {
+      if (!name.endsWith(' 8388608')) return 'pass'
+      appendFileSync(film, 'x')
+      return 'cut'
+    }
+    const env = { ...at.env, KINORA_URL: way.url }
+    const { code, stdout, stderr } = await runKinora(['upload', film], env)
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began: [^\n]+\n$/)
+    assert.deepEqual(await videos(), [])
+    assert.deepEqual(await at.memories(), [])
+  })
+
   test('gives the video a title, and makes it private when asked to', async (t) => {
     const at = await home(t, { 'film.mp4': small })
     await at.upload([at.path('film.mp4'), '--title', 'Ein Käfer', '--private'])
@@ -286,6 +354,8 @@ describe('kinora upload', () => {
       [[at.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
       [[at.path('folder')], {}, /folder is not a file/],
       [[at.path('empty.mp4')], {}, /empty\.mp4 is empty/],
+      [[film, at.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
+      [[film, film, at.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /answered 401: /],
       [[film], { KINORA_KEY: sandboxKey }, /answered 401: /],
       [[film], { KINORA_URL: await closedAddress() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
@@ -312,6 +382,9 @@ describe('kinora upload', () => {
       [[], {}, /Which file\?/],
       [[film, '--colour'], {}, /--colour/],
       [[film, '--title'], {}, /--title/],
+      [[film, film, '--title', 'Both'], {}, /--title is for one file/],
+      [[film, '-e', 'production'], {}, /"kinora upload" has no option --environment/],
+      [[film, '--name', 'x'], {}, /"kinora upload" has no option --name/],
       [[film], { KINORA_KEY: '' }, /KINORA_KEY/],
     ] as const
     await Promise.all(

@@ -105,6 +105,11 @@ describe('kinora keys', () => {
       ['keys', 'create', ...named, '--environment', 'mars'],
       ['keys', 'create', ...environment, '--name', 'x'.repeat(101)],
       ['keys', 'list', '--colour'],
+      ['keys', 'list', ...named],
+      ['keys', 'create', ...named, ...environment, '--private'],
+      ['keys', 'revoke', ...named, ...environment, '--title', 'x'],
+      ['start', ...environment],
+      ['start', '--json'],
     ]
     const results = await Promise.all(calls.map((args) => runKinora(args, noDatabase)))
     for (const [i, { code, stdout, stderr }] of results.entries()) {

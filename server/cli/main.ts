@@ -9,7 +9,7 @@ import { DatabaseProblem } from '../lib/db.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
 import { serve } from '../main.ts'
-import { progressBar, UploadProblem, uploadFile } from './upload.ts'
+import { checkFile, progressBar, UploadProblem, uploadFile } from './upload.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
@@ -32,25 +32,43 @@ type Options = {
   private: boolean
 }
 
-function readOptions(args: string[]): { words: string[]; options: Options; help: boolean } {
+const anyOption = {
+  environment: { type: 'string', short: 'e' },
+  name: { type: 'string', short: 'n' },
+  json: { type: 'boolean' },
+  title: { type: 'string', short: 't' },
+  private: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Which options each command takes; --help goes with all. */
+const optionsOf: Record<string, (keyof Options)[]> = {
+  start: [],
+  upload: ['title', 'private', 'json'],
+  'keys create': ['environment', 'name', 'json'],
+  'keys list': ['environment', 'json'],
+  'keys revoke': ['environment', 'name', 'json'],
+}
+
+type Call = { command: string; files: string[]; options: Options }
+
+/** Undefined when help is asked for. */
+function readCall(args: string[]): Call | undefined {
   const { values, positionals } = (() => {
     try {
-      return parseArgs({
-        args,
-        allowPositionals: true,
-        options: {
-          environment: { type: 'string', short: 'e' },
-          name: { type: 'string', short: 'n' },
-          json: { type: 'boolean', default: false },
-          title: { type: 'string', short: 't' },
-          private: { type: 'boolean', default: false },
-          help: { type: 'boolean', short: 'h', default: false },
-        },
-      })
+      return parseArgs({ args, allowPositionals: true, options: anyOption })
     } catch (error) {
       throw new UsageProblem((error as Error).message)
     }
   })()
+  const words = positionals.join(' ')
+  if (values.help || words === '' || words === 'help') return undefined
+  const [first, ...files] = positionals
+  const command = first === 'upload' ? first : words
+  const allowed = Object.hasOwn(optionsOf, command) ? optionsOf[command] : undefined
+  if (!allowed) throw new UsageProblem(`There is no command "${command}".`)
+  const unfit = Object.keys(values).find((name) => !allowed.some((each) => each === name))
+  if (unfit) throw new UsageProblem(`"kinora ${command}" has no option --${unfit}.`)
   const environment = environments.find((word) => word === values.environment)
   if (values.environment !== undefined && !environment) {
     throw new UsageProblem(`--environment must be production or sandbox, not "${values.environment}".`)
@@ -58,8 +76,8 @@ function readOptions(args: string[]): { words: string[]; options: Options; help:
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  const { name, json, title, private: isPrivate, help } = values
-  return { words: positionals, options: { environment, name, json, title, private: isPrivate }, help }
+  const { name, json = false, title, private: isPrivate = false } = values
+  return { command, files, options: { environment, name, json, title, private: isPrivate } }
 }
 
 function needed({ environment, name }: Options): { environment: Environment; name: string } {
@@ -71,7 +89,7 @@ function needed({ environment, name }: Options): { environment: Environment; nam
 type Work = (db: Database['db']) => Promise<string>
 
 /** Each checks its options before the database is opened. */
-const commands: Record<string, (options: Options) => Work> = {
+const keyCommands: Record<string, (options: Options) => Work> = {
   'keys create'(options) {
     const { environment, name } = needed(options)
     return async (db) => {
@@ -114,26 +132,28 @@ const commands: Record<string, (options: Options) => Work> = {
 
 async function upload(files: string[], options: Options): Promise<void> {
   if (files.length === 0) throw new UsageProblem('Which file? kinora upload FILE…')
+  if (files.length > 1 && options.title !== undefined)
+    throw new UsageProblem('--title is for one file: upload the others by themselves, or without it.')
   const { cli } = readConfig(process.env)
   if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
-  for (const file of files) {
-    const settings = { url: cli.url, key: cli.key, title: options.title, isPrivate: options.private }
-    const player = await uploadFile(file, settings, progressBar(basename(file), process.stderr))
-    console.log(options.json ? JSON.stringify({ file, player }) : player)
+  const settings = { url: cli.url, key: cli.key, title: options.title, isPrivate: options.private }
+  // All before the first is sent: a slip in the last name is told at once, not after hours.
+  for (const file of await Promise.all(files.map(checkFile))) {
+    const { path } = file
+    const player = await uploadFile(file, settings, progressBar(basename(path), process.stderr))
+    console.log(options.json ? JSON.stringify({ file: path, player }) : player)
   }
 }
 
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
   try {
-    const { words, options, help } = readOptions(args)
-    const command = words.join(' ')
-    if (help || command === '' || command === 'help') return console.log(usage)
+    const call = readCall(args)
+    if (!call) return console.log(usage)
+    const { command, files, options } = call
     if (command === 'start') return await serve()
-    if (words[0] === 'upload') return await upload(words.slice(1), options)
-    const prepare = Object.hasOwn(commands, command) ? commands[command] : undefined
-    if (!prepare) throw new UsageProblem(`There is no command "${command}".`)
-    const work = prepare(options)
+    if (command === 'upload') return await upload(files, options)
+    const work = keyCommands[command]!(options)
     const database = await openDatabase(readConfig(process.env), createLog('silent', false))
     try {
       console.log(await work(database.db))

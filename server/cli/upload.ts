@@ -1,84 +1,80 @@
-import { createHash } from 'node:crypto'
-import { openAsBlob } from 'node:fs'
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { type Memory, memoryOf } from './upload-memory.ts'
 
 /** One helpful sentence about an upload that does not work. */
 export class UploadProblem extends Error {}
 
+class FileChanged extends UploadProblem {}
+
 export type UploadOptions = { url: string; key: string; title: string | undefined; isPrivate: boolean }
+
+/** A file as it was when it was looked at. */
+export type LocalFile = { path: string; size: number; mtimeMs: number }
 
 type Video = { videoId: string; assets: { player: string } }
 type Status = { ingest: { status: string; receivedBytes: { from: number; to: number }[] } | null }
 type Show = (done: number, total: number) => void
+type Chunk = { from: number; to: number }
 
 const smallestChunk = 8 * 1024 * 1024
 const mostChunks = 10_000
 const atOnce = 4
 const tries = 6
 
-/** Uploads a file in chunks, several at once; goes on where an earlier try was interrupted. The player's address. */
-export async function uploadFile(path: string, options: UploadOptions, show: Show): Promise<string> {
-  const { size, mtimeMs, isFile } = await fileFacts(path)
-  if (!isFile) throw new UploadProblem(`${path} is not a file.`)
-  if (size === 0) throw new UploadProblem(`${path} is empty.`)
-  const memory = memoryOf([options.url, options.key, resolve(path), size, mtimeMs].join('\n'))
-  const { video, received } = (await resume(memory, options)) ?? (await begin(memory, path, options))
+/** Refuses what cannot be uploaded, before anything is. */
+export async function checkFile(path: string): Promise<LocalFile> {
+  const found = await reading(path, () => stat(path))
+  if (!found.isFile()) throw new UploadProblem(`${path} is not a file.`)
+  if (found.size === 0) throw new UploadProblem(`${path} is empty.`)
+  await reading(path, async () => (await open(path)).close())
+  return { path, size: found.size, mtimeMs: found.mtimeMs }
+}
 
-  const chunkBytes = Math.max(smallestChunk, Math.ceil(size / mostChunks))
-  const chunks = cut(size, chunkBytes).filter(({ from }) => !received.has(from))
-  let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-  show(done, size)
-  const file = await openAsBlob(path)
-  const next = chunks[Symbol.iterator]()
-  const send = async () => {
-    for (const { from, to } of next) {
-      await sendChunk(
-        options,
-        video.videoId,
-        basename(path),
-        file.slice(from, to + 1),
-        `bytes ${from}-${to}/${size}`,
-      )
-      done += to - from + 1
-      show(done, size)
+function reading<T>(path: string, work: () => Promise<T>): Promise<T> {
+  return work().catch((error) => {
+    throw new UploadProblem(`${path} cannot be read: ${error.message}.`)
+  })
+}
+
+/** Uploads a file in chunks, several at once; goes on where an earlier try was interrupted. The player's address. */
+export async function uploadFile(file: LocalFile, options: UploadOptions, show: Show): Promise<string> {
+  const { path, size, mtimeMs } = file
+  const { url, key, title, isPrivate } = options
+  // What the video was made with belongs to it: going on with a public one would publish what is to be private.
+  const memory = memoryOf([url, key, resolve(path), size, mtimeMs, title ?? null, isPrivate])
+  await using handle = await reading(path, () => open(path))
+  await checkUnchanged(file, handle)
+  const { video, received } = (await resume(memory, options)) ?? (await begin(memory, path, options))
+  try {
+    await sendAll(file, handle, video.videoId, received, options, show)
+  } catch (error) {
+    // It would stay unfinished for ever: the file that it was begun with is no more.
+    if (error instanceof FileChanged) {
+      await call(options, 'DELETE', `/videos/${video.videoId}`).catch(() => {})
+      await memory.forget()
     }
+    throw error
   }
-  await Promise.all(Array.from({ length: atOnce }, send))
-  await rm(memory, { force: true })
+  await memory.forget()
   return video.assets.player
 }
 
-async function fileFacts(path: string) {
-  try {
-    const facts = await stat(path)
-    return { size: facts.size, mtimeMs: facts.mtimeMs, isFile: facts.isFile() }
-  } catch (error) {
-    throw new UploadProblem(`${path} cannot be read: ${(error as Error).message}.`)
-  }
-}
-
-/** Remembers which video a file goes into, so that an interrupted upload is found again. */
-const memoryOf = (identity: string) =>
-  join(homedir(), '.cache/kinora/uploads', `${createHash('sha256').update(identity).digest('hex')}.json`)
-
-async function begin(memory: string, path: string, options: UploadOptions) {
+async function begin(memory: Memory, path: string, options: UploadOptions) {
   const body = { title: options.title ?? basename(path), public: !options.isPrivate }
   const video = await call<Video>(options, 'POST', '/videos', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  await mkdir(join(memory, '..'), { recursive: true })
-  await writeFile(memory, JSON.stringify({ videoId: video.videoId }))
+  await memory.keep(video.videoId)
   return { video, received: new Set<number>() }
 }
 
-async function resume(memory: string, options: UploadOptions) {
-  const text = await readFile(memory, 'utf8').catch(() => undefined)
-  if (!text) return undefined
-  const { videoId } = JSON.parse(text) as { videoId: string }
+async function resume(memory: Memory, options: UploadOptions) {
+  const videoId = await memory.recall()
+  if (!videoId) return undefined
   try {
     const video = await call<Video>(options, 'GET', `/videos/${videoId}`)
     const { ingest } = await call<Status>(options, 'GET', `/videos/${videoId}/status`)
@@ -89,8 +85,41 @@ async function resume(memory: string, options: UploadOptions) {
   }
 }
 
-function cut(size: number, chunkBytes: number): { from: number; to: number }[] {
-  const chunks: { from: number; to: number }[] = []
+async function sendAll(
+  file: LocalFile,
+  handle: FileHandle,
+  videoId: string,
+  received: Set<number>,
+  options: UploadOptions,
+  show: Show,
+): Promise<void> {
+  const { size } = file
+  const chunkBytes = Math.max(smallestChunk, Math.ceil(size / mostChunks))
+  const chunks = cut(size, chunkBytes).filter(({ from }) => !received.has(from))
+  let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  show(done, size)
+  const stop = new AbortController()
+  const next = chunks[Symbol.iterator]()
+  const send = async () => {
+    for (const chunk of next) {
+      await sendChunk(options, videoId, file, handle, chunk, stop.signal)
+      done += chunk.to - chunk.from + 1
+      show(done, size)
+    }
+  }
+  const senders = Array.from({ length: atOnce }, send)
+  try {
+    await Promise.all(senders)
+  } catch (error) {
+    // The others must not go on behind the back of whoever is told that it has failed.
+    stop.abort()
+    await Promise.allSettled(senders)
+    throw error
+  }
+}
+
+function cut(size: number, chunkBytes: number): Chunk[] {
+  const chunks: Chunk[] = []
   for (let from = 0; from < size; ) {
     // What is left over is added to the last chunk where it would be too small to stand alone.
     const isLast = size - from < 2 * chunkBytes
@@ -101,26 +130,73 @@ function cut(size: number, chunkBytes: number): { from: number; to: number }[] {
   return chunks
 }
 
-async function sendChunk(options: UploadOptions, videoId: string, name: string, blob: Blob, range: string) {
-  const body = () => {
-    const form = new FormData()
-    form.append('file', blob, name)
-    return form
+/** Answers that another try may change. */
+const passing = [408, 409, 429]
+
+async function sendChunk(
+  options: UploadOptions,
+  videoId: string,
+  file: LocalFile,
+  handle: FileHandle,
+  chunk: Chunk,
+  signal: AbortSignal,
+): Promise<void> {
+  const { from, to } = chunk
+  const boundary = randomUUID()
+  const name = basename(file.path).replaceAll(/["\r\n]/g, encodeURIComponent)
+  const frame = {
+    head: Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
+    ),
+    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
+  }
+  const headers = {
+    'content-range': `bytes ${from}-${to}/${file.size}`,
+    'content-type': `multipart/form-data; boundary=${boundary}`,
+    'content-length': String(frame.head.length + to - from + 1 + frame.tail.length),
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      await call(options, 'POST', `/videos/${videoId}/source`, {
-        headers: { 'content-range': range },
-        body: body(),
-      })
+      const body = ReadableStream.from(formOf(file, handle, chunk, frame))
+      await call(options, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
       return
     } catch (error) {
       const isFinal =
-        error instanceof Answered && error.status < 500 && error.status !== 429 && error.status !== 409
+        error instanceof FileChanged ||
+        (error instanceof Answered && error.status < 500 && !passing.includes(error.status))
       if (isFinal || attempt === tries) throw error
-      await delay(500 * 2 ** attempt)
+      await delay(500 * 2 ** attempt, undefined, { signal })
     }
   }
+}
+
+/**
+ * The body of a request, read as it is sent. FormData with a Blob of the file would do it too, but in Node 24 a file
+ * that changes meanwhile ends the process.
+ */
+async function* formOf(
+  file: LocalFile,
+  handle: FileHandle,
+  { from, to }: Chunk,
+  { head, tail }: { head: Buffer; tail: Buffer },
+): AsyncGenerator<Uint8Array> {
+  yield head
+  for (let at = from; at <= to; ) {
+    const buffer = Buffer.allocUnsafe(Math.min(256 * 1024, to + 1 - at))
+    const { bytesRead } = await reading(file.path, () => handle.read(buffer, 0, buffer.length, at))
+    if (bytesRead === 0) break
+    yield buffer.subarray(0, bytesRead)
+    at += bytesRead
+  }
+  // Before the end of the body, so that the service does not count what may be a mixture.
+  await checkUnchanged(file, handle)
+  yield tail
+}
+
+async function checkUnchanged({ path, size, mtimeMs }: LocalFile, handle: FileHandle): Promise<void> {
+  const found = await reading(path, () => handle.stat())
+  if (found.size === size && found.mtimeMs === mtimeMs) return
+  throw new FileChanged(`${path} has changed since its upload began: upload it again when it is whole.`)
 }
 
 class Answered extends UploadProblem {
@@ -139,6 +215,7 @@ async function call<T>(
 ): Promise<T> {
   const headers = { ...init.headers, authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
   const response = await fetch(url + path, { ...init, method, headers }).catch((error) => {
+    if (error.cause instanceof UploadProblem) throw error.cause
     const reason = error.cause instanceof Error ? error.cause.message : error.message
     throw new UploadProblem(`${url} cannot be reached: ${reason || 'no connection'}. Is the service running?`)
   })

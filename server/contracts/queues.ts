@@ -17,7 +17,7 @@ export type QueueName = keyof Jobs
 type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
 
 export const queues: Record<QueueName, Retries> = {
-  'fetch-source': { retryLimit: 5, retryDelay: 2, retryBackoff: true },
+  'fetch-source': { retryLimit: 100, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
   // A file store that is full or out of reach comes back: hours of tries, minutes apart at most.
   'store-source': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
   'plan-encoding': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },

@@ -14,6 +14,7 @@ export type IncomingFile = {
 /** A client that sends less than this in a window is not coming through. */
 const leastBytes = 1024
 const windowMs = 30_000
+const windowSteps = 6
 
 /**
  * Reads a body with one file, whatever its field is called, and text fields before or after it. `onFile` gets the
@@ -31,11 +32,16 @@ export async function readMultipart<T>(
   const fields: Record<string, string> = {}
   let work: Promise<T> | undefined
   let current: Readable | undefined
+  let isRefused = false
 
   try {
     await new Promise<void>((resolve, reject) => {
       const broken = () => reject(new ApiError('uploaded-file-invalid-file', { name: 'file' }))
-      const stopWatching = watch(request, () => reject(new ApiError('request-timeout')))
+      const stopWatching = watch(request, () => {
+        // Whoever has its answer and neither reads it nor goes on is let go.
+        if (isRefused) request.destroy()
+        reject(new ApiError('request-timeout', { headers: { connection: 'close' } }))
+      })
       parser.on('field', (name, value) => {
         fields[name] = value
       })
@@ -60,6 +66,7 @@ export async function readMultipart<T>(
       request.pipe(parser)
     })
   } catch (error) {
+    isRefused = true
     request.unpipe(parser)
     current?.destroy(error as Error)
     parser.destroy()
@@ -90,12 +97,15 @@ function openParser(contentType: string) {
 }
 
 function watch(request: IncomingMessage, onStall: () => void): () => void {
-  let seen = 0
+  // The window slides: one that is set to the clock would notice a silence only at the end of the next.
+  let marks = [request.socket.bytesRead]
   const timer = setInterval(() => {
     const received = request.socket.bytesRead
     // While we do not read, it is not the client's fault that nothing comes.
-    if (received - seen < leastBytes && !request.isPaused()) onStall()
-    seen = received
-  }, windowMs)
+    if (request.isPaused()) marks = []
+    marks.push(received)
+    if (marks.length <= windowSteps) return
+    if (received - marks.shift()! < leastBytes) onStall()
+  }, windowMs / windowSteps)
   return () => clearInterval(timer)
 }

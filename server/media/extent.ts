@@ -86,7 +86,6 @@ export async function findExtent(
 function isLedToKeyFrame(packets: Packet[], index: number): boolean {
   const [first, ...later] = packets.filter((packet) => packet.stream_index === index)
   if (!first?.flags?.includes('K')) return false
-  // Each packet of sound is a key frame, so that many may follow where the picture gave the direction; not here.
   return later.filter((packet) => packet.flags?.includes('K')).length <= MAX_LATER_KEY_FRAMES
 }
 

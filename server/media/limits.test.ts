@@ -40,7 +40,9 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }))
 
 const at = (name: string) => path.join(folder, name)
-const ffmpeg = (args: string[]) => run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args])
+// Bounded, because one that opens the FIFO below would wait for ever.
+const ffmpeg = (args: string[]) =>
+  run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { signal: AbortSignal.timeout(15_000) })
 
 describe('a file that names other files is refused before one of them is opened', () => {
   const dash = (name: string) => `<?xml version="1.0"?>
@@ -77,8 +79,8 @@ describe('a file that names other files is refused before one of them is opened'
         try {
           await end.write(MARK)
           await writeFile(file, naming(path.basename(fifo)))
-          await assert.rejects(probe(tools, file), Unreadable)
-          await assert.rejects(ffmpeg([...inputLimits(), '-i', file, '-f', 'null', '-']))
+          await assert.rejects(probe(tools, file), /not a video that can be read/)
+          await assert.rejects(ffmpeg([...inputLimits(), '-i', file, '-f', 'null', '-']), /exited with code/)
           const { bytesRead, buffer } = await end.read(Buffer.alloc(100))
           assert.deepEqual(buffer.subarray(0, bytesRead), MARK)
         } finally {

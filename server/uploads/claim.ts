@@ -15,9 +15,13 @@ export type Claim =
   | { kind: 'write'; holder: string; handle: string; offset: number | undefined }
   | { kind: 'compare'; handle: string; piece: Piece; offset: number }
 
-/** A claim is renewed while its bytes come; one that was not has lost its process. */
+/** A claim is renewed while its bytes come; one that was not has lost its client or its process. */
 export const holdMs = 10_000
-/** A client that sends a piece again may be quicker than the news that its last connection, or process, is gone. */
+export const renewMs = holdMs / 3
+/**
+ * A client that sends a piece again may be quicker than the news that its last connection, or process, is gone. The
+ * claim of one that fell silent is free after a last renewal and the time that it holds for: 13.4 s at most.
+ */
 const waitMs = 20_000
 
 export const sourceKey = (videoId: string) => `videos/${videoId}/source`
@@ -53,11 +57,12 @@ export async function claimPiece(deps: Deps, videoId: string, range: Range, send
   for (;;) {
     const claim = await tryToClaim(deps, videoId, range)
     if (claim) return claim
-    if (deps.now().getTime() > until)
-      throw new ApiError('upload-in-progress', { headers: { 'retry-after': '10' } })
+    if (deps.now().getTime() > until) throw inProgress()
     await delay(200)
   }
 }
+
+export const inProgress = () => new ApiError('upload-in-progress', { headers: { 'retry-after': '10' } })
 
 async function ensureSource(deps: Deps, videoId: string, range: Range, sender: Sender): Promise<void> {
   if (await store.findSource(deps.db, videoId)) return

@@ -11,7 +11,9 @@ import {
   claimPiece,
   differsFromReceived,
   holdMs,
+  inProgress,
   newSource,
+  renewMs,
   type Sender,
   sourceKey,
 } from './claim.ts'
@@ -76,18 +78,22 @@ async function write(
   body: Readable,
 ): Promise<Piece> {
   const lost = new AbortController()
+  const client: Patience = { awaitedSince: undefined }
   const timer = setInterval(async () => {
-    const until = new Date(deps.now().getTime() + holdMs)
+    const time = deps.now().getTime()
+    // The end of a client that vanished is not told to us: whoever sends the piece again need not wait for it.
+    if (client.awaitedSince !== undefined && time - client.awaitedSince > renewMs) return
+    const until = new Date(time + holdMs)
     const isKept = await store.keepHolding(deps.db, videoId, claim.holder, until).catch(() => true)
-    if (!isKept) lost.abort(notFound('videoId'))
-  }, holdMs / 3)
+    if (!isKept) lost.abort(await whyLost(deps, videoId))
+  }, renewMs)
   try {
     const { handle, offset } = claim
     const piece = await deps.files.writePiece(
       handle,
       positionOf(range),
       offset,
-      limited(body, range),
+      noting(client, deps.now, limited(body, range)),
       lost.signal,
       range.form === 'bytes' ? range.to - range.from + 1 : undefined,
     )
@@ -107,6 +113,29 @@ async function write(
   }
 }
 
+/** Since when it is the client that we wait for, not the disk; undefined while it is not. */
+type Patience = { awaitedSince: number | undefined }
+
+async function* noting(
+  client: Patience,
+  now: () => Date,
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  client.awaitedSince = now().getTime()
+  for await (const chunk of chunks) {
+    client.awaitedSince = undefined
+    yield chunk
+    client.awaitedSince = now().getTime()
+  }
+  client.awaitedSince = undefined
+}
+
+/** A claim goes with its video, or to another request while nothing came. */
+async function whyLost({ db }: Deps, videoId: string): Promise<ApiError> {
+  const isThere = await store.findSource(db, videoId).then(Boolean, () => true)
+  return isThere ? inProgress() : notFound('videoId')
+}
+
 /** A body that is longer than its range says must not run into its neighbour. */
 export async function* limited(body: Readable, range: Range): AsyncGenerator<Buffer> {
   let size = 0
@@ -124,26 +153,22 @@ async function record(
   claim: WriteClaim,
   piece: Piece,
 ): Promise<void> {
-  const isKnown = await deps.db
+  await deps.db
     .transaction()
     .execute(async (trx) => {
       const source = await store.lockSource(trx, videoId)
-      if (!source) return false
+      if (!source) throw notFound('videoId')
       // What came meanwhile may have settled otherwise.
       if (source.state !== 'receiving') throw alreadyFilled(source.form)
       await checkTotal(trx, source, range)
-      if (!(await store.recordPiece(trx, videoId, claim.holder, piece))) return false
+      if (!(await store.recordPiece(trx, videoId, claim.holder, piece))) throw inProgress()
       await settle(deps, trx, source, range)
-      return true
     })
     .catch(async (error) => {
       // A commit whose answer was lost may have counted: then the piece must stay.
       if (error instanceof ApiError) await deps.files.removePiece(claim.handle, piece)
       throw error
     })
-  if (isKnown) return
-  await deps.files.removePiece(claim.handle, piece)
-  throw notFound('videoId')
 }
 
 /** A piece that is there already may still be the first to say how many there are. */

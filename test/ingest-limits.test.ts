@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type Jobs, queues } from '../server/contracts/queues.ts'
+import { openDatabase } from '../server/database.ts'
+import type { GuardedFetch } from '../server/lib/fetch/guarded-fetch.ts'
+import { openDiskFiles } from '../server/lib/files/disk.ts'
+import type { Files } from '../server/lib/files/files.ts'
+import { createLog } from '../server/lib/log.ts'
+import { openQueue } from '../server/lib/queue.ts'
+import { fetchSource } from '../server/uploads/fetch-source.ts'
+import { assertSource, call, isThere, kinora, MiB, type Service, sourcePath, waitFor } from './harness.ts'
+
+// Servers that mean no good, or do not know what they say: the fetch fails, and the status says why.
+
+const film = randomBytes(100_000)
+
+async function origin(t: TestContext, answer: (response: ServerResponse) => void) {
+  const state = { url: '', hits: 0 }
+  const server = createServer((_, response) => {
+    state.hits++
+    response.on('error', () => {})
+    answer(response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`
+  return state
+}
+
+async function create({ url }: Service, source: string): Promise<string> {
+  const answer = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
+  assert.equal(answer.status, 202, answer.text)
+  return answer.body.videoId
+}
+
+const statusOf = async ({ url }: Service, videoId: string) =>
+  (await call(`${url}/videos/${videoId}/status`)).body
+
+async function assertFailed(service: Service, videoId: string, reason: RegExp, withinMs = 15_000) {
+  await waitFor(
+    async () => (await statusOf(service, videoId)).ingest.failure !== undefined,
+    withinMs,
+    () => 'it has not failed',
+  )
+  const { ingest, encoding } = await statusOf(service, videoId)
+  assert.match(ingest.failure, reason)
+  assert.equal(encoding.playable, false)
+  assert.deepEqual(
+    encoding.qualities.map(({ status }: { status: string }) => status),
+    ['failed'],
+  )
+  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+}
+
+const reachable = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
+
+suite('what the service fetches', { concurrency: 3 }, () => {
+  test('compressed content is refused at once, and nothing is unpacked', async (t) => {
+    const service = await kinora(t, reachable)
+    const bomb = gzipSync(Buffer.alloc(64 * MiB))
+    for (const coding of ['gzip', 'GZIP', 'deflate', 'br', 'gzip, gzip']) {
+      const server = await origin(t, (response) => {
+        response.writeHead(200, { 'content-encoding': coding, 'content-length': bomb.length }).end(bomb)
+      })
+      await assertFailed(service, await create(service, server.url), /compressed content/)
+      assert.equal(server.hits, 1)
+    }
+  })
+
+  test('a file that is shorter than its length fails after some tries, and of a longer one the rest is not read', async (t) => {
+    const service = await kinora(t, reachable)
+    const [tooLong, tooShort] = await Promise.all([
+      origin(t, (response) => {
+        response.writeHead(200, { 'content-length': film.length + 1 })
+        response.write(film, () => response.socket?.end())
+      }),
+      origin(t, (response) => {
+        response.strictContentLength = false
+        response.writeHead(200, { 'content-length': film.length - 1 }).end(film)
+      }),
+    ])
+    const [failing, cut] = [await create(service, tooLong.url), await create(service, tooShort.url)]
+    await assertSource(service.data, cut, film.subarray(0, -1))
+    // Five tries, with pauses of 2, 4, 8 and 16 s.
+    await assertFailed(service, failing, /closed the connection too early/, 60_000)
+    assert.equal(tooLong.hits, 5)
+  })
+
+  test('a file that does not end fails after 100 GiB', async (t) => {
+    // Without a worker: the test itself does the job, with a network and a disk that take no time.
+    const service = await kinora(t, { ...reachable, KINORA_ROLES: 'api' })
+    const videoId = await create(service, 'http://127.0.0.1/endless.mp4')
+    const much = Buffer.alloc(64 * MiB)
+    let isCancelled = false
+    const fetch: GuardedFetch = {
+      async request(url) {
+        const body = (async function* () {
+          while (!isCancelled) yield much
+        })()
+        const cancel = () => {
+          isCancelled = true
+        }
+        return { status: 200, headers: {}, url: String(url), body, cancel }
+      },
+      async close() {},
+    }
+    const config = { databaseUrl: service.database, dataDir: service.data }
+    const log = createLog('silent', false)
+    const { db, connection, close } = await openDatabase(config, log)
+    const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+    let written = 0
+    try {
+      const disk = await openDiskFiles(join(service.data, 'files'))
+      const files: Files = {
+        ...disk,
+        async writePiece(_handle, order, _offset, body) {
+          let size = 0
+          for await (const chunk of body) size += chunk.length
+          written += size
+          return { place: `own-${order.toString(16).padStart(24, '0')}`, size }
+        },
+      }
+      await fetchSource({ db, files, queue, log, fetch, now: () => new Date() }, { videoId })
+    } finally {
+      await queue.close()
+      await close()
+    }
+    assert.ok(isCancelled)
+    assert.equal(written, 1601 * 64 * MiB)
+    await assertFailed(service, videoId, /does not end/)
+  })
+})

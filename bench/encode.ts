@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { ladderOf, type Rung } from '../server/media/ladder.ts'
-import { authorization, key, startServer, stopServer } from './servers.ts'
+import { authorization, key, median, startServer, stopServer } from './servers.ts'
 
 /** How PeerTube caps a quality: bits for each pixel of each frame. */
 const peerBits: Record<string, number> = {
@@ -85,45 +85,32 @@ async function encodeAsPeer(source: Source, rungs: Rung[], folder: string): Prom
   return spent
 }
 
-/** What cannot be saved: x264 with our settings, on frames that are decoded and scaled already. */
+/**
+ * What cannot be saved: x264 with the preset that peers use, on frames that are decoded and scaled already. As many
+ * at once as there are cores, as in the service: cores that share a cache are slower together.
+ */
 async function floor(source: Source, rungs: Rung[], folder: string): Promise<Spent> {
   const spent = { wall: 0, cpu: 0 }
   for (const { width, height, maxKbps } of rungs) {
     const raw = join(folder, 'raw.yuv')
     const { num, den } = source.rate
     await ffmpeg(
-      '-i',
-      source.path,
-      '-vf',
-      `scale=${width}:${height}`,
-      '-pix_fmt',
-      'yuv420p',
-      '-f',
-      'rawvideo',
-      raw,
+      ...['-i', source.path, '-vf', `scale=${width}:${height}`, '-pix_fmt', 'yuv420p', '-f', 'rawvideo', raw],
     )
     const frames = String(Math.round((4 * num) / den))
-    const { wall, cpu } = await ffmpeg(
-      ...['-f', 'rawvideo', '-s', `${width}x${height}`, '-r', `${num}/${den}`, '-i', raw],
-      ...['-c:v', 'libx264', '-preset', 'veryfast', '-threads', '1', '-crf', '23', '-maxrate', `${maxKbps}k`],
-      ...[
-        '-bufsize',
-        `${2 * maxKbps}k`,
-        '-g',
-        frames,
-        '-keyint_min',
-        frames,
-        '-sc_threshold',
-        '0',
-        '-f',
-        'null',
-        '-',
-      ],
+    const runs = await Promise.all(
+      Array.from({ length: availableParallelism() }, () =>
+        ffmpeg(
+          ...['-f', 'rawvideo', '-s', `${width}x${height}`, '-r', `${num}/${den}`, '-i', raw],
+          ...['-c:v', 'libx264', '-preset', 'veryfast', '-threads', '1', '-crf', '23', '-g', frames],
+          ...['-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`, '-f', 'null', '-'],
+        ),
+      ),
     )
-    spent.wall += wall
-    spent.cpu += cpu
+    spent.cpu += runs.reduce((sum, { cpu }) => sum + cpu, 0) / runs.length
     await rm(raw)
   }
+  spent.wall = spent.cpu / availableParallelism()
   return spent
 }
 
@@ -173,7 +160,9 @@ async function childrenCpu(pid: number | undefined): Promise<number> {
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
-async function encodeAsKinora({ url, child }: Kinora, path: string) {
+type Encoded = Spent & { videoId: string; playable: number; firstQuality: number }
+
+async function encodeAsKinora({ url, child }: Kinora, path: string): Promise<Encoded> {
   const cpuBefore = await childrenCpu(child.pid)
   const videoId = await createAndUpload(url, path)
   const start = performance.now()
@@ -248,18 +237,27 @@ async function compare(kinora: Kinora, path: string, folder: string): Promise<vo
     `\n${basename(path)}: ${source.width}x${source.height}, ${source.seconds.toFixed(1)} s, ${rungs.length} qualities and MP4`,
   )
 
-  const ours = await encodeAsKinora(kinora, path)
-  const peer = await encodeAsPeer(source, rungs, folder)
-  const least = await floor(source, rungs, folder)
-  const show = (name: string, { wall, cpu }: Spent) =>
-    console.log(`  ${name.padEnd(12)} wall ${wall.toFixed(1)} s  cpu ${cpu.toFixed(1)} s`)
-  show('kinora', ours)
-  show('peer', peer)
-  show('floor', least)
-  const [wall, cpu] = [ours.wall / peer.wall, ours.cpu / least.cpu]
+  // By turns, as a shared machine is not equally fast all the time.
+  const rounds: { ours: Encoded; peer: Spent; least: Spent }[] = []
+  for (let round = 0; round < 3; round++) {
+    rounds.push({
+      ours: await encodeAsKinora(kinora, path),
+      peer: await encodeAsPeer(source, rungs, folder),
+      least: await floor(source, rungs, folder),
+    })
+  }
+  const middle = (of: (round: (typeof rounds)[number]) => number) => median(rounds.map(of))
+  for (const name of ['ours', 'peer', 'least'] as const) {
+    const [wall, cpu] = [middle((round) => round[name].wall), middle((round) => round[name].cpu)]
+    console.log(`  ${name.padEnd(6)} wall ${wall.toFixed(1)} s  cpu ${cpu.toFixed(1)} s`)
+  }
+  const wall = middle(({ ours, peer }) => ours.wall / peer.wall)
+  const cpu = middle(({ ours, least }) => ours.cpu / least.cpu)
   console.log(`  wall to the peer's ${wall.toFixed(2)}  goal at most 0.65  ${verdict(wall <= 0.65)}`)
-  console.log(`  cpu to the floor's ${cpu.toFixed(2)}  goal at most 1.3  ${verdict(cpu <= 1.3)}`)
-  console.log(`  first quality whole after ${ours.firstQuality.toFixed(1)} s`)
+  console.log(`  cpu to the least ${cpu.toFixed(2)}  goal at most 1.3  ${verdict(cpu <= 1.3)}`)
+  console.log(`  first quality whole after ${middle(({ ours }) => ours.firstQuality).toFixed(1)} s`)
+  const ours = rounds.at(-1)!.ours
+  const playable = middle((round) => round.ours.playable)
 
   let [bytesOurs, bytesPeer] = [0, 0]
   let isAsGood = true
@@ -290,10 +288,10 @@ async function compare(kinora: Kinora, path: string, folder: string): Promise<vo
   while ((await fetch(`${kinora.url}/vod/${id}/hls/manifest.m3u8`)).status !== 200) await delay(20)
   const longPlayable = (performance.now() - start) / 1000
   console.log(
-    `  playable ${ours.playable.toFixed(2)} s after the last byte  goal within 2  ${verdict(ours.playable <= 2)}`,
+    `  playable ${playable.toFixed(2)} s after the last byte  goal within 2  ${verdict(playable <= 2)}`,
   )
   console.log(
-    `  playable, ten times as long, ${longPlayable.toFixed(2)} s: ${(longPlayable / ours.playable).toFixed(2)} times  goal at most 1.2  ${verdict(longPlayable <= 1.2 * ours.playable)}`,
+    `  playable, ten times as long, ${longPlayable.toFixed(2)} s: ${(longPlayable / playable).toFixed(2)} times  goal at most 1.2  ${verdict(longPlayable <= 1.2 * playable)}`,
   )
 
   const video = `${kinora.url}/videos/${id}`

@@ -9,12 +9,16 @@ import { DatabaseProblem } from '../lib/db.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
 import { serve } from '../main.ts'
-import { checkFile, progressBar, UploadProblem, uploadFile } from './upload.ts'
+import { ClientProblem, type Server } from './client.ts'
+import { checkFile, progressBar, uploadFile } from './upload.ts'
+import { findStatus, retryVideo, showStatus, watchStatus } from './videos.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
-  kinora upload FILE… [--title T] [--private]                     upload files; KINORA_KEY has the API key
+  kinora upload FILE… [--title T] [--private] [--watch]           upload files; KINORA_KEY has the API key
+  kinora videos status ID [--watch]                               how far each quality of a video is
+  kinora videos retry ID                                          encode again what failed
   kinora keys create --environment production|sandbox --name N    make an API key and show it this once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
   kinora keys revoke --environment production|sandbox --name N    end an API key at once
@@ -30,6 +34,7 @@ type Options = {
   json: boolean
   title: string | undefined
   private: boolean
+  watch: boolean
 }
 
 const anyOption = {
@@ -38,19 +43,25 @@ const anyOption = {
   json: { type: 'boolean' },
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
+  watch: { type: 'boolean', short: 'w' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
 /** Which options each command takes; --help goes with all. */
 const optionsOf: Record<string, (keyof Options)[]> = {
   start: [],
-  upload: ['title', 'private', 'json'],
+  upload: ['title', 'private', 'watch', 'json'],
+  'videos status': ['watch', 'json'],
+  'videos retry': [],
   'keys create': ['environment', 'name', 'json'],
   'keys list': ['environment', 'json'],
   'keys revoke': ['environment', 'name', 'json'],
 }
 
-type Call = { command: string; files: string[]; options: Options }
+/** Commands that are followed by names. */
+const named = ['upload', 'videos status', 'videos retry']
+
+type Call = { command: string; names: string[]; options: Options }
 
 /** Undefined when help is asked for. */
 function readCall(args: string[]): Call | undefined {
@@ -63,8 +74,8 @@ function readCall(args: string[]): Call | undefined {
   })()
   const words = positionals.join(' ')
   if (values.help || words === '' || words === 'help') return undefined
-  const [first, ...files] = positionals
-  const command = first === 'upload' ? first : words
+  const command = named.find((name) => words === name || words.startsWith(`${name} `)) ?? words
+  const names = command === words ? [] : positionals.slice(command.split(' ').length)
   const allowed = Object.hasOwn(optionsOf, command) ? optionsOf[command] : undefined
   if (!allowed) throw new UsageProblem(`There is no command "${command}".`)
   const unfit = Object.keys(values).find((name) => !allowed.some((each) => each === name))
@@ -76,8 +87,8 @@ function readCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  const { name, json = false, title, private: isPrivate = false } = values
-  return { command, files, options: { environment, name, json, title, private: isPrivate } }
+  const { name, json = false, title, private: isPrivate = false, watch = false } = values
+  return { command, names, options: { environment, name, json, title, private: isPrivate, watch } }
 }
 
 function needed({ environment, name }: Options): { environment: Environment; name: string } {
@@ -130,19 +141,41 @@ const keyCommands: Record<string, (options: Options) => Work> = {
   },
 }
 
+function findServer(): Server {
+  const { cli } = readConfig(process.env)
+  if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
+  return { url: cli.url, key: cli.key }
+}
+
 async function upload(files: string[], options: Options): Promise<void> {
   if (files.length === 0) throw new UsageProblem('Which file? kinora upload FILE…')
   if (files.length > 1 && options.title !== undefined)
     throw new UsageProblem('--title is for one file: upload the others by themselves, or without it.')
-  const { cli } = readConfig(process.env)
-  if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
-  const settings = { url: cli.url, key: cli.key, title: options.title, isPrivate: options.private }
+  const settings = { ...findServer(), title: options.title, isPrivate: options.private }
   // All before the first is sent: a slip in the last name is told at once, not after hours.
   for (const file of await Promise.all(files.map(checkFile))) {
     const { path } = file
-    const player = await uploadFile(file, settings, progressBar(basename(path), process.stderr))
-    console.log(options.json ? JSON.stringify({ file: path, player }) : player)
+    const { videoId, assets } = await uploadFile(file, settings, progressBar(basename(path), process.stderr))
+    if (options.watch) await watch(settings, videoId, process.stderr)
+    const { player } = assets
+    console.log(options.json ? JSON.stringify({ file: path, videoId, player }) : player)
   }
+}
+
+/** A quality that failed is a failure of the command. */
+async function watch(server: Server, videoId: string, out: NodeJS.WriteStream) {
+  const { encoding } = await watchStatus(server, videoId, out)
+  if (encoding.qualities.some(({ status }) => status === 'failed')) process.exitCode = 1
+}
+
+async function video(command: string, ids: string[], options: Options): Promise<void> {
+  const [videoId, ...more] = ids
+  if (videoId === undefined || more.length > 0) throw new UsageProblem(`Which video? kinora ${command} ID`)
+  const server = findServer()
+  if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
+  if (options.watch && !options.json) return watch(server, videoId, process.stdout)
+  const status = await findStatus(server, videoId)
+  console.log(options.json ? JSON.stringify(status) : showStatus(status))
 }
 
 /** The `kinora` command. */
@@ -150,9 +183,10 @@ export async function main(args: string[]): Promise<void> {
   try {
     const call = readCall(args)
     if (!call) return console.log(usage)
-    const { command, files, options } = call
+    const { command, names, options } = call
     if (command === 'start') return await serve()
-    if (command === 'upload') return await upload(files, options)
+    if (command === 'upload') return await upload(names, options)
+    if (command.startsWith('videos ')) return await video(command, names, options)
     const work = keyCommands[command]!(options)
     const database = await openDatabase(readConfig(process.env), createLog('silent', false))
     try {
@@ -167,7 +201,7 @@ export async function main(args: string[]): Promise<void> {
       SettingsProblem,
       DatabaseProblem,
       PostgresProblem,
-      UploadProblem,
+      ClientProblem,
     ].some((kind) => error instanceof kind)
     if (!isKnown) throw error
     console.error(`kinora: ${(error as Error).message}`)

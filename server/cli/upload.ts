@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { Answered, ClientProblem, call, type Server } from './client.ts'
 import { type Memory, memoryOf } from './upload-memory.ts'
 
-/** One helpful sentence about an upload that does not work. */
-export class UploadProblem extends Error {}
+class FileChanged extends ClientProblem {}
 
-class FileChanged extends UploadProblem {}
-
-export type UploadOptions = { url: string; key: string; title: string | undefined; isPrivate: boolean }
+export type UploadOptions = Server & { title: string | undefined; isPrivate: boolean }
 
 /** A file as it was when it was looked at. */
 export type LocalFile = { path: string; size: number; mtimeMs: number }
@@ -27,20 +25,20 @@ const tries = 6
 /** Refuses what cannot be uploaded, before anything is. */
 export async function checkFile(path: string): Promise<LocalFile> {
   const found = await reading(path, () => stat(path))
-  if (!found.isFile()) throw new UploadProblem(`${path} is not a file.`)
-  if (found.size === 0) throw new UploadProblem(`${path} is empty.`)
+  if (!found.isFile()) throw new ClientProblem(`${path} is not a file.`)
+  if (found.size === 0) throw new ClientProblem(`${path} is empty.`)
   await reading(path, async () => (await open(path)).close())
   return { path, size: found.size, mtimeMs: found.mtimeMs }
 }
 
 function reading<T>(path: string, work: () => Promise<T>): Promise<T> {
   return work().catch((error) => {
-    throw new UploadProblem(`${path} cannot be read: ${error.message}.`)
+    throw new ClientProblem(`${path} cannot be read: ${error.message}.`)
   })
 }
 
-/** Uploads a file in chunks, several at once; goes on where an earlier try was interrupted. The player's address. */
-export async function uploadFile(file: LocalFile, options: UploadOptions, show: Show): Promise<string> {
+/** Uploads a file in chunks, several at once; goes on where an earlier try was interrupted. */
+export async function uploadFile(file: LocalFile, options: UploadOptions, show: Show): Promise<Video> {
   const { path, size, mtimeMs } = file
   const { url, key, title, isPrivate } = options
   // What the video was made with belongs to it: going on with a public one would publish what is to be private.
@@ -59,7 +57,7 @@ export async function uploadFile(file: LocalFile, options: UploadOptions, show: 
     throw error
   }
   await memory.forget()
-  return video.assets.player
+  return video
 }
 
 async function begin(memory: Memory, path: string, options: UploadOptions) {
@@ -197,32 +195,6 @@ async function checkUnchanged({ path, size, mtimeMs }: LocalFile, handle: FileHa
   const found = await reading(path, () => handle.stat())
   if (found.size === size && found.mtimeMs === mtimeMs) return
   throw new FileChanged(`${path} has changed since its upload began: upload it again when it is whole.`)
-}
-
-class Answered extends UploadProblem {
-  readonly status: number
-  constructor(status: number, message: string) {
-    super(message)
-    this.status = status
-  }
-}
-
-async function call<T>(
-  { url, key }: UploadOptions,
-  method: string,
-  path: string,
-  init: RequestInit = {},
-): Promise<T> {
-  const headers = { ...init.headers, authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
-  const response = await fetch(url + path, { ...init, method, headers }).catch((error) => {
-    if (error.cause instanceof UploadProblem) throw error.cause
-    const reason = error.cause instanceof Error ? error.cause.message : error.message
-    throw new UploadProblem(`${url} cannot be reached: ${reason || 'no connection'}. Is the service running?`)
-  })
-  const body = (await response.json().catch(() => ({}))) as { title?: string }
-  if (!response.ok)
-    throw new Answered(response.status, `${url} answered ${response.status}: ${body.title ?? ''}`)
-  return body as T
 }
 
 /** A line that is drawn anew as long as the output is a terminal. */

@@ -29,18 +29,21 @@ export type PictureChunk = {
 
 /**
  * How long before its first frame a chunk begins to decode. A key frame may be shown later than frames that follow
- * it in the file; those cannot be decoded from there on, so one further back is needed. It also finds the frame that
- * is still shown where frames are far apart.
+ * it in the file; those cannot be decoded from there on, so one further back is needed.
  */
-const leadSeconds = 1
+const leadFrames = 8
+const mostLeadSeconds = 1
 
 const stillColour = '0x1f2430'
 
-/** One decode, scaled from the largest down, each quality into a file of its own with a fragment for each segment. */
+/** One decode, each quality into a file of its own with a fragment for each segment. */
 export function pictureArgs(chunk: PictureChunk): string[] {
   const { grid, input, outputs, watermark } = chunk
   const start = secondsOf(grid, chunk.fromFrame)
-  const lead = input === 'still' ? 0 : Math.min(leadSeconds, start + input.offsetSeconds)
+  const lead =
+    input === 'still'
+      ? 0
+      : Math.min(mostLeadSeconds, secondsOf(grid, leadFrames), start + input.offsetSeconds)
   return [
     ...quiet,
     ...(input === 'still' ? stillInput(chunk) : fileInput(input, start + input.offsetSeconds - lead)),
@@ -93,14 +96,12 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
     chains.push(`[1:v]scale=${width}:-1[mark]`)
     chains.push(`[all][mark]overlay=x=W-w-${margin}:y=${margin}:format=yuv420[marked]`)
   }
-  // Each is scaled from the next larger one, which has fewer pixels than the source.
-  let above = watermark === undefined ? 'all' : 'marked'
-  for (let i = outputs.length - 1; i >= 0; i--) {
-    const { width, height } = outputs[i]!.rung
-    const scale = i === outputs.length - 1 ? 'null' : `scale=${width}:${height}`
-    chains.push(i === 0 ? `[${above}]${scale}[v0]` : `[${above}]${scale},split[v${i}][below${i}]`)
-    above = `below${i}`
-  }
+  // All from the largest: from one another they lose sharpness (SSIM 0.003 less at 360p), and save nothing.
+  const lower = outputs.slice(0, -1)
+  const copies = lower.map((_, i) => `[c${i}]`).join('')
+  const whole = watermark === undefined ? '[all]' : '[marked]'
+  chains.push(`${whole}split=${outputs.length}${copies}[v${lower.length}]`)
+  for (const [i, { rung }] of lower.entries()) chains.push(`[c${i}]scale=${rung.width}:${rung.height}[v${i}]`)
   return chains.join(';')
 }
 
@@ -113,20 +114,30 @@ const toneMapping = [
   'zscale=t=bt709:m=bt709:r=tv',
 ]
 
+/**
+ * What gives more for less than the preset: B-frames in a fixed pattern instead of one that is searched for, and
+ * bits spread more evenly. With as many bytes as the preset with 16 B-frames and key frames every 2 s (CRF 23), SSIM
+ * is 0.0000 to 0.0015 better, for 0.6 to 0.8 of the time. In small pictures a coarse search for motion is enough.
+ */
+const small = { crf: '20.5', parameters: 'bframes=5:b-adapt=0:me=dia:subme=1:aq-strength=0.7:qcomp=0.5' }
+const large = { crf: '20.7', parameters: 'bframes=5:b-adapt=0:me=dia:subme=2:aq-strength=0.6' }
+
 function pictureOutput(
   { grid, frames, segments }: PictureChunk,
-  { maxKbps }: Rung,
+  { quality, maxKbps }: Rung,
   i: number,
   start: number,
   path: string,
 ): string[] {
   const distance = segmentFrames(grid.rate)
+  const tuning = quality === '240p' || quality === '360p' ? small : large
   return [
     ...['-map', `[v${i}]`, '-map_metadata', '-1', '-frames:v', String(frames), '-fps_mode', 'passthrough'],
     ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
-    ...['-crf', '23', '-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`],
+    ...['-crf', tuning.crf, '-x264-params', tuning.parameters],
+    ...['-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`],
     // A key frame at the start of each segment and nowhere else; the last one may be longer than the others.
-    ...['-g', String(2 * distance), '-keyint_min', String(distance), '-sc_threshold', '0'],
+    ...['-g', '100000', '-keyint_min', '50000'],
     ...['-force_key_frames', `expr:lt(n_forced,${segments})*gte(n,n_forced*${distance})`],
     ...['-fflags', '+bitexact', '-flags:v', '+bitexact'],
     // Without frag_discont every chunk would begin at 0; without cmaf the picture would be late by the reordering.

@@ -7,10 +7,10 @@ export type Rung = { quality: Quality; width: number; height: number; maxKbps: n
 
 /** The most that a quality may take for 30 frames a second of 16:9; more frames or a longer side get more. */
 const maxKbps: Record<Quality, number> = {
-  '240p': 400,
-  '360p': 800,
-  '480p': 1_500,
-  '720p': 3_500,
+  '240p': 550,
+  '360p': 1_000,
+  '480p': 1_600,
+  '720p': 3_200,
   '1080p': 6_500,
   '2160p': 20_000,
 }

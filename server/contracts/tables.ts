@@ -109,24 +109,38 @@ export type EncodingState = 'encoding' | 'encoded' | 'failed'
 
 export type Rational = { num: number; den: number }
 
+export type Picture = {
+  /** Of the stream. */
+  index: number
+  codec: string
+  /** As displayed: rotated, with square pixels. */
+  width: number
+  height: number
+  /** The constant rate that the video is put on: at most 60. */
+  rate: Rational
+  /** Frames a second as the file tells them. */
+  sourceRate: number
+  isInterlaced: boolean
+  dynamicRange: 'sdr' | 'pq' | 'hlg'
+}
+
+export type Sound = {
+  index: number
+  codec: string
+  sampleRate: number
+  channels: number
+  layout?: string
+  /** When it begins, if the file counts time in milliseconds, which are longer than samples. */
+  coarseStartSeconds?: number
+}
+
 /** What is known of a source. */
 export type SourceMedia = {
   container: string
   durationSeconds: number | undefined
   bitrateKbps: number | undefined
-  picture:
-    | {
-        index: number
-        codec: string
-        width: number
-        height: number
-        rate: Rational
-        sourceRate: number
-        isInterlaced: boolean
-        dynamicRange: 'sdr' | 'pq' | 'hlg'
-      }
-    | undefined
-  sound: { index: number; codec: string; sampleRate: number; channels: number } | undefined
+  picture: Picture | undefined
+  sound: Sound | undefined
 }
 
 /** How a source is encoded. Fixed when the work begins, so that all workers do the same. */

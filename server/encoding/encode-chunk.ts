@@ -115,10 +115,9 @@ const encodeSound: Encode = async (deps, chunk, plan, media, input, folder, sign
   const last = segments.at(-1)!
   const frames = last.fromFrame + last.frames - fromFrame
   const output = join(folder, 'sound.aac')
+  const { index: stream, channels, layout, coarseStartSeconds } = media.sound!
   const args = soundChunkArgs({
-    input: input.path,
-    inputOptions: inputLimits(input),
-    stream: media.sound!.index,
+    ...{ input: input.path, inputOptions: inputLimits(input), stream, channels, layout, coarseStartSeconds },
     offsetSeconds: plan.offsetSeconds,
     fromFrame,
     frames,

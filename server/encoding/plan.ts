@@ -29,8 +29,9 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string })
   if (!video || (await store.findEncoding(db, videoId))) return
   const { environment, mp4_support: hasMp4 } = video
   try {
-    const { key, media, extent } = await examine(deps, videoId)
-    const plan = makePlan(deps, key, media, extent, video)
+    const { key, media: told, extent } = await examine(deps, videoId)
+    const plan = makePlan(deps, key, told, extent, video)
+    const media = { ...told, durationSeconds: told.durationSeconds ?? endOf(told, extent) }
     await db.transaction().execute(async (trx) => {
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
       if (!(await store.insertEncoding(trx, { ...row, created_at: now() }))) return
@@ -83,7 +84,7 @@ async function remux(
     const key = `${workFolder(videoId)}/source.mkv`
     await files.put(key, createReadStream(path))
     const picture = copied.picture && media.picture && { ...media.picture, index: copied.picture.index }
-    const sound = copied.sound && media.sound && { ...media.sound, index: copied.sound.index }
+    const sound = copied.sound && media.sound && { ...copied.sound, codec: media.sound.codec }
     return { key, media: { ...media, picture, sound }, extent }
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -104,10 +105,7 @@ function makePlan(
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture, sound } = media
-  const { pictureEndSeconds = 0, soundEndSeconds = 0 } = extent
-  const end =
-    picture && soundEndSeconds <= pictureEndSeconds + soundBeyondSeconds ? pictureEndSeconds : soundEndSeconds
-  const { fromSeconds, toSeconds } = readClip(clip, end)
+  const { fromSeconds, toSeconds } = readClip(clip, endOf(media, extent))
   const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
   const seconds = Math.min(toSeconds - fromSeconds, limit)
   const { rate, ...size } = picture ?? still
@@ -121,6 +119,11 @@ function makePlan(
     hasSound: sound !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
   }
+}
+
+function endOf({ picture }: SourceMedia, { pictureEndSeconds = 0, soundEndSeconds = 0 }: Extent): number {
+  const isSoundOver = soundEndSeconds <= pictureEndSeconds + soundBeyondSeconds
+  return picture && isSoundOver ? pictureEndSeconds : soundEndSeconds
 }
 
 /** Timecodes that make no sense for this source leave it whole. */

@@ -1,34 +1,9 @@
 import { stat } from 'node:fs/promises'
+import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
 import { RunError, run } from '../lib/run.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE } from './limits.ts'
 
-export type Rational = { num: number; den: number }
-
-export type Picture = {
-  /** Of the stream in the file. */
-  index: number
-  codec: string
-  /** As displayed: rotation applied, square pixels. Not rounded to even. */
-  width: number
-  height: number
-  /** The constant rate that the video is put on: 1 to 60, lowest terms. */
-  rate: Rational
-  /** Frames a second on average, as the file tells. */
-  sourceRate: number
-  isInterlaced: boolean
-  dynamicRange: 'sdr' | 'pq' | 'hlg'
-}
-
-export type Sound = { index: number; codec: string; sampleRate: number; channels: number }
-
-export type SourceMedia = {
-  /** The first name of ffmpeg's demuxer: `mov` (also mp4), `matroska` (also webm), `mpegts`. */
-  container: string
-  durationSeconds: number | undefined
-  bitrateKbps: number | undefined
-  picture: Picture | undefined
-  sound: Sound | undefined
-}
+export type { Picture, Rational, Sound, SourceMedia }
 
 export type Tools = { ffmpeg: string; ffprobe: string }
 
@@ -52,6 +27,9 @@ type ProbedStream = {
   color_transfer?: string
   sample_rate?: string
   channels?: number
+  channel_layout?: string
+  start_time?: string
+  time_base?: string
   disposition?: { default?: number; attached_pic?: number }
   side_data_list?: { rotation?: number }[]
 }
@@ -60,8 +38,8 @@ const TIMEOUT_MS = 20_000
 /** 30 days. Beyond it a header lies. */
 const MAX_DURATION_SECONDS = 30 * 86_400
 const ENTRIES = [
-  'format=format_name,duration,bit_rate',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels',
+  'format=format_name,duration,bit_rate,start_time',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels,channel_layout,start_time,time_base',
   'stream_disposition=default,attached_pic',
   'stream_side_data=rotation',
 ].join(':')
@@ -74,11 +52,11 @@ export async function probe(tools: Tools, input: string, options: ProbeOptions =
     throw new Unreadable('The file is empty.')
   const { answer, stderr } = await askFfprobe(tools, input, ['-show_entries', ENTRIES], options)
   const { format = {}, streams = [] } = answer as {
-    format?: { format_name?: string; duration?: string; bit_rate?: string }
+    format?: { format_name?: string; duration?: string; bit_rate?: string; start_time?: string }
     streams?: ProbedStream[]
   }
   const picture = choose(streams, toPicture)
-  const sound = choose(streams, toSound)
+  const sound = choose(streams, (stream) => toSound(stream, Number(format.start_time) || 0))
   if (!picture && /exceeds specified max pixel count|Picture size \S+ is invalid/.test(stderr))
     throw new Unreadable(TOO_LARGE)
   if (!picture && !sound) throw new Unreadable('The file has neither a picture nor a sound that can be read.')
@@ -203,12 +181,18 @@ function isWithinBounds({ width, height }: Picture): boolean {
   return width <= MAX_SIDE && height <= MAX_SIDE && width * height <= MAX_PIXELS
 }
 
-function toSound(stream: ProbedStream): Sound | undefined {
+function toSound(stream: ProbedStream, startSeconds: number): Sound | undefined {
   const sampleRate = positive(stream.sample_rate)
   const channels = positive(stream.channels)
   if (stream.codec_type !== 'audio' || !sampleRate || !channels) return undefined
   if (!stream.codec_name || stream.codec_name === 'unknown') return undefined
-  return { index: stream.index, codec: stream.codec_name, sampleRate, channels }
+  const start = Number(stream.start_time)
+  const isCoarse = stream.time_base === '1/1000' && Number.isFinite(start)
+  return {
+    ...{ index: stream.index, codec: stream.codec_name, sampleRate, channels },
+    ...(stream.channel_layout && { layout: stream.channel_layout.slice(0, 100) }),
+    ...(isCoarse && { coarseStartSeconds: start - startSeconds }),
+  }
 }
 
 const STANDARD_RATES: Rational[] = [

@@ -110,10 +110,10 @@ export const settings = {
   KINORA_ROLES: define('api,worker,live', 'What this process does: any of api, worker, live.', roles),
   KINORA_PRODUCTION_KEY: define('', 'An API key that exists in production from the start.', apiKey),
   KINORA_SANDBOX_KEY: define('', 'An API key that exists in the sandbox from the start.', apiKey),
-  KINORA_KEY: define('', 'For the kinora command: the API key that kinora upload uses.', apiKey),
+  KINORA_KEY: define('', 'For the kinora command: the API key that kinora upload and kinora videos use.', apiKey),
   KINORA_URL: define(
     'http://localhost:8080',
-    'For the kinora command: the address that kinora upload talks to; with /sandbox at its end for the sandbox.',
+    'For the kinora command: the address that kinora upload and kinora videos talk to; with /sandbox at its end for the sandbox.',
     (value) => address(['http:', 'https:'])(value)?.replace(/\/+$/, '') ?? '',
   ),
   KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key.', onOff),

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer as createProxy } from 'node:net'
-import { delimiter, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
+import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import {
   assertSource,
   call,
@@ -16,7 +16,6 @@ import {
   MiB,
   productionKey,
   query,
-  root,
   sandboxKey,
   sharedKinora,
   sourcePath,
@@ -65,9 +64,8 @@ const script = `
 
 const tls: Record<string, string> = {}
 const usualAuthorities = getCACertificates('default')
-const chromiumPath = findChromium()
-let pages: Server
-let browser: Browser
+let pages: Pages
+let browser: Browser | undefined
 
 before(async () => {
   const folder = await temporaryFolder({ after })
@@ -85,42 +83,20 @@ before(async () => {
     '/': ['text/html', `<script src="/library.js"></script><script>${script}</script>`],
     '/library.js': ['text/javascript', library],
   }
-  pages = createServer(({ url = '' }, response) => {
+  pages = await servePages(({ url = '' }, response) => {
     const [, from, to] = /^\/bytes\?(\d+)-(\d+)$/.exec(url) ?? []
     const bytes = ['application/octet-stream', big.subarray(Number(from), Number(to))] as const
     const [type, content] = from ? bytes : (contents[url] ?? ['text/plain', ''])
     response.setHeader('content-type', type).end(content)
   })
-  await new Promise<void>((done) => pages.listen(0, '127.0.0.1', done))
-  if (!chromiumPath) return
-  // Left to itself, the browser asks its maker for updates and the like.
-  const args = ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1']
-  browser = await chromium.launch({ executablePath: chromiumPath, args })
+  browser = await launchBrowser()
 })
 const service = sharedKinora(tls)
 after(async () => {
   await browser?.close()
-  pages.closeAllConnections()
   pages.close()
   setDefaultCACertificates(usualAuthorities)
 })
-
-/** As scripts/setup.mjs does it. */
-function findChromium(): string | undefined {
-  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-  const wanted = process.env.TEST_CHROMIUM ? [process.env.TEST_CHROMIUM] : names
-  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
-  return wanted
-    .flatMap((name) => (name.includes('/') ? [resolve(root, name)] : folders.map((each) => join(each, name))))
-    .find((path) => {
-      try {
-        accessSync(path, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
-}
 
 type Progress = { currentChunk: number; uploadedBytes: number; part: number }
 type Failure = {
@@ -138,11 +114,11 @@ type Job = Record<string, unknown>
 const hostOf = (url: string) => url.replace('https://', '')
 
 async function inPage(t: TestContext, script: (page: Page) => Promise<unknown>): Promise<Outcome> {
-  const page = await browser.newPage({ ignoreHTTPSErrors: true })
+  const page = await browser!.newPage({ ignoreHTTPSErrors: true })
   t.after(() => page.close())
   const said: string[] = []
   page.on('console', (message) => said.push(message.text()))
-  await page.goto(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/`)
+  await page.goto(pages.url)
   return { ...((await script(page)) as Outcome), said }
 }
 
@@ -201,7 +177,6 @@ async function breakingProxy(t: TestContext, at: 'request' | 'answer', afterByte
   return proxy
 }
 
-const skip = chromiumPath ? false : 'there is no Chromium here'
 describe('the browser library', { skip }, () => {
   test('uploads a file in one request with an upload token', async (t) => {
     const outcome = await uploadFile(t, { uploadToken: await newToken(), size: small.length })

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import type { App } from '../lib/http.ts'
+import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { findVideo } from '../videos/store.ts'
+import { VideoStatus } from '../videos/schemas.ts'
+import { findStatus } from '../videos/status.ts'
 import { retryEncoding } from './retry.ts'
 
 export function encodingRoutes(app: App, context: Context): void {
@@ -16,15 +17,17 @@ export function encodingRoutes(app: App, context: Context): void {
         summary: 'Encode again what failed',
         description: 'Qualities that were encoded stay as they are.',
         params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
-        response: { 202: Type.Null({ description: 'Begun; the status of the video tells how far it is.' }) },
+        response: { 202: ref(VideoStatus) },
       },
     },
     async (request, reply) => {
       const { videoId } = request.params
-      const video = isId('vi', videoId) && (await findVideo(context.db, request.scope.environment, videoId))
-      if (!video) throw notFound('videoId')
+      const find = () => findStatus(context.db, request.scope.environment, videoId)
+      if (!isId('vi', videoId) || !(await find())) throw notFound('videoId')
       if (!(await retryEncoding(context, videoId))) throw new ApiError('nothing-to-retry')
-      return reply.code(202).send(null)
+      const status = await find()
+      if (!status) throw notFound('videoId')
+      return reply.code(202).send(status)
     },
   )
 }

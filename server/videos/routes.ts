@@ -16,9 +16,10 @@ import {
   videoFilters,
 } from './schemas.ts'
 import { listTags, listVideos } from './search.ts'
+import { findStatus } from './status.ts'
 import * as store from './store.ts'
 import { changeVideo } from './update.ts'
-import { viewStatus, viewVideo } from './view.ts'
+import { viewVideo } from './view.ts'
 
 const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
 
@@ -146,13 +147,9 @@ export function videoRoutes(app: App, context: Context): void {
     },
     async (request) => {
       const videoId = checkId(request.params.videoId)
-      const row = await store.findVideo(db, request.scope.environment, videoId)
-      if (!row) throw notFound('videoId')
-      const [source, encoding] = await Promise.all([
-        store.findReceived(db, videoId),
-        store.findEncodingProgress(db, videoId),
-      ])
-      return viewStatus(row, source, encoding)
+      const status = await findStatus(db, request.scope.environment, videoId)
+      if (!status) throw notFound('videoId')
+      return status
     },
   )
 

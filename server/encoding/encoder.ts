@@ -91,9 +91,10 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
   const start = Date.now()
   let isEncoded = false
   /** What was stored for nothing; all there is where the video was deleted meanwhile. */
-  const forget = async () => {
+  const forget = async (keys: string[]) => {
+    if (keys.length === 0) return
     const isThere = await store.findVideo(db, chunk.video_id).catch(() => true)
-    for (const key of isThere ? stored : [`videos/${chunk.video_id}`]) await files.remove(key).catch(() => {})
+    for (const key of isThere ? keys : [`videos/${chunk.video_id}`]) await files.remove(key).catch(() => {})
   }
   try {
     if (chunk.losses >= mostLosses)
@@ -106,12 +107,12 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
     const signal = AbortSignal.any([lost.signal, closing])
     const encoded = await encodeChunk(context, chunk, { plan, media }, folder, signal, stored)
     isEncoded = true
-    // Deleted with its video, or done by another.
-    if (!(await finishChunk(context, chunk, encoded))) await forget()
+    // Deleted with its video, done by another, or of a quality that failed elsewhere.
+    await forget(await finishChunk(context, chunk, encoded))
     log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
   } catch (err) {
     // A commit whose answer was lost may have counted: then what is stored must stay.
-    if (!isEncoded) await forget()
+    if (!isEncoded) await forget(stored)
     try {
       if (!(await store.keepChunk(db, chunk, holdMs))) return
       if (closing.aborted) await store.returnChunk(db, chunk, { afterMs: 0, failures: chunk.failures })

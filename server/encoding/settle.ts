@@ -16,31 +16,40 @@ export type Encoded = Pick<SegmentsRow, 'rendition' | 'sizes' | 'key'> & {
 
 export const gridOf = ({ rate, frames }: EncodingPlan) => ({ rate, frames })
 
-/** Notes what was encoded of a chunk, and all that follows from it. False when the chunk is no longer ours. */
-export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Encoded[]): Promise<boolean> {
-  const { video_id, first_segment } = chunk
+/** Notes what was encoded of a chunk, and all that follows from it. The keys of what does not count. */
+export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Encoded[]): Promise<string[]> {
+  const { video_id, first_segment, track } = chunk
   return deps.db.transaction().execute(async (trx) => {
     const encoding = await store.lockEncoding(trx, video_id)
-    if (!encoding || !(await store.deleteChunk(trx, chunk))) return false
+    const wanted = encoding && (await store.findWanted(trx, chunk))
+    if (!wanted) return encoded.map(({ key }) => key)
+    await store.deleteChunk(trx, chunk)
+    const spare: string[] = []
     for (const { rendition, sizes, key, initialization } of encoded) {
+      if (track === 'picture' && !wanted.qualities.includes(rendition)) {
+        spare.push(key)
+        continue
+      }
       await store.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
       if (initialization) await store.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
     await settle(deps, trx, encoding)
-    return true
+    return spare
   })
 }
 
 /** A chunk could not be encoded: another try, each quality by itself, or the end of its quality. */
 export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string): Promise<void> {
-  const { video_id, track, qualities } = chunk
+  const { video_id, track } = chunk
   const failures = chunk.failures + 1
   return deps.db.transaction().execute(async (trx) => {
     const encoding = await store.lockEncoding(trx, video_id)
-    if (!encoding) return
+    const wanted = encoding && (await store.findWanted(trx, chunk))
+    if (!wanted) return
+    const { qualities } = wanted
     if (track === 'picture' && qualities.length > 1) {
       // One of them may be to blame, and the others go on without it.
-      if (!(await store.deleteChunk(trx, chunk))) return
+      await store.deleteChunk(trx, chunk)
       const { first_segment, segments, priority } = chunk
       const alone = qualities.map((quality) => ({
         ...{ track, first_segment, segments, priority, failures },
@@ -52,7 +61,7 @@ export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string)
     if (failures < mostFailures) {
       return store.returnChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
     }
-    if (!(await store.deleteChunk(trx, chunk))) return
+    await store.deleteChunk(trx, chunk)
     if (track === 'sound') {
       await store.dropSound(trx, video_id)
       await store.updateEncoding(trx, video_id, { sound_failure: reason })
@@ -98,5 +107,5 @@ async function settle(
   const mp4 = renditions.find(({ type }) => type === 'mp4')
   if (mp4 && !isPlayable)
     await store.updateRendition(trx, mp4, { state: 'failed', failure: streams[0]?.failure ?? null })
-  if (isPlayable) await queue.send(trx, 'finish-encoding', { videoId: video_id })
+  await queue.send(trx, 'finish-encoding', { videoId: video_id })
 }

@@ -184,15 +184,22 @@ export async function returnChunk(
     where id = ${chunk.id} and holder = ${chunk.holder}`.execute(db)
 }
 
-/** False when the chunk is no longer the holder's. */
-export async function deleteChunk(trx: Transaction<Tables>, chunk: ClaimedChunk): Promise<boolean> {
-  const deleted = await trx
-    .deleteFrom('chunks')
+/** What is still wanted of a chunk: a quality may have failed elsewhere. Undefined when it is no longer the holder's. */
+export async function findWanted(
+  trx: Transaction<Tables>,
+  chunk: ClaimedChunk,
+): Promise<{ qualities: string[] } | undefined> {
+  return trx
+    .selectFrom('chunks')
+    .select('qualities')
     .where('id', '=', chunk.id)
     .where('holder', '=', chunk.holder)
-    .returning('id')
+    .forUpdate()
     .executeTakeFirst()
-  return deleted !== undefined
+}
+
+export async function deleteChunk(trx: Transaction<Tables>, { id }: ClaimedChunk): Promise<void> {
+  await trx.deleteFrom('chunks').where('id', '=', id).execute()
 }
 
 /** Nobody works on this quality any more. */
@@ -235,6 +242,19 @@ export async function deleteSegments(
     .where('video_id', '=', videoId)
     .where('rendition', '=', rendition)
     .execute()
+}
+
+/** Every file that is known of; undefined while there may be some that are not yet, or when there is no encoding. */
+export async function listKeys(db: Db<Tables>, videoId: string): Promise<Set<string> | undefined> {
+  const { rows } = await sql<{ keys: string[]; isBusy: boolean }>`
+    select array(
+        select key from segments where video_id = ${videoId}
+        union all select key from renditions where video_id = ${videoId} and key is not null) as keys,
+      exists (select from chunks where video_id = ${videoId})
+        or exists (select from renditions where video_id = ${videoId} and type = 'mp4' and state = 'encoding')
+        as "isBusy"
+    from encodings where video_id = ${videoId}`.execute(db)
+  return rows[0] && !rows[0].isBusy ? new Set(rows[0].keys) : undefined
 }
 
 /** How many segments of each rendition are there. */

@@ -9,7 +9,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       environment text not null check (environment in ('production', 'sandbox')),
       type text not null,
       video_id text,
-      payload jsonb not null,
+      payload json not null,
       emitted_at timestamptz not null
     )`.execute(db)
   await sql`create index events_video on events (video_id, position) where video_id is not null`.execute(db)

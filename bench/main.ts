@@ -1,9 +1,10 @@
 import { api } from './api.ts'
 import { encode } from './encode.ts'
 import { upload } from './upload.ts'
+import { webhooks } from './webhooks.ts'
 
 /** `npm run bench -- <name>`; what follows the name narrows it down. */
-const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload, encode }
+const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload, encode, webhooks }
 
 const [name = '', ...parts] = process.argv.slice(2)
 const bench = benches[name]

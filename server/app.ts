@@ -27,6 +27,9 @@ import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './u
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
+import { webhookLogRoutes } from './webhooks/log-routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
+import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from './webhooks/schemas.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -53,6 +56,8 @@ function apiRoutes(app: App, context: Context): void {
   videoRoutes(app, context)
   uploadRoutes(app, context)
   encodingRoutes(app, context)
+  webhookRoutes(app, context)
+  webhookLogRoutes(app, context)
 }
 
 const sandbox = Symbol('sandbox')
@@ -133,6 +138,12 @@ export async function buildApp(
     TagList,
     UploadToken,
     UploadTokenList,
+    Webhook,
+    WebhookList,
+    Delivery,
+    DeliveryList,
+    Event,
+    EventList,
   ])
     app.addSchema(schema)
 

@@ -110,7 +110,11 @@ export const settings = {
   KINORA_ROLES: define('api,worker,live', 'What this process does: any of api, worker, live.', roles),
   KINORA_PRODUCTION_KEY: define('', 'An API key that exists in production from the start.', apiKey),
   KINORA_SANDBOX_KEY: define('', 'An API key that exists in the sandbox from the start.', apiKey),
-  KINORA_KEY: define('', 'For the kinora command: the API key that kinora upload and kinora videos use.', apiKey),
+  KINORA_KEY: define(
+    '',
+    'For the kinora command: the API key that kinora upload and kinora videos use.',
+    apiKey,
+  ),
   KINORA_URL: define(
     'http://localhost:8080',
     'For the kinora command: the address that kinora upload and kinora videos talk to; with /sandbox at its end for the sandbox.',
@@ -169,9 +173,10 @@ export const settings = {
   ),
   KINORA_RTMP_PORT: define('1935', 'Port of the RTMP server. No effect in this version.', whole(0, 65535)),
   KINORA_ADMIN_PASSWORD: define('', 'Password of the dashboard. No effect in this version.', optional),
+  KINORA_WEBHOOK_LIMIT: define('100', 'Webhooks that an environment can have.', whole(1, 10_000)),
   KINORA_ALLOW_PRIVATE_NETWORKS: define(
     'false',
-    'true lets the service fetch from loopback and private addresses.',
+    'true lets the service fetch from, and deliver to, loopback and private addresses.',
     trueFalse,
   ),
 } satisfies Record<string, Setting<unknown>>
@@ -188,6 +193,7 @@ export type Config = {
   roles: Set<Role>
   keys: { production: string | undefined; sandbox: string | undefined }
   allowPrivateNetworks: boolean
+  webhookLimit: number
   /** What the command line uses as a client. */
   cli: { url: string; key: string | undefined }
   rateLimits: { uploads: number; writes: number; reads: number } | undefined
@@ -243,6 +249,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     roles: v.KINORA_ROLES,
     keys: { production: v.KINORA_PRODUCTION_KEY, sandbox: v.KINORA_SANDBOX_KEY },
     allowPrivateNetworks: v.KINORA_ALLOW_PRIVATE_NETWORKS,
+    webhookLimit: v.KINORA_WEBHOOK_LIMIT,
     cli: { url: v.KINORA_URL, key: v.KINORA_KEY },
     rateLimits: v.KINORA_RATE_LIMITS
       ? {

@@ -1,21 +1,26 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Context } from './contracts/context.ts'
-import { type Encoder, startEncoder } from './encoding/encoder.ts'
+import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
+import { removeStaleWork } from './encoding/leftovers.ts'
 import { planEncoding } from './encoding/plan.ts'
+import { chunksChannel } from './encoding/store.ts'
 import { findTools, type Tools } from './media/ffmpeg.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
 import { mergeCounts } from './videos/search.ts'
+import { startDispatcher } from './webhooks/dispatcher.ts'
+import { deliveriesChannel } from './webhooks/events.ts'
+import { deleteOldEvents } from './webhooks/expire.ts'
 
 /** Every queue: who does its jobs, and how many at once. */
 async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   const { queue } = context
   await queue.work('fetch-source', 16, (job) => fetchSource(context, job))
-  await queue.work('store-source', 2, (job) => storeSource(context, job))
-  await queue.work('plan-encoding', 2, (job) => planEncoding(context, job))
-  await queue.work('finish-encoding', 1, (job) => finishEncoding(context, job))
+  await queue.work('store-source', 8, (job) => storeSource(context, job))
+  await queue.work('plan-encoding', 8, (job) => planEncoding(context, job))
+  await queue.work('finish-encoding', 4, (job) => finishEncoding(context, job))
   await queue.work('remove-files', 1, (job) => removeFiles(context, job))
 }
 
@@ -23,16 +28,23 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
 const chores: { name: string; everyMs: number; run: (context: Context) => Promise<void> }[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
+  { name: 'remove stale work', everyMs: 3_600_000, run: removeStaleWork },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
+  { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
 ]
 
-export type Worker = Pick<Encoder, 'wake' | 'close'>
+export type Worker = {
+  /** Notifications that tell of work: by the name of the channel, what to do when one comes. */
+  channels: Record<string, () => void>
+  close(): Promise<void>
+}
 
 export async function startWorker(context: Context): Promise<Worker> {
   const { ffmpeg, ffprobe, encodeStallMs: stallMs } = context.config
   const equipped = { ...context, tools: await findTools({ ffmpeg, ffprobe, stallMs }) }
   await startJobs(equipped)
   const encoder = startEncoder(equipped)
+  const dispatcher = startDispatcher(context)
   const stop = new AbortController()
   const loops = chores.map(async ({ name, everyMs, run }) => {
     do {
@@ -42,10 +54,10 @@ export async function startWorker(context: Context): Promise<Worker> {
     } while (await pause(everyMs, stop.signal))
   })
   return {
-    wake: encoder.wake,
+    channels: { [chunksChannel]: encoder.wake, [deliveriesChannel]: dispatcher.wake },
     async close() {
       stop.abort()
-      await Promise.all([...loops, encoder.close()])
+      await Promise.all([...loops, encoder.close(), dispatcher.close()])
     },
   }
 }

@@ -9,7 +9,6 @@ import { type Config, readConfig, SettingsProblem } from './config.ts'
 import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
-import { chunksChannel } from './encoding/store.ts'
 import { startWorker } from './jobs.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -21,6 +20,7 @@ import { createLog } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+import { ToolsProblem } from './media/ffmpeg.ts'
 
 const finishWithinMs = 10_000
 
@@ -80,13 +80,10 @@ async function start(config: Config): Promise<Service> {
     if (config.roles.has('worker')) {
       const worker = await startWorker(context)
       closers.push(worker.close)
-      const chunks = await openListener({
-        connection,
-        channel: chunksChannel,
-        onNotification: worker.wake,
-        log,
-      })
-      closers.push(chunks.close)
+      for (const [channel, onNotification] of Object.entries(worker.channels)) {
+        const listener = await openListener({ connection, channel, onNotification, log })
+        closers.push(listener.close)
+      }
     }
     closers.push(() => closeApp(app))
     await app.listen({ host: config.host, port: config.port }).catch((error) => {
@@ -164,7 +161,11 @@ function greeting({ publicUrl, newKeys }: Service, config: Config): string {
 /** Sentences for a person; anything else is a fault of ours and is shown whole. */
 function explain(error: unknown): string {
   if (error instanceof SettingsProblem) return error.problems.join('\n')
-  if ([StartProblem, PostgresProblem, DatabaseProblem, KeyProblem].some((kind) => error instanceof kind)) {
+  if (
+    [StartProblem, PostgresProblem, DatabaseProblem, KeyProblem, ToolsProblem].some(
+      (kind) => error instanceof kind,
+    )
+  ) {
     return (error as Error).message
   }
   return error instanceof Error ? (error.stack ?? error.message) : String(error)

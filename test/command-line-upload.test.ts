@@ -317,7 +317,7 @@ describe('kinora upload', () => {
       assert.deepEqual(made.map(({ title }) => title).sort(), ['one.mp4', 'two.mp4'])
       const expected = paths.map((path) => {
         const video = made.find(({ title }) => title === basename(path))!
-        return { file: path, player: video.assets.player }
+        return { file: path, videoId: video.videoId, player: video.assets.player }
       })
       assert.deepEqual(
         isJson ? lines.map((line) => JSON.parse(line)) : lines,

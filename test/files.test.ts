@@ -101,9 +101,11 @@ function contract(name: string, makeStore: (t: TestContext) => Promise<Store>) {
       await files.remove('videos/vi2')
     })
 
-    test('removing takes the file or all below, and nothing beside', async (t) => {
+    test('listing and removing take the file or all below, and nothing beside', async (t) => {
       const { store, files } = await start(t)
       for (const key of ['a/1/x', 'a/1/y/z', 'a/10/x', 'b']) await files.put(key, Buffer.from(key))
+      assert.deepEqual((await Array.fromAsync(files.list('a/1'))).sort(), ['a/1/x', 'a/1/y/z'])
+      assert.deepEqual(await Array.fromAsync(files.list('c')), [])
       await files.remove('a/1')
       assert.deepEqual(await store.list(), ['a/10/x', 'b'])
       await files.remove('b')

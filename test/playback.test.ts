@@ -18,7 +18,7 @@ const plan: EncodingPlan = {
   offsetSeconds: 0,
   rate: { num: 25, den: 1 },
   // 2 s, 4 s, 4 s, 1 s
-  frames: 275,
+  frames: 300,
   rungs: [
     { quality: '240p', width: 426, height: 240, maxKbps: 400 },
     { quality: '360p', width: 640, height: 360, maxKbps: 800 },
@@ -178,8 +178,8 @@ describe('the master playlist', () => {
     assert.deepEqual(findBreaches(answer.text, 'master'), [])
     assert.equal(answer.headers.get('cache-control'), 'public, max-age=60')
     // 13,000 bytes of picture and as many of sound in 11 s.
-    assert.match(answer.text, /BANDWIDTH=528000,AVERAGE-BANDWIDTH=18910,/)
-    assert.match(answer.text, /BANDWIDTH=928000,AVERAGE-BANDWIDTH=18910,/)
+    assert.match(answer.text, /BANDWIDTH=528000,AVERAGE-BANDWIDTH=17334,/)
+    assert.match(answer.text, /BANDWIDTH=928000,AVERAGE-BANDWIDTH=17334,/)
   })
 
   test('without sound, or when it failed, there is no group', async () => {
@@ -270,7 +270,7 @@ describe('media playlists', () => {
     const picture = (await read('240p')).text
     assert.match(
       picture,
-      /INF:2\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:1\.000000,/,
+      /INF:2\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:2\.000000,/,
     )
   })
 

@@ -10,6 +10,7 @@ import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
 import { serve } from '../main.ts'
 import { ClientProblem, type Server } from './client.ts'
+import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, retryVideo, showStatus, watchStatus } from './videos.ts'
 
@@ -19,6 +20,9 @@ const usage = `kinora: a self-hosted video hosting API
   kinora upload FILE… [--title T] [--private] [--watch]           upload files; KINORA_KEY has the API key
   kinora videos status ID [--watch]                               how far each quality of a video is
   kinora videos retry ID                                          encode again what failed
+  kinora events list [--type T] [--video ID] [--json]             what happened, the newest last
+  kinora events replay ID                                         send an event to its webhooks again
+  kinora webhooks listen [--forward-to URL]                       print events as they come, and pass them on
   kinora keys create --environment production|sandbox --name N    make an API key and show it this once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
   kinora keys revoke --environment production|sandbox --name N    end an API key at once
@@ -35,6 +39,9 @@ type Options = {
   title: string | undefined
   private: boolean
   watch: boolean
+  type: string | undefined
+  video: string | undefined
+  'forward-to': string | undefined
 }
 
 const anyOption = {
@@ -44,6 +51,9 @@ const anyOption = {
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
+  type: { type: 'string' },
+  video: { type: 'string' },
+  'forward-to': { type: 'string', short: 'f' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -53,13 +63,16 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   upload: ['title', 'private', 'watch', 'json'],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'events list': ['type', 'video', 'json'],
+  'events replay': [],
+  'webhooks listen': ['forward-to'],
   'keys create': ['environment', 'name', 'json'],
   'keys list': ['environment', 'json'],
   'keys revoke': ['environment', 'name', 'json'],
 }
 
 /** Commands that are followed by names. */
-const named = ['upload', 'videos status', 'videos retry']
+const named = ['upload', 'videos status', 'videos retry', 'events replay']
 
 type Call = { command: string; names: string[]; options: Options }
 
@@ -87,8 +100,14 @@ function readCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  const { name, json = false, title, private: isPrivate = false, watch = false } = values
-  return { command, names, options: { environment, name, json, title, private: isPrivate, watch } }
+  const { json = false, private: isPrivate = false, watch = false } = values
+  const { name, title, type, video, 'forward-to': target } = values
+  const flags = { json, private: isPrivate, watch }
+  return {
+    command,
+    names,
+    options: { ...flags, environment, name, title, type, video, 'forward-to': target },
+  }
 }
 
 function needed({ environment, name }: Options): { environment: Environment; name: string } {
@@ -173,9 +192,31 @@ async function video(command: string, ids: string[], options: Options): Promise<
   if (videoId === undefined || more.length > 0) throw new UsageProblem(`Which video? kinora ${command} ID`)
   const server = findServer()
   if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
-  if (options.watch && !options.json) return watch(server, videoId, process.stdout)
+  if (options.watch) await watch(server, videoId, options.json ? process.stderr : process.stdout)
+  if (options.watch && !options.json) return
   const status = await findStatus(server, videoId)
   console.log(options.json ? JSON.stringify(status) : showStatus(status))
+}
+
+const listedEvents = 100
+
+async function events(command: string, ids: string[], options: Options): Promise<void> {
+  const target = checkTarget(options['forward-to'])
+  const server = findServer()
+  if (command === 'webhooks listen') return listen(server, target, (line) => console.log(line))
+  if (command === 'events replay') {
+    const [eventId, ...more] = ids
+    if (eventId === undefined || more.length > 0)
+      throw new UsageProblem('Which event? kinora events replay ID')
+    return console.log(await replayEvent(server, eventId))
+  }
+  const filters = {
+    ...(options.type !== undefined && { type: options.type }),
+    ...(options.video !== undefined && { videoId: options.video }),
+  }
+  const found = (await findEvents(server, filters, listedEvents)).toReversed()
+  if (options.json) return console.log(JSON.stringify(found))
+  console.log(found.length === 0 ? 'There are no events.' : found.map(showEvent).join('\n'))
 }
 
 /** The `kinora` command. */
@@ -187,6 +228,7 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'start') return await serve()
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
+    if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
     const work = keyCommands[command]!(options)
     const database = await openDatabase(readConfig(process.env), createLog('silent', false))
     try {

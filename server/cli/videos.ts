@@ -35,6 +35,12 @@ function showQuality({ type, quality, status, progress = 0, failure }: Quality):
   return `${name}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
 }
 
+/** A terminal breaks lines that are longer than it is wide; one that does not tell its width is taken for wide. */
+function rowsOf(text: string, columns: number): number {
+  const rows = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / (columns || Infinity))))
+  return rows.reduce((sum, each) => sum + each, 0)
+}
+
 /** Draws the status again and again until there is nothing more to wait for. Elsewhere than on a terminal, changes. */
 export async function watchStatus(server: Server, videoId: string, out: NodeJS.WriteStream): Promise<Status> {
   let shown = ''
@@ -42,7 +48,7 @@ export async function watchStatus(server: Server, videoId: string, out: NodeJS.W
     const status = await findStatus(server, videoId)
     const text = showStatus(status)
     if (text !== shown) {
-      const up = shown.split('\n').length
+      const up = rowsOf(shown, out.columns)
       out.write(shown && out.isTTY ? `\x1b[${up}A\x1b[J${text}\n` : `${text}\n`)
       shown = text
     }

@@ -31,6 +31,8 @@ export const openapi = {
     { name: 'Uploads' },
     { name: 'Upload tokens' },
     { name: 'Tags' },
+    { name: 'Webhooks' },
+    { name: 'Events' },
     { name: 'Authentication' },
   ],
   security: [{ apiKey: [] }, { bearerAuth: [] }],

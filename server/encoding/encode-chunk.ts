@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Context } from '../contracts/context.ts'
@@ -89,7 +89,7 @@ const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, si
     const key = newKey(chunk, rung.quality)
     stored.push(key)
     await files.put(key, createReadStream(path, { start: fragments[0]!.from }))
-    const bytes = chunk.first_segment === 0 ? (await readFile(path)).subarray(init.from, init.to) : undefined
+    const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
     encoded.push({
       rendition: rung.quality,
       key,
@@ -98,6 +98,11 @@ const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, si
     })
   }
   return encoded
+}
+
+async function readBytes(path: string, length: number): Promise<Buffer> {
+  await using file = await open(path)
+  return (await file.read(Buffer.alloc(length), 0, length, 0)).buffer
 }
 
 /** What joins without a gap only if it is exactly what was asked for. */

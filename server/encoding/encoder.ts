@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
 import { isUnreachable } from '../lib/db.ts'
@@ -16,6 +16,8 @@ const holdMs = 15_000
 const lookEveryMs = 1_000
 /** A disk that is full, a store out of reach: not the chunk's fault, and not for ever. */
 const pauseMs = 10_000
+/** Of less room than this a failure may come. */
+const leastRoomBytes = 16 * 1024 * 1024
 /** A chunk that takes its worker along every time must end some day. */
 const mostLosses = 20
 
@@ -116,7 +118,7 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
     try {
       if (!(await store.keepChunk(db, chunk, holdMs))) return
       if (closing.aborted) await store.returnChunk(db, chunk, { afterMs: 0, failures: chunk.failures })
-      else if (isPassing(err)) {
+      else if (isPassing(err) || (await isFull(config.dataDir))) {
         log.warn({ err, ...details }, 'the encoding of a chunk has to wait')
         await store.returnChunk(db, chunk, { afterMs: pauseMs, failures: chunk.failures })
       } else {
@@ -140,11 +142,17 @@ function isPassing(error: unknown): boolean {
   return error instanceof RunError && /No space left on device|Disk quota exceeded/.test(error.stderr)
 }
 
+/** ffmpeg may end well though it could not write to the end. */
+async function isFull(folder: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder)
+  return bavail * bsize < leastRoomBytes
+}
+
 /** For the owner of the video: what ffmpeg said, without our paths. */
 function reasonOf(error: unknown): string {
   const text =
     error instanceof RunError
-      ? lastLine(error.stderr) || error.message.split('\n')[0]!
+      ? lastLine(error.stderr) || `ffmpeg ${error.message.split(':')[0]}`
       : String((error as Error).message ?? error)
   return text.replaceAll(/(?:\/[^\s:'"]+)+\/|https?:\/\/\S+/g, '').slice(0, 500)
 }

@@ -3,13 +3,15 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
-import type { RenditionRow } from '../contracts/tables.ts'
+import type { RenditionRow, Tables } from '../contracts/tables.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { mp4Args } from '../media/argv.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
+import { removeStrays } from './leftovers.ts'
 import { workFolder } from './plan.ts'
 import * as store from './store.ts'
 
@@ -20,16 +22,25 @@ const mp4Folder = (videoId: string) => `videos/${videoId}/mp4`
 /** What comes after the last quality, and whenever `mp4Support` changes. Runs again and changes nothing. */
 export async function finishEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
   const wanted = await reconcile(deps, videoId)
-  if (wanted === 'none') await deps.files.remove(mp4Folder(videoId))
-  else if (wanted) await makeMp4(deps, wanted)
+  if (wanted) await makeMp4(deps, videoId, wanted)
+  await removeStrays(deps, videoId)
+  const encoding = await store.findEncoding(deps.db, videoId)
   const renditions = await store.listRenditions(deps.db, videoId)
   const streams = renditions.filter(({ type }) => type === 'hls')
+  const isComplete = encoding?.sound_failure == null && streams.every(({ state }) => state === 'encoded')
   // What failed may be tried again, and needs it.
-  if (streams.every(({ state }) => state === 'encoded')) await deps.files.remove(workFolder(videoId))
+  if (isComplete) await deps.files.remove(workFolder(videoId))
 }
 
-/** The MP4 that is to be made now, or none as none is wanted; undefined when there is nothing to do. */
-function reconcile({ db }: Deps, videoId: string): Promise<RenditionRow | 'none' | undefined> {
+/** Of what an MP4 is made. `replaces` is the key of the one that serves until then: of less, before a retry. */
+type Mp4 = { quality: string; height: number; hasSound: boolean; replaces: string | undefined }
+
+/** The key tells what is in it. */
+const keyPrefix = (videoId: string, { quality, hasSound }: Mp4) =>
+  `${mp4Folder(videoId)}/${quality}-${hasSound ? 'sound' : 'silent'}-`
+
+/** The MP4 that is to be made now. */
+function reconcile({ db }: Deps, videoId: string): Promise<Mp4 | undefined> {
   return db.transaction().execute(async (trx) => {
     const encoding = await store.lockEncoding(trx, videoId)
     const video = await store.findVideo(trx, videoId)
@@ -37,36 +48,56 @@ function reconcile({ db }: Deps, videoId: string): Promise<RenditionRow | 'none'
     const renditions = await store.listRenditions(trx, videoId)
     if (!video.mp4_support) {
       await store.deleteMp4(trx, videoId)
-      return 'none'
+      return undefined
     }
     const best = renditions.findLast(({ type, state }) => type === 'hls' && state === 'encoded')
     const isReady = encoding.state === 'encoded' && best !== undefined
     const there = renditions.find(({ type }) => type === 'mp4')
-    const { quality, height } = isReady ? best : { quality: encoding.plan.rungs.at(-1)!.quality, height: 0 }
-    const row: RenditionRow = {
-      ...{ video_id: videoId, type: 'mp4', quality, height: height || Number.parseInt(quality, 10) },
-      ...{ state: isReady ? 'encoding' : 'waiting', failure: null, key: null },
+    const replaces = there?.state === 'encoded' ? (there.key ?? undefined) : undefined
+    if (!isReady) {
+      if (replaces) return undefined
+      const { quality } = encoding.plan.rungs.at(-1)!
+      const hasFailed = encoding.state === 'failed'
+      await replaceMp4(trx, videoId, {
+        ...{ quality, height: Number.parseInt(quality, 10) },
+        ...{ state: hasFailed ? 'failed' : 'waiting', failure: hasFailed ? encoding.failure : null },
+      })
+      return undefined
     }
-    if (there?.state === 'encoded') return undefined
-    await store.deleteMp4(trx, videoId)
-    await store.insertRenditions(trx, [row])
-    return isReady ? row : undefined
+    const { quality, height } = best
+    const hasSound = encoding.plan.hasSound && encoding.sound_failure === null
+    const wanted: Mp4 = { quality, height, hasSound, replaces }
+    if (replaces?.startsWith(keyPrefix(videoId, wanted))) return undefined
+    if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
+    return wanted
   })
 }
 
-async function makeMp4(deps: Deps, rendition: RenditionRow): Promise<void> {
+async function replaceMp4(
+  trx: Transaction<Tables>,
+  videoId: string,
+  row: Pick<RenditionRow, 'quality' | 'height' | 'state' | 'failure'>,
+): Promise<void> {
+  await store.deleteMp4(trx, videoId)
+  await store.insertRenditions(trx, [{ ...row, video_id: videoId, type: 'mp4', key: null }])
+}
+
+async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> {
   const { db, files, now, log, config } = deps
-  const { video_id: videoId, quality } = rendition
+  const { quality, height, replaces } = wanted
   const folder = join(config.dataDir, 'work', randomUUID())
-  const key = `${mp4Folder(videoId)}/${randomUUID()}.mp4`
+  const key = `${keyPrefix(videoId, wanted)}${randomUUID()}.mp4`
   await mkdir(folder, { recursive: true })
   try {
     const picture = join(folder, 'picture.mp4')
     await writeRendition(deps, videoId, quality, picture)
     const sound = join(folder, 'sound.mp4')
-    const hasSound = await writeRendition(deps, videoId, 'sound', sound)
+    const hasSound = wanted.hasSound && (await writeRendition(deps, videoId, 'sound', sound))
     const output = join(folder, 'output.mp4')
-    await runFfmpeg(deps.tools, mp4Args({ picture, sound: hasSound ? sound : undefined, output }))
+    await runFfmpeg(deps.tools, mp4Args({ picture, sound: hasSound ? sound : undefined, output }), {
+      // To put the index in front, the whole file is moved, which ffmpeg says nothing of.
+      patience: 20,
+    })
     await files.put(key, createReadStream(output))
   } catch (error) {
     await files.remove(key).catch(() => {})
@@ -74,10 +105,8 @@ async function makeMp4(deps: Deps, rendition: RenditionRow): Promise<void> {
     if (error instanceof FileMissing) return
     if (!(error instanceof RunError) || /No space left/.test(error.stderr)) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')
-    await store.updateRendition(db, rendition, {
-      state: 'failed',
-      failure: 'The MP4 could not be put together.',
-    })
+    const change = { state: 'failed', failure: 'The MP4 could not be put together.' } as const
+    if (!replaces) await store.updateRendition(db, { video_id: videoId, type: 'mp4', quality }, change)
     return
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -85,8 +114,9 @@ async function makeMp4(deps: Deps, rendition: RenditionRow): Promise<void> {
   const isWanted = await db.transaction().execute(async (trx) => {
     const encoding = await store.lockEncoding(trx, videoId)
     const there = (await store.listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
-    if (!encoding || there?.state !== 'encoding' || there.quality !== quality) return false
-    await store.updateRendition(trx, there, { state: 'encoded', key })
+    const isExpected = replaces ? there?.key === replaces : there?.state === 'encoding'
+    if (!encoding || !there || !isExpected || (!replaces && there.quality !== quality)) return false
+    await store.updateRendition(trx, there, { state: 'encoded', key, quality, height })
     const payload = { videoId, encoding: 'mp4', quality } as const
     await recordEvent(trx, encoding.environment, 'video.encoding.quality.completed', payload, now())
     return true

@@ -3,9 +3,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
-import { FileMissing, type Files } from '../lib/files/files.ts'
+import { FileMissing, type Files, FilesProblem } from '../lib/files/files.ts'
 
-/** A file of the store as ffmpeg can open it. */
+/**
+ * A file of the store as ffmpeg can open it. Closing it fails when the store did: what ffmpeg then made of the file, or
+ * had to say about it, tells nothing.
+ */
 export type Input = { path: string; isServed: boolean; close(): Promise<void> }
 
 /** On disk by its path; from a store elsewhere through a server on loopback, as ffmpeg reads only where it must. */
@@ -19,21 +22,30 @@ export async function openInput(files: Files, key: string): Promise<Input> {
 
 async function serve(files: Files, key: string, size: number): Promise<Input> {
   const address = `/${randomUUID()}`
+  let problem: unknown
   const server = createServer(async (request, response) => {
     if (request.url !== address) return response.writeHead(404).end()
     const from = Number(/^bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
     if (from >= size) return response.writeHead(416, { 'content-range': `bytes */${size}` }).end()
     const to = Math.min(size - 1, Number(/-(\d+)$/.exec(request.headers.range ?? '')?.[1] ?? size - 1))
-    response.writeHead(206, {
-      'accept-ranges': 'bytes',
-      'content-length': to - from + 1,
-      'content-range': `bytes ${from}-${to}/${size}`,
-    })
-    // ffmpeg closes the connection whenever it goes elsewhere in the file.
-    await files.read(key, { from, to }).then(
-      (body) => pipeline(body, response).catch(() => {}),
-      () => response.destroy(),
-    )
+    const fail = (error: unknown) => {
+      // ffmpeg closes the connection whenever it goes elsewhere in the file.
+      if (!response.destroyed) problem ??= isKnown(error) ? error : new FilesProblem('unreachable', error)
+    }
+    try {
+      const body = await files.read(key, { from, to })
+      // Before the pipeline hears of it, and ends the response.
+      body.once('error', fail)
+      response.writeHead(206, {
+        'accept-ranges': 'bytes',
+        'content-length': to - from + 1,
+        'content-range': `bytes ${from}-${to}/${size}`,
+      })
+      await pipeline(body, response)
+    } catch (error) {
+      fail(error)
+      response.destroy()
+    }
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -46,6 +58,9 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
       server.close()
       server.closeAllConnections()
       await closed
+      if (problem) throw problem
     },
   }
 }
+
+const isKnown = (error: unknown) => error instanceof FilesProblem || error instanceof FileMissing

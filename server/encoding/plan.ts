@@ -6,7 +6,16 @@ import type { Context } from '../contracts/context.ts'
 import type { Clip, EncodingPlan, RenditionRow, SourceMedia } from '../contracts/tables.ts'
 import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { type Grid, listChunks, makeGrid, pictureCut, segmentOf, soundCut } from '../media/grid.ts'
+import {
+  alignGrid,
+  boundRate,
+  type Grid,
+  listChunks,
+  makeGrid,
+  pictureCut,
+  segmentOf,
+  soundCut,
+} from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import { openInput } from './input.ts'
@@ -20,6 +29,15 @@ const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
 /** Sound that goes on after the picture is heard over its last frame; a bit more is how sound ends. */
 const soundBeyondSeconds = 1
 
+/**
+ * A few bytes may claim any time, and two frames any distance: without limits, 600 bytes are days of work. A file is
+ * as long as it says for an hour, and beyond that as long as there are 128 bits for each second, which is less than
+ * any sound or picture takes.
+ */
+const freeSeconds = 3_600
+const leastBytesPerSecond = 16
+const mostSeconds = 7 * 86_400
+
 export const workFolder = (videoId: string) => `videos/${videoId}/work`
 
 /** Looks at a source that has arrived, and lays out the work. Runs again and changes nothing. */
@@ -29,8 +47,9 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string })
   if (!video || (await store.findEncoding(db, videoId))) return
   const { environment, mp4_support: hasMp4 } = video
   try {
-    const { key, media: told, extent } = await examine(deps, videoId)
-    const plan = makePlan(deps, key, told, extent, video)
+    const examined = await examine(deps, videoId)
+    const { media: told, extent } = examined
+    const plan = makePlan(deps, examined, video)
     const media = { ...told, durationSeconds: told.durationSeconds ?? endOf(told, extent) }
     await db.transaction().execute(async (trx) => {
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
@@ -49,35 +68,38 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string })
   }
 }
 
-type Examined = { key: string; media: SourceMedia; extent: Extent }
+type Looks = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir' | 'sandbox'> }
+type Examined = { key: string; bytes: number; media: SourceMedia; extent: Extent }
 
 /** Where one cannot seek, the streams are first copied into a file in which one can. */
-async function examine(deps: Deps, videoId: string): Promise<Examined> {
+export async function examine(deps: Looks, videoId: string): Promise<Examined> {
   const source = `videos/${videoId}/source`
   const input = await openInput(deps.files, source)
   try {
     const media = await probe(deps.tools, input.path, input)
     const extent = await findExtent(deps.tools, input.path, media, input)
-    if (extent.isSeekable) return { key: source, media, extent }
-    return await remux(deps, videoId, input, media)
+    const bytes = (await deps.files.stat(source))?.size ?? 0
+    if (extent.isSeekable) return { key: source, bytes, media, extent }
+    return { ...(await remux(deps, videoId, input, media)), bytes }
   } finally {
     await input.close()
   }
 }
 
 async function remux(
-  { config, files, tools }: Deps,
+  { config, files, tools }: Looks,
   videoId: string,
   input: { path: string; isServed: boolean },
   media: SourceMedia,
-): Promise<Examined> {
+): Promise<Omit<Examined, 'bytes'>> {
   const folder = join(config.dataDir, 'work', randomUUID())
   const path = join(folder, 'source.mkv')
   await mkdir(folder, { recursive: true })
   try {
     const failure = await runFfmpeg(tools, remuxArgs(input.path, path, media, input)).catch((error) => error)
     // Of a file that is cut off, what could be read is there all the same.
-    if (failure && !((await stat(path).catch(() => undefined))?.size ?? 0)) throw unreadable(failure)
+    const isThere = ((await stat(path).catch(() => undefined))?.size ?? 0) > 0
+    if (failure && (isPassing(failure) || !isThere)) throw unreadable(failure)
     const copied = await probe(tools, path, {})
     const extent = await findExtent(tools, path, copied, {})
     if (!extent.isSeekable) throw new Unreadable('The file cannot be read from its beginning to its end.')
@@ -91,24 +113,28 @@ async function remux(
   }
 }
 
+const isPassing = (error: unknown) => /No space left/.test(String((error as { stderr?: string }).stderr))
+
 function unreadable(error: unknown): unknown {
-  const isPassing = /No space left/.test(String((error as { stderr?: string }).stderr))
-  return isPassing ? error : new Unreadable('The file cannot be read.', { cause: error })
+  return isPassing(error) ? error : new Unreadable('The file cannot be read.', { cause: error })
 }
 
-function makePlan(
-  { config }: Deps,
-  key: string,
-  media: SourceMedia,
-  extent: Extent,
+export function makePlan(
+  { config }: Pick<Looks, 'config'>,
+  { key, bytes, media, extent }: Examined,
   { environment, clip }: { environment: string; clip: Clip | null },
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture, sound } = media
-  const { fromSeconds, toSeconds } = readClip(clip, endOf(media, extent))
+  const end = endOf(media, extent)
+  if (end > mostSeconds || end > Math.max(freeSeconds, bytes / leastBytesPerSecond))
+    throw new Unreadable(`The file claims to last ${Math.round(end / 3_600)} hours, which cannot be true.`)
+  const { rate: wantedRate, ...size } = picture ?? still
+  const rate = picture ? boundRate(wantedRate, end, bytes) : wantedRate
+  const { fromSeconds: wanted, toSeconds } = readClip(clip, end)
+  const fromSeconds = picture ? alignGrid(rate, wanted, extent.pictureStartSeconds ?? 0) : wanted
   const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
   const seconds = Math.min(toSeconds - fromSeconds, limit)
-  const { rate, ...size } = picture ?? still
   const rungs = ladderOf(size, rate)
   return {
     key,

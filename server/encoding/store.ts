@@ -151,7 +151,9 @@ export async function claimChunk(
     .groupBy('environment')
     .execute()
   const load = (name: string) => busy.find(({ environment }) => environment === name)?.chunks ?? 0
-  for (const environment of [...environments].sort((a, b) => load(a) - load(b))) {
+  // With as much under way in both, either: one that always came first would leave a single slot to nobody else.
+  const order = [...environments].sort((a, b) => load(a) - load(b) || Math.random() - 0.5)
+  for (const environment of order) {
     const { rows } = await sql<ClaimedChunk>`
       update chunks set holder = ${holder}, held_until = now() + ${holdMs} * interval '1 millisecond'
       where id = (

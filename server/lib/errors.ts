@@ -201,6 +201,11 @@ export const errorKinds = {
     'Nothing of this video has failed.',
     'The status of the video tells what is still under way.',
   ],
+  'webhook-limit-reached': [
+    400,
+    'There are as many webhooks as there can be.',
+    'Delete one that is no longer needed. The limit of an environment is the setting `KINORA_WEBHOOK_LIMIT`.',
+  ],
   'resource-not-found': [
     404,
     'There is no such object.',

@@ -31,7 +31,7 @@ export function randomWord(length: number): string {
 export const newId = (prefix: string) => prefix + randomWord(22)
 
 export function isId(prefix: string, value: string): boolean {
-  return value.length === prefix.length + 22 && value.startsWith(prefix) && /^[0-9A-Za-z]+$/.test(value)
+  return value.startsWith(prefix) && /^[0-9A-Za-z]{22}$/.test(value.slice(prefix.length))
 }
 
 const processWord = randomWord(8)

@@ -15,8 +15,14 @@ export type Queue<Jobs> = {
   close(): Promise<void>
 }
 
-/** A worker that does not report for so long is gone, and its job is given to another. */
-const heartbeatSeconds = 20
+/**
+ * A worker that does not report for so long is gone, and its job is given to another: 10 s, the least that pg-boss
+ * takes, 5 s until somebody looks, 1 s before it is tried again and 5 s until it is taken make 21 s.
+ */
+const heartbeatSeconds = 10
+/** Three in a row have to be missed. */
+const heartbeatRefreshSeconds = 3
+const lookEverySeconds = 5
 
 export async function openQueue<Jobs extends Record<string, object>>(options: {
   connection: Connection
@@ -32,9 +38,8 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     supervise: options.supervise,
     schedule: false,
     useListenNotify: true,
-    // How soon a worker that is gone is noticed, on top of its heartbeat.
-    monitorIntervalSeconds: 10,
-    superviseIntervalSeconds: 10,
+    monitorIntervalSeconds: lookEverySeconds,
+    superviseIntervalSeconds: lookEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
   await boss.start()
@@ -49,7 +54,13 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
       await boss.send(name, data, { db: fromKysely(db) })
     },
     async work(name, atOnce, handler) {
-      const options = { localConcurrency: atOnce, pollingIntervalSeconds: 2 }
+      const options = {
+        localConcurrency: atOnce,
+        heartbeatRefreshSeconds,
+        pollingIntervalSeconds: 2,
+        // Nobody is notified when the time comes to try a job again; unless told, pg-boss looks every 30 s.
+        notifyPollingIntervalSeconds: lookEverySeconds,
+      }
       await boss.work<Jobs[typeof name]>(name, options, async ([job]) => {
         if (job) await handler(job.data)
       })

@@ -146,6 +146,7 @@ function complaint({ keyword, params, message }: ErrorObject): string {
     case 'maxLength':
       return `must have at most ${params.limit} characters`
     case 'minLength':
+    case 'minItems':
       return 'must not be empty'
     case 'maxItems':
       return `must have at most ${params.limit} items`

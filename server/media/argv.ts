@@ -8,7 +8,7 @@ export type PictureInput =
       path: string
       /** What the file may make ffmpeg do. */
       options: string[]
-      picture: Pick<Picture, 'index' | 'isInterlaced' | 'dynamicRange'>
+      picture: Pick<Picture, 'index' | 'isInterlaced' | 'isTurned' | 'dynamicRange'>
       /** Where in the source the grid begins. */
       offsetSeconds: number
     }
@@ -53,13 +53,16 @@ export function pictureArgs(chunk: PictureChunk): string[] {
   ]
 }
 
-/** Progress as lines on stdout; of messages only errors. */
-export const quiet = ['-hide_banner', '-nostdin', '-y', '-loglevel', 'error', '-progress', 'pipe:1']
+const quiet = ['-hide_banner', '-nostdin', '-y', '-loglevel', 'error']
 
-function fileInput({ path, options }: Exclude<PictureInput, 'still'>, seconds: number): string[] {
+function fileInput({ path, options, picture }: Exclude<PictureInput, 'still'>, seconds: number): string[] {
   // Not to the frame: what comes before is needed to know what is shown at the start, and dropped by the grid.
   const seek = seconds > 0 ? ['-noaccurate_seek', '-ss', seconds.toFixed(6)] : []
-  return [...options, ...seek, '-i', path]
+  // A picture that changes its size (a browser's recording of a window) would make ffmpeg begin with new filters,
+  // and these count time anew. Without that, `scale` takes any size; so do the filters before it, as they look at
+  // times alone, unless they turn or deinterlace.
+  const isPlain = !picture.isTurned && !picture.isInterlaced
+  return [...options, ...(isPlain ? ['-reinit_filter', '0'] : []), ...seek, '-i', path]
 }
 
 function stillInput({ grid, outputs }: PictureChunk): string[] {
@@ -79,13 +82,15 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
   const isBright = isFile && input.picture.dynamicRange !== 'sdr'
   const steps = [
     ...(isFile && input.picture.isInterlaced ? ['bwdif=mode=send_frame:deint=interlaced'] : []),
-    // The frame that is shown at each point of the grid, by timestamps; the last one stays to the end.
-    `fps=fps=${num}/${den}:start_time=${lead.toFixed(6)}:round=near`,
-    'setpts=PTS-STARTPTS',
+    // The frame that is shown at each point of the grid, by timestamps. The last one stays to the end, also where
+    // the picture was over before the chunk begins; the first one is there from the start.
+    `setpts=round(PTS-${lead.toFixed(6)}/TB)`,
+    `fps=fps=${num}/${den}:round=near`,
     'tpad=stop=-1:stop_mode=clone',
+    `fps=fps=${num}/${den}:start_time=0`,
     `scale=${top.width}:${top.height}:out_range=tv`,
     'setsar=1',
-    ...(isBright && canToneMap ? toneMapping : []),
+    ...(isBright && canToneMap ? toneMapping(input.picture.dynamicRange) : []),
     'format=yuv420p',
   ]
   const from = isFile ? `[0:${input.picture.index}]` : '[0:v]'
@@ -105,8 +110,12 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
   return chains.join(';')
 }
 
-/** To what an ordinary screen shows: light in linear terms, mapped to its range, BT.709. */
-const toneMapping = [
+/**
+ * To what an ordinary screen shows: light in linear terms, mapped to its range, BT.709. What it comes from is said
+ * here, because files that tell the transfer alone are common, and zscale refuses what it has to guess.
+ */
+const toneMapping = (range: Picture['dynamicRange']) => [
+  `setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=${range === 'pq' ? 'smpte2084' : 'arib-std-b67'}`,
   'zscale=t=linear:npl=100',
   'format=gbrpf32le',
   'zscale=p=bt709',

@@ -147,6 +147,7 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
       const file = await create()
       const { media, extent } = await extentOf(file)
       assert.deepEqual(extent, {
+        pictureStartSeconds: undefined,
         pictureEndSeconds: undefined,
         soundEndSeconds: undefined,
         isSeekable: false,

@@ -3,6 +3,7 @@ import { askFfprobe, type ProbeOptions, type SourceMedia, type Tools, Unreadable
 
 /** Where the source really ends, and whether one can seek in it. Seconds, 0 being where ffmpeg's output begins. */
 export type Extent = {
+  pictureStartSeconds: number | undefined
   pictureEndSeconds: number | undefined
   soundEndSeconds: number | undefined
   isSeekable: boolean
@@ -30,7 +31,12 @@ const MAX_LATER_KEY_FRAMES = 2
 const ENTRIES =
   'format=start_time,duration:stream=index,start_time,duration:stream_tags=DURATION:packet=stream_index,pts_time,dts_time,duration_time,flags'
 
-const NOT_SEEKABLE: Extent = { pictureEndSeconds: undefined, soundEndSeconds: undefined, isSeekable: false }
+const NOT_SEEKABLE: Extent = {
+  pictureStartSeconds: undefined,
+  pictureEndSeconds: undefined,
+  soundEndSeconds: undefined,
+  isSeekable: false,
+}
 
 /**
  * Seeks behind the end and reads what is there: an index that works leads to the last key frame, so that a file of
@@ -72,7 +78,11 @@ export async function findExtent(
     }
     if (isCutOff(header, media, Math.max(pictureEnd ?? 0, soundEnd ?? 0))) return NOT_SEEKABLE
     const start = seconds(header.format?.start_time) ?? 0
+    const pictureStart = seconds(
+      header.streams?.find(({ index }) => index === media.picture?.index)?.start_time,
+    )
     return {
+      pictureStartSeconds: pictureStart === undefined ? undefined : pictureStart - start,
       pictureEndSeconds: pictureEnd === undefined ? undefined : pictureEnd - start,
       soundEndSeconds: soundEnd === undefined ? undefined : soundEnd - start,
       isSeekable: true,

@@ -14,13 +14,17 @@ export type Tools = {
 export async function runFfmpeg(
   tools: Tools,
   args: string[],
-  { signal }: { signal?: AbortSignal } = {},
+  {
+    signal,
+    patience = 1,
+  }: { signal?: AbortSignal /** How many times as long it may get nowhere. */; patience?: number } = {},
 ): Promise<void> {
+  const stallMs = tools.stallMs * patience
   const stalled = new AbortController()
-  const stop = () => stalled.abort(new Error(`ffmpeg got nowhere for ${tools.stallMs / 1000} seconds`))
-  let timer = setTimeout(stop, tools.stallMs)
+  const stop = () => stalled.abort(new Error(`ffmpeg got nowhere for ${stallMs / 1000} seconds`))
+  let timer = setTimeout(stop, stallMs)
   let seen = ''
-  const [command = '', ...rest] = await childLimits([tools.ffmpeg, ...args])
+  const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args])
   try {
     await run(command, rest, {
       signal: signal ? AbortSignal.any([signal, stalled.signal]) : stalled.signal,
@@ -31,7 +35,7 @@ export async function runFfmpeg(
         if (state === seen) return
         seen = state
         clearTimeout(timer)
-        timer = setTimeout(stop, tools.stallMs)
+        timer = setTimeout(stop, stallMs)
       },
     })
   } catch (error) {
@@ -41,12 +45,23 @@ export async function runFfmpeg(
   }
 }
 
+/** One helpful sentence about a program that cannot be used. */
+export class ToolsProblem extends Error {}
+
+const missing = (setting: string) => (error: Error) => {
+  const [reason] = error.message.split('\n')
+  throw new ToolsProblem(`The program that ${setting} names cannot be used: it ${reason}.`, { cause: error })
+}
+
 /** What this ffmpeg can do; asked once, at the start. */
 export async function findTools(programs: {
   ffmpeg: string
   ffprobe: string
   stallMs: number
 }): Promise<Tools> {
-  const { stdout } = await run(programs.ffmpeg, ['-hide_banner', '-filters'])
+  const [{ stdout }] = await Promise.all([
+    run(programs.ffmpeg, ['-hide_banner', '-filters']).catch(missing('KINORA_FFMPEG')),
+    run(programs.ffprobe, ['-version']).catch(missing('KINORA_FFPROBE')),
+  ])
   return { ...programs, canToneMap: /\bzscale\b/.test(stdout) && /\btonemap\b/.test(stdout) }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  alignGrid,
+  boundRate,
   countSegments,
   framesIn,
   type Grid,
@@ -149,4 +151,31 @@ test('segments of sound join and stay within one frame of sound of the picture',
     }
     assert.ok(Math.abs(secondsOf(grid, grid.frames) - (next * 1024) / 48_000) <= 1024 / 48_000)
   }
+})
+
+test('a grid begins so that the frames of the picture are on it', () => {
+  const film = { num: 24_000, den: 1001 }
+  const frame = 1001 / 24_000
+  for (const [wanted, pictureStart] of [
+    [0, 0],
+    [0, 0.021],
+    [0, 0.04],
+    [0, 1.5],
+    [0, -0.01],
+    [12.34, 0.021],
+  ] as const) {
+    const start = alignGrid(film, wanted, pictureStart)
+    const frames = (start - pictureStart) / frame
+    assert.ok(Math.abs(frames - Math.round(frames)) < 1e-9)
+    assert.ok(start >= 0 && Math.abs(start - wanted) <= frame, `${start} for ${wanted}`)
+  }
+  assert.equal(alignGrid(film, 0, 0), 0)
+})
+
+test('a file has no more frames than its bytes can hold', () => {
+  const rate = { num: 25, den: 1 }
+  assert.deepEqual(boundRate(rate, 3, 1_000), rate)
+  assert.deepEqual(boundRate(rate, 3_000, 1_378), { num: 1, den: 1 })
+  assert.deepEqual(boundRate(rate, 3_600, 58_000), { num: 2, den: 1 })
+  assert.deepEqual(boundRate(rate, 0, 0), rate)
 })

@@ -35,6 +35,26 @@ export function makeGrid(rate: Rational, seconds: number): Grid {
   return { rate, frames: Math.max(1, framesIn(rate, seconds)) }
 }
 
+/**
+ * Where a grid begins that has the frames of a picture on its points: at most a frame from the wanted time on. Half a
+ * frame off it, timestamps in milliseconds (Matroska, FLV) would put some frames on the point before and some on the
+ * one after; sound that begins 21 ms ahead (AAC) makes that of 24 frames a second.
+ */
+export function alignGrid(rate: Rational, wantedSeconds: number, pictureStartSeconds: number): number {
+  const frame = rate.den / rate.num
+  const start = pictureStartSeconds + Math.round((wantedSeconds - pictureStartSeconds) / frame) * frame
+  return start < 0 ? start + frame : start
+}
+
+/** No codec and container get a frame into less, not even one in which nothing changes. */
+const leastFrameBytes = 8
+
+/** The rate, unless a file of so many bytes cannot have that many frames: it is of few pictures far apart then. */
+export function boundRate(rate: Rational, seconds: number, bytes: number): Rational {
+  const most = bytes / leastFrameBytes / seconds
+  return most < rate.num / rate.den ? { num: Math.max(1, Math.floor(most)), den: 1 } : rate
+}
+
 export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segmentSeconds))
 const firstFrames = (rate: Rational) => Math.max(1, framesIn(rate, firstSeconds))
 

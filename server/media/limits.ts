@@ -46,14 +46,26 @@ export type ChildLimits = {
 
 const DEFAULT_MEMORY_BYTES = 4 * 1024 ** 3
 
-let hasPrlimit: boolean | undefined
+let wrappers: { hasPrlimit: boolean; hasSetpriv: boolean } | undefined
 
-/** The argv that runs `argv` within these limits; `argv` itself where the host has no `prlimit`. */
+/** The argv that runs `argv` within these limits, as far as the host has the programs for it (util-linux). */
 export function childLimits(argv: readonly string[], limits: ChildLimits = {}): string[] {
   // Tried rather than looked up: a host whose own limit is lower refuses a higher one, and then has a limit already.
-  hasPrlimit ??= spawnSync('prlimit', [...prlimitOptions({}), '--', 'prlimit', '--version']).status === 0
-  return hasPrlimit ? ['prlimit', ...prlimitOptions(limits), '--', ...argv] : [...argv]
+  const works = (command: string, args: string[]) =>
+    spawnSync(command, [...args, command, '--version']).status === 0
+  wrappers ??= {
+    hasPrlimit: works('prlimit', [...prlimitOptions({}), '--']),
+    hasSetpriv: works('setpriv', dieWithParent),
+  }
+  return [
+    ...(wrappers.hasSetpriv ? ['setpriv', ...dieWithParent] : []),
+    ...(wrappers.hasPrlimit ? ['prlimit', ...prlimitOptions(limits), '--'] : []),
+    ...argv,
+  ]
 }
+
+/** A service that is killed takes its ffmpegs along: one that hangs would stay for ever. */
+const dieWithParent = ['--pdeathsig', 'KILL', '--']
 
 function prlimitOptions({ memoryBytes = DEFAULT_MEMORY_BYTES, cpuSeconds }: ChildLimits): string[] {
   return [

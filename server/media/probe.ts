@@ -160,6 +160,7 @@ function toPicture(stream: ProbedStream): Picture | undefined {
     ...displaySize(width, height, stream),
     rate,
     sourceRate: value(plausible(average) ?? plausible(r) ?? rate),
+    ...(stream.side_data_list?.some(({ rotation }) => rotation !== undefined) && { isTurned: true }),
     isInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     dynamicRange:
       stream.color_transfer === 'smpte2084' ? 'pq' : stream.color_transfer === 'arib-std-b67' ? 'hlg' : 'sdr',
@@ -219,6 +220,17 @@ export function chooseRate(r: Rational | undefined, average: Rational | undefine
   const base = plausible(r)
   if (base && off(base, value(told)) < 0.02)
     return bounded({ num: base.num, den: base.den * Math.max(1, divisor) })
+  // Frames are left out where nothing moves (recorders of screens): where it moves, all of them are needed. Half of
+  // the rate is that of fields, or of times that are off by a bit.
+  const isFull = STANDARD_RATES.some((rate) => base && off(rate, value(base)) < 0.0005)
+  if (
+    base &&
+    isFull &&
+    value(base) > value(told) &&
+    value(base) < 6 * value(told) &&
+    off(base, 2 * value(told)) > 0.02
+  )
+    return bounded(base)
   // Irregular: upward rather than down, for a frame shown twice is seen less than one that is missing.
   const near = STANDARD_RATES.filter((rate) => value(rate) > wanted * 0.95 && value(rate) < wanted * 1.25)
   if (near.length > 0) return near.reduce((a, b) => (off(b, wanted) < off(a, wanted) ? b : a))

@@ -121,7 +121,7 @@ test('the arguments of a chunk', () => {
   }
   assert.equal(
     soundChunkArgs({ ...common, fromFrame: 1000, frames: 100, offsetSeconds: 0.08 }).join(' '),
-    '-hide_banner -nostdin -v error -y -progress pipe:1 -threads 1 -protocol_whitelist file -ss 20.880000 -i in.mp4 -map 0:1 ' +
+    '-hide_banner -nostdin -v error -y -threads 1 -protocol_whitelist file -ss 20.880000 -i in.mp4 -map 0:1 ' +
       '-filter_threads 1 -af aresample=48000:async=1:min_comp=0:first_pts=0,' +
       'aformat=sample_fmts=fltp:channel_layouts=stereo,apad,atrim=end_sample=131072 ' +
       '-c:a aac -b:a 128000 -threads 1 -f adts out.aac',

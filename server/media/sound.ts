@@ -57,7 +57,7 @@ export function soundChunkArgs(chunk: SoundChunk): string[] {
     `atrim=end_sample=${samples}`,
   ]
   return [
-    ...['-hide_banner', '-nostdin', '-v', 'error', '-y', '-progress', 'pipe:1'],
+    ...['-hide_banner', '-nostdin', '-v', 'error', '-y'],
     ...['-threads', '1', ...chunk.inputOptions],
     // To refine, frames have to arrive whole.
     ...(coarseStart === undefined ? [] : ['-noaccurate_seek']),

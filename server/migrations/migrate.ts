@@ -5,6 +5,7 @@ import * as videos from './0002_videos.ts'
 import * as sources from './0003_sources.ts'
 import * as pieces from './0004_pieces.ts'
 import * as encodings from './0005_encodings.ts'
+import * as webhooks from './0006_webhooks.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
@@ -13,6 +14,7 @@ const migrations = {
   '0003_sources': sources,
   '0004_pieces': pieces,
   '0005_encodings': encodings,
+  '0006_webhooks': webhooks,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

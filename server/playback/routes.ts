@@ -93,11 +93,19 @@ async function fileOf(context: Context, request: FastifyRequest, params: Params)
 async function media({ db }: Context, request: FastifyRequest, videoId: string, rendition: string) {
   const row = allowed(request, await store.findRendition(db, videoId, rendition))
   const hasFailed = rendition === sound ? row.soundFailure !== null : row.renditionState === 'failed'
+  const isAhead = rendition === sound && row.state === 'encoding'
+  const segments = isAhead ? Math.min(row.segments, await pictureSegments(db, videoId)) : row.segments
   // A list that never ends would hold a player up; without it, it takes another quality.
-  if (!row.plan || row.state === 'failed' || hasFailed || row.segments === 0) throw notFound('rendition')
-  const text = mediaPlaylist(row.plan, rendition, row.segments)
-  const isEnded = isWhole(gridOf(row.plan), row.segments)
+  if (!row.plan || row.state === 'failed' || hasFailed || segments === 0) throw notFound('rendition')
+  const text = mediaPlaylist(row.plan, rendition, segments)
+  const isEnded = isWhole(gridOf(row.plan), segments)
   return inMemory(Buffer.from(text), playlistType, isEnded ? forAMinute : forASecond)
+}
+
+/** Sound is encoded faster; a player that has more of it than of any picture may go on over one that stands still. */
+async function pictureSegments(db: Context['db'], videoId: string): Promise<number> {
+  const { runs = [] } = (await store.findMaster(db, videoId)) ?? {}
+  return Math.max(0, ...runs.filter((run) => run.rendition !== sound).map(({ segments }) => segments))
 }
 
 async function initialization({ db }: Context, request: FastifyRequest, videoId: string, rendition: string) {

@@ -3,6 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type Connect, dial, type Lookup } from './dial.ts'
 import { FetchFailed, reasonOf } from './errors.ts'
 import { exchange, type GuardedResponse, type Message, type Method } from './exchange.ts'
+import { shareLookups } from './shared-lookup.ts'
 import { parseTarget } from './target.ts'
 
 export type GuardedRequest = {
@@ -54,7 +55,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const connect = options.connect ?? ((host, port) => connectTcp({ host, port, noDelay: true }))
   const dialOptions = {
     allowPrivateNetworks: options.allowPrivateNetworks,
-    lookup: options.lookup ?? lookUpDns,
+    lookup: shareLookups(options.lookup ?? lookUpDns),
     connect(address: string, port: number): Socket {
       const socket = connect(address, port)
       sockets.add(socket)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
 import { inBatches, pump } from './body.ts'
 import { finishUpload } from './disk-finish.ts'
@@ -99,6 +99,13 @@ export async function openDiskFiles(root: string): Promise<Files> {
         await file.sync()
       })
     }),
+
+    async *list(prefix: string) {
+      const folder = pathOf(prefix)
+      const entries = await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))
+      for (const entry of entries ?? [])
+        if (entry.isFile()) yield relative(root, join(entry.parentPath, entry.name))
+    },
 
     remove: guarded((prefix: string) => rm(pathOf(prefix), { recursive: true, force: true, maxRetries: 3 })),
 

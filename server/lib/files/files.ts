@@ -21,6 +21,8 @@ export type Files = {
   put(key: string, body: Body | Buffer): Promise<{ size: number }>
   /** The bytes do not pass through this process. */
   copy(from: string, to: string): Promise<void>
+  /** The keys of all files below `prefix/`. */
+  list(prefix: string): AsyncIterable<string>
   /** The file, or everything below `prefix/`; absent is fine. */
   remove(prefix: string): Promise<void>
 

@@ -81,6 +81,10 @@ export function openS3Files(settings: S3Settings): Files {
       await join(bucket, randomUUID(), to, [{ place: from, size }])
     },
 
+    async *list(prefix) {
+      for await (const { key } of bucket.list(`${checkKey(prefix)}/`)) yield key
+    },
+
     async remove(prefix) {
       await bucket.delete(checkKey(prefix))
       await bucket.deleteBelow(`${prefix}/`)

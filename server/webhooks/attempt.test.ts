@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
+import {
+  answering,
+  listen,
+  ok,
+  open,
+  openWithNames,
+  publicAddress,
+  redirect,
+} from '../lib/fetch/test-server.ts'
+import { attempt } from './attempt.ts'
+
+// What becomes of an attempt, whatever a receiver does.
+
+const post = (fetch: GuardedFetch, url: string) =>
+  attempt(
+    { fetch, now: () => new Date('2026-01-02T03:04:05.678Z') },
+    {
+      ...{ url, webhookId: 'webhook_1', eventId: 'event_1', body: Buffer.from('{}') },
+      ...{ secret: 'sig_sec_1', previousSecret: null },
+    },
+  )
+
+async function postTo(t: TestContext, onSocket: (socket: Socket) => void) {
+  const server = await listen(t, onSocket)
+  return post(open(t), server.url)
+}
+
+test('an answer is told with its status and the beginning of its body', async (t) => {
+  const { durationMs, ...rest } = await postTo(
+    t,
+    answering(() => ok('thanks\0')),
+  )
+  assert.ok(durationMs >= 0)
+  assert.deepEqual(rest, { at: '2026-01-02T03:04:05.678Z', status: 200, answer: 'thanks\ufffd', error: null })
+})
+
+test('a redirect is not followed, it is a failure', async (t) => {
+  const made = await postTo(
+    t,
+    answering(() => redirect(307, 'http://127.0.0.1:1/')),
+  )
+  assert.equal(made.status, 307)
+  assert.equal(made.error, 'The answer was 307.')
+})
+
+test('of an endless answer 64 KiB are read and 1 KiB is kept', async (t) => {
+  let written = 0
+  const made = await postTo(
+    t,
+    answering((_request, socket) => {
+      socket.write('HTTP/1.1 500 Broken\r\ncontent-length: 1073741824\r\n\r\n')
+      const chunk = Buffer.alloc(16 * 1024, 'x')
+      const more = () => {
+        while (!socket.destroyed && written < 2 ** 30) {
+          written += chunk.length
+          if (!socket.write(chunk)) return
+        }
+      }
+      socket.on('drain', more)
+      more()
+      return undefined
+    }),
+  )
+  assert.equal(made.status, 500)
+  assert.equal(made.answer, 'x'.repeat(1024))
+  // What the system holds for us counts as written too.
+  assert.ok(written < 16 * 2 ** 20, `${written} bytes were written`)
+})
+
+test('a receiver that never answers, or a byte a second, has five seconds', {
+  timeout: 15_000,
+}, async (t) => {
+  const silent = postTo(t, () => {})
+  const slow = postTo(t, (socket) => {
+    const bytes = [...'HTTP/1.1 200 OK\r\nx-slow: 1']
+    const timer = setInterval(() => socket.write(bytes.shift() ?? '1'), 500)
+    socket.once('close', () => clearInterval(timer))
+  })
+  const slowBody = postTo(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n')
+    const timer = setInterval(() => socket.write('y'), 500)
+    socket.once('close', () => clearInterval(timer))
+  })
+  for (const made of [await silent, await slow]) {
+    assert.equal(made.status, null)
+    assert.match(made.error ?? '', /answer/i)
+    assert.ok(made.durationMs >= 4_990 && made.durationMs < 6_000, String(made.durationMs))
+  }
+  const { status, answer, error, durationMs } = await slowBody
+  assert.deepEqual({ status, error }, { status: 200, error: null })
+  assert.match(answer ?? '', /^y{5,12}$/)
+  assert.ok(durationMs < 6_000, String(durationMs))
+})
+
+test('a receiver that closes early, or speaks no HTTP, is a failure that says so', async (t) => {
+  const closing = await postTo(t, (socket) => socket.destroy())
+  assert.deepEqual([closing.status, closing.error], [null, '127.0.0.1 closed the connection too early.'])
+  const garbage = await postTo(
+    t,
+    answering(() => 'SSH-2.0-OpenSSH_9.9\r\n'),
+  )
+  assert.deepEqual([garbage.status, garbage.error], [null, '127.0.0.1 sent something that is not HTTP.'])
+  const cut = await postTo(
+    t,
+    answering(() => 'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhalf'),
+  )
+  assert.deepEqual([cut.status, cut.answer, cut.error], [200, 'half', null])
+})
+
+test('a name that turns private between two attempts is refused at the second', async (t) => {
+  const server = await listen(
+    t,
+    answering(() => ok('hello')),
+  )
+  const { client, dialled } = openWithNames(t, server.port, [[publicAddress], ['127.0.0.1']])
+  assert.equal((await post(client, 'http://rebind.example/')).status, 200)
+  const second = await post(client, 'http://rebind.example/')
+  assert.equal(second.status, null)
+  assert.equal(second.error, 'rebind.example is in a private or reserved network, which is not allowed.')
+  assert.deepEqual(dialled, [publicAddress])
+})

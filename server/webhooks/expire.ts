@@ -1,0 +1,13 @@
+import type { Context } from '../contracts/context.ts'
+import { deleteOld } from './log-store.ts'
+
+const keptMs = 30 * 24 * 3_600_000
+const atOnce = 1_000
+
+/** Deliveries first: they are listed and sent with what their events say. */
+export async function deleteOldEvents({ db, now }: Pick<Context, 'db' | 'now'>): Promise<void> {
+  const before = new Date(now().getTime() - keptMs)
+  for (const table of ['deliveries', 'events'] as const) {
+    while (await deleteOld(db, table, before, atOnce));
+  }
+}

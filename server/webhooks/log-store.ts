@@ -1,0 +1,145 @@
+import { type Selectable, sql, type Transaction } from 'kysely'
+import type { DeliveryRow, DeliveryState, Environment, EventRow, Tables } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
+import type { Page } from '../lib/paging.ts'
+import { deliveriesChannel, type EventType } from './events.ts'
+
+export type Event = Selectable<EventRow>
+export type Delivery = Selectable<DeliveryRow> & { type: string }
+
+export type EventFilters = { type?: string; videoId?: string; from?: Date; to?: Date }
+
+/** The newest first. */
+export async function listEvents(
+  db: Db<Tables>,
+  environment: Environment,
+  { type, videoId, from, to }: EventFilters,
+  page: Page,
+): Promise<{ events: Event[]; total: number }> {
+  const found = db
+    .selectFrom('events')
+    .where('environment', '=', environment)
+    .where((eb) => eb.not(eb.ref('is_test')))
+    .$if(type !== undefined, (q) => q.where('type', '=', type!))
+    .$if(videoId !== undefined, (q) => q.where('video_id', '=', videoId!))
+    .$if(from !== undefined, (q) => q.where('emitted_at', '>=', from!))
+    .$if(to !== undefined, (q) => q.where('emitted_at', '<=', to!))
+  const [events, { total }] = await Promise.all([
+    found
+      .selectAll()
+      .orderBy('emitted_at', 'desc')
+      .orderBy('position', 'desc')
+      .limit(page.pageSize)
+      .offset(page.offset)
+      .execute(),
+    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
+  ])
+  return { events, total: Number(total) }
+}
+
+const withType = (db: Db<Tables>) =>
+  db
+    .selectFrom('deliveries')
+    .innerJoin('events', 'events.id', 'event_id')
+    .selectAll('deliveries')
+    .select('type')
+
+/** The newest first. */
+export async function listDeliveries(
+  db: Db<Tables>,
+  webhookId: string,
+  state: DeliveryState | undefined,
+  page: Page,
+): Promise<{ deliveries: Delivery[]; total: number }> {
+  const [deliveries, { total }] = await Promise.all([
+    withType(db)
+      .where('webhook_id', '=', webhookId)
+      .$if(state !== undefined, (q) => q.where('state', '=', state!))
+      .orderBy('deliveries.id', 'desc')
+      .limit(page.pageSize)
+      .offset(page.offset)
+      .execute(),
+    db
+      .selectFrom('deliveries')
+      .where('webhook_id', '=', webhookId)
+      .$if(state !== undefined, (q) => q.where('state', '=', state!))
+      .select((eb) => eb.fn.countAll<number>().as('total'))
+      .executeTakeFirstOrThrow(),
+  ])
+  return { deliveries, total: Number(total) }
+}
+
+export function findDelivery(db: Db<Tables>, webhookId: string, id: number): Promise<Delivery | undefined> {
+  return withType(db).where('deliveries.id', '=', id).where('webhook_id', '=', webhookId).executeTakeFirst()
+}
+
+async function announce(db: Db<Tables>): Promise<void> {
+  await sql`select pg_notify(${deliveriesChannel}, '')`.execute(db)
+}
+
+/** One that is still on its way is left to it. */
+export async function redeliver(trx: Transaction<Tables>, webhookId: string, id: number): Promise<void> {
+  await sql`
+    update deliveries set state = 'pending', tries = 0, next_at = now()
+    where id = ${id} and webhook_id = ${webhookId} and state <> 'pending'`.execute(trx)
+  await announce(trx)
+}
+
+/** How many. */
+export async function redeliverFailed(
+  trx: Transaction<Tables>,
+  webhookId: string,
+  since: Date,
+): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    update deliveries set state = 'pending', tries = 0, next_at = now()
+    where webhook_id = ${webhookId} and state = 'failed' and created_at >= ${since}`.execute(trx)
+  await announce(trx)
+  return Number(numAffectedRows)
+}
+
+/** An event that did not happen, for one webhook, whatever that subscribes to. */
+export async function insertTest(
+  trx: Transaction<Tables>,
+  webhook: { id: string; environment: Environment },
+  event: { id: string; type: EventType; payload: string; now: Date },
+): Promise<number> {
+  const { id: event_id, now, type, payload } = event
+  await trx
+    .insertInto('events')
+    .values({
+      ...{ id: event_id, environment: webhook.environment, type, payload },
+      ...{ video_id: null, emitted_at: now, is_test: true },
+    })
+    .execute()
+  const { id } = await trx
+    .insertInto('deliveries')
+    .values({ webhook_id: webhook.id, event_id, created_at: now })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await announce(trx)
+  return id
+}
+
+/**
+ * Deletes some of those that are older than the time; whether there may be more. Both tables grow in the order of
+ * time, so that a look at their beginning is enough.
+ */
+export async function deleteOld(
+  db: Db<Tables>,
+  table: 'events' | 'deliveries',
+  before: Date,
+  atOnce: number,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } =
+    table === 'events'
+      ? await sql`
+          delete from events where position in (
+            select position from (select position, emitted_at from events order by position limit ${atOnce}) as first
+            where emitted_at < ${before})`.execute(db)
+      : await sql`
+          delete from deliveries where id in (
+            select id from (select id, created_at from deliveries order by id limit ${atOnce}) as first
+            where created_at < ${before})`.execute(db)
+  return Number(numAffectedRows) === atOnce
+}

@@ -1,0 +1,190 @@
+import { Type } from 'typebox'
+import type { Context } from '../contracts/context.ts'
+import type { Environment, WebhookRow } from '../contracts/tables.ts'
+import { ApiError, invalid, notFound, type Problem } from '../lib/errors.ts'
+import { AddressRefused } from '../lib/fetch/errors.ts'
+import { parseTarget } from '../lib/fetch/target.ts'
+import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
+import { isId, newId } from '../lib/ids.ts'
+import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import { eventTypes } from './events.ts'
+import { viewWebhook, Webhook, WebhookList } from './schemas.ts'
+import { newSecret } from './sign.ts'
+import * as store from './store.ts'
+
+export const webhookParams = Type.Object({ webhookId: Type.String({ description: 'Id of the webhook.' }) })
+
+export async function getWebhook(
+  { db }: Pick<Context, 'db'>,
+  environment: Environment,
+  webhookId: string,
+): Promise<WebhookRow> {
+  const row = isId('webhook_', webhookId) && (await store.findWebhook(db, environment, webhookId))
+  if (!row) throw notFound('webhookId')
+  return row
+}
+
+const dayInSeconds = 86_400
+
+export function webhookRoutes(app: App, context: Context): void {
+  const { config, db, now } = context
+
+  app.post(
+    '/webhooks',
+    {
+      // What is wrong with the address is told together with what is wrong with the rest.
+      attachValidation: true,
+      schema: {
+        operationId: 'POST-webhooks',
+        tags: ['Webhooks'],
+        summary: 'Create a webhook',
+        description:
+          'From now on each event of these kinds is sent to the address by POST, signed with the secret that the answer shows.',
+        body: Type.Object({
+          events: Type.Array(oneOf(eventTypes), {
+            minItems: 1,
+            maxItems: 100,
+            description: 'Kinds of events; one that is named twice counts once.',
+          }),
+          url: text(8192, { description: 'An http or https address.' }),
+        }),
+        response: { 201: ref(Webhook) },
+      },
+    },
+    async (request, reply) => {
+      const problems = [...problemsOf(request.validationError), ...urlProblems(request.body?.url)]
+      const [first, ...rest] = problems
+      if (first) throw invalid([first, ...rest])
+      const { events, url } = request.body
+      const row: WebhookRow = {
+        id: newId('webhook_'),
+        environment: request.scope.environment,
+        url,
+        events: [...new Set(events)],
+        secret: newSecret(),
+        previous_secret: null,
+        previous_until: null,
+        created_at: now(),
+      }
+      const isThere = await db
+        .transaction()
+        .execute((trx) => store.insertWebhook(trx, row, config.webhookLimit))
+      if (!isThere) throw new ApiError('webhook-limit-reached')
+      return reply.code(201).send(viewWebhook(row, now()))
+    },
+  )
+
+  function urlProblems(url: unknown): Problem[] {
+    if (typeof url !== 'string') return []
+    try {
+      parseTarget(url, config)
+      return []
+    } catch (error) {
+      if (!(error instanceof AddressRefused)) throw error
+      return [{ slug: 'invalid-attribute', title: error.message, name: 'url' }]
+    }
+  }
+
+  app.get(
+    '/webhooks',
+    {
+      schema: {
+        operationId: 'LIST-webhooks',
+        tags: ['Webhooks'],
+        summary: 'List webhooks',
+        querystring: Type.Object({
+          events: Type.Optional(
+            oneOf(eventTypes, { description: 'Only webhooks that subscribe to this kind.' }),
+          ),
+          ...pageQuery,
+        }),
+        response: { 200: ref(WebhookList) },
+      },
+    },
+    async ({ query, scope }) => {
+      const page = readPage(query)
+      const { webhooks, total } = await store.listWebhooks(db, scope.environment, query.events, page)
+      const views = webhooks.map((row) => viewWebhook(row, now()))
+      return listResponse('/webhooks', query, page, views, total)
+    },
+  )
+
+  app.get(
+    '/webhooks/:webhookId',
+    {
+      schema: {
+        operationId: 'GET-Webhook',
+        tags: ['Webhooks'],
+        summary: 'Show a webhook',
+        params: webhookParams,
+        response: { 200: ref(Webhook) },
+      },
+    },
+    async ({ params, scope }) =>
+      viewWebhook(await getWebhook(context, scope.environment, params.webhookId), now()),
+  )
+
+  app.delete(
+    '/webhooks/:webhookId',
+    {
+      schema: {
+        operationId: 'DELETE-webhook',
+        tags: ['Webhooks'],
+        summary: 'Delete a webhook',
+        description: 'For good, with the log of its deliveries. What was still on its way is not sent.',
+        params: webhookParams,
+        response: { 204: Type.Null({ description: 'Deleted.' }) },
+      },
+    },
+    async ({ params, scope }, reply) => {
+      const { webhookId } = params
+      const isDeleted =
+        isId('webhook_', webhookId) && (await store.deleteWebhook(db, scope.environment, webhookId))
+      if (!isDeleted) throw notFound('webhookId')
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/webhooks/:webhookId/rotate-secret',
+    {
+      schema: {
+        operationId: 'POST_webhooks-webhookId-rotate-secret',
+        tags: ['Webhooks'],
+        summary: 'Give a webhook another secret',
+        description:
+          'For a while deliveries carry signatures of both, so that the receiver can change over in between.',
+        params: webhookParams,
+        body: nullable(
+          Type.Object({
+            validForSeconds: Type.Optional(
+              Type.Integer({
+                minimum: 0,
+                maximum: 30 * dayInSeconds,
+                default: dayInSeconds,
+                description: 'How long the previous secret signs too; 0: not at all.',
+              }),
+            ),
+          }),
+        ),
+        response: { 200: ref(Webhook) },
+      },
+    },
+    async ({ params, body, scope }) => {
+      const { webhookId } = params
+      const until = new Date(now().getTime() + (body?.validForSeconds ?? dayInSeconds) * 1_000)
+      const row =
+        isId('webhook_', webhookId) &&
+        (await store.rotateSecret(db, scope.environment, webhookId, newSecret(), until))
+      if (!row) throw notFound('webhookId')
+      return viewWebhook(row, now())
+    },
+  )
+}
+
+/** Of a body that is no object there is nothing more to say. */
+function problemsOf(error: Error | undefined): Problem[] {
+  if (!error) return []
+  if (error instanceof ApiError && error.extra.problems) return error.extra.problems
+  throw error
+}

@@ -1,0 +1,317 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
+import {
+  call,
+  kinora,
+  productionKey,
+  root,
+  runKinora,
+  type Service,
+  sandboxKey,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+import { createVideo, encodingOf, ffmpeg, type Quality, uploadVideo, waitForEncoding } from './media.ts'
+
+// `kinora videos` and `kinora upload --watch` as a user runs them, against a real service.
+
+let folder: string
+let gated: GatedFfmpeg
+let service: Service
+/** 8 s of 640x360: segments of 2, 4 and 2 s. */
+let clip: string
+/** 1 s of it. */
+let short: string
+let text: string
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  folder = await temporaryFolder({ after })
+  gated = await gatedFfmpeg(folder)
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
+  clip = join(folder, 'clip.mp4')
+  short = join(folder, 'short.mp4')
+  text = join(folder, 'text.mp4')
+  const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
+  await Promise.all([
+    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-t', '8', ...codec, clip),
+    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-t', '1', ...codec, short),
+    writeFile(text, 'This is not a video.\n'.repeat(100)),
+  ])
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+const env = () => ({ HOME: folder, KINORA_URL: service.url, KINORA_KEY: productionKey })
+
+async function run(args: string[], more: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runKinora(args, { ...env(), ...more })
+  return { code, stdout, stderr, lines: stdout.split('\n').slice(0, -1) }
+}
+
+type Running = { printed(): string; ended: Promise<number | null> }
+
+/** A command that runs on while the test does something else. */
+function start(t: TestContext, command: string, args: string[], more: Record<string, string> = {}): Running {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env(), ...more },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      printed += chunk
+    })
+  return { printed: () => printed, ended: once(child, 'close').then(() => child.exitCode) }
+}
+
+/** The service, and how often it was asked. */
+async function counted(t: TestContext): Promise<{ url: string; asked: number }> {
+  const state = { url: '', asked: 0 }
+  const server = createServer(async ({ url = '', headers }, response) => {
+    const { authorization = '' } = headers
+    const answer = await fetch(service.url + url, { headers: { authorization } })
+    const body = await answer.text()
+    state.asked++
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body)
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return state
+}
+
+/** A video whose first 2 s are encoded in both qualities, while the rest waits. */
+async function begunVideo(t: TestContext): Promise<string> {
+  t.after(gated.letAllThrough)
+  await gated.letThrough(1)
+  const videoId = await uploadVideo(service, clip, { mp4Support: false })
+  await waitFor(async () => {
+    const { qualities } = await encodingOf(service, videoId)
+    return qualities.length === 2 && qualities.every(({ progress }) => progress === 33)
+  }, 30_000)
+  return videoId
+}
+
+const control = '\x1b'
+const bar = (filled: number) => '█'.repeat(filled) + '░'.repeat(30 - filled)
+const begun = ['240p', '360p'].map((name) => `hls ${name}   ${bar(10)}  33 %  encoding`)
+const done = ['240p', '360p'].map((name) => `hls ${name}   ${bar(30)} 100 %  encoded`)
+
+describe('kinora videos status', () => {
+  test('says that nothing has been uploaded, or how far each quality is; to programs, what the API says', async (t) => {
+    const empty = await createVideo(service)
+    const nothing = { code: 0, stderr: '', lines: ['Nothing has been uploaded yet.'] }
+    const { stdout: _, ...told } = await run(['videos', 'status', empty])
+    assert.deepEqual(told, nothing)
+
+    const videoId = await begunVideo(t)
+    assert.deepEqual((await run(['videos', 'status', videoId])).lines, begun)
+    const { stdout } = await run(['videos', 'status', videoId, '--json'])
+    assert.match(stdout, /^[^\n]+\n$/)
+    assert.deepEqual(JSON.parse(stdout), (await call(`${service.url}/videos/${videoId}/status`)).body)
+    await gated.letAllThrough()
+    await waitForEncoding(service, videoId)
+    const { code, lines, stderr } = await run(['videos', 'status', videoId])
+    assert.deepEqual([code, lines, stderr], [0, done, ''])
+  })
+
+  test('tells why a source cannot be used; only those who wait for it get an exit code of 1', async (t) => {
+    const videoId = await uploadVideo(service, text)
+    const { qualities } = await waitForEncoding(service, videoId)
+    const line = `hls 240p   ${bar(0)}   0 %  failed: ${qualities[0]!.failure}`
+    const status = await run(['videos', 'status', videoId])
+    assert.deepEqual([status.code, status.lines, status.stderr], [0, [line], ''])
+    const watch = await run(['videos', 'status', videoId, '--watch'])
+    assert.deepEqual([watch.code, watch.lines, watch.stderr], [1, [line], ''])
+
+    const server = createServer((_, response) => response.writeHead(404).end())
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    t.after(() => server.close())
+    const source = `http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`
+    const made = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x', source } })
+    const fetched = await run(['videos', 'status', made.body.videoId, '-w'])
+    assert.equal(fetched.code, 1, fetched.stdout)
+    assert.match(fetched.lines.at(-1)!, /^The source could not be fetched: \S/)
+  })
+
+  test('watches until all is encoded, and prints what has changed, once', async (t) => {
+    const videoId = await begunVideo(t)
+    const way = await counted(t)
+    const args = ['bin/kinora.mjs', 'videos', 'status', videoId, '--watch']
+    const watch = start(t, process.execPath, args, { KINORA_URL: way.url })
+    await waitFor(() => way.asked >= 3)
+    assert.equal(watch.printed(), `${begun.join('\n')}\n`)
+    await gated.letThrough(6)
+    const asked = way.asked
+    await waitFor(() => way.asked >= asked + 2)
+    await gated.letAllThrough()
+    assert.equal(await watch.ended, 0)
+    const lines = watch.printed().trimEnd().split('\n')
+    assert.deepEqual(lines.slice(-2), done)
+    const drawings = Array.from({ length: lines.length / 2 }, (_, i) =>
+      lines.slice(2 * i, 2 * i + 2).join('\n'),
+    )
+    assert.equal(new Set(drawings).size, drawings.length, watch.printed())
+    assert.ok(!watch.printed().includes(control))
+  })
+
+  test('has nothing to watch before something is uploaded', async () => {
+    const { code, stderr } = await run(['videos', 'status', await createVideo(service), '--watch'])
+    assert.deepEqual([code, stderr], [1, 'kinora: There is nothing to watch.\n'])
+  })
+
+  const hasScript = spawnSync('script', ['--version']).status === 0
+  const skip = hasScript ? false : 'there is no script here, which makes terminals'
+  test('draws over what it has drawn on a terminal, where lines are broken, too', { skip }, async (t) => {
+    const videoId = await begunVideo(t)
+    const way = await counted(t)
+    const columns = 40
+    const command = `stty cols ${columns} && exec '${process.execPath}' bin/kinora.mjs videos status ${videoId} -w`
+    const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: way.url })
+    await waitFor(() => way.asked >= 2)
+    await gated.letAllThrough()
+    assert.equal(await watch.ended, 0, watch.printed())
+    assert.ok(watch.printed().includes(control))
+    assert.deepEqual(
+      screenOf(watch.printed(), columns),
+      done.flatMap((line) => wrap(line, columns)),
+    )
+  })
+})
+
+const wrap = (line: string, columns: number) =>
+  Array.from({ length: Math.ceil(line.length / columns) }, (_, i) =>
+    line.slice(i * columns, (i + 1) * columns).trimEnd(),
+  )
+
+/** What a terminal shows in the end: it knows line ends, the way up and the removal of all below. */
+function screenOf(output: string, columns: number): string[] {
+  const rows = ['']
+  let row = 0
+  const tokens = new RegExp(`${control}\\[(\\d+)A|${control}\\[J|\\r?\\n|[^${control}\\r\\n]+`, 'g')
+  for (const [token, up] of output.matchAll(tokens)) {
+    if (up !== undefined) row = Math.max(0, row - Number(up))
+    else if (token === `${control}[J`) rows.splice(row, Number.POSITIVE_INFINITY, '')
+    else if (token.endsWith('\n')) rows[++row] ??= ''
+    else {
+      const [first = '', ...others] = wrap(token, columns)
+      rows[row] = first
+      for (const other of others) rows[++row] = other
+    }
+  }
+  return rows.slice(0, row)
+}
+
+describe('kinora videos retry', () => {
+  test('encodes again what failed, and only that', async (t) => {
+    t.after(gated.repair)
+    await gated.breakFor('*/360p.mp4', 'The encoder is out of order')
+    const videoId = await uploadVideo(service, short, { mp4Support: false })
+    const watch = await run(['videos', 'status', videoId, '--watch'])
+    assert.equal(watch.code, 1, watch.stderr)
+    const failed = `hls 360p   ${bar(0)}   0 %  failed: The encoder is out of order`
+    assert.deepEqual(watch.lines.slice(-2), [done[0], failed])
+    await gated.repair()
+    await gated.breakFor('*/240p.mp4', 'It is not to be encoded again')
+    const retry = await run(['videos', 'retry', videoId])
+    assert.deepEqual([retry.code, retry.stderr], [0, ''])
+    assert.match(retry.stdout, new RegExp(`^[^\\n]*kinora videos status ${videoId} --watch\\n$`))
+    const again = await run(['videos', 'status', videoId, '--watch'])
+    assert.deepEqual([again.code, again.lines.slice(-2)], [0, done])
+
+    const needless = await run(['videos', 'retry', videoId])
+    assert.deepEqual([needless.code, needless.stdout], [1, ''])
+    assert.match(needless.stderr, /^kinora: \S+ answered 409: [^\n]+\n$/)
+  })
+})
+
+describe('kinora upload --watch', () => {
+  const qualitiesIn = (printed: string) => printed.split('\n').filter((line) => /^(hls|mp4) /.test(line))
+
+  test('shows how far the encoding is, and prints the address of the player when it can be told', async () => {
+    const { code, lines, stderr } = await run(['upload', short, '--watch'])
+    assert.equal(code, 0, stderr)
+    assert.equal(lines.length, 1)
+    const videoId = /vi\w+$/.exec(lines[0]!)![0]
+    const { body } = await call(`${service.url}/videos/${videoId}`)
+    assert.equal(lines[0], body.assets.player)
+    assert.deepEqual(qualitiesIn(stderr).slice(-3), [...done, `mp4 360p   ${bar(30)} 100 %  encoded`])
+    const { qualities } = await encodingOf(service, videoId)
+    assert.ok(qualities.every(({ status }: Quality) => status === 'encoded'))
+  })
+
+  test('fails when the file is of no use, and still says where it is', async () => {
+    const { code, lines, stderr } = await run(['upload', text, '--watch', '--json'])
+    assert.equal(code, 1)
+    assert.match(qualitiesIn(stderr).at(-1)!, / {2}failed: \S/)
+    assert.equal(lines.length, 1)
+    const { file, videoId, player } = JSON.parse(lines[0]!)
+    assert.equal(file, text)
+    assert.equal((await call(`${service.url}/videos/${videoId}`)).body.assets.player, player)
+  })
+})
+
+test('a call that is not understood is refused with exit code 2', async () => {
+  const videoId = await createVideo(service)
+  const cases = [
+    [['videos'], {}, /There is no command "videos"/],
+    [['videos', 'watch', videoId], {}, /There is no command "videos watch/],
+    [['videos', 'status'], {}, /Which video\? kinora videos status ID/],
+    [['videos', 'retry'], {}, /Which video\? kinora videos retry ID/],
+    [['videos', 'status', videoId, videoId], {}, /Which video\?/],
+    [['videos', 'retry', videoId, videoId], {}, /Which video\?/],
+    [['videos', 'retry', videoId, '--watch'], {}, /"kinora videos retry" has no option --watch/],
+    [['videos', 'status', videoId, '--title', 'x'], {}, /"kinora videos status" has no option --title/],
+    [['videos', 'status', videoId], { KINORA_KEY: '' }, /KINORA_KEY/],
+    [['videos', 'retry', videoId], { KINORA_KEY: '' }, /KINORA_KEY/],
+  ] as const
+  await Promise.all(
+    cases.map(async ([args, more, expected]) => {
+      const { code, stdout, stderr } = await run([...args], more)
+      assert.deepEqual([code, stdout], [2, ''], stderr)
+      assert.match(stderr, /^kinora: [^\n]+\n\nkinora --help shows what there is\.\n$/)
+      assert.match(stderr, expected)
+    }),
+  )
+})
+
+test('says in one sentence what is wrong, and the exit code is 1', async () => {
+  const videoId = await createVideo(service)
+  const cases = [
+    [['status', 'vi00000000000000'], {}, /answered 404: /],
+    [['status', '../videos', '--watch'], {}, /answered 404: /],
+    [['status', '--json', 'nobody'], {}, /answered 404: /],
+    [['retry', 'vi00000000000000'], {}, /answered 404: /],
+    [['retry', videoId], {}, /answered 409: /],
+    [['status', videoId], { KINORA_KEY: 'wrong' }, /answered 401: /],
+    [['retry', videoId], { KINORA_KEY: sandboxKey }, /answered 401: /],
+    [
+      ['status', videoId, '--watch'],
+      { KINORA_URL: `${service.url}/sandbox`, KINORA_KEY: sandboxKey },
+      /answered 404: /,
+    ],
+    [['status', videoId, '--watch'], { KINORA_URL: 'http://127.0.0.1:9' }, /cannot be reached: /],
+  ] as const
+  await Promise.all(
+    cases.map(async ([args, more, expected]) => {
+      const { code, stdout, stderr } = await run(['videos', ...args], more)
+      assert.deepEqual([code, stdout], [1, ''], stderr)
+      assert.match(stderr, /^kinora: [^\n]+\n$/)
+      assert.match(stderr, expected)
+    }),
+  )
+})

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import { copyFile, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { EncodingPlan, SourceMedia } from '../server/contracts/tables.ts'
+import { encodeChunk } from '../server/encoding/encode-chunk.ts'
+import { examine, listWork, makePlan } from '../server/encoding/plan.ts'
+import type { Encoded } from '../server/encoding/settle.ts'
+import type { ClaimedChunk, NewChunk } from '../server/encoding/store.ts'
+import { openDiskFiles } from '../server/lib/files/disk.ts'
+import { findTools } from '../server/media/ffmpeg.ts'
+
+export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
+
+/** The encoder's own functions on files in a folder, without the service around them. */
+export async function openEncoder(dataDir: string, stallMs = 20_000) {
+  const files = await openDiskFiles(join(dataDir, 'files'))
+  const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })
+  const config = { dataDir, sandbox: { seconds: 30, hasWatermark: false, hours: 24 } }
+  const deps = { files, tools, config }
+  return {
+    files,
+    async plan(videoId: string, source: string): Promise<Work> {
+      await mkdir(join(dataDir, 'files/videos', videoId), { recursive: true })
+      await copyFile(source, join(dataDir, 'files/videos', videoId, 'source'))
+      const examined = await examine(deps, videoId)
+      const plan = makePlan(deps, examined, { environment: 'production', clip: null })
+      return { media: examined.media, plan, chunks: listWork(plan) }
+    },
+    async encode(
+      videoId: string,
+      { media, plan }: Work,
+      chunk: NewChunk,
+      signal: AbortSignal,
+    ): Promise<Encoded[]> {
+      const folder = join(dataDir, 'work', randomUUID())
+      await mkdir(folder, { recursive: true })
+      const claimed = { ...chunk, video_id: videoId } as ClaimedChunk
+      try {
+        return await encodeChunk({ files, tools }, claimed, { plan, media }, folder, signal, [])
+      } finally {
+        await rm(folder, { recursive: true, force: true })
+      }
+    },
+  }
+}

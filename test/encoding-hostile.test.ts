@@ -1,0 +1,381 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { RunError } from '../server/lib/run.ts'
+import { Unreadable } from '../server/media/probe.ts'
+import { openEncoder } from './direct.ts'
+import { call, kinora, type Service, sourcePath, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, download, encodingOf, ffmpeg, media, uploadVideo, waitForEncoding } from './media.ts'
+import { lavfi, numbered, readBrightness, tone, words, x264 } from './sources.ts'
+
+const execute = promisify(execFile)
+let service: Service
+let folder: string
+let clip: string
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  await ffmpeg(...lavfi(numbered({ size: '160x120' })), ...tone(), ...x264, '-c:a', 'aac', clip)
+  service = await kinora({ after: (end) => ends.push(end) })
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+async function uploadBytes(bytes: string | Buffer): Promise<string> {
+  const path = join(folder, 'upload')
+  await writeFile(path, bytes)
+  return uploadVideo(service, path, { mp4Support: false })
+}
+
+/** The service does nothing any more, left nothing behind, and is well. */
+async function assertQuiet(): Promise<void> {
+  await waitFor(async () => (await readdir(join(service.data, 'work')).catch(() => [])).length === 0)
+  await waitFor(
+    async () => (await childrenOf(service.process.pid!)).length === 0,
+    10_000,
+    () => 'a child of the service is still running',
+  )
+  assert.equal((await call(`${service.url}/healthz`, { key: '' })).status, 200)
+}
+
+/** Of ffmpeg's kind. */
+async function childrenOf(pid: number): Promise<string[]> {
+  const { stdout } = await execute('ps', ['-eo', 'ppid=,comm='])
+  return stdout.split('\n').filter((line) => new RegExp(`^\\s*${pid}\\s.*(ff|prlimit)`).test(line))
+}
+
+async function assertRefused(videoId: string): Promise<string> {
+  const { playable, qualities } = await waitForEncoding(service, videoId, 60_000)
+  assert.equal(playable, false)
+  assert.ok(
+    qualities.every(({ status }) => status === 'failed'),
+    JSON.stringify(qualities),
+  )
+  const { failure = '' } = qualities[0]!
+  assert.match(failure, /^[A-Z][^/]*\.$/)
+  assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 404)
+  assert.deepEqual(await readdir(join(service.data, 'files/videos', videoId)), ['source'])
+  return failure
+}
+
+describe('a source that names other files is refused, and they are not opened', () => {
+  const dash = (name: string) => `<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S" profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
+<Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"><BaseURL>${name}</BaseURL>
+</Representation></AdaptationSet></Period></MPD>`
+  const kinds: Record<string, (name: string) => string | Buffer | Promise<Buffer>> = {
+    'an HLS playlist': (name) => `#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n${name}\n#EXT-X-ENDLIST\n`,
+    'an HLS playlist with an init segment': (name) =>
+      `#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:3\n#EXT-X-MAP:URI="${name}"\n#EXTINF:3,\n${name}\n`,
+    'a DASH manifest': dash,
+    'an ffconcat list': (name) => `ffconcat version 1.0\nfile '${name}'\n`,
+    'an SDP': (name) =>
+      `v=0\no=- 0 0 IN IP4 127.0.0.1\ns=${name}\nc=IN IP4 127.0.0.1\nt=0 0\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n`,
+    'a MOV whose data is elsewhere, by an alias': (name) => withReference(aliasOf(name)),
+  }
+  let other: string
+  let requests = 0
+  const server = createServer(async (_, response) => {
+    requests += 1
+    response.end(await readFile(clip))
+  })
+  before(async () => {
+    other = await uploadVideo(service, clip)
+    await waitForEncoding(service, other)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+  })
+  after(() => server.close())
+
+  for (const [title, make] of Object.entries(kinds))
+    test(title, async () => {
+      const source = sourcePath(service.data, other)
+      const { port } = server.address() as AddressInfo
+      const names = [source, `file:${source}`, `../${other}/source`, `http://127.0.0.1:${port}/film.mp4`]
+      for (const name of names) await assertRefused(await uploadBytes(await make(name)))
+      assert.equal(requests, 0)
+      await assertQuiet()
+    })
+
+  test('a MOV whose data is elsewhere, by an address, shows what it has itself', async () => {
+    const { port } = server.address() as AddressInfo
+    const names = [sourcePath(service.data, other), `../${other}/source`, `http://127.0.0.1:${port}/film.mp4`]
+    for (const name of names) {
+      const videoId = await uploadBytes(await withReference(addressOf(name)))
+      await assertEncoded(service, videoId, ['hls 240p'])
+      const { joined } = await download(service.url, videoId, '240p', folder)
+      const levels = (await readBrightness(joined, '12x6')).flat()
+      assert.ok(Math.max(...levels) < 20, 'there is something to be seen')
+    }
+    assert.equal(requests, 0)
+  })
+})
+
+/** A black picture that says that its samples are in another file. */
+async function withReference(entry: Buffer): Promise<Buffer> {
+  const path = join(folder, 'black.mov')
+  await ffmpeg(...lavfi('color=black:s=160x120:r=25:d=3'), ...x264, path)
+  const bytes = await readFile(path)
+  const at = bytes.indexOf('dref') + 12
+  const length = bytes.readUInt32BE(at)
+  for (const type of ['moov', 'trak', 'mdia', 'minf', 'dinf', 'dref']) {
+    const size = bytes.lastIndexOf(type, at) - 4
+    bytes.writeUInt32BE(bytes.readUInt32BE(size) + entry.length - length, size)
+  }
+  return Buffer.concat([bytes.subarray(0, at), entry, bytes.subarray(at + length)])
+}
+
+function sized(type: string, ...parts: Buffer[]): Buffer {
+  const body = Buffer.concat([Buffer.from(`1234${type}`), ...parts])
+  body.writeUInt32BE(body.length)
+  return body
+}
+
+const addressOf = (name: string) => sized('url ', Buffer.alloc(4), Buffer.from(`${name}\0`))
+
+/** As QuickTime writes them: fixed fields, levels up and down, then the path (2), and the end (-1). */
+function aliasOf(name: string): Buffer {
+  const fixed = Buffer.alloc(4 + 10 + 28 + 12 + 64 + 16)
+  const file = name.split('/').at(-1)!
+  fixed[4 + 10 + 28 + 12] = file.length
+  fixed.write(file, 4 + 10 + 28 + 13)
+  const levels = Buffer.from([0, 1, 0, 3, ...Buffer.alloc(16)])
+  const path = Buffer.from(name.length % 2 ? `${name}\0` : name)
+  const head = Buffer.from([0, 2, path.length >> 8, path.length & 255])
+  return sized('alis', fixed, levels, head, path, Buffer.from([255, 255, 0, 0]))
+}
+
+describe('a source that asks for too much is refused, or done within bounds', () => {
+  test('a picture of 65,535 by 65,535', async () => {
+    const path = join(folder, 'raw.mov')
+    await ffmpeg(...lavfi('color=s=64x48:d=0.1'), ...words('-c:v rawvideo -pix_fmt yuyv422'), path)
+    const bytes = await readFile(path)
+    const entry = bytes.indexOf('yuvs')
+    bytes.writeUInt32BE(0xffff_ffff, entry + 28)
+    assert.match(await assertRefused(await uploadBytes(bytes)), /too large/)
+  })
+
+  test('a thousand streams', async () => {
+    assert.match(await assertRefused(await uploadBytes(matroskaWithStreams(1000))), /too many streams/)
+  })
+
+  test('two frames that are 20 hours apart', async () => {
+    for (const name of ['gap.mp4', 'gap.mkv']) {
+      const path = join(folder, name)
+      const far = 'color=s=64x48:r=25:d=1,setpts=N*72000/TB'
+      await ffmpeg(...lavfi(far), ...words('-frames:v 2 -fps_mode passthrough -c:v libx264'), path)
+      const failure = await assertRefused(await uploadBytes(await readFile(path)))
+      assert.match(failure, /claims to last 20 hours/)
+    }
+  })
+
+  test('two frames that are 50 minutes apart are done at a low rate', async () => {
+    const path = join(folder, 'minutes.mkv')
+    const far = 'color=s=64x48:r=25:d=1,setpts=N*3000/TB'
+    await ffmpeg(...lavfi(far), ...words('-frames:v 2 -fps_mode passthrough -c:v libx264'), path)
+    const encoder = await openEncoder(await temporaryFolder({ after() {} }))
+    const { plan, chunks } = await encoder.plan('minutes', path)
+    assert.deepEqual(plan.rate, { num: 1, den: 1 })
+    assert.ok(plan.frames >= 3000 && plan.frames <= 3002 && chunks.length < 200)
+  })
+
+  for (const [name, mark] of [
+    ['MP4', 'mvhd'],
+    ['MKV', '\x44\x89\x88'],
+  ] as const)
+    test(`an ${name} that claims ten years has the seconds that are there`, async () => {
+      const path = join(folder, `years.${name}`)
+      await ffmpeg('-i', clip, '-c', 'copy', '-f', name === 'MP4' ? 'mp4' : 'matroska', path)
+      const bytes = await readFile(path)
+      const tenYears = 315_360_000
+      const at = bytes.indexOf(mark, 0, 'latin1')
+      if (name === 'MKV') bytes.writeDoubleBE(tenYears * 1000, at + 3)
+      for (const type of name === 'MP4' ? ['mvhd', 'mdhd'] : [])
+        for (let i = bytes.indexOf(type); i > 0; i = bytes.indexOf(type, i + 1))
+          bytes.writeUInt32BE(Math.min(0xffff_ffff, bytes.readUInt32BE(i + 16) * tenYears), i + 20)
+      const videoId = await uploadBytes(bytes)
+      const { qualities } = await waitForEncoding(service, videoId)
+      assert.ok(
+        qualities.every(({ status }) => status === 'encoded'),
+        JSON.stringify(qualities),
+      )
+      const playlist = await media(service.url, videoId, 'hls/240p/manifest.m3u8')
+      assert.equal(playlist.text.match(/#EXTINF/g)?.length, 1)
+    })
+
+  test('a hundred thousand chapters and tags of 8 MB', async () => {
+    const list = join(folder, 'tags.txt')
+    const chapter = (i: number) => `[CHAPTER]\nTIMEBASE=1/100000\nSTART=${i}\nEND=${i + 1}\ntitle=${i}\n`
+    const chapters = Array.from({ length: 100_000 }, (_, i) => chapter(i)).join('')
+    await writeFile(list, `;FFMETADATA1\ntitle=${'x'.repeat(8_000_000)}\n${chapters}`)
+    const path = join(folder, 'tags.mkv')
+    await ffmpeg('-i', clip, '-i', list, ...words('-map 0 -map_metadata 1 -map_chapters 1 -c copy'), path)
+    const { playable } = await waitForEncoding(service, await uploadBytes(await readFile(path)))
+    assert.equal(playable, true)
+  })
+
+  test('8K of one colour in a few bytes', async () => {
+    const path = join(folder, '8k.mp4')
+    const black = lavfi('color=black:s=7680x4320:r=2')
+    await ffmpeg(...black, ...words('-t 3 -c:v libx264 -preset ultrafast'), path)
+    assert.ok((await stat(path)).size < 100_000)
+    const { qualities } = await waitForEncoding(service, await uploadBytes(await readFile(path)))
+    assert.deepEqual(
+      qualities.map(({ quality, status }) => `${quality} ${status}`),
+      ['240p', '360p', '480p', '720p', '1080p', '2160p'].map((quality) => `${quality} encoded`),
+    )
+  })
+
+  test('after all that, the service is well and encodes what others send', async () => {
+    await assertQuiet()
+    const videoId = await uploadVideo(service, clip)
+    await waitForEncoding(service, videoId)
+    assert.equal((await encodingOf(service, videoId)).playable, true)
+    await assertQuiet()
+    assert.doesNotMatch(service.output(), /"level":(50|60)/)
+  })
+})
+
+/** EBML by hand, because no muxer writes so many. */
+function matroskaWithStreams(count: number): Buffer {
+  const element = (id: string, ...content: Buffer[]) => {
+    const body = Buffer.concat(content)
+    const size = Buffer.alloc(8)
+    size.writeBigUInt64BE((1n << 56n) | BigInt(body.length))
+    return Buffer.concat([Buffer.from(id, 'hex'), size, body])
+  }
+  const number = (id: string, value: number) => element(id, Buffer.from([value >> 8, value & 255]))
+  const track = (n: number) => [number('d7', n), number('73c5', n), number('83', 1)]
+  const vp8 = [element('86', Buffer.from('V_VP8')), element('e0', number('b0', 64), number('ba', 48))]
+  const tracks = Array.from({ length: count }, (_, i) => element('ae', ...track(i + 1), ...vp8))
+  const info = element('1549a966', element('2ad7b1', Buffer.from([0x0f, 0x42, 0x40])))
+  return Buffer.concat([
+    element('1a45dfa3', element('4282', Buffer.from('matroska'))),
+    element('18538067', info, element('1654ae6b', ...tracks), element('1f43b675', number('e7', 0))),
+  ])
+}
+
+const families: Record<string, string> = {
+  'a.mp4': '-c:v libx264 -preset ultrafast -bf 2 -c:a aac',
+  'b.mov': '-c:v libx265 -preset ultrafast -x265-params log-level=none -tag:v hvc1 -c:a aac',
+  'c.mkv': '-c:v libvpx-vp9 -deadline realtime -cpu-used 8 -c:a libopus',
+  'd.webm': '-c:v libvpx -deadline realtime -cpu-used 8 -c:a libvorbis',
+  'e.avi': '-c:v mpeg4 -bf 2 -c:a libmp3lame',
+  'f.ts': '-c:v mpeg2video -bf 2 -c:a mp2',
+  'g.flv': '-c:v flv -c:a libmp3lame',
+  'h.ogv': '-c:v libtheora -c:a libvorbis',
+  'i.mp4': '-c:v libsvtav1 -preset 12 -c:a aac -movflags frag_keyframe+empty_moov',
+  'j.asf': '-c:v wmv2 -c:a wmav2',
+  'k.mov': '-c:v mjpeg -pix_fmt yuvj420p -q:v 20 -c:a pcm_s16le -ar 8000',
+  'l.mpg': '-c:v mpeg1video -c:a mp2',
+  'm.mp3': '-vn -c:a libmp3lame',
+  'n.mxf': '-c:v mpeg2video -b:v 100k -r 25 -an',
+}
+
+/** Numbers from 0 to 1, the same for the same seed. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+function mutate(original: Buffer, random: () => number): Buffer {
+  const bytes = Buffer.from(original)
+  const within = (n: number) => Math.floor(random() * n)
+  const flip = (from: number, to: number) => {
+    const at = from + within(to - from)
+    bytes[at] = bytes[at]! ^ (1 << within(8))
+  }
+  const kind = within(6)
+  if (kind === 0) return bytes.subarray(0, 1 + within(bytes.length - 1))
+  // Anywhere, or where headers are.
+  if (kind === 1) for (let n = 1 + within(30); n > 0; n--) flip(0, bytes.length)
+  if (kind === 2) for (let n = 1 + within(8); n > 0; n--) flip(0, Math.min(800, bytes.length))
+  if (kind === 3) for (let n = 1 + within(8); n > 0; n--) flip(Math.max(0, bytes.length - 1500), bytes.length)
+  if (kind === 4) bytes.fill(within(2) * 255, within(bytes.length), bytes.length - within(bytes.length / 2))
+  if (kind === 5) {
+    const size = 1 + within(bytes.length / 3)
+    const [a, b] = [within(bytes.length - size), within(bytes.length - size)]
+    const part = Buffer.from(bytes.subarray(a, a + size))
+    bytes.copyWithin(a, b, b + size)
+    part.copy(bytes, b)
+  }
+  return bytes
+}
+
+const seed = Number(process.env.SEED ?? 1)
+const rounds = Number(process.env.ROUNDS ?? 15)
+const mostMs = 60_000
+
+test(`files that are damaged in any way fail as such or play (SEED=${seed})`, async () => {
+  const data = await temporaryFolder({ after() {} })
+  const encoder = await openEncoder(data, 30_000)
+  const originals = new Map<string, Buffer>()
+  for (const [name, options] of Object.entries(families)) {
+    const path = join(folder, name)
+    const inputs = [...lavfi(numbered({ size: '160x120', seconds: 1.5 })), ...tone(440, 1.5)]
+    await ffmpeg(...inputs, ...words(`${options} -b:v 100k -strict -1`), path)
+    const bytes = await readFile(path)
+    assert.ok(bytes.length < 150_000, `${name} has ${bytes.length} bytes`)
+    originals.set(name, bytes)
+  }
+  const cases = [...originals].flatMap(([name, bytes], family) =>
+    Array.from({ length: rounds }, (_, round) => ({ name, bytes, seed: seed + 1000 * family + round })),
+  )
+  const ended = { played: 0, refused: 0 }
+  const run = async () => {
+    for (let one = cases.shift(); one; one = cases.shift()) {
+      const what = `${one.name} with seed ${one.seed}`
+      const start = performance.now()
+      const result = await tryToEncode(one.name, mutate(one.bytes, seeded(one.seed)), one.seed)
+      if (result instanceof Error) {
+        const isExpected = result instanceof Unreadable || result instanceof RunError || isNoChunk(result)
+        assert.ok(isExpected, `${what}: ${result.stack}`)
+        ended.refused += 1
+      } else ended.played += 1
+      assert.ok(performance.now() - start < mostMs, `${what} took too long`)
+    }
+  }
+
+  async function tryToEncode(name: string, bytes: Buffer, id: number): Promise<Error | undefined> {
+    const videoId = `${name.replace('.', '')}${id}`
+    const path = join(data, videoId)
+    await writeFile(path, bytes)
+    try {
+      const work = await encoder.plan(videoId, path)
+      for (const track of ['picture', 'sound'] as const) {
+        const chunk = work.chunks.find((one) => one.track === track)
+        if (chunk) await encoder.encode(videoId, work, chunk, AbortSignal.timeout(mostMs))
+      }
+      return undefined
+    } catch (error) {
+      return error as Error
+    } finally {
+      await rm(path)
+      await rm(join(data, 'files/videos', videoId), { recursive: true, force: true })
+    }
+  }
+
+  await Promise.all([run(), run(), run()])
+  assert.ok(ended.played > 5 && ended.refused > 5, JSON.stringify(ended))
+  assert.deepEqual(await readdir(join(data, 'work')), [])
+  assert.deepEqual(await readdir(join(data, 'files/videos')), [])
+  assert.deepEqual(await childrenOf(process.pid), [])
+  assert.ok(process.memoryUsage().rss < 600 * 1024 ** 2)
+})
+
+/** ffmpeg ended well and made less than was asked for. */
+const isNoChunk = ({ message }: Error) => /^ffmpeg made segments of|^sound: frames/.test(message)

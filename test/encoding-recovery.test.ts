@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { randomInt, randomUUID } from 'node:crypto'
+import { appendFile, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, suite, test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, encodingOf, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import {
+  assertNoStrays,
+  assertWhole,
+  fakeProgram,
+  hangsOnce,
+  type Place,
+  passTime,
+  place,
+  processesWith,
+} from './recovery.ts'
+
+// Whatever is killed, hangs or has no room: the video is finished, and nothing of it twice.
+
+let folder: string
+let clip: string
+const seconds = 24
+const frames = seconds * 12
+const events = ['hls 240p', 'hls 360p', 'mp4 360p']
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  await makeClip(clip, { size: '640x360', rate: '12', seconds })
+})
+
+const chunksOf = (at: Place, videoId: string) =>
+  query(at.database, 'select * from chunks where video_id = $1 order by id', [videoId])
+
+/** All but what hangs is encoded. */
+const waitForOneChunk = (at: Place, videoId: string) =>
+  waitFor(
+    async () => {
+      const chunks = await chunksOf(at, videoId)
+      return chunks.length === 1 && chunks[0]?.holder != null
+    },
+    60_000,
+    () => 'never was one chunk left',
+  )
+
+suite('recovery', { concurrency: 3 }, () => {
+  test('a service that is killed again and again at random moments finishes the video, all of it once', async (t) => {
+    const at = await place(t)
+    let service = await at.start()
+    const videoId = await uploadVideo(service, clip)
+    const isDone = async () => {
+      const { qualities } = await encodingOf(service, videoId)
+      return qualities.length === 3 && qualities.every(({ status }) => status === 'encoded')
+    }
+    await waitFor(async () => (await chunksOf(at, videoId)).length > 0, 30_000)
+    const moments: string[] = []
+    for (let round = 0; round < 6 && !(await isDone()); round++) {
+      const ms = randomInt(1, 1_000)
+      await delay(ms)
+      const left = (await chunksOf(at, videoId)).length
+      await service.kill()
+      moments.push(`${ms} ms, ${left} left`)
+      await passTime(at.database)
+      service = await at.start()
+    }
+    t.diagnostic(`killed after ${moments.join('; ')}`)
+    await assertEncoded(service, videoId, events)
+    // The folders of those that were killed stay until they are old.
+    await waitFor(
+      async () => (await query(at.database, `select from pgboss.job where state = 'active'`)).length === 0,
+    )
+    await assertWhole(service, at, videoId, { events, frames })
+    await service.stop()
+    await makeOld(join(at.data, 'work'))
+    service = await at.start()
+    await waitFor(async () => (await readdir(join(at.data, 'work')).catch(() => [])).length === 0)
+  })
+
+  test('files that a killed worker had stored but not noted are gone when the video is finished', async (t) => {
+    const at = await place(t)
+    const service = await at.start()
+    const videoId = await uploadVideo(service, clip)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+    const files = join(at.data, 'files/videos', videoId)
+    const strays = [
+      `hls/240p/3-${randomUUID()}.mp4`,
+      `hls/sound/0-${randomUUID()}.mp4`,
+      `mp4/360p-sound-x.mp4`,
+    ]
+    await mkdir(join(files, 'mp4'), { recursive: true })
+    for (const stray of strays) await writeFile(join(files, stray), 'left behind')
+    await assertEncoded(service, videoId, events)
+    await waitFor(async () => !(await isThere(join(files, strays[2]!))))
+    await assertNoStrays(at, videoId)
+    // What ffmpeg writes now is not touched, however many processes start.
+    const [busy, old] = [join(at.data, 'work', randomUUID()), join(at.data, 'work', randomUUID())]
+    for (const each of [busy, old]) {
+      await mkdir(each, { recursive: true })
+      await writeFile(join(each, '240p.mp4'), 'x')
+      await makeOld(each)
+    }
+    await writeFile(join(busy, '240p.mp4'), 'xx')
+    await at.start({ KINORA_ROLES: 'worker' })
+    await waitFor(async () => !(await isThere(old)))
+    assert.equal(await isThere(busy), true)
+  })
+
+  test('what a killed worker was encoding is taken over by another within 30 s', async (t) => {
+    const at = await place(t)
+    const marker = join(folder, randomUUID())
+    const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
+    const one = await at.start({ KINORA_FFMPEG: hanging })
+    const videoId = await uploadVideo(one, clip)
+    await waitFor(() => isThere(marker), 30_000)
+    const two = await at.start()
+    await waitForOneChunk(at, videoId)
+    const start = Date.now()
+    await one.kill()
+    await assertEncoded(two, videoId, events)
+    const took = Date.now() - start
+    t.diagnostic(`taken over and finished after ${took} ms`)
+    assert.ok(took < 30_000, `${took} ms`)
+    await assertWhole(two, at, videoId, { events, frames })
+  })
+
+  test('an orderly stop gives back what is being encoded at once', async (t) => {
+    const at = await place(t)
+    const marker = join(folder, randomUUID())
+    const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
+    const one = await at.start({ KINORA_FFMPEG: hanging })
+    const videoId = await uploadVideo(one, clip)
+    await waitFor(() => isThere(marker), 30_000)
+    const two = await at.start()
+    await waitForOneChunk(at, videoId)
+    const start = Date.now()
+    assert.equal(await one.stop(), 0)
+    const stopped = Date.now() - start
+    await assertEncoded(two, videoId, events)
+    const took = Date.now() - start
+    t.diagnostic(`stopped after ${stopped} ms, finished by the other after ${took} ms`)
+    assert.ok(took < 10_000, `${took} ms: no sooner than after a kill`)
+    assert.deepEqual(await processesWith(at.data), [])
+    await assertWhole(two, at, videoId, { events, frames })
+    assert.deepEqual(await readdir(join(at.data, 'work')), [])
+  })
+
+  for (const [job, name, pattern] of [
+    ['look at a source', 'ffprobe', '*/source*'],
+    ['make an MP4', 'ffmpeg', '*/output.mp4*'],
+  ] as const) {
+    test(`a worker that is killed when it was about to ${job} is replaced within 30 s`, async (t) => {
+      const at = await place(t)
+      const marker = join(folder, randomUUID())
+      const program = await fakeProgram(folder, name, hangsOnce(pattern, marker))
+      const one = await at.start({ [`KINORA_${name.toUpperCase()}`]: program })
+      const videoId = await uploadVideo(one, clip)
+      await waitFor(() => isThere(marker), 60_000)
+      const two = await at.start({ KINORA_ROLES: 'worker' })
+      const start = Date.now()
+      await one.kill()
+      const isGoingOn = async () => {
+        const key = name === 'ffprobe' ? 'hls' : 'mp4'
+        const [row] = await query(
+          at.database,
+          `select from renditions where video_id = $1 and type = $2 and (type = 'hls' or state = 'encoded')`,
+          [videoId, key],
+        )
+        return row !== undefined
+      }
+      await waitFor(isGoingOn, 60_000)
+      const took = Date.now() - start
+      t.diagnostic(`taken over after ${took} ms`)
+      assert.ok(took < 30_000, `${took} ms`)
+      const three = await at.start({ KINORA_ROLES: 'api' })
+      await assertEncoded(three, videoId, events)
+      await assertWhole(three, at, videoId, { events, frames })
+      assert.equal(await two.stop(), 0)
+    })
+  }
+
+  test('a deleted video takes the programs that work on it along', async (t) => {
+    const at = await place(t)
+    const marker = join(folder, randomUUID())
+    const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
+    const service = await at.start({ KINORA_FFMPEG: hanging })
+    const videoId = await uploadVideo(service, clip)
+    await waitForOneChunk(at, videoId)
+    assert.notDeepEqual(await processesWith(videoId), [])
+    await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+    await waitFor(async () => (await processesWith(videoId)).length === 0)
+    await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
+    await waitFor(async () => !(await isThere(join(at.data, 'files/videos', videoId))))
+  })
+
+  test('a full disk makes the encoding wait, and does not count as a failure', async (t) => {
+    if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
+    const disk = await temporaryFolder(t)
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'kinora-test', disk], { stdio: 'pipe' })
+    } catch (error) {
+      return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
+    }
+    const at = await place(t, { KINORA_DATA_DIR: disk, KINORA_ENCODE_SLOTS: '1' })
+    t.after(() => execFileSync('umount', ['-l', disk]))
+    const service = await at.start()
+    const videoId = await uploadVideo(service, clip)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+    const ballast = join(disk, 'ballast')
+    let waiting: { failures: number }[] = []
+    const zeros = Buffer.alloc(256 * 1024)
+    await waitFor(async () => {
+      // What gave up gives its room back: that is taken, too.
+      for (let isFull = false; !isFull; ) {
+        await appendFile(ballast, zeros).catch(() => {
+          isFull = true
+        })
+      }
+      waiting = await query(at.database, `select failures from chunks where not_before > now()`)
+      return waiting.length > 2
+    }, 30_000)
+    const { qualities } = await encodingOf(service, videoId)
+    assert.ok(
+      qualities.every(({ status }) => status !== 'failed'),
+      JSON.stringify(qualities),
+    )
+    await rm(ballast)
+    const failures = await query(at.database, 'select failures from chunks where failures > 0')
+    assert.deepEqual(failures, [], service.output())
+    await waitForEncoding(service, videoId)
+    await assertWhole(service, at, videoId, { events, frames })
+  })
+})
+
+/** As if nothing had been written for a day. */
+async function makeOld(path: string): Promise<void> {
+  const yesterday = new Date(Date.now() - 24 * 3_600_000)
+  for (const name of await readdir(path, { recursive: true }).catch(() => []))
+    await utimes(join(path, name), yesterday, yesterday)
+  await utimes(path, yesterday, yesterday).catch(() => {})
+}

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { before, type TestContext, test } from 'node:test'
+import { type FauxqsServer, startFauxqs } from 'fauxqs'
+import { openInput } from '../server/encoding/input.ts'
+import { type Files, FilesProblem } from '../server/lib/files/files.ts'
+import { openS3Files } from '../server/lib/files/s3.ts'
+import { call, isThere, kinora, query, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { assertWhole, fakeProgram } from './recovery.ts'
+
+// The same with a store elsewhere: what ffmpeg reads comes through loopback, and what it makes goes into the bucket.
+
+let folder: string
+let clip: string
+const seconds = 10
+const frames = seconds * 25
+const events = ['hls 240p', 'hls 360p', 'mp4 360p']
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  await makeClip(clip, { size: '640x360', rate: '25', seconds })
+})
+
+/** A store that can go away and come back at the same address. */
+async function startStore(t: TestContext) {
+  const storage = await temporaryFolder(t)
+  const options = { host: '127.0.0.1', logger: false, s3StorageDir: storage } as const
+  let server: FauxqsServer = await startFauxqs({ ...options, port: 0 })
+  const { port } = server
+  server.createBucket('videos')
+  t.after(() => server.stop())
+  const settings = { endpoint: `http://127.0.0.1:${port}`, bucket: 'videos', region: 'us-east-1' }
+  const files = openS3Files({ ...settings, accessKey: 'test', secretKey: 'test' })
+  t.after(() => files.close())
+  return {
+    files,
+    env: {
+      KINORA_S3_ENDPOINT: settings.endpoint,
+      KINORA_S3_BUCKET: settings.bucket,
+      KINORA_S3_REGION: settings.region,
+      KINORA_S3_ACCESS_KEY: 'test',
+      KINORA_S3_SECRET_KEY: 'test',
+    },
+    leave: () => server.stop(),
+    async comeBack() {
+      server = await startFauxqs({ ...options, port })
+    },
+  }
+}
+
+async function keysOf(files: Files, videoId: string): Promise<string[]> {
+  const keys: string[] = []
+  for await (const key of files.list(`videos/${videoId}`)) keys.push(key)
+  return keys.sort()
+}
+
+async function assertAllInBucket(files: Files, database: string, videoId: string): Promise<void> {
+  const rows = await query(
+    database,
+    `select key from segments where video_id = $1
+     union all select key from renditions where video_id = $1 and key is not null`,
+    [videoId],
+  )
+  // What is cleared away goes after the last event.
+  const known = [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort()
+  await waitFor(async () => (await keysOf(files, videoId)).length === known.length)
+  assert.deepEqual(await keysOf(files, videoId), known)
+}
+
+test('a video is encoded from a bucket into it, and played from there', async (t) => {
+  const { env, files } = await startStore(t)
+  const service = await kinora(t, env)
+  const videoId = await uploadVideo(service, clip)
+  await assertEncoded(service, videoId, events)
+  await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+  await assertAllInBucket(files, service.database, videoId)
+  assert.equal(await isThere(join(service.data, 'files')), false)
+  await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+  await waitFor(async () => (await keysOf(files, videoId)).length === 0)
+})
+
+test('a source in which one cannot seek is copied in the bucket first, and the copy goes at the end', async (t) => {
+  const { env, files } = await startStore(t)
+  const service = await kinora(t, env)
+  const source = join(folder, 'clip.ts')
+  await ffmpeg('-i', clip, '-c', 'copy', source)
+  const videoId = await uploadVideo(service, source)
+  await waitFor(
+    async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/work/source.mkv`),
+    30_000,
+  )
+  await assertEncoded(service, videoId, events)
+  const [{ plan }] = await query(service.database, 'select plan from encodings')
+  assert.equal(plan.key, `videos/${videoId}/work/source.mkv`)
+  await assertWhole(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
+  await assertAllInBucket(files, service.database, videoId)
+})
+
+test('while the store is away the encoding waits, and nothing counts as a failure', async (t) => {
+  const { env, leave, comeBack, files } = await startStore(t)
+  // From the second chunk on, ffmpeg begins when the store is gone: it cannot read. What is encoded before cannot be stored.
+  const gone = join(folder, 'gone')
+  const program = await fakeProgram(
+    folder,
+    'ffmpeg',
+    `case "$*" in *"/240p.mp4"*"/360p.mp4"*) while ! [ -e '${gone}' ]; do sleep 0.05; done;; esac`,
+  )
+  const service = await kinora(t, { ...env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' })
+  const videoId = await uploadVideo(service, clip)
+  await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+  await leave()
+  await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-f', 'rawvideo', gone)
+  const waiting = () => query(service.database, 'select failures from chunks where not_before > now()')
+  await waitFor(async () => (await waiting()).length >= 2, 60_000, service.output)
+  const chunks = await query(service.database, 'select distinct failures from chunks')
+  assert.deepEqual(chunks, [{ failures: 0 }], service.output())
+  await comeBack()
+  await assertEncoded(service, videoId, events)
+  await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+  await assertAllInBucket(files, service.database, videoId)
+})
+
+/** A store of one file that breaks off after some bytes. */
+function brokenFiles(size: number, breaksAt: number): Files {
+  const read = async (_key: string, range?: { from: number; to: number }) => {
+    const { from, to } = range ?? { from: 0, to: size - 1 }
+    return Readable.from(
+      (async function* () {
+        for (let at = from; at <= to; at += 1_000) {
+          if (at >= breaksAt) throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
+          yield Buffer.alloc(Math.min(1_000, to - at + 1))
+        }
+      })(),
+    )
+  }
+  return { pathOf: () => undefined, stat: async () => ({ size }), read } as Partial<Files> as Files
+}
+
+async function readAll(url: string, untilBytes = Number.POSITIVE_INFINITY): Promise<number> {
+  const request = get(url, { agent: false })
+  const [response] = await once(request, 'response')
+  let bytes = 0
+  try {
+    for await (const chunk of response) {
+      bytes += chunk.length
+      if (bytes >= untilBytes) break
+    }
+  } catch {
+    // Cut off.
+  }
+  request.destroy()
+  return bytes
+}
+
+test('what was made of a source that the store cut off is not believed', async () => {
+  const input = await openInput(brokenFiles(1_000_000, 500_000), 'videos/x/source')
+  assert.ok((await readAll(input.path)) <= 500_000)
+  await assert.rejects(
+    input.close(),
+    (error) => error instanceof FilesProblem && error.kind === 'unreachable',
+  )
+})
+
+test('a reader that goes elsewhere in the source is not a failure of the store', async () => {
+  const size = 20_000_000
+  const input = await openInput(brokenFiles(size, size), 'videos/x/source')
+  for (let i = 0; i < 3; i++) assert.ok((await readAll(input.path, 100_000)) < size)
+  assert.equal(await readAll(input.path), size)
+  await input.close()
+})

@@ -1,0 +1,114 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Answer, call, waitFor } from './harness.ts'
+
+export type Received = {
+  path: string
+  headers: Record<string, string>
+  body: string
+  /** In milliseconds, when the request was there. */
+  at: number
+}
+
+export type Receiver = {
+  url: string
+  received: Received[]
+  /** Those of one path, which is how tests tell their webhooks apart. */
+  at(path: string): Received[]
+  /** Waits for so many requests to a path, and returns them. */
+  expect(path: string, count: number, withinMs?: number): Promise<Received[]>
+}
+
+type Respond = (received: Received, response: ServerResponse, request: IncomingMessage) => void
+
+const succeed: Respond = (_received, response) => response.writeHead(204).end()
+
+/** A real server that webhooks are delivered to. */
+export async function startReceiver(
+  t: { after(end: () => unknown): void },
+  respond: Respond = succeed,
+): Promise<Receiver> {
+  const received: Received[] = []
+  const listener: RequestListener = async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    const headers = request.headers as Record<string, string>
+    const each = { path: request.url ?? '', headers, body, at: performance.now() }
+    received.push(each)
+    respond(each, response, request)
+  }
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const at = (path: string) => received.filter((each) => each.path === path)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received,
+    at,
+    async expect(path, count, withinMs = 10_000) {
+      await waitFor(
+        () => at(path).length >= count,
+        withinMs,
+        () => `${path} was sent ${at(path).length} of ${count}`,
+      )
+      return at(path)
+    },
+  }
+}
+
+export const encoded = 'video.encoding.quality.completed'
+
+export type NewWebhook = { webhookId: string; url: string; signatureSecret: string; standardSecret: string }
+
+export async function createWebhook(base: string, url: string, events = [encoded]): Promise<NewWebhook> {
+  const answer = await call(`${base}/webhooks`, { method: 'POST', json: { events, url } })
+  if (answer.status !== 201) throw new Error(answer.text)
+  return answer.body
+}
+
+export const post = (url: string, json: unknown = {}): Promise<Answer> => call(url, { method: 'POST', json })
+
+export type Attempt = {
+  at: string
+  durationMs: number
+  status: number | null
+  answer: string | null
+  error: string | null
+}
+export type Delivery = {
+  deliveryId: string
+  eventId: string
+  type: string
+  state: string
+  nextAttemptAt: string | null
+  attempts: Attempt[]
+}
+
+export async function deliveriesOf(base: string, webhookId: string, query = ''): Promise<Delivery[]> {
+  const { status, body, text } = await call(`${base}/webhooks/${webhookId}/deliveries?pageSize=100${query}`)
+  if (status !== 200) throw new Error(text)
+  return body.data
+}
+
+/** Waits until none is pending. */
+export async function settledDeliveries(
+  base: string,
+  webhookId: string,
+  count: number,
+  withinMs = 30_000,
+): Promise<Delivery[]> {
+  let deliveries: Delivery[] = []
+  await waitFor(
+    async () => {
+      deliveries = await deliveriesOf(base, webhookId)
+      return deliveries.length >= count && deliveries.every(({ state }) => state !== 'pending')
+    },
+    withinMs,
+    () => JSON.stringify(deliveries),
+  )
+  return deliveries
+}

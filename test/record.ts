@@ -1,0 +1,27 @@
+import type { Transaction } from 'kysely'
+import type { Tables } from '../server/contracts/tables.ts'
+import { openDb, openPool } from '../server/lib/db.ts'
+import { recordEvent } from '../server/webhooks/events.ts'
+import { encoded } from './receiver.ts'
+
+/** A transaction in the database of a service, as its own processes have them. */
+export async function withDb(
+  database: string,
+  work: (trx: Transaction<Tables>) => Promise<void>,
+): Promise<void> {
+  const db = openDb<Tables>(openPool(database, () => {}))
+  try {
+    await db.transaction().execute(work)
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** Events of so many videos, as if a quality of each had been encoded: `vi0`, `vi1` and so on. */
+export const recordEvents = (database: string, count: number) =>
+  withDb(database, async (trx) => {
+    for (let i = 0; i < count; i++) {
+      const payload = { videoId: `vi${i}`, encoding: 'hls', quality: '240p' } as const
+      await recordEvent(trx, 'production', encoded, payload, new Date())
+    }
+  })

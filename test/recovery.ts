@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict'
+import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import {
+  createDatabase,
+  type Kinora,
+  productionKey,
+  query,
+  sandboxKey,
+  startKinora,
+  temporaryFolder,
+} from './harness.ts'
+import { download, eventsOf, ffmpeg, ffprobe, frameHashes } from './media.ts'
+
+export type Place = {
+  database: string
+  data: string
+  start(env?: Record<string, string>): Promise<Kinora>
+}
+
+type Ends = { after(end: () => unknown): void }
+
+/** A database and a folder that outlive the processes, and end with all that those have started. */
+export async function place(t: Ends, settings: Record<string, string> = {}): Promise<Place> {
+  const running: Kinora[] = []
+  const data = settings.KINORA_DATA_DIR ?? (await temporaryFolder(t))
+  t.after(async () => {
+    await Promise.all(running.map((each) => each.kill()))
+    for (const { pid } of await processesWith(data)) process.kill(pid, 'SIGKILL')
+  })
+  const database = await createDatabase(t)
+  return {
+    database,
+    data,
+    async start(env = {}) {
+      const service = await startKinora({
+        KINORA_DATABASE_URL: database,
+        KINORA_DATA_DIR: data,
+        KINORA_PRODUCTION_KEY: productionKey,
+        KINORA_SANDBOX_KEY: sandboxKey,
+        KINORA_LOG_LEVEL: 'warn',
+        ...settings,
+        ...env,
+      })
+      running.push(service)
+      return service
+    },
+  }
+}
+
+/** Programs that were started with this word among their arguments. */
+export async function processesWith(word: string): Promise<{ pid: number; command: string }[]> {
+  const found: { pid: number; command: string }[] = []
+  for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
+    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
+    if (Number(name) !== process.pid && command.includes(word))
+      found.push({ pid: Number(name), command: command.replaceAll('\0', ' ') })
+  }
+  return found
+}
+
+/** A program that does this first and is the real one then. `$*` are its arguments. */
+export async function fakeProgram(
+  folder: string,
+  name: 'ffmpeg' | 'ffprobe',
+  script: string,
+): Promise<string> {
+  const path = join(folder, `fake-${name}-${Math.random().toString(36).slice(2)}`)
+  await writeFile(path, `#!/bin/sh\n${script}\nexec ${name} "$@"\n`)
+  await chmod(path, 0o755)
+  return path
+}
+
+/** Hangs the first time that its arguments look like this, with them on its command line. */
+export const hangsOnce = (pattern: string, marker: string) =>
+  `case "$*" in ${pattern}) mkdir '${marker}' 2>/dev/null && exec sh -c 'sleep 300; :' hanging "$@";; esac`
+
+/** Time passes for those who were killed: their claims have ended, and their heartbeats are old. */
+export async function passTime(database: string): Promise<void> {
+  await query(
+    database,
+    `update chunks set held_until = held_until - interval '1 minute' where holder is not null`,
+  )
+  await query(
+    database,
+    `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute' where state = 'active'`,
+  )
+}
+
+type Expected = { events: string[]; frames: number; isOnDisk?: boolean }
+
+/** Everything is there to the last frame, told of once, and nothing else is. */
+export async function assertWhole(
+  { url }: Pick<Kinora, 'url'>,
+  { database, data }: Pick<Place, 'database' | 'data'>,
+  videoId: string,
+  { events, frames, isOnDisk = true }: Expected,
+): Promise<void> {
+  assert.deepEqual(await eventsOf(database, videoId), events)
+  const folder = await temporaryFolder({ after() {} })
+  const qualities = events.filter((name) => name.startsWith('hls ')).map((name) => name.slice(4))
+  for (const rendition of [...qualities, 'sound']) {
+    const { joined, playlist } = await download(url, videoId, rendition, folder)
+    assert.match(playlist, /#EXT-X-PLAYLIST-TYPE:VOD[\s\S]*#EXT-X-ENDLIST/)
+    assert.equal(await ffmpeg('-i', joined, '-f', 'null', '-'), '', `${rendition} cannot be decoded`)
+    const packets = await ffprobe(joined, '-show_entries', 'packet=pts,dts')
+    if (rendition !== 'sound') assert.equal(packets.length, frames, `frames of ${rendition}`)
+    for (const column of [0, 1]) {
+      const times = packets.map((line) => Number(line.split(',')[column])).sort((a, b) => a - b)
+      const steps = new Set(times.slice(1).map((time, i) => time - times[i]!))
+      assert.equal(steps.size, 1, `${rendition} has a gap or an overlap: ${[...steps]}`)
+    }
+  }
+  const top = join(folder, `${videoId}-${qualities.at(-1)}.mp4`)
+  const mp4 = join(folder, `${videoId}.mp4`)
+  const response = await fetch(`${url}/vod/${videoId}/mp4/source.mp4`)
+  assert.equal(response.status, 200)
+  await writeFile(mp4, Buffer.from(await response.arrayBuffer()))
+  const hashes = await frameHashes(mp4)
+  assert.equal(hashes.length, frames)
+  assert.deepEqual(hashes, await frameHashes(top))
+  assert.equal((await ffprobe(mp4, '-show_entries', 'stream=codec_type')).length, 2)
+  assert.deepEqual(await query(database, 'select * from chunks where video_id = $1', [videoId]), [])
+  if (isOnDisk) await assertNoStrays({ database, data }, videoId)
+}
+
+/** All files of the video are known. */
+export async function assertNoStrays({ database, data }: Pick<Place, 'database' | 'data'>, videoId: string) {
+  const rows = await query(
+    database,
+    `select key from segments where video_id = $1
+     union all select key from renditions where video_id = $1 and key is not null`,
+    [videoId],
+  )
+  const root = join(data, 'files')
+  const entries = await readdir(join(root, 'videos', videoId), { recursive: true, withFileTypes: true })
+  const found = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  assert.deepEqual(
+    found.map((path) => relative(root, path)).sort(),
+    [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort(),
+  )
+}

@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer as createTlsServer } from 'node:https'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { beforeEach, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import type { Tables } from '../server/contracts/tables.ts'
+import { openDb, openPool } from '../server/lib/db.ts'
+import { recordEvent } from '../server/webhooks/events.ts'
+import { deleteOldEvents } from '../server/webhooks/expire.ts'
+import { call, kinora, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, makeClip, uploadVideo } from './media.ts'
+import {
+  createWebhook,
+  deliveriesOf,
+  encoded,
+  post,
+  type Received,
+  settledDeliveries,
+  startReceiver,
+} from './receiver.ts'
+import { recordEvents, withDb } from './record.ts'
+
+const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
+
+beforeEach(() => query(service.database, 'delete from webhooks; delete from deliveries; delete from events'))
+
+const hook = (webhookId: string) => `${service.url}/webhooks/${webhookId}`
+const verify = (secret: string, { body, headers }: Received) => new Webhook(secret).verify(body, headers)
+const hmac = (secret: string, body: string) => createHmac('sha256', secret).update(body).digest('hex')
+
+test('an event is sent as it is logged, signed in both ways', async (t) => {
+  const receiver = await startReceiver(t, (_received, response) => response.end('thank you'))
+  const webhook = await createWebhook(service.url, `${receiver.url}/a?b=c`)
+  await recordEvents(service.database, 1)
+  const [received] = await receiver.expect('/a?b=c', 1)
+  const { body, headers } = received!
+  const [logged] = await query(service.database, 'select id, payload::text as payload from events')
+  assert.equal(body, logged.payload)
+  assert.match(
+    body,
+    /^\{"type":"video\.encoding\.quality\.completed","emittedAt":"[-\dT:.]+Z","videoId":"vi0"/,
+  )
+  assert.equal(headers['content-type'], 'application/json')
+  assert.match(headers['user-agent']!, /^Kinora/)
+  assert.equal(headers['x-api-video-webhookid'], webhook.webhookId)
+  assert.equal(headers['x-api-video-signature'], hmac(webhook.signatureSecret, body))
+  assert.equal(headers['webhook-id'], logged.id)
+  assert.deepEqual(verify(webhook.standardSecret, received!), JSON.parse(body))
+
+  const [delivery] = await settledDeliveries(service.url, webhook.webhookId, 1)
+  const { state, eventId, type, attempts, nextAttemptAt } = delivery!
+  assert.deepEqual(
+    { state, eventId, type, nextAttemptAt },
+    { state: 'succeeded', eventId: logged.id, type: encoded, nextAttemptAt: null },
+  )
+  const [{ status, answer, error, durationMs }, ...more] = attempts as [(typeof attempts)[0]]
+  assert.deepEqual(
+    { status, answer, error, more },
+    { status: 200, answer: 'thank you', error: null, more: [] },
+  )
+  assert.ok(durationMs < 1_000)
+})
+
+test('an event goes to each webhook that subscribes to it, once, and to no other', async (t) => {
+  const receiver = await startReceiver(t)
+  await createWebhook(service.url, `${receiver.url}/both`, [encoded, 'live-stream.broadcast.ended'])
+  await createWebhook(service.url, `${receiver.url}/one`)
+  await createWebhook(service.url, `${receiver.url}/one`)
+  await createWebhook(service.url, `${receiver.url}/other`, ['video.source.recorded'])
+  await recordEvents(service.database, 1)
+  await withDb(service.database, async (trx) => {
+    const live = { liveStreamId: 'li1' }
+    await recordEvent(trx, 'production', 'live-stream.broadcast.ended', live, new Date())
+    await recordEvent(trx, 'sandbox', 'live-stream.broadcast.ended', live, new Date())
+  })
+  await receiver.expect('/both', 2)
+  await receiver.expect('/one', 2)
+  // Later than anything that would be sent by mistake.
+  await recordEvents(service.database, 1)
+  await receiver.expect('/both', 3)
+  await receiver.expect('/one', 4)
+  assert.equal(receiver.at('/other').length, 0)
+  assert.equal(receiver.received.length, 7)
+})
+
+test('three attempts, three seconds apart, the same to the byte; then redelivery (6.1.2)', async (t) => {
+  let isBroken = true
+  const receiver = await startReceiver(t, ({ path }, response) => {
+    const isSecond = path === '/second' && receiver.at(path).length >= 2
+    response.writeHead(isBroken && !isSecond ? 503 : 200).end('busy')
+  })
+  const never = await createWebhook(service.url, `${receiver.url}/never`)
+  const second = await createWebhook(service.url, `${receiver.url}/second`)
+  const since = new Date().toISOString()
+  await recordEvents(service.database, 1)
+  const [failed] = await settledDeliveries(service.url, never.webhookId, 1)
+  const [succeeded] = await settledDeliveries(service.url, second.webhookId, 1)
+  assert.equal(failed!.state, 'failed')
+  assert.deepEqual(
+    failed!.attempts.map(({ status, answer, error }) => [status, answer, error]),
+    Array(3).fill([503, 'busy', 'The answer was 503.']),
+  )
+  const requests = receiver.at('/never')
+  assert.equal(requests.length, 3)
+  assert.deepEqual(new Set(requests.map(({ body }) => body)).size, 1)
+  assert.deepEqual(new Set(requests.map(({ headers }) => headers['webhook-id'])).size, 1)
+  for (const request of requests) verify(never.standardSecret, request)
+  for (const i of [1, 2]) {
+    const gap = requests[i]!.at - requests[i - 1]!.at
+    assert.ok(gap >= 2_990 && gap < 5_000, `${gap} ms`)
+  }
+  assert.equal(succeeded!.state, 'succeeded')
+  assert.deepEqual(
+    succeeded!.attempts.map(({ status }) => status),
+    [503, 200],
+  )
+
+  assert.equal((await deliveriesOf(service.url, never.webhookId, '&state=succeeded')).length, 0)
+  assert.equal((await deliveriesOf(service.url, never.webhookId, '&state=failed')).length, 1)
+  isBroken = false
+  assert.deepEqual((await post(`${hook(never.webhookId)}/redeliver`, { since: '2999-01-01' })).body, {
+    count: 0,
+  })
+  const all = await post(`${hook(never.webhookId)}/redeliver`, { since })
+  assert.deepEqual([all.status, all.body], [202, { count: 1 }])
+  await receiver.expect('/never', 4)
+  const [again] = await settledDeliveries(service.url, never.webhookId, 1)
+  assert.equal(again!.state, 'succeeded')
+  assert.equal(again!.deliveryId, failed!.deliveryId)
+  assert.deepEqual(
+    again!.attempts.map(({ status }) => status),
+    [503, 503, 503, 200],
+  )
+  const one = await post(`${hook(never.webhookId)}/deliveries/${failed!.deliveryId}/redeliver`)
+  assert.deepEqual([one.status, one.body.state], [202, 'pending'])
+  const [first, , , , last] = await receiver.expect('/never', 5)
+  assert.equal(last!.body, first!.body)
+  assert.equal((await post(`${hook(never.webhookId)}/redeliver`, { since: 'now' })).body.name, 'since')
+})
+
+test('a rotated secret signs beside the previous one', async (t) => {
+  const receiver = await startReceiver(t)
+  const { webhookId, ...old } = await createWebhook(service.url, `${receiver.url}/r`)
+  const { body: fresh } = await post(`${hook(webhookId)}/rotate-secret`, { validForSeconds: 60 })
+  await recordEvents(service.database, 1)
+  const [both] = await receiver.expect('/r', 1)
+  verify(old.standardSecret, both!)
+  verify(fresh.standardSecret, both!)
+  assert.equal(both!.headers['x-api-video-signature'], hmac(fresh.signatureSecret, both!.body))
+  assert.equal(both!.headers['x-api-video-signature-previous'], hmac(old.signatureSecret, both!.body))
+  await query(service.database, "update webhooks set previous_until = now() - interval '1 second'")
+  await recordEvents(service.database, 1)
+  const [, alone] = await receiver.expect('/r', 2)
+  verify(fresh.standardSecret, alone!)
+  assert.throws(() => verify(old.standardSecret, alone!))
+  assert.equal(alone!.headers['x-api-video-signature-previous'], undefined)
+})
+
+test('a sample of every kind can be sent, and is not an event', async (t) => {
+  const receiver = await startReceiver(t)
+  const webhook = await createWebhook(service.url, `${receiver.url}/t`)
+  const byDefault = await call(`${hook(webhook.webhookId)}/test`, { method: 'POST' })
+  assert.equal(byDefault.status, 202, byDefault.text)
+  assert.equal(byDefault.body.type, encoded)
+  await receiver.expect('/t', 1)
+  const kinds = (await call(`${service.url}/openapi.json`)).body.components.schemas.Webhook.properties.events
+  for (const event of kinds.items.enum) {
+    const sent = await post(`${hook(webhook.webhookId)}/test`, { event })
+    assert.deepEqual([sent.status, sent.body.type, sent.body.state], [202, event, 'pending'])
+  }
+  const all = await receiver.expect('/t', 7)
+  assert.deepEqual(
+    new Set(all.map(({ body }) => JSON.parse(body).type)),
+    new Set(kinds.items.enum as string[]),
+  )
+  for (const each of all) {
+    verify(webhook.standardSecret, each)
+    assert.match(each.headers['webhook-id']!, /^test_/)
+  }
+  assert.equal((await call(`${service.url}/events`)).body.pagination.itemsTotal, 0)
+  assert.equal((await post(`${hook(webhook.webhookId)}/test`, { event: 'x' })).body.name, 'event')
+})
+
+test('nothing is sent to a webhook that is deleted, not even another attempt', async (t) => {
+  const receiver = await startReceiver(t, (_received, response) => response.writeHead(500).end())
+  const gone = await createWebhook(service.url, `${receiver.url}/gone`)
+  await createWebhook(service.url, `${receiver.url}/stays`)
+  await recordEvents(service.database, 1)
+  await receiver.expect('/gone', 1)
+  await call(hook(gone.webhookId), { method: 'DELETE' })
+  await receiver.expect('/stays', 3)
+  assert.equal(receiver.at('/gone').length, 1)
+  assert.equal((await call(`${hook(gone.webhookId)}/deliveries`)).status, 404)
+})
+
+test('events of one video arrive in their order, though its receiver is slow', async (t) => {
+  const receiver = await startReceiver(t, (_received, response) => {
+    setTimeout(() => response.end(), Math.random() * 40)
+  })
+  await createWebhook(service.url, `${receiver.url}/o`)
+  const qualities = ['240p', '360p', '480p', '720p', '1080p', '2160p']
+  await withDb(service.database, async (trx) => {
+    for (const quality of qualities)
+      for (const videoId of ['viA', 'viB'])
+        await recordEvent(trx, 'production', encoded, { videoId, encoding: 'hls', quality }, new Date())
+  })
+  const all = (await receiver.expect('/o', 12)).map(({ body }) => JSON.parse(body))
+  for (const videoId of ['viA', 'viB']) {
+    const got = all.filter((each) => each.videoId === videoId).map(({ quality }) => quality)
+    assert.deepEqual(got, qualities)
+  }
+})
+
+test('bad receivers fail with a reason and delay nobody', { timeout: 60_000 }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const pem = (kind: string) => join(folder, `${kind}.pem`)
+  const files = ['-keyout', pem('key'), '-out', pem('cert'), '-subj', '/CN=x', '-days', '1']
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...files], { stdio: 'pipe' })
+  const secure = createTlsServer({ key: readFileSync(pem('key')), cert: readFileSync(pem('cert')) })
+  secure.listen(0, '127.0.0.1')
+  await once(secure, 'listening')
+  t.after(() => secure.close())
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const nobody = closed.address() as AddressInfo
+  closed.close()
+
+  const receiver = await startReceiver(t, ({ path }, response, request) => {
+    if (path === '/early') request.socket.destroy()
+    else if (path === '/moved') response.writeHead(302, { location: `${receiver.url}/good` }).end()
+    else if (path !== '/silent') response.end()
+  })
+  const bad: Record<string, { url: string; reason: RegExp }> = {
+    silent: { url: `${receiver.url}/silent`, reason: /answer/i },
+    early: { url: `${receiver.url}/early`, reason: /closed the connection too early/ },
+    moved: { url: `${receiver.url}/moved`, reason: /The answer was 302/ },
+    unsafe: {
+      url: `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`,
+      reason: /No secure connection/,
+    },
+    nobody: { url: `http://127.0.0.1:${nobody.port}/`, reason: /No connection/ },
+    nowhere: { url: 'http://nowhere.invalid/', reason: /could not be resolved|No answer/ },
+  }
+  const ids = new Map<string, string>()
+  for (const [name, { url }] of Object.entries(bad))
+    ids.set(name, (await createWebhook(service.url, url)).webhookId)
+  await createWebhook(service.url, `${receiver.url}/good`)
+  // More than the silent one may have at once.
+  await recordEvents(service.database, 40)
+  await receiver.expect('/good', 40, 10_000)
+  assert.ok(receiver.at('/silent').length <= 16)
+  for (const [name, webhookId] of ids) {
+    if (name === 'silent') continue
+    const deliveries = await settledDeliveries(service.url, webhookId, 40)
+    for (const { state, attempts } of deliveries) {
+      assert.equal(state, 'failed', name)
+      assert.equal(attempts.length, 3, name)
+      for (const { error } of attempts) assert.match(error ?? '', bad[name]!.reason, name)
+    }
+  }
+  const silent = () => deliveriesOf(service.url, ids.get('silent')!)
+  await waitFor(async () => (await silent()).some(({ attempts }) => attempts.length > 0))
+  const tried = (await silent()).find(({ attempts }) => attempts.length > 0)
+  assert.match(tried!.attempts[0]!.error!, bad.silent!.reason)
+  await recordEvents(service.database, 1)
+  await receiver.expect('/good', 41, 10_000)
+  assert.equal(receiver.at('/good').length, 41)
+})
+
+test('an address that is private by its name is refused when it is sent to', async (t) => {
+  const strict = await kinora(t)
+  const receiver = await startReceiver(t)
+  const url = receiver.url.replace('127.0.0.1', 'localhost')
+  const { webhookId } = await createWebhook(strict.url, url)
+  await recordEvents(strict.database, 1)
+  const [delivery] = await settledDeliveries(strict.url, webhookId, 1)
+  assert.equal(delivery!.state, 'failed')
+  assert.match(delivery!.attempts[0]!.error!, /localhost is in a private or reserved network/)
+  assert.equal(receiver.received.length, 0)
+})
+
+test('what is encoded is told in its order: HLS from the lowest quality up, then MP4 (6.4)', async (t) => {
+  const receiver = await startReceiver(t)
+  const { webhookId } = await createWebhook(service.url, `${receiver.url}/e`)
+  const clip = join(await temporaryFolder(t), 'clip.mp4')
+  await makeClip(clip, { size: '640x360', seconds: 1 })
+  const videoId = await uploadVideo(service, clip, { mp4Support: true })
+  await assertEncoded(service, videoId, ['hls 240p', 'hls 360p', 'mp4 360p'])
+  const got = (await receiver.expect('/e', 3)).map(({ body }) => JSON.parse(body))
+  assert.deepEqual(
+    got.map(({ encoding, quality }) => `${encoding} ${quality}`),
+    ['hls 240p', 'hls 360p', 'mp4 360p'],
+  )
+  assert.ok(got.every((each) => each.videoId === videoId && each.type === encoded))
+  await settledDeliveries(service.url, webhookId, 3)
+})
+
+test('events and deliveries are deleted after 30 days', async () => {
+  const { webhookId } = await createWebhook(service.url, 'http://127.0.0.1:8/')
+  await recordEvents(service.database, 2_500)
+  const db = openDb<Tables>(openPool(service.database, () => {}))
+  const count = async () =>
+    (
+      await query(
+        service.database,
+        'select (select count(*) from events) + (select count(*) from deliveries) as n',
+      )
+    )[0].n
+  try {
+    const day = 24 * 3_600_000
+    await deleteOldEvents({ db, now: () => new Date(Date.now() + 29 * day) })
+    assert.equal(await count(), '5000')
+    await deleteOldEvents({ db, now: () => new Date(Date.now() + 31 * day) })
+    assert.equal(await count(), '0')
+  } finally {
+    await db.destroy()
+  }
+  assert.deepEqual(await deliveriesOf(service.url, webhookId), [])
+})

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Kinora, kinora, query, startKinora, waitFor } from './harness.ts'
+import { type Attempt, createWebhook, startReceiver } from './receiver.ts'
+import { recordEvents } from './record.ts'
+
+const count = 1_000
+const lost = 'The worker ended before it knew the outcome.'
+
+test('kill -9 of a worker among many deliveries: each event arrives, and the log tells of each attempt', {
+  timeout: 120_000,
+}, async (t) => {
+  const workers: Kinora[] = []
+  t.after(() => Promise.all(workers.map((worker) => worker.stop())))
+  const env = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true', KINORA_LOG_LEVEL: 'warn' }
+  const service = await kinora(t, { ...env, KINORA_ROLES: 'api' })
+  const receiver = await startReceiver(t, (_received, response) => {
+    setTimeout(() => response.end(), 30)
+  })
+  const paths = ['/a', '/b']
+  for (const path of paths) await createWebhook(service.url, receiver.url + path)
+  const startWorker = () =>
+    startKinora({
+      ...env,
+      KINORA_ROLES: 'worker',
+      KINORA_DATABASE_URL: service.database,
+      KINORA_DATA_DIR: service.data,
+    })
+  workers.push(...(await Promise.all([startWorker(), startWorker()])))
+  await recordEvents(service.database, count)
+  await waitFor(() => receiver.received.length >= count / 2, 30_000)
+  await workers[0]!.kill()
+
+  const pending = async () =>
+    (await query(service.database, "select count(*)::int as n from deliveries where state = 'pending'"))[0].n
+  await waitFor(
+    async () => (await pending()) === 0,
+    60_000,
+    () => `${receiver.received.length} arrived`,
+  )
+
+  const rows: { path: string; id: string; state: string; attempts: Attempt[] }[] = await query(
+    service.database,
+    `select right(url, 2) as path, event_id as id, state, attempts
+     from deliveries join webhooks on webhooks.id = webhook_id`,
+  )
+  assert.equal(rows.length, count * paths.length)
+  const arrivals = Map.groupBy(receiver.received, ({ path, headers }) => `${path} ${headers['webhook-id']}`)
+  assert.equal(arrivals.size, rows.length)
+  let losses = 0
+  for (const { path, id, state, attempts } of rows) {
+    assert.equal(state, 'succeeded')
+    const known = attempts.filter(({ error }) => error !== lost)
+    assert.equal(known.length, 1)
+    assert.equal(known[0]!.status, 200)
+    losses += attempts.length - known.length
+    // One whose worker was killed may or may not have gone out.
+    const arrived = arrivals.get(`${path} ${id}`)!.length
+    assert.ok(arrived >= 1 && arrived <= attempts.length, `${arrived} of ${attempts.length}`)
+  }
+  assert.ok(losses > 0 && losses <= 2 * 16, `${losses} attempts were lost`)
+  for (const path of paths) {
+    const bodies = new Set(receiver.at(path).map(({ body }) => JSON.parse(body).videoId))
+    assert.equal(bodies.size, count)
+  }
+})

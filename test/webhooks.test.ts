@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { recordEvent } from '../server/webhooks/events.ts'
+import { assertProblem, call, client, kinora, query, sandboxKey, sharedKinora } from './harness.ts'
+import { createWebhook, encoded, post } from './receiver.ts'
+import { withDb } from './record.ts'
+
+// The webhook object and the log of events, over HTTP.
+
+const service = sharedKinora({ KINORA_ROLES: 'api' })
+const url = 'https://example.com/hook?x=1&y=a%20b'
+const hooks = () => `${service.url}/webhooks`
+
+beforeEach(() => query(service.database, 'delete from webhooks; delete from events; delete from deliveries'))
+
+const allEvents = [
+  'live-stream.broadcast.started',
+  'live-stream.broadcast.ended',
+  'video.source.recorded',
+  'video.encoding.quality.completed',
+  'video.caption.generated',
+  'video.summary.generated',
+]
+
+test('the published client creates, shows, lists and deletes webhooks (4.2 to 4.5)', async () => {
+  const { webhooks } = client(service.url)
+  const created = await webhooks.create({ events: allEvents, url })
+  assert.match(created.webhookId!, /^webhook_[0-9A-Za-z]{22}$/)
+  assert.equal(created.url, url)
+  assert.deepEqual(created.events, allEvents)
+  assert.ok(Math.abs(created.createdAt!.getTime() - Date.now()) < 10_000)
+  assert.match(created.signatureSecret!, /^sig_sec_[0-9A-Za-z]{22}$/)
+  assert.deepEqual(await webhooks.get(created.webhookId!), created)
+
+  const other = await webhooks.create({ events: [allEvents[0]!], url })
+  const list = await webhooks.list({ currentPage: 1, pageSize: 25 })
+  assert.deepEqual(list.data, [other, created])
+  assert.equal(list.pagination.itemsTotal, 2)
+  const filtered = await webhooks.list({ events: encoded })
+  assert.deepEqual(filtered.data, [created])
+  assert.equal(filtered.pagination.itemsTotal, 1)
+  const second = await webhooks.list({ currentPage: 2, pageSize: 1 })
+  assert.deepEqual(second.data, [created])
+  assert.equal(second.pagination.pagesTotal, 2)
+
+  await webhooks.delete(created.webhookId!)
+  await assert.rejects(webhooks.get(created.webhookId!), { code: 404 })
+  await assert.rejects(webhooks.delete(created.webhookId!), { code: 404 })
+  assert.deepEqual((await webhooks.list()).data, [other])
+})
+
+test('a webhook has its id under both names, its secret in both forms, and 201 and 204 as answers', async () => {
+  const { status, body } = await post(hooks(), { events: [encoded], url })
+  assert.equal(status, 201)
+  assert.equal(body.id, body.webhookId)
+  assert.equal(body.standardSecret, `whsec_${btoa(body.signatureSecret)}`)
+  assert.equal(body.previousSecretValidUntil, null)
+  assert.equal((await call(`${hooks()}/${body.id}`, { method: 'DELETE' })).status, 204)
+})
+
+test('what is missing or wrong is told all at once, by name', async () => {
+  const problemsOf = async (json: unknown) => {
+    const answer = await post(hooks(), json)
+    assert.equal(answer.status, 400, answer.text)
+    return answer.body.problems.map(
+      ({ type, name }: { type: string; name: string }) => `${type.split('/').pop()} ${name}`,
+    )
+  }
+  assert.deepEqual(await problemsOf({}), ['attribute-required events', 'attribute-required url'])
+  assert.deepEqual(await problemsOf({ url }), ['attribute-required events'])
+  assert.deepEqual(await problemsOf({ events: [], url: 'ftp://example.com' }), [
+    'invalid-attribute events',
+    'invalid-attribute url',
+  ])
+  assert.deepEqual(await problemsOf({ events: 'video', url: 7 }), [
+    'invalid-attribute events',
+    'invalid-attribute url',
+  ])
+  assert.deepEqual(await problemsOf({ events: [encoded, 'video.gone', 3], url }), [
+    'invalid-attribute events[1]',
+    'invalid-attribute events[2]',
+  ])
+  assertProblem(await call(hooks(), { method: 'POST', body: '[1]' }), 400, 'invalid-payload')
+  assertProblem(await call(hooks(), { method: 'POST' }), 400, 'invalid-payload')
+})
+
+test('an event that is named twice counts once; other fields are ignored', async () => {
+  const { status, body } = await post(hooks(), { events: [encoded, encoded], url, record: true })
+  assert.equal(status, 201)
+  assert.deepEqual(body.events, [encoded])
+})
+
+test('addresses that are not of the public web are refused in every notation', async () => {
+  for (const each of [
+    'example.com/hook',
+    '',
+    'javascript:alert(1)',
+    'file:///etc/passwd',
+    'https://user:secret@example.com/',
+    'http://example.com:25/',
+    'http://127.0.0.1/',
+    'http://2130706433/',
+    'http://0x7f.1/',
+    'http://0177.0.0.1/',
+    'http://127.1/',
+    'http://１２７.０.０.１/',
+    'http://0.0.0.0/',
+    'http://10.1.2.3/',
+    'http://172.16.0.1/',
+    'http://192.168.1.1/',
+    'http://169.254.169.254/latest/meta-data',
+    'http://100.64.0.1/',
+    'http://[::1]/',
+    'http://[::]/',
+    'http://[::ffff:127.0.0.1]/',
+    'http://[fe80::1]/',
+    'http://[fd00::1]/',
+    `https://example.com/${'a'.repeat(9_000)}`,
+  ]) {
+    assertProblem(await post(hooks(), { events: [encoded], url: each }), 400, 'invalid-attribute', 'url')
+  }
+  assert.deepEqual((await call(hooks())).body.data, [])
+})
+
+test('queries that do not fit are refused by name', async () => {
+  for (const [name, value] of [
+    ['events', 'video.gone'],
+    ['currentPage', '0'],
+    ['pageSize', '101'],
+  ] as const) {
+    const answer = await call(`${hooks()}?${name}=${value}`)
+    assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+  }
+})
+
+test('webhooks and events belong to their environment', async () => {
+  const { webhookId } = await createWebhook(service.url, url)
+  await withDb(service.database, (trx) =>
+    recordEvent(trx, 'production', 'live-stream.broadcast.started', { liveStreamId: 'li1' }, new Date()),
+  )
+  const sandbox = `${service.url}/sandbox`
+  const as = { key: sandboxKey }
+  assertProblem(await call(`${sandbox}/webhooks/${webhookId}`, as), 404, 'resource-not-found', 'webhookId')
+  for (const path of ['', '/rotate-secret', '/test', '/deliveries/delivery_1/redeliver']) {
+    const method = path === '' ? 'DELETE' : 'POST'
+    const answer = await call(`${sandbox}/webhooks/${webhookId}${path}`, { ...as, method })
+    assertProblem(answer, 404, 'resource-not-found', 'webhookId')
+  }
+  assert.equal((await call(`${sandbox}/webhooks`, as)).body.pagination.itemsTotal, 0)
+  assert.equal((await call(`${sandbox}/events`, as)).body.pagination.itemsTotal, 0)
+  assert.equal((await call(`${service.url}/events`)).body.pagination.itemsTotal, 1)
+  assertProblem(await call(hooks(), { key: '' }), 401, 'authentication-missing-authorization-header')
+})
+
+test('ids that are none are answered 404', async () => {
+  const { webhookId } = await createWebhook(service.url, url)
+  for (const id of ['webhook_x', 'x', '%00', `${webhookId}x`, 'webhook_0000000000000000000000']) {
+    assertProblem(await call(`${hooks()}/${id}`), 404, 'resource-not-found', 'webhookId')
+  }
+  for (const id of ['delivery_1', 'delivery_99999999999999999999', 'x', '1']) {
+    const answer = await post(`${hooks()}/${webhookId}/deliveries/${id}/redeliver`)
+    assertProblem(answer, 404, 'resource-not-found', 'deliveryId')
+  }
+})
+
+test('a secret is rotated, and the previous one is valid for a while', async () => {
+  const { webhookId, signatureSecret } = await createWebhook(service.url, url)
+  const rotate = (json?: unknown) => call(`${hooks()}/${webhookId}/rotate-secret`, { method: 'POST', json })
+  const first = await rotate()
+  assert.equal(first.status, 200, first.text)
+  assert.match(first.body.signatureSecret, /^sig_sec_[0-9A-Za-z]{22}$/)
+  assert.notEqual(first.body.signatureSecret, signatureSecret)
+  const leftMs = Date.parse(first.body.previousSecretValidUntil) - Date.now()
+  assert.ok(Math.abs(leftMs - 86_400_000) < 10_000, String(leftMs))
+  const second = await rotate({ validForSeconds: 0 })
+  assert.equal(second.body.previousSecretValidUntil, null)
+  assert.equal((await call(`${hooks()}/${webhookId}`)).body.signatureSecret, second.body.signatureSecret)
+  for (const validForSeconds of [-1, 1.5, '60', 1e9])
+    assertProblem(await rotate({ validForSeconds }), 400, 'invalid-attribute', 'validForSeconds')
+})
+
+test('an environment has so many webhooks and no more, also when they come at once', async (t) => {
+  const limited = await kinora(t, { KINORA_ROLES: 'api', KINORA_WEBHOOK_LIMIT: '3' })
+  const create = (path = '', key?: string) =>
+    call(`${limited.url}${path}/webhooks`, {
+      method: 'POST',
+      json: { events: [encoded], url },
+      ...(key && { key }),
+    })
+  const answers = await Promise.all(Array.from({ length: 8 }, () => create()))
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 201, 400, 400, 400, 400, 400])
+  assertProblem(await create(), 400, 'webhook-limit-reached')
+  assert.equal((await create('/sandbox', sandboxKey)).status, 201)
+  const { body } = await call(`${limited.url}/webhooks`)
+  await call(`${limited.url}/webhooks/${body.data[0].webhookId}`, { method: 'DELETE' })
+  assert.equal((await create()).status, 201)
+})
+
+test('the log of events is filtered by kind, video and time, the newest first', async () => {
+  const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
+  await withDb(service.database, async (trx) => {
+    for (const [second, videoId] of ['vi1', 'vi2', 'vi1'].entries())
+      await recordEvent(trx, 'production', encoded, { videoId, encoding: 'hls', quality: '240p' }, at(second))
+    const live = { liveStreamId: 'li1' }
+    await recordEvent(trx, 'production', 'live-stream.broadcast.ended', live, at(3))
+  })
+  const list = async (search: string) => {
+    const { status, body, text } = await call(`${service.url}/events${search}`)
+    assert.equal(status, 200, text)
+    assert.equal(body.pagination.itemsTotal, body.data.length)
+    return body.data.map(({ emittedAt }: { emittedAt: string }) => new Date(emittedAt).getUTCSeconds())
+  }
+  assert.deepEqual(await list(''), [3, 2, 1, 0])
+  assert.deepEqual(await list(`?type=${encoded}`), [2, 1, 0])
+  assert.deepEqual(await list('?videoId=vi1'), [2, 0])
+  assert.deepEqual(await list('?from=2026-01-01T00:00:01Z&to=2026-01-01T00:00:02+00:00'), [2, 1])
+  assert.deepEqual(await list('?from=2027-01-01'), [])
+  const { body } = await call(`${service.url}/events?currentPage=4&pageSize=1`)
+  const [event] = body.data
+  assert.match(event.eventId, /^event_[0-9A-Za-z]{22}$/)
+  assert.equal(event.id, event.eventId)
+  assert.deepEqual(event.payload, {
+    ...{ type: encoded, emittedAt: '2026-01-01T00:00:00.000Z' },
+    ...{ videoId: 'vi1', encoding: 'hls', quality: '240p' },
+  })
+  for (const [name, value] of [
+    ['from', 'yesterday'],
+    ['to', '2026-13-01'],
+    ['from', '5'],
+    ['type', 'video.gone'],
+  ] as const) {
+    const answer = await call(`${service.url}/events?${name}=${value}`)
+    assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+  }
+})

@@ -29,6 +29,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       holder text,
       created_at timestamptz not null
     )`.execute(db)
+  await sql`create index deliveries_event on deliveries (event_id)`.execute(db)
   await sql`create index deliveries_webhook on deliveries (webhook_id, id)`.execute(db)
   await sql`create index deliveries_failed on deliveries (webhook_id, id) where state = 'failed'`.execute(db)
   await sql`create index deliveries_due on deliveries (webhook_id, next_at, id) where state = 'pending'`.execute(

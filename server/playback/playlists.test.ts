@@ -27,8 +27,8 @@ const microseconds = (playlist: string) =>
   durations(playlist).reduce((sum, each) => sum + Math.round(Number(each) * 1e6), 0)
 
 test('durations are those of the grid: at 24000/1001 a segment has 96 frames', () => {
-  const plan = planOf(24_000, 1001, 48 + 96 + 5)
-  assert.deepEqual(durations(mediaPlaylist(plan, '240p', 3)), ['2.002000', '4.004000', '0.208542'])
+  const plan = planOf(24_000, 1001, 48 + 96 + 30)
+  assert.deepEqual(durations(mediaPlaylist(plan, '240p', 3)), ['2.002000', '4.004000', '1.251250'])
 })
 
 test('durations of the sound are whole frames of 1024 samples', () => {

@@ -57,7 +57,7 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
         return []
       })
       for (const delivery of claimed) begin(delivery)
-      // Everything that is due has been taken, or else there was no room, and the end of an attempt is news.
+      // Everything that is due has been taken, or else there was no room, and it is news when attempts have ended.
       await orAfter(lookEveryMs, heard)
     }
   }
@@ -71,8 +71,6 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
         release(delivery.webhookId)
         settled.push({ row: outcome(delivery, made), untilMs })
         settling ??= settleAll()
-        // The next may begin while the outcome of this one is written.
-        tell()
       },
     )
     attempts.add(done)

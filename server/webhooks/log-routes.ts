@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { type ErrorSlug, invalid, notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
-import { newId } from '../lib/ids.ts'
+import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type EventType, eventTypes, samples, textOf } from './events.ts'
 import * as store from './log-store.ts'
@@ -53,6 +53,30 @@ export function webhookLogRoutes(app: App, context: Context): void {
       }
       const { events, total } = await store.listEvents(db, scope.environment, filters, page)
       return listResponse('/events', query, page, events.map(viewEvent), total)
+    },
+  )
+
+  app.post(
+    '/events/:eventId/replay',
+    {
+      schema: {
+        operationId: 'POST_events-eventId-replay',
+        tags: ['Events'],
+        summary: 'Send an event again',
+        description: 'To every webhook that subscribes to it now, with the same body and id.',
+        params: Type.Object({ eventId: Type.String({ description: 'Id of the event.' }) }),
+        response: {
+          202: Type.Object({ count: Type.Integer({ description: 'To how many webhooks it is sent.' }) }),
+        },
+      },
+    },
+    async ({ params, scope }, reply) => {
+      const { eventId } = params
+      const count = isId('event_', eventId)
+        ? await db.transaction().execute((trx) => store.replay(trx, scope.environment, eventId, now()))
+        : undefined
+      if (count === undefined) throw notFound('eventId')
+      return reply.code(202).send({ count })
     },
   )
 

@@ -98,6 +98,37 @@ export async function redeliverFailed(
   return Number(numAffectedRows)
 }
 
+/** To every webhook that subscribes to it now, as a delivery of its own where it has had none. How many. */
+export async function replay(
+  trx: Transaction<Tables>,
+  environment: Environment,
+  eventId: string,
+  now: Date,
+): Promise<number | undefined> {
+  const event = await trx
+    .selectFrom('events')
+    .select(['type', 'video_id'])
+    .where('id', '=', eventId)
+    .where('environment', '=', environment)
+    .where('is_test', '=', false)
+    .executeTakeFirst()
+  if (!event) return undefined
+  const { rows } = await sql`
+    with wanted as (
+      select id from webhooks where environment = ${environment} and ${event.type}::text = any(events)
+    ), again as (
+      update deliveries set state = 'pending', tries = 0, next_at = now()
+      where event_id = ${eventId} and webhook_id in (select id from wanted) and state <> 'pending'
+    ), made as (
+      insert into deliveries (webhook_id, event_id, subject, created_at)
+      select id, ${eventId}, ${event.video_id}, ${now} from wanted
+      where not exists (select from deliveries d where d.event_id = ${eventId} and d.webhook_id = wanted.id)
+    )
+    select id from wanted`.execute(trx)
+  await announce(trx)
+  return rows.length
+}
+
 /** An event that did not happen, for one webhook, whatever that subscribes to. */
 export async function insertTest(
   trx: Transaction<Tables>,

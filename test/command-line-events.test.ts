@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import { createWebhook, startReceiver } from './receiver.ts'
+import { recordEvents } from './record.ts'
+
+const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
+const env = () => ({ KINORA_URL: service.url, KINORA_KEY: productionKey })
+
+test('events are listed, the newest last, by kind and by video, and not those of the other environment', async () => {
+  await recordEvents(service.database, 3)
+  const { stdout } = await runKinora(['events', 'list'], env())
+  assert.deepEqual(
+    stdout.match(/videoId=\w+/g)?.slice(-3),
+    ['videoId=vi0', 'videoId=vi1', 'videoId=vi2'],
+    stdout,
+  )
+  const one = await runKinora(['events', 'list', '--video', 'vi1', '--json'], env())
+  assert.ok(
+    JSON.parse(one.stdout).every(
+      ({ payload }: { payload: { videoId: string } }) => payload.videoId === 'vi1',
+    ),
+  )
+  const none = await runKinora(['events', 'list', '--type', 'video.source.recorded'], env())
+  assert.equal(none.stdout, 'There are no events.\n')
+  const other = { KINORA_URL: `${service.url}/sandbox`, KINORA_KEY: sandboxKey }
+  assert.equal((await runKinora(['events', 'list'], other)).stdout, 'There are no events.\n')
+})
+
+test('an event is sent again to the webhooks that subscribe to it now', async (t) => {
+  await recordEvents(service.database, 1)
+  const receiver = await startReceiver(t)
+  await createWebhook(service.url, `${receiver.url}/late`)
+  const { stdout } = await runKinora(['events', 'list', '--json'], env())
+  const { eventId, payload } = JSON.parse(stdout).at(-1)
+  for (const count of [1, 2]) {
+    const replayed = await runKinora(['events', 'replay', eventId], env())
+    assert.match(replayed.stdout, /sent again to 1 webhook\./)
+    const received = await receiver.expect('/late', count)
+    assert.equal(received.at(-1)?.headers['webhook-id'], eventId)
+    assert.deepEqual(JSON.parse(received.at(-1)!.body), payload)
+  }
+})
+
+test('listening prints events as they come and passes them on, signed', async (t) => {
+  const receiver = await startReceiver(t)
+  const args = ['bin/kinora.mjs', 'webhooks', 'listen', '--forward-to', `${receiver.url}/hook`]
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...env() },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = once(child, 'exit')
+  let printed = ''
+  child.stdout.on('data', (chunk) => {
+    printed += chunk
+  })
+  try {
+    await waitFor(() => printed.includes('passed on'), 20_000)
+    const secret = /signed with (\S+)/.exec(printed)?.[1] ?? ''
+    await recordEvents(service.database, 2)
+    const [first, second] = await receiver.expect('/hook', 2)
+    for (const each of [first!, second!]) {
+      const expected = createHmac('sha256', secret).update(each.body).digest('hex')
+      assert.equal(each.headers['x-api-video-signature'], expected)
+    }
+    assert.deepEqual(
+      [first, second].map((each) => JSON.parse(each!.body).videoId),
+      ['vi0', 'vi1'],
+    )
+    await waitFor(() => (printed.match(/-> 204/g)?.length ?? 0) === 2)
+    assert.equal(receiver.at('/hook').length, 2)
+  } finally {
+    child.kill('SIGINT')
+    await ended
+  }
+})
+
+test('what cannot be done is said in a sentence', async () => {
+  for (const [args, code, sentence] of [
+    [['events', 'replay'], 2, /Which event/],
+    [['events', 'replay', 'event_0000000000000000000000'], 1, /404/],
+    [['events', 'list', '--type', 'nonsense'], 1, /400/],
+    [['webhooks', 'listen', '--forward-to', 'ftp://x'], 1, /not an http or https address/],
+    [['webhooks', 'listen', '--watch'], 2, /no option/],
+  ] as const) {
+    const result = await runKinora([...args], env())
+    assert.equal(result.code, code, result.stderr)
+    assert.match(result.stderr, sentence)
+  }
+})

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
-import { assertEncoded, encodingOf, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import {
   assertNoStrays,
   assertWhole,
@@ -193,6 +193,27 @@ suite('recovery', { concurrency: 3 }, () => {
     await waitFor(async () => (await processesWith(videoId)).length === 0)
     await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
     await waitFor(async () => !(await isThere(join(at.data, 'files/videos', videoId))))
+  })
+
+  test('a video that is deleted while its source is copied leaves nothing behind', async (t) => {
+    const at = await place(t)
+    const [copied, go] = [join(folder, randomUUID()), join(folder, randomUUID())]
+    const wait = `while [ ! -e '${go}' ]; do sleep 0.05; done`
+    const script = `case "$*" in *source.mkv*) ffmpeg "$@"; touch '${copied}'; ${wait}; exit 0;; esac`
+    const service = await at.start({ KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script) })
+    const source = join(folder, 'unseekable.ts')
+    await ffmpeg('-i', clip, '-c', 'copy', '-t', '3', source)
+    const videoId = await uploadVideo(service, source)
+    await waitFor(() => isThere(copied))
+    await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+    await waitFor(async () => !(await isThere(join(at.data, 'files/videos', videoId))))
+    await writeFile(go, '')
+    await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
+    const jobs = 'select 1 from pgboss.job where name = $1 and state in ($2, $3)'
+    await waitFor(
+      async () => (await query(at.database, jobs, ['plan-encoding', 'active', 'retry'])).length === 0,
+    )
+    assert.equal(await isThere(join(at.data, 'files/videos', videoId)), false)
   })
 
   test('a full disk makes the encoding wait, and does not count as a failure', async (t) => {

@@ -155,6 +155,27 @@ test('without mp4Support there are four events and no MP4; turned on later, it i
   assert.ok((await encodingOf(service, videoId)).qualities.every(({ type }) => type === 'hls'))
 })
 
+test('of many changes of mp4Support the last one holds', async () => {
+  const path = join(folder, 'short.mp4')
+  await makeClip(path, { seconds: 3, size: '320x240' })
+  const videoId = await uploadVideo(service, path)
+  await assertEncoded(service, videoId, ['hls 240p', 'mp4 240p'])
+  const change = (mp4Support: boolean) =>
+    call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { mp4Support } })
+  for (let round = 0; round < 3; round++) {
+    for (const mp4Support of [false, true, false, true]) await change(mp4Support)
+    await waitFor(
+      async () => (await query(service.database, unfinished, ['finish-encoding'])).length === 0,
+      60_000,
+    )
+    await assertEncoded(service, videoId, ['hls 240p', 'mp4 240p'])
+    assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 200)
+    assert.equal((await readdir(join(service.data, 'files/videos', videoId, 'mp4'))).length, 1)
+  }
+})
+
+const unfinished = "select 1 from pgboss.job where name = $1 and state in ('created', 'active', 'retry')"
+
 test('a manifest answers 202 before there is anything to play, then lists what is there', async () => {
   const videoId = await createVideo(service)
   const empty = await media(service.url, videoId, 'hls/manifest.m3u8')

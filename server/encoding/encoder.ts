@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
-import { isUnreachable } from '../lib/db.ts'
-import { FilesProblem } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { encodeChunk } from './encode-chunk.ts'
+import { isPassing } from './passing.ts'
 import { failChunk, finishChunk } from './settle.ts'
 import * as store from './store.ts'
 
@@ -132,14 +131,6 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
     clearInterval(timer)
     await rm(folder, { recursive: true, force: true }).catch(() => {})
   }
-}
-
-/** What has to do with the store or the database, not with the chunk. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof FilesProblem || isUnreachable(error)) return true
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EMFILE' || code === 'ENOMEM') return true
-  return error instanceof RunError && /No space left on device|Disk quota exceeded/.test(error.stderr)
 }
 
 /** ffmpeg may end well though it could not write to the end. */

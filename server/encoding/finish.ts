@@ -6,12 +6,14 @@ import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
 import type { RenditionRow, Tables } from '../contracts/tables.ts'
+import { exclusively } from '../lib/db.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { mp4Args } from '../media/argv.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { removeStrays } from './leftovers.ts'
+import { isPassing } from './passing.ts'
 import { workFolder } from './plan.ts'
 import * as store from './store.ts'
 
@@ -21,6 +23,12 @@ const mp4Folder = (videoId: string) => `videos/${videoId}/mp4`
 
 /** What comes after the last quality, and whenever `mp4Support` changes. Runs again and changes nothing. */
 export async function finishEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+  // Of two at once, one would take what the other has stored and not noted yet for a stray.
+  const isOurs = await exclusively(deps.db, `finish ${videoId}`, () => finish(deps, videoId))
+  if (!isOurs) throw new Error(`${videoId} is being finished by another job`)
+}
+
+async function finish(deps: Deps, videoId: string): Promise<void> {
   const wanted = await reconcile(deps, videoId)
   if (wanted) await makeMp4(deps, videoId, wanted)
   await removeStrays(deps, videoId)
@@ -103,7 +111,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> 
     await files.remove(key).catch(() => {})
     // What the store cannot do now is tried again; what ffmpeg cannot do it will not do later.
     if (error instanceof FileMissing) return
-    if (!(error instanceof RunError) || /No space left/.test(error.stderr)) throw error
+    if (!(error instanceof RunError) || isPassing(error)) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')
     const change = { state: 'failed', failure: 'The MP4 could not be put together.' } as const
     if (!replaces) await store.updateRendition(db, { video_id: videoId, type: 'mp4', quality }, change)

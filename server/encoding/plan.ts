@@ -19,6 +19,7 @@ import {
 import { ladderOf } from '../media/ladder.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import { openInput } from './input.ts'
+import { isPassing } from './passing.ts'
 import { gridOf } from './settle.ts'
 import * as store from './store.ts'
 
@@ -59,6 +60,8 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string })
       await store.announceChunks(trx)
     })
   } catch (error) {
+    // Deleted meanwhile, and perhaps before a copy was stored.
+    if (!(await store.findVideo(db, videoId))) return deps.files.remove(`videos/${videoId}`)
     if (!(error instanceof Unreadable)) throw error
     log.info({ videoId, reason: error.message }, 'a source cannot be read')
     const row = { video_id: videoId, environment, state: 'failed', failure: error.message } as const
@@ -112,8 +115,6 @@ async function remux(
     await rm(folder, { recursive: true, force: true })
   }
 }
-
-const isPassing = (error: unknown) => /No space left/.test(String((error as { stderr?: string }).stderr))
 
 function unreadable(error: unknown): unknown {
   return isPassing(error) ? error : new Unreadable('The file cannot be read.', { cause: error })

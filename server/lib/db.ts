@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { CompiledQuery, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 
@@ -124,6 +125,29 @@ export function isUnreachable(error: unknown): boolean {
   return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
     error.message,
   )
+}
+
+const lockWithinMs = 5_000
+const lockEveryMs = 100
+
+/** Does the work while nobody else, in any process, does what has this name. False when somebody does not come to an end. */
+export function exclusively<T>(db: Kysely<T>, name: string, work: () => Promise<void>): Promise<boolean> {
+  return db.connection().execute(async (connection) => {
+    const lock = sql`hashtextextended(${name}, 0)`
+    const take = sql<{ isOurs: boolean }>`select pg_try_advisory_lock(${lock}) as "isOurs"`
+    // Asked for again and again: who waits in the database cannot be told to give up.
+    for (let waitedMs = 0; !(await take.execute(connection)).rows[0]?.isOurs; waitedMs += lockEveryMs) {
+      if (waitedMs >= lockWithinMs) return false
+      await delay(lockEveryMs)
+    }
+    try {
+      await work()
+      return true
+    } finally {
+      // It goes with its connection, if that is what failed.
+      await sql`select pg_advisory_unlock(${lock})`.execute(connection).catch(() => {})
+    }
+  })
 }
 
 /** Postgres' code for a row that a unique index refuses. */

@@ -1,4 +1,4 @@
-import { run } from '../lib/run.ts'
+import { RunError, run } from '../lib/run.ts'
 import { childLimits } from './limits.ts'
 
 export type Tools = {
@@ -21,7 +21,7 @@ export async function runFfmpeg(
 ): Promise<void> {
   const stallMs = tools.stallMs * patience
   const stalled = new AbortController()
-  const stop = () => stalled.abort(new Error(`ffmpeg got nowhere for ${stallMs / 1000} seconds`))
+  const stop = () => stalled.abort()
   let timer = setTimeout(stop, stallMs)
   let seen = ''
   const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args])
@@ -39,7 +39,8 @@ export async function runFfmpeg(
       },
     })
   } catch (error) {
-    throw stalled.signal.aborted ? stalled.signal.reason : error
+    if (!stalled.signal.aborted || !(error instanceof RunError)) throw error
+    throw new RunError(`got nowhere for ${stallMs / 1000} seconds`, error)
   } finally {
     clearTimeout(timer)
   }

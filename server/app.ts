@@ -92,6 +92,7 @@ export async function buildApp(
     childLoggerFactory: (logger) => logger,
     bodyLimit: jsonLimit,
     genReqId: newRequestId,
+    trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     rewriteUrl,
     routerOptions: {
       ignoreTrailingSlash: true,

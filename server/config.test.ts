@@ -64,6 +64,7 @@ test('the settings of S3 go together, but for the region', () => {
     region: 'us-east-1',
     accessKey: 'access',
     secretKey: 'secret',
+    isRedirecting: false,
   })
   assert.equal(readConfig({ KINORA_S3_REGION: 'eu-west-1' }).s3, undefined)
   assert.match(problemsOf({ ...env, KINORA_S3_SECRET_KEY: '' }).join(), /needs KINORA_S3_SECRET_KEY too/)

@@ -1,3 +1,4 @@
+import { isIP, isIPv4 } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 
@@ -83,6 +84,34 @@ function bucket(value: string) {
     throw new Unfit('must be the name of a bucket: letters, digits, dots, hyphens')
   }
   return value
+}
+
+function proxies(value: string): string[] {
+  const list = value
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+  for (const each of list) {
+    const [ip = '', bits, ...rest] = each.split('/')
+    const most = isIPv4(ip) ? 32 : 128
+    const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most)
+    if (!isIP(ip) || !isPrefix || rest.length > 0)
+      throw new Unfit(`must be IP addresses or networks such as 10.0.0.0/8, not "${each}"`)
+  }
+  return list
+}
+
+function headerName(value: string) {
+  if (value === '') return undefined
+  if (!/^[A-Za-z0-9-]{1,100}$/.test(value)) throw new Unfit('must be the name of a header')
+  return value.toLowerCase()
+}
+
+function accelLocation(value: string) {
+  if (value === '') return undefined
+  if (!/^(?:\/[A-Za-z0-9_-]+)+\/?$/.test(value))
+    throw new Unfit(`must be a location of nginx such as /kinora-files/, not "${value}"`)
+  return value.endsWith('/') ? value : `${value}/`
 }
 
 const define = <T>(byDefault: string, meaning: string, read: (text: string) => T): Setting<T> => ({
@@ -173,6 +202,36 @@ export const settings = {
   ),
   KINORA_RTMP_PORT: define('1935', 'Port of the RTMP server. No effect in this version.', whole(0, 65535)),
   KINORA_ADMIN_PASSWORD: define('', 'Password of the dashboard. No effect in this version.', optional),
+  KINORA_TRUST_PROXY: define(
+    '',
+    'Proxies whose X-Forwarded-For is believed: their addresses or networks, separated by commas, such as 127.0.0.1,10.0.0.0/8. Not set: none.',
+    proxies,
+  ),
+  KINORA_COUNTRY_HEADER: define(
+    '',
+    'Request header in which a proxy or CDN gives the country of a viewer, such as CF-IPCountry. Not set: countries are not known.',
+    headerName,
+  ),
+  KINORA_PRIVATE_SESSION_SECONDS: define(
+    '86400',
+    'How long an address of a private video, and the viewing session that it opens, can be used to start playing.',
+    whole(1, 31_536_000),
+  ),
+  KINORA_ACCEL_REDIRECT: define(
+    '',
+    'For nginx in front: the internal location whose alias is the folder files in the data folder, such as /kinora-files/. Media on disk are then sent by nginx itself (X-Accel-Redirect).',
+    accelLocation,
+  ),
+  KINORA_S3_REDIRECT: define(
+    'off',
+    'on or off: viewers are sent to presigned addresses of the store instead of getting media through the service.',
+    onOff,
+  ),
+  KINORA_ANALYTICS_DAYS: define(
+    '30',
+    'Viewing sessions are kept for so many days; 0: for ever. Those of the sandbox for KINORA_SANDBOX_HOURS.',
+    whole(0, 36_500),
+  ),
   KINORA_WEBHOOK_LIMIT: define('100', 'Webhooks that an environment can have.', whole(1, 10_000)),
   KINORA_ALLOW_PRIVATE_NETWORKS: define(
     'false',
@@ -194,6 +253,15 @@ export type Config = {
   keys: { production: string | undefined; sandbox: string | undefined }
   allowPrivateNetworks: boolean
   webhookLimit: number
+  /** Addresses and networks of proxies that are believed. */
+  trustProxy: string[]
+  /** In small letters. */
+  countryHeader: string | undefined
+  privateSessionSeconds: number
+  /** With a slash at its end. */
+  accelRedirect: string | undefined
+  /** 0: for ever. */
+  analyticsDays: number
   /** What the command line uses as a client. */
   cli: { url: string; key: string | undefined }
   rateLimits: { uploads: number; writes: number; reads: number } | undefined
@@ -206,7 +274,17 @@ export type Config = {
   /** 0: without end. */
   sandbox: { seconds: number; hasWatermark: boolean; hours: number }
   /** Where files are kept; undefined: in the data folder. */
-  s3: { endpoint: string; bucket: string; region: string; accessKey: string; secretKey: string } | undefined
+  s3:
+    | {
+        endpoint: string
+        bucket: string
+        region: string
+        accessKey: string
+        secretKey: string
+        /** Viewers are sent to the store. */
+        isRedirecting: boolean
+      }
+    | undefined
 }
 
 export function readConfig(env: Record<string, string | undefined>): Config {
@@ -250,6 +328,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keys: { production: v.KINORA_PRODUCTION_KEY, sandbox: v.KINORA_SANDBOX_KEY },
     allowPrivateNetworks: v.KINORA_ALLOW_PRIVATE_NETWORKS,
     webhookLimit: v.KINORA_WEBHOOK_LIMIT,
+    trustProxy: v.KINORA_TRUST_PROXY,
+    countryHeader: v.KINORA_COUNTRY_HEADER,
+    privateSessionSeconds: v.KINORA_PRIVATE_SESSION_SECONDS,
+    accelRedirect: v.KINORA_ACCEL_REDIRECT,
+    analyticsDays: v.KINORA_ANALYTICS_DAYS,
     cli: { url: v.KINORA_URL, key: v.KINORA_KEY },
     rateLimits: v.KINORA_RATE_LIMITS
       ? {
@@ -285,7 +368,10 @@ function readS3(v: Values, problems: string[]): Config['s3'] {
   ] as const
   const [endpoint, bucket, accessKey, secretKey] = names.map((name) => v[name])
   if (endpoint && bucket && accessKey && secretKey) {
-    return { endpoint, bucket, region: v.KINORA_S3_REGION, accessKey, secretKey }
+    return {
+      ...{ endpoint, bucket, region: v.KINORA_S3_REGION, accessKey, secretKey },
+      isRedirecting: v.KINORA_S3_REDIRECT,
+    }
   }
   // One that is unfit has had its sentence.
   const isUnfit = (name: string) => problems.some((problem) => problem.startsWith(`${name} must`))

@@ -9,6 +9,7 @@ import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
   boundRate,
+  countSegments,
   type Grid,
   listChunks,
   makeGrid,
@@ -179,26 +180,31 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
   const grid = gridOf(plan)
   const missing = plan.rungs.map(({ quality }) => quality).filter(isMissing)
   const [lowest, ...others] = missing
+  const last = countSegments(grid) - 1
   const work: store.NewChunk[] = []
   const add = (
     track: 'picture' | 'sound',
     qualities: string[],
     chunk: { firstSegment: number; segments: number },
+    after = 0,
   ) => {
     if (track === 'picture' && qualities.length === 0) return
-    const priority =
-      priorityOf(grid, chunk.firstSegment) + (track === 'sound' ? 1 : qualities === others ? 2 : 0)
+    const priority = priorityOf(grid, chunk.firstSegment) + after
     work.push({ track, qualities, first_segment: chunk.firstSegment, segments: chunk.segments, priority })
   }
   for (const chunk of listChunks(grid, pictureCut)) {
     // The beginning of the lowest quality goes ahead: with it the video plays.
     if (chunk.index === 0) {
       add('picture', lowest === undefined ? [] : [lowest], chunk)
-      add('picture', others, chunk)
+      add('picture', others, chunk, 2)
+    } else if (chunk.firstSegment === last) {
+      // In two: while one slot does the most of it, another that has nothing else left does the rest.
+      add('picture', missing.slice(-2), chunk)
+      add('picture', missing.slice(0, -2), chunk, 2)
     } else add('picture', missing, chunk)
   }
   if (plan.hasSound && isMissing('sound'))
-    for (const chunk of listChunks(grid, soundCut)) add('sound', [], chunk)
+    for (const chunk of listChunks(grid, soundCut)) add('sound', [], chunk, 1)
   return work
 }
 

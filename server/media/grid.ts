@@ -17,7 +17,7 @@ const firstSeconds = 2
 const segmentSeconds = 4
 
 type Cut = {
-  /** So that there is something to do for the slots of several workers. */
+  /** So that there is something to do for the slots of several workers: of what is left, no more than its share. */
   leastChunks: number
   /** So that not much is lost with a worker. */
   mostSegments: number
@@ -82,13 +82,13 @@ export function soundSegmentOf(grid: Grid, index: number): { fromFrame: number; 
   return { fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 
-/** The first segment alone, then the others in runs. */
+/** The first segment alone, then the others in runs, shorter ones towards the end: no slot waits long for the last. */
 export function listChunks(grid: Grid, { leastChunks, mostSegments }: Cut): Chunk[] {
-  const rest = countSegments(grid) - 1
-  const run = Math.min(mostSegments, Math.ceil(rest / leastChunks))
+  const count = countSegments(grid)
   const chunks: Chunk[] = [{ index: 0, firstSegment: 0, segments: 1 }]
-  for (let done = 0; done < rest; done += run) {
-    chunks.push({ index: chunks.length, firstSegment: 1 + done, segments: Math.min(run, rest - done) })
+  for (let next = 1, segments = 1; next < count; next += segments) {
+    segments = Math.min(mostSegments, Math.ceil((count - next) / leastChunks))
+    chunks.push({ index: chunks.length, firstSegment: next, segments })
   }
   return chunks
 }

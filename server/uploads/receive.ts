@@ -93,7 +93,7 @@ async function write(
       handle,
       positionOf(range),
       offset,
-      noting(client, deps.now, limited(body, range)),
+      limited(body, range, client, deps.now),
       lost.signal,
       range.form === 'bytes' ? range.to - range.from + 1 : undefined,
     )
@@ -116,34 +116,29 @@ async function write(
 /** Since when it is the client that we wait for, not the disk; undefined while it is not. */
 type Patience = { awaitedSince: number | undefined }
 
-async function* noting(
-  client: Patience,
-  now: () => Date,
-  chunks: AsyncIterable<Buffer>,
-): AsyncGenerator<Buffer> {
-  client.awaitedSince = now().getTime()
-  for await (const chunk of chunks) {
-    client.awaitedSince = undefined
-    yield chunk
-    client.awaitedSince = now().getTime()
-  }
-  client.awaitedSince = undefined
-}
-
 /** A claim goes with its video, or to another request while nothing came. */
 async function whyLost({ db }: Deps, videoId: string): Promise<ApiError> {
   const isThere = await store.findSource(db, videoId).then(Boolean, () => true)
   return isThere ? inProgress() : notFound('videoId')
 }
 
-/** A body that is longer than its range says must not run into its neighbour. */
-export async function* limited(body: Readable, range: Range): AsyncGenerator<Buffer> {
+/** A body that is longer than its range says must not run into its neighbour. Notes for whom it waits. */
+export async function* limited(
+  body: Readable,
+  range: Range,
+  client: Patience = { awaitedSince: undefined },
+  now = () => new Date(),
+): AsyncGenerator<Buffer> {
   let size = 0
+  client.awaitedSince = now().getTime()
   for await (const chunk of body) {
+    client.awaitedSince = undefined
     size += chunk.length
     if (range.form === 'bytes' && size > range.to - range.from + 1) checkSize(range, size)
     yield chunk
+    client.awaitedSince = now().getTime()
   }
+  client.awaitedSince = undefined
 }
 
 async function record(

@@ -2,40 +2,27 @@ import type { Body } from './files.ts'
 
 export type Batch = { buffers: Buffer[]; size: number }
 
-/** The body in batches of exactly so many bytes, the last one excepted. */
+/**
+ * The body in batches of exactly so many bytes, the last one excepted. Asks for each chunk itself, as a for-await would
+ * notice the signal only when the next chunk comes, which may be never; and in one generator, as a second one would
+ * cost every chunk another turn of the event loop.
+ */
 export async function* inBatches(
   body: Body,
   bytesOf: number | ((batch: number) => number),
   signal?: AbortSignal,
 ): AsyncGenerator<Batch> {
-  const next = typeof bytesOf === 'number' ? () => bytesOf : bytesOf
-  let batch: Batch = { buffers: [], size: 0 }
-  let count = 0
-  let bytes = next(count)
-  for await (const chunk of untilAborted(body, signal)) {
-    for (let at = 0; at < chunk.length; ) {
-      const taken = chunk.subarray(at, at + bytes - batch.size)
-      batch.buffers.push(taken)
-      batch.size += taken.length
-      at += taken.length
-      if (batch.size < bytes) continue
-      yield batch
-      batch = { buffers: [], size: 0 }
-      bytes = next(++count)
-    }
-  }
-  if (batch.size > 0) yield batch
-}
-
-/** A for-await alone would notice the signal only when the next chunk comes, which may be never. */
-async function* untilAborted(body: Body, signal?: AbortSignal): AsyncGenerator<Buffer> {
   signal?.throwIfAborted()
+  const bytesAt = typeof bytesOf === 'number' ? () => bytesOf : bytesOf
   const iterator = body[Symbol.asyncIterator]()
   // One promise for each chunk: racing each against one that lasts would keep every chunk alive with it.
   let stop: ((reason: unknown) => void) | undefined
   const abort = () => stop?.(signal?.reason)
   signal?.addEventListener('abort', abort)
   let isAtEnd = false
+  let batch: Batch = { buffers: [], size: 0 }
+  let count = 0
+  let bytes = bytesAt(count)
   try {
     while (true) {
       const next = await new Promise<IteratorResult<Buffer>>((resolve, reject) => {
@@ -44,9 +31,20 @@ async function* untilAborted(body: Body, signal?: AbortSignal): AsyncGenerator<B
         iterator.next().then(resolve, reject)
       })
       isAtEnd = next.done === true
-      if (next.done) return
-      yield next.value
+      if (next.done) break
+      const chunk = next.value
+      for (let at = 0; at < chunk.length; ) {
+        const taken = chunk.subarray(at, at + bytes - batch.size)
+        batch.buffers.push(taken)
+        batch.size += taken.length
+        at += taken.length
+        if (batch.size < bytes) continue
+        yield batch
+        batch = { buffers: [], size: 0 }
+        bytes = bytesAt(++count)
+      }
     }
+    if (batch.size > 0) yield batch
   } finally {
     signal?.removeEventListener('abort', abort)
     // Not awaited: a generator that hangs in next() answers return() only after it.

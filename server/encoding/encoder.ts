@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
+import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { encodeChunk } from './encode-chunk.ts'
@@ -28,20 +29,17 @@ export type Encoder = { wake(): void; close(): Promise<void> }
 export function startEncoder(context: Equipped): Encoder {
   const { config, db, log } = context
   const closing = new AbortController()
-  let wake = () => {}
-  let news = new Promise<void>((resolve) => {
-    wake = resolve
-  })
+  const bell = createBell()
 
   async function work(): Promise<void> {
     while (!closing.signal.aborted) {
-      const heard = news
+      const wait = bell.listen()
       const chunk = await claim().catch((err) => {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
       })
       if (chunk) await handle(context, chunk, closing.signal)
-      else await Promise.race([heard, after(lookEveryMs, closing.signal)])
+      else await wait(lookEveryMs)
     }
   }
 
@@ -52,29 +50,13 @@ export function startEncoder(context: Equipped): Encoder {
 
   const slots = Array.from({ length: config.encodeSlots }, work)
   return {
-    wake() {
-      wake()
-      news = new Promise((resolve) => {
-        wake = resolve
-      })
-    },
+    wake: bell.ring,
     async close() {
       closing.abort()
+      bell.ring()
       await Promise.all(slots)
     },
   }
-}
-
-function after(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-  })
 }
 
 /** Never throws: whatever happens, the chunk is done, given back or somebody else's. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../contracts/context.ts'
 import type { Attempt } from '../contracts/tables.ts'
+import { createBell } from '../lib/bell.ts'
 import { answerWithinMs, attempt } from './attempt.ts'
 import {
   type ClaimedDelivery,
@@ -33,22 +35,11 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
   const settled: { row: SettledDelivery; untilMs: number }[] = []
   let settling: Promise<void> | undefined
   let isClosing = false
-  let wake = () => {}
-  let news = nextNews()
-
-  function nextNews(): Promise<void> {
-    return new Promise((resolve) => {
-      wake = resolve
-    })
-  }
-  const tell = () => {
-    wake()
-    news = nextNews()
-  }
+  const bell = createBell()
 
   async function run(): Promise<void> {
     while (!isClosing) {
-      const heard = news
+      const wait = bell.listen()
       const room = mostInAll - attempts.size
       const limits =
         room > 0 ? { underWay, mostPerWebhook, mostInAll: room } : { underWay, mostPerWebhook: 1, mostInAll }
@@ -58,7 +49,7 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
       })
       for (const delivery of claimed) begin(delivery)
       // Everything that is due has been taken, or else there was no room, and it is news when attempts have ended.
-      await orAfter(lookEveryMs, heard)
+      await wait(lookEveryMs)
     }
   }
 
@@ -87,14 +78,14 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
         )
       } catch (err) {
         log.warn({ err }, 'outcomes of deliveries could not be written, trying again')
-        await orAfter(settleAgainMs)
+        await delay(settleAgainMs)
         // When the claim is over another worker makes the attempt again, and its outcome counts.
         const still = batch.filter(({ untilMs }) => !isClosing && untilMs > performance.now())
         settled.unshift(...still)
         continue
       }
-      for (const { row } of batch) if (row.state === 'pending') setTimeout(tell, row.afterMs).unref()
-      tell()
+      for (const { row } of batch) if (row.state === 'pending') setTimeout(bell.ring, row.afterMs).unref()
+      bell.ring()
     }
     settling = undefined
   }
@@ -107,26 +98,16 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
 
   const running = run()
   return {
-    wake: tell,
+    wake: bell.ring,
     /** What is under way may end: it takes some seconds at most. */
     async close() {
       isClosing = true
-      tell()
+      bell.ring()
       await running
       await Promise.all(attempts)
       await settling
     },
   }
-}
-
-/** Ends with the promise, or after the time. */
-async function orAfter(ms: number, news?: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await (news ? Promise.race([news, late]) : late)
-  clearTimeout(timer)
 }
 
 function outcome({ id, holder, tries, attempts }: ClaimedDelivery, made: Attempt): SettledDelivery {

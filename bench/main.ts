@@ -1,10 +1,21 @@
+import { analytics } from './analytics.ts'
 import { api } from './api.ts'
 import { encode } from './encode.ts'
+import { playback } from './playback.ts'
+import { playbackSessions } from './playback-sessions.ts'
 import { upload } from './upload.ts'
 import { webhooks } from './webhooks.ts'
 
 /** `npm run bench -- <name>`; what follows the name narrows it down. */
-const benches: Record<string, (parts: string[]) => Promise<void>> = { api, upload, encode, webhooks }
+const benches: Record<string, (parts: string[]) => Promise<void>> = {
+  api,
+  analytics,
+  sessions: playbackSessions,
+  upload,
+  encode,
+  playback,
+  webhooks,
+}
 
 const [name = '', ...parts] = process.argv.slice(2)
 const bench = benches[name]

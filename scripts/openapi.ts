@@ -16,6 +16,7 @@ const context: Context = {
   queue: unused,
   files: unused,
   fetch: unused,
+  secret: unused,
   log: createLog('silent', false),
   now: () => new Date(),
 }

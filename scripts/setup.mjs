@@ -9,6 +9,7 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -63,6 +64,7 @@ const lockFile = join(root, 'package-lock.json')
 const npmList = join(modules, '.package-lock.json') // what npm has installed: written as its last act
 const stampFile = join(own, 'packages')
 const nodeLink = join(bin, 'node')
+const playerFolder = join(root, 'web/player')
 const platform = `${process.platform}-${process.arch}`
 // The PATH without our own folder: what the host has goes before what was brought here earlier.
 const hostPath = (process.env.PATH ?? '').split(delimiter).filter((each) => each && !isOurBin(each))
@@ -72,6 +74,7 @@ class SetupError extends Error {}
 const steps = [
   { isDone: packagesAreInstalled, run: installPackages },
   { isDone: nodeIsReady, run: bringNode },
+  { isDone: playerIsBuilt, run: buildPlayer },
   ...systemPackages.map((each) => ({ isDone: () => isPresent(each), run: () => bringPackage(each) })),
 ]
 
@@ -190,6 +193,32 @@ function canRunServer(node) {
 
 function isNewEnough(version) {
   return Number(/^v(\d+)/.exec(version)?.[1]) >= NODE_MAJOR
+}
+
+// --- the player of the embed page
+
+function playerIsBuilt() {
+  return readText(join(playerFolder, 'dist/built-from')) === playerStamp()
+}
+
+// Of all that the build depends on: the sources, the versions of what they import, and how it is made.
+function playerStamp() {
+  const isSource = (name) => /\.(ts|css)$/.test(name) && !name.endsWith('.test.ts')
+  const sources = readdirSync(playerFolder).filter(isSource).sort()
+  const files = [
+    ...sources.map((name) => join(playerFolder, name)),
+    lockFile,
+    join(root, 'scripts/build-player.ts'),
+  ]
+  return hashOf(files.map((file) => `${basename(file)} ${hashOf(readFileSync(file))}`).join('\n'))
+}
+
+// Without it, all but the pages with a player works.
+async function buildPlayer() {
+  say('Building the player…')
+  const nodes = [findProgram('node', hostPath), nodeLink]
+  const { code, output } = await run(nodes.find(canRunServer), ['scripts/build-player.ts', playerStamp()])
+  if (code !== 0) say(explain(`${output}\nThe player could not be built: pages with a player stay empty.`))
 }
 
 // --- programs of the system

@@ -8,6 +8,13 @@ import Fastify, {
 } from 'fastify'
 import type { Authenticator, Scope } from './accounts/authenticate.ts'
 import { AccessToken, accountRoutes } from './accounts/routes.ts'
+import { collectorRoutes } from './analytics/collector.ts'
+import { dataRoutes } from './analytics/data-routes.ts'
+import { AggregatedMetric, MetricBuckets, MetricSeries } from './analytics/data-schemas.ts'
+import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './analytics/metadata-routes.ts'
+import { PlayList, playsRoutes } from './analytics/plays-routes.ts'
+import { sessionRoutes } from './analytics/session-routes.ts'
+import { ViewingEventList, ViewingSession, ViewingSessionList } from './analytics/session-schemas.ts'
 import type { Context } from './contracts/context.ts'
 import type { Environment } from './contracts/tables.ts'
 import { docsRoutes } from './docs/routes.ts'
@@ -22,11 +29,17 @@ import { Pagination } from './lib/paging.ts'
 import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
+import { pictureRoutes } from './playback/pictures.ts'
 import { playbackRoutes } from './playback/routes.ts'
+import { embedRoutes } from './players/embed-routes.ts'
+import { playerRoutes } from './players/routes.ts'
+import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
 import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './uploads/routes.ts'
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
+import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './videos/signing-keys.ts'
+import { thumbnailRoutes } from './videos/thumbnail-routes.ts'
 import { webhookLogRoutes } from './webhooks/log-routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from './webhooks/schemas.ts'
@@ -54,10 +67,17 @@ const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-re
 /** Every slice's routes, in one list. */
 function apiRoutes(app: App, context: Context): void {
   videoRoutes(app, context)
+  signingKeyRoutes(app, context)
+  thumbnailRoutes(app, context)
   uploadRoutes(app, context)
   encodingRoutes(app, context)
+  playerRoutes(app, context)
   webhookRoutes(app, context)
   webhookLogRoutes(app, context)
+  dataRoutes(app, context)
+  metadataRoutes(app, context)
+  playsRoutes(app, context)
+  sessionRoutes(app, context)
 }
 
 const sandbox = Symbol('sandbox')
@@ -137,6 +157,11 @@ export async function buildApp(
     VideoList,
     VideoStatus,
     TagList,
+    SigningKey,
+    NewSigningKey,
+    SigningKeyList,
+    PlayerTheme,
+    PlayerThemeList,
     UploadToken,
     UploadTokenList,
     Webhook,
@@ -145,6 +170,16 @@ export async function buildApp(
     DeliveryList,
     Event,
     EventList,
+    ViewingSession,
+    ViewingSessionList,
+    ViewingEventList,
+    AggregatedMetric,
+    MetricBuckets,
+    MetricSeries,
+    MetadataKeys,
+    MetadataValues,
+    Retention,
+    PlayList,
   ])
     app.addSchema(schema)
 
@@ -220,6 +255,9 @@ export async function buildApp(
   delegatedRoutes(app, context)
   tusRoutes(app, context, authenticator)
   playbackRoutes(app, context)
+  collectorRoutes(app, context)
+  await embedRoutes(app, context)
+  await pictureRoutes(app, context)
   await app.register(async (api) => {
     authenticateRequests(api as App, authenticator)
     limitRates(api as App, context)

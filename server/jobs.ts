@@ -1,8 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
+import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
+import { forgetSessions } from './analytics/session-reads.ts'
 import type { Context } from './contracts/context.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
 import { removeStaleWork } from './encoding/leftovers.ts'
+import { makePictures } from './encoding/pictures.ts'
 import { planEncoding } from './encoding/plan.ts'
 import { chunksChannel } from './encoding/store.ts'
 import { findTools, type Tools } from './media/ffmpeg.ts'
@@ -10,6 +13,7 @@ import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
 import { mergeCounts } from './videos/search.ts'
+import { deleteOldSessions } from './videos/session-store.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { deliveriesChannel } from './webhooks/events.ts'
 import { deleteOldEvents } from './webhooks/expire.ts'
@@ -21,7 +25,11 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   await queue.work('store-source', 8, (job) => storeSource(context, job))
   await queue.work('plan-encoding', 8, (job) => planEncoding(context, job))
   await queue.work('finish-encoding', 4, (job) => finishEncoding(context, job))
-  await queue.work('remove-files', 1, (job) => removeFiles(context, job))
+  await queue.work('make-pictures', 2, (job) => makePictures(context, job))
+  await queue.work('remove-files', 1, async (job) => {
+    await removeFiles(context, job)
+    await forgetSessions(context.db, { mediaId: job.videoId })
+  })
 }
 
 /** Everything that a worker does by the clock. */
@@ -31,6 +39,9 @@ const chores: { name: string; everyMs: number; run: (context: Context) => Promis
   { name: 'remove stale work', everyMs: 3_600_000, run: removeStaleWork },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
+  { name: 'keep viewing partitions', everyMs: 3_600_000, run: keepPartitions },
+  { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },
+  { name: 'delete old playback sessions', everyMs: 3_600_000, run: deleteOldSessions },
 ]
 
 export type Worker = {

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
 import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
+import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
 import { type Config, readConfig, SettingsProblem } from './config.ts'
@@ -51,6 +52,7 @@ async function start(config: Config): Promise<Service> {
     const { connection, pool, db, close: closeDatabase } = await openDatabase(config, log)
     closers.push(closeDatabase)
     const newKeys = await provideKeys(db, config.keys, now())
+    const secret = await provideSecret(db)
 
     const queue = await openQueue<Jobs>({
       connection,
@@ -75,7 +77,17 @@ async function start(config: Config): Promise<Service> {
       userAgent: 'Kinora',
     })
     closers.push(fetch.close)
-    const context: Context = { config, publicUrl: config.publicUrl ?? '', db, queue, files, fetch, log, now }
+    const context: Context = {
+      config,
+      publicUrl: config.publicUrl ?? '',
+      db,
+      queue,
+      files,
+      fetch,
+      secret,
+      log,
+      now,
+    }
     const app = await buildApp(context, authenticator, createMetrics(pool), tls)
     if (config.roles.has('worker')) {
       const worker = await startWorker(context)

@@ -271,8 +271,10 @@ test('a change merges: what is absent stays, lists are replaced, empty lists emp
   assert.deepEqual([second.tags, second.metadata, second.playerId, second.title], [[], [], null, 'After'])
   assert.deepEqual((await client(service.url).tags.list({})).data, [])
 
-  const third = await videos().update(videoId)
-  assert.deepEqual(third, second)
+  // The addresses of a private video are others in every answer.
+  const { assets: _, ...third } = await videos().update(videoId)
+  const { assets: __, ...before } = second
+  assert.deepEqual(third, before)
 })
 
 test('a deleted video is gone: from its address, the list and the tags', async () => {

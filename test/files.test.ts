@@ -87,6 +87,20 @@ function contract(name: string, makeStore: (t: TestContext) => Promise<Store>) {
       assert.equal((await part(1000, 1001)).length, 0)
     })
 
+    test('a small file is held in memory, the same for all; others are not', async (t) => {
+      const { files } = await start(t)
+      const bytes = randomBytes(100_000)
+      await files.put('a/small', bytes)
+      await files.put('a/large', randomBytes(5 * MiB))
+      const [one, two] = await Promise.all([files.hold('a/small', 100_000), files.hold('a/small', 100_000)])
+      assert.ok(one && one.bytes === two?.bytes && one.bytes.equals(bytes))
+      assert.equal(await files.hold('a/large', 5 * MiB), undefined)
+      await files.put('a/other', bytes)
+      assert.equal(await files.hold('a/other', 100_001), undefined, 'shorter than it should be')
+      await assert.rejects(files.hold('a/none', 10), FileMissing)
+      await assert.rejects(files.hold('../a', 10), /is not a key/)
+    })
+
     test('what is not there is missing, and may be removed', async (t) => {
       const { files } = await start(t)
       await files.put('videos/vi1/source', Buffer.from('x'))
@@ -519,6 +533,30 @@ describe('files on S3', () => {
     await check({ endpoint }, 'refused')
     Object.assign(answer, { status: 507, code: 'XMinioStorageFull' })
     await check({ endpoint }, 'full')
+  })
+
+  test('an address of the store gives out the file, and says of it what it was told to', async (t) => {
+    const { settings } = await startS3(t)
+    const closed = openS3Files(settings)
+    t.after(() => closed.close())
+    assert.equal(closed.addressOf, undefined)
+    const files = openS3Files({ ...settings, isRedirecting: true })
+    t.after(() => files.close())
+    const bytes = randomBytes(1000)
+    await files.put('v/a', bytes)
+    const answer = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
+    const address = new URL((await files.addressOf?.('v/a', answer)) ?? '')
+    assert.ok(bytes.equals(Buffer.from(await (await fetch(address)).arrayBuffer())))
+    // The store of the tests takes no notice of what it is told to say.
+    assert.deepEqual(
+      ['type', 'cache-control', 'disposition'].map(
+        (name) =>
+          address.searchParams.get(`response-content-${name}`) ??
+          address.searchParams.get(`response-${name}`),
+      ),
+      ['video/mp4', 'private, max-age=5', 'attachment'],
+    )
+    assert.throws(() => files.addressOf?.('../a', answer), /is not a key/)
   })
 
   test('a store that goes away in the middle of a body is told, and what it kept is cleared away later', async (t) => {

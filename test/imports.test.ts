@@ -82,7 +82,8 @@ async function readImports(): Promise<Imports> {
   const imports: Imports = new Map()
   for (const folder of ['server', 'web']) {
     const files = await readdir(join(root, folder), { recursive: true }).catch(() => [])
-    for (const name of files.filter((each) => /\.m?[jt]s$/.test(each) && !each.endsWith('.test.ts'))) {
+    const isSource = (name: string) => /\.(m?[jt]s|css)$/.test(name) && !/\.test\.ts$|\bdist\b/.test(name)
+    for (const name of files.filter(isSource)) {
       const file = join(folder, name)
       imports.set(file, readTargets(file, await readFile(join(root, file), 'utf8')))
     }

@@ -5,6 +5,7 @@ import { mkdir, readdir, readlink, truncate, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { segmentFile } from '../server/contracts/segment-files.ts'
 import type { EncodingPlan } from '../server/contracts/tables.ts'
 import { assertProblem, call, callRaw, MiB, query, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 import { findBreaches, findGrowthBreaches } from './playlist-validator.ts'
@@ -60,7 +61,7 @@ async function encode(
   }
 }
 
-/** A file with some segments; returns the bytes of each. */
+/** Some segments, as of one chunk; returns the bytes of each. */
 async function addSegments(
   videoId: string,
   rendition: string,
@@ -69,7 +70,7 @@ async function addSegments(
 ): Promise<Buffer[]> {
   const segments = sizes.map((size) => randomBytes(size))
   const key = `videos/${videoId}/${rendition}/${first}`
-  await putFile(key, Buffer.concat(segments))
+  for (const [i, segment] of segments.entries()) await putFile(segmentFile(key, i), segment)
   await query(
     service.database,
     `insert into initializations (video_id, rendition, codec, bytes) values ($1, $2, $3, $4) on conflict do nothing`,
@@ -290,7 +291,7 @@ describe('media playlists', () => {
 })
 
 describe('segments', () => {
-  test('each has its own bytes, however files hold them, and is kept for ever', async () => {
+  test('each has its own bytes, whatever chunk it is of, and is kept for ever', async () => {
     const videoId = await createVideo()
     await encode(videoId)
     const segments = [
@@ -314,7 +315,7 @@ describe('segments', () => {
     assertProblem(await get(hls(videoId, '360p/init.mp4')), 404, 'resource-not-found', 'rendition')
   })
 
-  test('a range of a segment does not reach into its neighbours', async () => {
+  test('a range of a segment is of its own bytes', async () => {
     const videoId = await createVideo()
     await encode(videoId)
     const [, segment] = await addSegments(videoId, '240p', 0, [1000, 1000, 1000])
@@ -369,7 +370,7 @@ describe('segments', () => {
     const videoId = await createVideo()
     await encode(videoId)
     await addSegments(videoId, '240p', 0, [200_000])
-    await truncate(join(service.data, 'files/videos', videoId, '240p/0'), 150_000)
+    await truncate(join(service.data, 'files/videos', videoId, '240p/0/0.m4s'), 150_000)
     await assert.rejects(getBytes(hls(videoId, '240p/video-0.m4s')))
     await query(service.database, `update segments set key = 'videos/none' where video_id = $1`, [videoId])
     assertProblem(await get(hls(videoId, '240p/video-0.m4s')), 404, 'resource-not-found', 'videoId')

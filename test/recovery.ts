@@ -124,17 +124,20 @@ export async function assertWhole(
   if (isOnDisk) await assertNoStrays({ database, data }, videoId)
 }
 
-/** All files of the video are known. */
+/** All files of the video are known. Its pictures are made by a job of their own, which need not be over yet. */
 export async function assertNoStrays({ database, data }: Pick<Place, 'database' | 'data'>, videoId: string) {
   const rows = await query(
     database,
-    `select key from segments where video_id = $1
+    `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1
      union all select key from renditions where video_id = $1 and key is not null`,
     [videoId],
   )
   const root = join(data, 'files')
   const entries = await readdir(join(root, 'videos', videoId), { recursive: true, withFileTypes: true })
-  const found = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const found = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.includes(`${videoId}/pictures/`))
   assert.deepEqual(
     found.map((path) => relative(root, path)).sort(),
     [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort(),

@@ -8,7 +8,6 @@ import { type Database, openDatabase } from '../database.ts'
 import { DatabaseProblem } from '../lib/db.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
-import { serve } from '../main.ts'
 import { ClientProblem, type Server } from './client.ts'
 import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
@@ -225,7 +224,8 @@ export async function main(args: string[]): Promise<void> {
     const call = readCall(args)
     if (!call) return console.log(usage)
     const { command, names, options } = call
-    if (command === 'start') return await serve()
+    // Loaded for itself: it is most of the program, and the other commands are over sooner than that takes.
+    if (command === 'start') return await (await import('../main.ts')).serve()
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)

@@ -17,6 +17,8 @@ export type Context = {
   files: Files
   /** For addresses that tenants name. */
   fetch: GuardedFetch
+  /** By which we know again what we gave out. */
+  secret: Buffer
   log: Log
   now: () => Date
 }

@@ -8,6 +8,8 @@ export type Jobs = {
   'plan-encoding': { videoId: string }
   /** Bring the MP4 in line with what is encoded and wanted. */
   'finish-encoding': { videoId: string }
+  /** Bring the thumbnail and the sprites in line with what is encoded and wished for. */
+  'make-pictures': { videoId: string }
   /** Remove what a deleted video leaves in the file store. */
   'remove-files': { videoId: string; handle: string | null }
 }
@@ -22,5 +24,6 @@ export const queues: Record<QueueName, Retries> = {
   'store-source': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
   'plan-encoding': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
   'finish-encoding': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'make-pictures': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
   'remove-files': { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
 }

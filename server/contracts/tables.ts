@@ -248,7 +248,7 @@ export type ChunkRow = {
   losses: Generated<number>
 }
 
-/** A file with some segments, one after the other. `rendition` is a quality or `sound`. */
+/** Some segments, one after the other, each a file below the key. `rendition` is a quality or `sound`. */
 export type SegmentsRow = {
   video_id: string
   rendition: string
@@ -257,8 +257,142 @@ export type SegmentsRow = {
   key: string
 }
 
+/** Small pictures for scrubbing, many to a sheet; each is the first frame of a segment. */
+export type Sprites = {
+  /** How many segments each tile stands for. */
+  everySegments: number
+  tiles: number
+  /** Of a sheet. */
+  columns: number
+  rows: number
+  /** Of a tile. */
+  width: number
+  height: number
+}
+
+/** What is shown of a video before it plays, and while one seeks. */
+export type PicturesRow = {
+  video_id: string
+  /** What the thumbnail is to be: a frame that was chosen here, one of a timecode, or a picture that was sent. */
+  wish: 'automatic' | 'picked' | 'uploaded'
+  timecode: string | null
+  /** Counts wishes. */
+  version: number
+  /** Of the thumbnail that there is, perhaps still of a wish of before. */
+  thumbnail_key: string | null
+  /** Of a picture that is on its way into the store. */
+  uploading_key: string | null
+  sprites: ColumnType<Sprites | null, string | null, string | null>
+  /** What the sheets' keys begin with. */
+  sprites_key: string | null
+}
+
 /** What a player needs before a rendition's segments. */
 export type InitializationRow = { video_id: string; rendition: string; codec: string; bytes: Buffer }
+
+/** One viewing of a video or live stream: a page that was opened, and what came of it. */
+export type ViewingSessionRow = {
+  /** `ps`, the day in four letters, the rest: see the analytics slice. */
+  id: string
+  environment: Environment
+  media_id: string
+  media_type: 'video' | 'live-stream'
+  /** By the server's clock. */
+  loaded_at: Date
+  /** Of the last report. */
+  seen_at: Date
+  /** Declared keys only. */
+  metadata: ColumnType<Record<string, string>, string, string>
+  /** Empty for none. */
+  referrer: string
+  country: string | null
+  continent: string | null
+  device_type: string | null
+  device_vendor: string | null
+  device_model: string | null
+  os_name: string | null
+  os_version: string | null
+  browser_name: string | null
+  browser_version: string | null
+  /** Hash of day, user agent and address. */
+  viewer: string
+  /** From loading to being ready. */
+  ready_ms: number | null
+  plays: number
+  first_played_at: Date | null
+  ends: number
+  /** All that was watched, repeats included. */
+  watch_seconds: number
+  /** Where it is, and while it plays: when it was there. */
+  position: number | null
+  playing_since: Date | null
+  /** Whether the next play counts: it was loaded, and not played since. */
+  awaits_play: boolean
+  /** The time of its latest event: what comes later than that in spite of being older moves nothing. */
+  event_at: Date
+  /** Whole seconds that were seen at least once, as Postgres writes ranges: `{[0,5),[7,9)}`. */
+  watched: string
+  /** The same in hundredths of a video's length; none while that is not known. */
+  parts: string
+  /** Hashes of the last events, by which a report that comes again is told. */
+  recent: number[]
+}
+
+/** Plays of the days whose sessions are no longer kept. */
+export type PastPlaysRow = {
+  media_id: string
+  environment: Environment
+  media_type: 'video' | 'live-stream'
+  plays: number
+}
+
+export type ViewingEventRow = {
+  session_id: string
+  emitted_at: Date
+  position: Generated<number>
+  type: string
+  at: number | null
+  from_at: number | null
+  to_at: number | null
+}
+
+/** Made once, known to every process. */
+export type SecretRow = { name: string; value: Buffer }
+
+/** A token of a private video that has been used, and by whom. */
+export type PlaybackSessionRow = {
+  token: string
+  video_id: string
+  /** What its viewer shows from then on. */
+  session: string
+  /** Hash of the viewer's address and user agent. */
+  viewer: Buffer
+  opened_at: Date
+}
+
+/** A key by which a customer signs playback tokens; the private half is the customer's alone. */
+export type SigningKeyRow = {
+  id: string
+  environment: Environment
+  name: string
+  public_key: string
+  created_at: Date
+}
+
+/** How the player looks and behaves, for the videos that name it. */
+export type PlayerRow = {
+  id: string
+  environment: Environment
+  name: string
+  /** Colours and flags; what is missing is as by default. */
+  style: ColumnType<Record<string, string | boolean>, string, string>
+  logo: Buffer | null
+  /** Its file's name, which changes with the content. */
+  logo_name: string | null
+  logo_link: string | null
+  created_at: Date
+  updated_at: Date
+}
 
 export type Tables = {
   api_keys: ApiKeyRow
@@ -277,4 +411,12 @@ export type Tables = {
   chunks: ChunkRow
   segments: SegmentsRow
   initializations: InitializationRow
+  pictures: PicturesRow
+  players: PlayerRow
+  secrets: SecretRow
+  playback_sessions: PlaybackSessionRow
+  signing_keys: SigningKeyRow
+  viewing_sessions: ViewingSessionRow
+  viewing_events: ViewingEventRow
+  past_plays: PastPlaysRow
 }

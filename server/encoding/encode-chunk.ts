@@ -4,7 +4,10 @@ import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Context } from '../contracts/context.ts'
+import { segmentFile } from '../contracts/segment-files.ts'
 import type { EncodingPlan, SourceMedia } from '../contracts/tables.ts'
+import type { Body, Files } from '../lib/files/files.ts'
+import { inParallel } from '../lib/parallel.ts'
 import { readAdts } from '../media/adts.ts'
 import { pictureArgs } from '../media/argv.ts'
 import { codecOf, splitFragments } from '../media/boxes.ts'
@@ -49,13 +52,19 @@ type Encode = (
   input: Input,
   folder: string,
   signal: AbortSignal,
-  /** Keys of files that are, or may be, in the store. */
+  /** Keys of which something is, or may be, in the store. */
   stored: string[],
 ) => Promise<Encoded[]>
 
 /** A name of its own for each try: one that was given up may still be writing. */
 const newKey = ({ video_id, first_segment }: ClaimedChunk, rendition: string) =>
-  `${mediaFolder(video_id)}/${rendition}/${first_segment}-${randomUUID()}.mp4`
+  `${mediaFolder(video_id)}/${rendition}/${first_segment}-${randomUUID()}`
+
+/** Each file is flushed by itself: side by side they wait for the disk, or for a store far away, together. */
+const putsAtOnce = 8
+
+const putSegments = (files: Files, key: string, bodies: (() => Body | Buffer)[]) =>
+  inParallel(bodies.entries(), putsAtOnce, ([i, body]) => files.put(segmentFile(key, i), body()))
 
 const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
   const { files, tools } = deps
@@ -88,7 +97,12 @@ const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, si
     checkFragments(fragments, segments)
     const key = newKey(chunk, rung.quality)
     stored.push(key)
-    await files.put(key, createReadStream(path, { start: fragments[0]!.from }))
+    const bodies = fragments.map(
+      ({ from, size }) =>
+        () =>
+          createReadStream(path, { start: from, end: from + size - 1 }),
+    )
+    await putSegments(files, key, bodies)
     const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
     encoded.push({
       rendition: rung.quality,
@@ -133,7 +147,11 @@ const encodeSound: Encode = async (deps, chunk, plan, media, input, folder, sign
   const fragments = cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments)
   const key = newKey(chunk, 'sound')
   stored.push(key)
-  await deps.files.put(key, Buffer.concat(fragments))
+  await putSegments(
+    deps.files,
+    key,
+    fragments.map((fragment) => () => fragment),
+  )
   return [
     {
       rendition: 'sound',

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
-import type { RenditionRow, Tables } from '../contracts/tables.ts'
+import { segmentFile } from '../contracts/segment-files.ts'
+import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
@@ -147,7 +148,8 @@ async function writeRendition(
   return true
 }
 
-async function* joined(files: Files, init: Buffer, segments: { key: string }[]) {
+async function* joined(files: Files, init: Buffer, rows: SegmentsRow[]) {
   yield init
-  for (const { key } of segments) yield* await files.read(key)
+  for (const { key, sizes } of rows)
+    for (const i of sizes.keys()) yield* await files.read(segmentFile(key, i))
 }

@@ -1,6 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
+import { knownKeyOf } from '../contracts/segment-files.ts'
 import * as store from './store.ts'
 
 /** Longer than an ffmpeg that hangs is waited for at the most. */
@@ -14,9 +15,9 @@ export async function removeStrays(
   { db, files }: Pick<Context, 'db' | 'files'>,
   videoId: string,
 ): Promise<void> {
-  const found: string[] = []
+  const found = new Set<string>()
   for (const folder of ['hls', 'mp4'])
-    for await (const key of files.list(`videos/${videoId}/${folder}`)) found.push(key)
+    for await (const key of files.list(`videos/${videoId}/${folder}`)) found.add(knownKeyOf(key))
   // Asked afterwards: what was there before and is not known now never will be.
   const known = await store.listKeys(db, videoId)
   if (!known) return

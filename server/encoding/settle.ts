@@ -33,6 +33,10 @@ export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Enco
       await store.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
       if (initialization) await store.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
+    const lowest = encoding.plan?.rungs[0]?.quality ?? ''
+    // Something to show of it, as soon as there is something to play.
+    if (track === 'picture' && first_segment === 0 && wanted.qualities.includes(lowest))
+      await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
     await settle(deps, trx, encoding)
     return spare
   })
@@ -108,4 +112,5 @@ async function settle(
   if (mp4 && !isPlayable)
     await store.updateRendition(trx, mp4, { state: 'failed', failure: streams[0]?.failure ?? null })
   await queue.send(trx, 'finish-encoding', { videoId: video_id })
+  if (isPlayable) await queue.send(trx, 'make-pictures', { videoId: video_id })
 }

@@ -280,6 +280,17 @@ export function listSegments(db: Db<Tables>, videoId: string, rendition: string)
     .execute()
 }
 
+/** The rows of all renditions that have this segment. */
+export async function listHolders(db: Db<Tables>, videoId: string, segment: number): Promise<SegmentsRow[]> {
+  return db
+    .selectFrom('segments')
+    .selectAll()
+    .where('video_id', '=', videoId)
+    .where('first_segment', '<=', segment)
+    .where(sql<boolean>`first_segment + cardinality(sizes) > ${segment}`)
+    .execute()
+}
+
 export function findInitialization(
   db: Db<Tables>,
   videoId: string,

@@ -67,7 +67,17 @@ export const errorKinds = {
   'uploaded-file-invalid-file': [
     400,
     'The file did not arrive whole.',
-    'The body ended before the file did, or is not valid multipart/form-data.',
+    'The body ended before the file did, is not valid multipart/form-data, or the file cannot be read as what it has to be.',
+  ],
+  'uploaded-file-too-large': [
+    400,
+    'The file is too large.',
+    'The file has more bytes, or the picture more pixels, than are taken here. `title` says how much is.',
+  ],
+  'uploaded-file-extension-invalid': [
+    400,
+    'The file is not of a kind that is taken here.',
+    'What a file is, its content tells; its name and declared type do not matter.',
   ],
   'video-source-already-uploaded': [
     400,
@@ -216,13 +226,22 @@ export const errorKinds = {
     'This video is private.',
     'It plays only from addresses that carry a token, as the API gives them out.',
   ],
+  'private-video-embed': [
+    401,
+    'This video is private.',
+    'A private video has no oEmbed: it plays only from addresses that carry a token, as the API gives them out.',
+  ],
   'unrecognized-request-url': [404, 'There is no such address.', 'No route of the API has this path.'],
   'method-not-allowed': [
     405,
     'The method is not allowed here.',
     'The path exists, but not with this method. The Allow header lists those that do.',
   ],
-  'payload-too-large': [413, 'The body is too large.', 'JSON bodies may have at most 1 MiB.'],
+  'payload-too-large': [
+    413,
+    'The body is too large.',
+    'JSON bodies may have at most 1 MiB, reports of viewing 64 KiB.',
+  ],
   'range-not-satisfiable': [
     416,
     'The range lies outside of the file.',
@@ -231,7 +250,7 @@ export const errorKinds = {
   'too-many-requests': [
     429,
     'Too many requests.',
-    'This API key has used up its requests of this minute. The X-RateLimit-Retry-After header says in how many seconds to go on.',
+    'This API key has used up its requests of this minute, and the X-RateLimit-Retry-After header says in how many seconds to go on; or this address sends reports of viewing too fast, and the Retry-After header says it.',
   ],
   'headers-too-large': [
     431,
@@ -253,6 +272,11 @@ export const errorKinds = {
     'Something went wrong on our side.',
     'The server has logged the cause under the id in the X-Request-Id header.',
   ],
+  'format-not-implemented': [
+    501,
+    'There is no answer in this format.',
+    'oEmbed is answered as JSON only: leave `format` out, or give `json`.',
+  ],
   'service-unavailable': [
     503,
     'The service is not available at the moment.',
@@ -267,6 +291,7 @@ export type Problem = { slug: ErrorSlug; title: string; name: string; range?: { 
 type Extra = {
   title?: string | undefined
   name?: string | undefined
+  detail?: string | undefined
   problems?: Problem[] | undefined
   headers?: Record<string, string> | undefined
   cause?: unknown
@@ -287,8 +312,9 @@ export class ApiError extends Error {
   /** The body of the answer; `typeBase` is the address that slugs are appended to. */
   body(typeBase: string): Record<string, unknown> {
     const link = (slug: string) => typeBase + slug
-    const { name, problems } = this.extra
+    const { name, detail, problems } = this.extra
     const body: Record<string, unknown> = { type: link(this.slug), title: this.message }
+    if (detail !== undefined) body.detail = detail
     if (name !== undefined) body.name = name
     body.status = this.status
     if (problems?.[0]?.range) body.range = problems[0].range

@@ -32,5 +32,8 @@ export function createLog(level: string, isTerminal: boolean): Log {
 
 const secretParameters = /([?&](?:token|avh|access_token|apiKey)=)[^&]*/gi
 
+const secretSegments = /(\/vod\/[^/?]*\/token\/)[^/?]*/i
+
 /** An address as it may be logged. */
-export const withoutSecrets = (url: string) => url.replace(secretParameters, '$1[secret]')
+export const withoutSecrets = (url: string) =>
+  url.replace(secretParameters, '$1[secret]').replace(secretSegments, '$1[secret]')

@@ -29,10 +29,12 @@ type Result = { value: unknown } | { error: Error }
 export function compileValidator(route: { schema: unknown; httpPart?: string }): (data: unknown) => Result {
   const schema = route.schema as Schema
   const isQuery = route.httpPart === 'querystring'
-  const check = quick.compile(schema)
+  // When it is first needed: most of a hundred routes are not in the life of a process, and all would delay its start.
+  let check: ValidateFunction | undefined
   let checkAll: ValidateFunction | undefined
 
   return (data) => {
+    check ??= quick.compile(schema)
     const value = isQuery ? typedQuery(schema, data as RawQuery) : data
     if (check(value)) return { value }
     if (!isQuery && (typeof value !== 'object' || value === null || Array.isArray(value))) {
@@ -79,11 +81,14 @@ function decode(part: string): string {
  */
 function typedQuery(schema: Schema, raw: RawQuery): Record<string, unknown> {
   const typed: Record<string, unknown> = {}
-  for (const [name, { type }] of Object.entries(schema.properties ?? {})) {
+  for (const [name, { type, properties }] of Object.entries(schema.properties ?? {})) {
     const inBrackets = Object.keys(raw).filter((key) => key.startsWith(`${name}[`) && key.endsWith(']'))
     if (type === 'array') {
       const values = [name, ...inBrackets].flatMap((key) => raw[key] ?? []).filter((value) => value !== '')
       if (values.length > 0) typed[name] = values
+    } else if (type === 'object' && properties) {
+      if (raw[name]) typed[name] = one(raw[name])
+      else if (inBrackets.length > 0) typed[name] = typedMap(name, properties, raw, inBrackets)
     } else if (type === 'object') {
       const map: Record<string, unknown> = Object.create(null)
       for (const key of inBrackets) map[key.slice(name.length + 1, -1)] = one(raw[key])
@@ -92,11 +97,28 @@ function typedQuery(schema: Schema, raw: RawQuery): Record<string, unknown> {
     } else {
       const value = one(raw[name])
       if (value === undefined) continue
-      typed[name] =
-        type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
+      if (type === 'boolean' && (value === 'true' || value === 'false')) typed[name] = value === 'true'
+      else
+        typed[name] =
+          type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)
+            ? Number(value)
+            : value
     }
   }
   return typed
+}
+
+/** A map whose keys are known, each a text or a list: `filterBy[tag]`, `filterBy[browser][]`, `filterBy[browser][0]`. */
+function typedMap(name: string, properties: Record<string, Schema>, raw: RawQuery, inBrackets: string[]) {
+  const map: Record<string, unknown> = Object.create(null)
+  for (const key of inBrackets) {
+    const [property = ''] = key.slice(name.length + 1).split(']', 1)
+    map[property] = [map[property] ?? [], raw[key] ?? []].flat()
+  }
+  for (const [property, values] of Object.entries(map)) {
+    if (properties[property]?.type !== 'array') map[property] = one(values as string[])
+  }
+  return map
 }
 
 const one = (values: string[] | undefined) => (values?.length === 1 ? values[0] : values)
@@ -121,6 +143,7 @@ function toProblem(error: ErrorObject, isQuery: boolean): Problem {
     const name = fieldName([...path, error.params.missingProperty])
     return { slug: 'attribute-required', title: `The attribute "${name}" is required.`, name }
   }
+  if (error.keyword === 'additionalProperties') path.push(error.params.additionalProperty)
   const name = fieldName(path)
   const slug = isQuery ? 'request-invalid-query-parameter' : 'invalid-attribute'
   const problem: Problem = { slug, title: `"${name}" ${complaint(error)}.`, name }
@@ -154,6 +177,8 @@ function complaint({ keyword, params, message }: ErrorObject): string {
       return `must be at least ${params.limit}`
     case 'maximum':
       return `must be at most ${params.limit}`
+    case 'additionalProperties':
+      return 'is not known'
     case 'enum':
       return `must be one of ${params.allowedValues.map(String).join(', ')}`
     case 'const':

@@ -12,7 +12,7 @@ export type Tools = {
 
 /** Runs ffmpeg at the lowest priority, so that whoever asks the service something need not wait for it. */
 export async function runFfmpeg(
-  tools: Tools,
+  tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],
   {
     signal,

@@ -73,6 +73,13 @@ export function segmentOf(grid: Grid, index: number): Segment {
   return { index, fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 
+/** The segment that a frame is in. */
+export function findSegment(grid: Grid, frame: number): number {
+  const after = frame - firstFrames(grid.rate)
+  const index = after < 0 ? 0 : 1 + Math.floor(after / segmentFrames(grid.rate))
+  return Math.min(index, countSegments(grid) - 1)
+}
+
 /** In frames of sound, which do not fit those of the picture: each begins at the one next to the picture's beginning. */
 export function soundSegmentOf(grid: Grid, index: number): { fromFrame: number; frames: number } {
   // Multiplied before it is divided: whole numbers up to the one rounding.

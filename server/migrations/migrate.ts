@@ -6,6 +6,10 @@ import * as sources from './0003_sources.ts'
 import * as pieces from './0004_pieces.ts'
 import * as encodings from './0005_encodings.ts'
 import * as webhooks from './0006_webhooks.ts'
+import * as privacy from './0007_private.ts'
+import * as pictures from './0008_pictures.ts'
+import * as players from './0009_players.ts'
+import * as analytics from './0010_analytics.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
@@ -15,6 +19,10 @@ const migrations = {
   '0004_pieces': pieces,
   '0005_encodings': encodings,
   '0006_webhooks': webhooks,
+  '0007_private': privacy,
+  '0008_pictures': pictures,
+  '0009_players': players,
+  '0010_analytics': analytics,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

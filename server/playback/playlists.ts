@@ -30,13 +30,18 @@ export const gridOf = ({ rate, frames }: EncodingPlan): Grid => ({ rate, frames 
 
 export const isWhole = (grid: Grid, segments: number) => segments >= countSegments(grid)
 
-/** Lists the qualities that have begun. A player reads it once, so it must hold for what is still to come. */
-export function masterPlaylist({ plan, runs, hasSound }: Master): string {
+/**
+ * Lists the qualities that have begun. A player reads it once, so it must hold for what is still to come. `query` ends
+ * the addresses of a viewer: players do not pass it on by themselves.
+ */
+export function masterPlaylist({ plan, runs, hasSound }: Master, query = ''): string {
   const soundRun = hasSound ? runs.find(({ rendition }) => rendition === sound) : undefined
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (soundRun) {
     const name = 'NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"'
-    lines.push(`#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${soundGroup}",${name},URI="${sound}/manifest.m3u8"`)
+    lines.push(
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${soundGroup}",${name},URI="${sound}/manifest.m3u8${query}"`,
+    )
   }
   for (const rung of plan.rungs) {
     const run = runs.find(({ rendition }) => rendition === rung.quality)
@@ -49,7 +54,7 @@ export function masterPlaylist({ plan, runs, hasSound }: Master): string {
       `FRAME-RATE=${(plan.rate.num / plan.rate.den).toFixed(3)}`,
       ...(soundRun ? [`AUDIO="${soundGroup}"`] : []),
     ]
-    lines.push(`#EXT-X-STREAM-INF:${attributes.join(',')}`, `${rung.quality}/manifest.m3u8`)
+    lines.push(`#EXT-X-STREAM-INF:${attributes.join(',')}`, `${rung.quality}/manifest.m3u8${query}`)
   }
   return `${lines.join('\n')}\n`
 }
@@ -70,7 +75,7 @@ function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
 }
 
 /** Of a quality or of the sound, with as many segments as there are. It grows at its end only. */
-export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number): string {
+export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number, query = ''): string {
   const grid = gridOf(plan)
   const isEnded = isWhole(grid, segments)
   const lines = [
@@ -82,7 +87,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
     ...(isEnded
       ? ['#EXT-X-PLAYLIST-TYPE:VOD']
       : ['#EXT-X-PLAYLIST-TYPE:EVENT', '#EXT-X-START:TIME-OFFSET=0']),
-    '#EXT-X-MAP:URI="init.mp4"',
+    `#EXT-X-MAP:URI="init.mp4${query}"`,
   ]
   const startOf = rendition === sound ? soundStart : pictureStart
   const prefix = rendition === sound ? 'sound' : 'video'
@@ -90,7 +95,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
   // Starts are rounded, not durations: what is rounded off a segment does not add up over hours.
   for (let n = 0, from = 0; n < listed; n++) {
     const to = Math.round(startOf(grid, n + 1) * 1e6)
-    lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s`)
+    lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s${query}`)
     from = to
   }
   if (isEnded) lines.push('#EXT-X-ENDLIST')

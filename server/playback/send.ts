@@ -1,8 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../contracts/context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { FileMissing, type Files } from '../lib/files/files.ts'
+import { FileMissing } from '../lib/files/files.ts'
+
+/** Of an answer that leads to an address of the store, which is valid for longer than that. */
+const forHalfAnHour = 'public, max-age=1800'
 
 export type Range = { from: number; to: number }
 
@@ -14,30 +18,26 @@ export type Content = {
   size: number
   /** Content-Disposition. */
   disposition?: string | undefined
-  open(range: Range): Promise<Readable> | Buffer
-}
+} & ({ body: Buffer } | { key: string })
 
 const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 22)}"`
 
 /** Content that is at hand. */
-export function inMemory(body: Buffer, type: string, cacheControl: string): Content {
-  const open = ({ from, to }: Range) => body.subarray(from, to + 1)
-  return { type, cacheControl, etag: etagOf(body), size: body.length, open }
-}
+export const inMemory = (body: Buffer, type: string, cacheControl: string): Content => ({
+  ...{ type, cacheControl, body },
+  ...{ etag: etagOf(body), size: body.length },
+})
 
-/** `size` bytes of a file from `offset` on. Files never change under their key, which therefore tells them apart. */
-export function inFile(
-  files: Files,
-  { key, offset, size }: { key: string; offset: number; size: number },
+/** A whole file. Files never change under their key, which therefore tells them apart. */
+export const inFile = (
+  { key, size }: { key: string; size: number },
   type: string,
   cacheControl: string,
-): Content {
-  const open = ({ from, to }: Range) => files.read(key, { from: offset + from, to: offset + to })
-  return { type, cacheControl, etag: etagOf(`${key} ${offset} ${size}`), size, open }
-}
+): Content => ({ type, cacheControl, key, size, etag: etagOf(`${key} ${size}`) })
 
 /** Whole or in part, or nothing of it where the client has it already (RFC 9110, 13 and 14). */
 export async function sendContent(
+  context: Pick<Context, 'config' | 'files'>,
   request: FastifyRequest,
   reply: FastifyReply,
   content: Content,
@@ -46,6 +46,7 @@ export async function sendContent(
   const { 'if-none-match': known, 'if-range': sameAs, range: asked } = request.headers
   reply.headers({ etag, 'cache-control': content.cacheControl, 'accept-ranges': 'bytes' })
   if (known !== undefined && matches(known, etag)) return reply.code(304).send()
+  if ('key' in content && (await handOver(context, request, reply, content))) return reply.send()
   // A range is for GET; one of another version of the file is not wanted.
   const isForPart = request.method === 'GET' && (sameAs === undefined || sameAs === etag)
   const range = isForPart && asked !== undefined ? readRange(asked, size) : undefined
@@ -59,14 +60,57 @@ export async function sendContent(
   reply.headers({ 'content-type': content.type, 'content-length': length })
   if (content.disposition !== undefined) reply.header('content-disposition', content.disposition)
   if (request.method === 'HEAD') return reply.send()
-  const body = await openBody(request, content, { from, to })
-  if (!Buffer.isBuffer(body)) endIfShort(reply, length)
-  return reply.send(body)
+  const body = 'body' in content ? content.body : await openFile(context, request, reply, content)
+  if (Buffer.isBuffer(body)) return reply.send(length === size ? body : body.subarray(from, to + 1))
+  const stream = await body({ from, to })
+  endIfShort(reply, length)
+  return reply.send(stream)
 }
 
-async function openBody(request: FastifyRequest, content: Content, range: Range) {
+/** Whether somebody else sends it, who is told by the headers. */
+async function handOver(
+  { config, files }: Pick<Context, 'config' | 'files'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { key, type, cacheControl, disposition }: Content & { key: string },
+): Promise<boolean> {
+  if (config.accelRedirect !== undefined && files.pathOf(key) !== undefined) {
+    // nginx does all the rest, ranges included.
+    const path = key.split('/').map(encodeURIComponent).join('/')
+    reply.headers({ 'x-accel-redirect': config.accelRedirect + path, 'content-type': type })
+    if (disposition !== undefined) reply.header('content-disposition', disposition)
+    return true
+  }
+  // An address is signed for one method.
+  if (!files.addressOf || request.method === 'HEAD') return false
+  const isShared = cacheControl.startsWith('public')
+  reply.removeHeader('etag')
+  reply.removeHeader('accept-ranges')
+  reply
+    .code(302)
+    .header('location', await files.addressOf(key, { type, cacheControl, disposition }))
+    .header('cache-control', isShared ? forHalfAnHour : 'no-store')
+  return true
+}
+
+/** Small files from memory, as many viewers ask for the same; others are read as they are sent. */
+async function openFile(
+  { files }: Pick<Context, 'files'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { key, size }: Content & { key: string },
+): Promise<Buffer | ((range: Range) => Promise<Readable>)> {
+  const held = await found(request, files.hold(key, size))
+  if (!held) return (range) => found(request, files.read(key, range))
+  // Also where the viewer leaves before the end, or has left.
+  if (reply.raw.destroyed) held.release()
+  else reply.raw.once('close', held.release)
+  return held.bytes
+}
+
+async function found<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   try {
-    return await content.open(range)
+    return await work
   } catch (error) {
     if (!(error instanceof FileMissing)) throw error
     // As a rule the video has just been deleted.

@@ -1,4 +1,5 @@
-import type { EncodingPlan, EncodingState, RenditionState, Tables } from '../contracts/tables.ts'
+import { segmentFile } from '../contracts/segment-files.ts'
+import type { EncodingPlan, EncodingState, RenditionState, Sprites, Tables } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Run } from './playlists.ts'
 
@@ -6,6 +7,13 @@ import type { Run } from './playlists.ts'
 
 /** What decides who may play it. */
 export type Playable = { public: boolean }
+
+const findVideo = prepare<Playable>('find-playable', 'select public from videos where id = $1')
+
+export async function findPlayable(db: Db<Tables>, videoId: string) {
+  const [row] = await findVideo(db, [videoId])
+  return row
+}
 
 /** The runs of files that have come without a gap: the first segment of each is the number of those before it. */
 const gapless = (condition: string) => `
@@ -40,7 +48,9 @@ const fromPlayback = `
   left join encodings e on e.video_id = v.id
 `
 
-const findAll = prepare<PlaybackRow & { failed: string[]; runs: Run[] }>(
+export type MasterRow = PlaybackRow & { failed: string[]; runs: Run[] }
+
+const findAll = prepare<MasterRow>(
   'find-master',
   `select ${playback},
      array(select quality from renditions where video_id = $1 and type = 'hls' and state = 'failed') as failed,
@@ -58,7 +68,9 @@ export async function findMaster(db: Db<Tables>, videoId: string) {
   return row
 }
 
-const findOne = prepare<PlaybackRow & { renditionState: RenditionState | null; segments: number }>(
+export type RenditionPlaybackRow = PlaybackRow & { renditionState: RenditionState | null; segments: number }
+
+const findOne = prepare<RenditionPlaybackRow>(
   'find-rendition',
   `select ${playback}, r.state as "renditionState",
      coalesce((select segments from (${gapless('video_id = $1 and rendition = $2')}) run), 0) as segments
@@ -72,35 +84,40 @@ export async function findRendition(db: Db<Tables>, videoId: string, rendition: 
   return row
 }
 
-type SegmentRow = Playable & { key: string | null; first: number; sizes: number[] }
+export type SegmentPlace = { videoId: string; rendition: string; index: number }
+export type StoredSegment = { key: string; size: number }
 
-const findFile = prepare<SegmentRow>(
-  'find-segment',
-  `select v.public, f.key, f.first_segment as first, f.sizes
-   from videos v left join lateral (
-     select key, first_segment, sizes from segments
-     where video_id = v.id and rendition = $2 and first_segment <= $3
+type SegmentRow = Playable & { nth: number; key: string | null; position: number; size: number | null }
+
+const findFiles = prepare<SegmentRow>(
+  'find-segments',
+  `select a.nth, v.public, f.key, f.position, f.size
+   from unnest($1::text[], $2::text[], $3::int[]) with ordinality a(video_id, rendition, index, nth)
+   join videos v on v.id = a.video_id
+   left join lateral (
+     select key, a.index - first_segment as position, sizes[a.index - first_segment + 1] as size from segments
+     where video_id = v.id and rendition = a.rendition and first_segment <= a.index
      order by first_segment desc limit 1
-   ) f on true
-   where v.id = $1`,
+   ) f on true`,
 )
 
-export type StoredSegment = { key: string; offset: number; size: number }
-
-/** Where the bytes of a segment are, if it is there. */
-export async function findSegment(
+/** The files of segments, as far as they are there; in the order of the places. */
+export async function findSegments(
   db: Db<Tables>,
-  videoId: string,
-  rendition: string,
-  index: number,
-): Promise<(Playable & { segment: StoredSegment | undefined }) | undefined> {
-  const [row] = await findFile(db, [videoId, rendition, index])
-  if (!row) return undefined
-  const { key, first, sizes } = row
-  const size = key === null ? undefined : sizes[index - first]
-  if (key === null || size === undefined) return { public: row.public, segment: undefined }
-  const offset = sizes.slice(0, index - first).reduce((sum, each) => sum + each, 0)
-  return { public: row.public, segment: { key, offset, size } }
+  places: SegmentPlace[],
+): Promise<((Playable & { segment: StoredSegment | undefined }) | undefined)[]> {
+  const column = <T>(of: (place: SegmentPlace) => T) => places.map(of)
+  const rows = await findFiles(db, [
+    column(({ videoId }) => videoId),
+    column(({ rendition }) => rendition),
+    column(({ index }) => index),
+  ])
+  const found: Awaited<ReturnType<typeof findSegments>> = places.map(() => undefined)
+  for (const { nth, public: isPublic, key, position, size } of rows) {
+    const segment = key === null || size === null ? undefined : { key: segmentFile(key, position), size }
+    found[nth - 1] = { public: isPublic, segment }
+  }
+  return found
 }
 
 const findInit = prepare<Playable & { bytes: Buffer | null }>(
@@ -123,5 +140,24 @@ const findMp4File = prepare<Playable & { title: string; key: string | null }>(
 
 export async function findMp4(db: Db<Tables>, videoId: string) {
   const [row] = await findMp4File(db, [videoId])
+  return row
+}
+
+export type PicturesRow = Playable & {
+  plan: EncodingPlan | null
+  thumbnailKey: string | null
+  sprites: Sprites | null
+  spritesKey: string | null
+}
+
+const findPicturesOf = prepare<PicturesRow>(
+  'find-pictures',
+  `select v.public, e.plan, p.thumbnail_key as "thumbnailKey", p.sprites, p.sprites_key as "spritesKey"
+   from videos v left join encodings e on e.video_id = v.id left join pictures p on p.video_id = v.id
+   where v.id = $1`,
+)
+
+export async function findPictures(db: Db<Tables>, videoId: string) {
+  const [row] = await findPicturesOf(db, [videoId])
   return row
 }

@@ -95,7 +95,7 @@ export function uploadRoutes(app: App, context: Context): void {
       })
       const video = await findVideo(db, environment, videoId)
       if (!video) throw notFound('videoId')
-      return reply.code(201).send(viewVideo(video, context.publicUrl))
+      return reply.code(201).send(viewVideo(context, video))
     },
   )
 
@@ -233,7 +233,7 @@ export function delegatedRoutes(app: App, context: Context): void {
         : result.videoId
       const video = await findVideo(context.db, request.environment, videoId)
       if (!video) throw notFound('videoId')
-      return reply.code(201).send(viewVideo(video, context.publicUrl))
+      return reply.code(201).send(viewVideo(context, video))
     },
   )
 }

@@ -2,10 +2,10 @@ import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
 import type { SourceType } from '../contracts/tables.ts'
 import { invalidAttribute } from '../lib/errors.ts'
-import { newId } from '../lib/ids.ts'
+import { isId, newId } from '../lib/ids.ts'
 import { readMetadata, readSource, titleFromAddress } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
-import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
+import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
 
 /** Creates the container and, where a source is named, the job that fetches it: both or neither. */
 export async function createVideo(
@@ -13,7 +13,6 @@ export async function createVideo(
   scope: Scope,
   payload: VideoCreation,
 ): Promise<StoredVideo> {
-  checkPlayer(payload.playerId)
   checkWatermark(payload.watermark)
   const source = await findSource(db, scope, payload.source)
   const time = now()
@@ -37,22 +36,29 @@ export async function createVideo(
     created_at: time,
     updated_at: time,
   }
-  if (source.type === 'upload') {
-    await insertVideo(db, video)
-  } else {
-    await db.transaction().execute(async (trx) => {
-      await insertVideo(trx, video)
-      await queue.send(trx, 'fetch-source', { videoId: video.id })
-    })
-  }
+  await withPlayer(payload.playerId, () =>
+    source.type === 'upload'
+      ? insertVideo(db, video)
+      : db.transaction().execute(async (trx) => {
+          await insertVideo(trx, video)
+          await queue.send(trx, 'fetch-source', { videoId: video.id })
+        }),
+  )
   return video
 }
 
-// Player themes and watermarks cannot be made in this version, so no id of one can be right.
-
-export function checkPlayer(playerId: string | null | undefined): void {
-  if (playerId != null) throw invalidAttribute('playerId', 'There is no player theme with this id.')
+/** Does the work, which fails where the database knows no such player theme in the environment of the video. */
+export async function withPlayer<T>(playerId: string | null | undefined, work: () => Promise<T>): Promise<T> {
+  const unknown = () => invalidAttribute('playerId', 'There is no player theme with this id.')
+  if (playerId != null && !isId('pl', playerId)) throw unknown()
+  try {
+    return await work()
+  } catch (error) {
+    throw isUnknownPlayer(error) ? unknown() : error
+  }
 }
+
+// Watermarks cannot be made in this version, so no id of one can be right.
 
 function checkWatermark(watermark: VideoCreation['watermark']): void {
   if (!watermark) return

@@ -47,7 +47,7 @@ export function videoRoutes(app: App, context: Context): void {
     },
     async (request, reply) => {
       const row = await createVideo(context, request.scope, request.body)
-      return reply.code(row.source_type === 'upload' ? 201 : 202).send(viewVideo(row, context.publicUrl))
+      return reply.code(row.source_type === 'upload' ? 201 : 202).send(viewVideo(context, row))
     },
   )
 
@@ -68,7 +68,7 @@ export function videoRoutes(app: App, context: Context): void {
       const page = readPage(query)
       const order = { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' } as const
       const { videos: rows, total } = await listVideos(db, scope.environment, filter, order, page)
-      const videos = rows.map((row) => viewVideo(row, context.publicUrl))
+      const videos = rows.map((row) => viewVideo(context, row))
       return listResponse('/videos', query, page, videos, total)
     },
   )
@@ -87,7 +87,7 @@ export function videoRoutes(app: App, context: Context): void {
     async (request) => {
       const row = await store.findVideo(db, request.scope.environment, checkId(request.params.videoId))
       if (!row) throw notFound('videoId')
-      return viewVideo(row, context.publicUrl)
+      return viewVideo(context, row)
     },
   )
 
@@ -107,7 +107,7 @@ export function videoRoutes(app: App, context: Context): void {
     async (request) => {
       const row = await changeVideo(context, request.scope, checkId(request.params.videoId), request.body)
       if (!row) throw notFound('videoId')
-      return viewVideo(row, context.publicUrl)
+      return viewVideo(context, row)
     },
   )
 

@@ -124,6 +124,10 @@ export async function updateVideo(
     .executeTakeFirst()
 }
 
+/** Whether a video was refused because there is no such player theme in its environment. */
+export const isUnknownPlayer = (error: unknown) =>
+  error instanceof Error && 'constraint' in error && error.constraint === 'videos_player'
+
 /** The handle of what the video leaves in the file store, null if it has none; undefined when there is no such video. */
 export async function deleteVideo(
   trx: Transaction<Tables>,

@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
-import { checkPlayer } from './create.ts'
+import { withPlayer } from './create.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'
 import { findVideo, type StoredVideo, updateVideo } from './store.ts'
@@ -12,7 +12,6 @@ export async function changeVideo(
   id: string,
   payload: VideoUpdate,
 ): Promise<StoredVideo | undefined> {
-  checkPlayer(payload.playerId)
   const change = {
     title: payload.title,
     description: payload.description,
@@ -26,10 +25,12 @@ export async function changeVideo(
   }
   const isChanged = Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return findVideo(db, scope.environment, id)
-  return db.transaction().execute(async (trx) => {
-    const video = await updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
-    // The MP4 is made of what is encoded, or removed.
-    if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
-    return video
-  })
+  return withPlayer(payload.playerId, () =>
+    db.transaction().execute(async (trx) => {
+      const video = await updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
+      // The MP4 is made of what is encoded, or removed.
+      if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
+      return video
+    }),
+  )
 }

@@ -1,16 +1,27 @@
+import type { Context } from '../contracts/context.ts'
 import type { SourceMedia } from '../contracts/tables.ts'
 import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
+import { issueToken } from './private-token.ts'
 import type { Video, VideoStatus } from './schemas.ts'
 import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
 
-/** The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1). */
-export function viewVideo(row: StoredVideo, publicUrl: string): Video {
-  const media = `${publicUrl}/vod/${row.id}`
+/**
+ * The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1).
+ * Those of a private video are for one viewer: each answer has others.
+ */
+export function viewVideo(
+  { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
+  row: StoredVideo,
+): Video {
+  const plain = `${publicUrl}/vod/${row.id}`
+  const token = row.public ? undefined : issueToken(secret, row.id, now())
+  const media = token === undefined ? plain : `${plain}/token/${token}`
+  const player = token === undefined ? plain : `${plain}?token=${token}`
   const assets: Video['assets'] = {
     hls: `${media}/hls/manifest.m3u8`,
-    iframe: `<iframe src="${media}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true"></iframe>`,
-    player: media,
+    iframe: `<iframe src="${player}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true"></iframe>`,
+    player,
     thumbnail: `${media}/thumbnail.jpg`,
   }
   const createdAt = atom(row.created_at)

@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
-import { type ErrorSlug, invalid, notFound } from '../lib/errors.ts'
+import { notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import { readTime } from '../lib/time.ts'
 import { type EventType, eventTypes, samples, textOf } from './events.ts'
 import * as store from './log-store.ts'
 import { getWebhook, webhookParams } from './routes.ts'
@@ -189,14 +190,4 @@ export function webhookLogRoutes(app: App, context: Context): void {
       return reply.code(202).send(viewDelivery(delivery))
     },
   )
-}
-
-const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/i
-
-function readTime(value: string, name: string, slug: ErrorSlug): Date {
-  // A plus sign that was not encoded arrives as a space.
-  const plain = value.replace(/ (\d\d:?\d\d)$/, '+$1')
-  const time = new Date(plain)
-  if (isoTime.test(plain) && !Number.isNaN(time.getTime())) return time
-  throw invalid([{ slug, title: `"${name}" must be a time such as 2026-01-02T03:04:05Z.`, name }])
 }

@@ -8,6 +8,7 @@ import { finishUpload } from './disk-finish.ts'
 import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
 import { batchBytes, claimsOf, readPiece, removePiece, wholeOf, writePiece } from './disk-upload.ts'
 import { type Body, checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+import { HotFiles } from './hot.ts'
 
 const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -20,6 +21,25 @@ export async function openDiskFiles(root: string): Promise<Files> {
     if (!handlePattern.test(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
     return join(uploads, handle)
   }
+
+  /** In one go. */
+  const hot = new HotFiles(
+    guarded(async (key: string, size: number) => {
+      const file = await ifThere(open(pathOf(key)))
+      if (!file) throw new FileMissing(`there is no file ${key}`)
+      try {
+        const bytes = Buffer.allocUnsafeSlow(size)
+        for (let done = 0; done < size; ) {
+          const { bytesRead } = await file.read(bytes, done, size - done, done)
+          if (bytesRead === 0) return undefined
+          done += bytesRead
+        }
+        return bytes
+      } finally {
+        await file.close()
+      }
+    }),
+  )
 
   /** Fills a file beside, then moves it to its key. */
   async function place<T>(key: string, fill: (path: string) => Promise<T>): Promise<T> {
@@ -66,6 +86,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
         throw error
       }
     }),
+
+    hold: (key, size) => hot.hold(key, size),
 
     pathOf,
 

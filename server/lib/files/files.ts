@@ -1,9 +1,13 @@
 import type { Readable } from 'node:stream'
+import type { Held } from './hot.ts'
 
 /** `place` is the driver's own word for where the bytes are. */
 export type Piece = { place: string; size: number }
 
 export type Body = AsyncIterable<Buffer>
+
+/** What a store says of a file that it gives out by itself. */
+export type AnswerHeaders = { type: string; cacheControl: string; disposition: string | undefined }
 
 export type Files = {
   /** Fails when nothing could be stored. */
@@ -14,8 +18,15 @@ export type Files = {
    * FileMissing.
    */
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
+  /**
+   * The whole of a small file that many may ask for at once, from memory; to be released. Only of files that never
+   * change under their key. Undefined where it is not so small, or not of that size: then it is to be read.
+   */
+  hold(key: string, size: number): Promise<Held | undefined>
   /** Where another program can open the file, if it is on this machine's disk. */
   pathOf(key: string): string | undefined
+  /** Where anyone can get the file for an hour, if the store is to be asked directly. */
+  addressOf?(key: string, answer: AnswerHeaders): Promise<string>
   stat(key: string): Promise<{ size: number } | undefined>
   /** Appears whole or not at all; durable when resolved. */
   put(key: string, body: Body | Buffer): Promise<{ size: number }>

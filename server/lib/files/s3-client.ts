@@ -3,12 +3,15 @@ import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   DeleteObjectCommand,
+  GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
   S3Client,
   type S3ClientConfig,
 } from '@aws-sdk/client-s3'
-import { FileMissing, FilesProblem } from './files.ts'
+import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import { inParallel } from '../parallel.ts'
+import { type AnswerHeaders, FileMissing, FilesProblem } from './files.ts'
 
 export type S3Settings = {
   endpoint: string
@@ -16,6 +19,8 @@ export type S3Settings = {
   region: string
   accessKey: string
   secretKey: string
+  /** Files are given out by addresses of the store. */
+  isRedirecting?: boolean
 }
 
 export const KiB = 1024
@@ -32,6 +37,9 @@ const silenceMs = 15_000
 
 /** Copies inside the store answer when they are done; 5 GiB at 50 MB/s take 110 s. */
 const copySilenceMs = 300_000
+
+const sameForMs = 900_000
+const signedForSeconds = 3_600
 
 /** As many requests at once as clean-up and joining make; more would only crowd out uploads. */
 export const parallel = 8
@@ -103,6 +111,19 @@ export class Bucket {
     }
   }
 
+  /** The same address for a quarter of an hour, so that caches know it again; valid for three more. */
+  sign(key: string, { type, cacheControl, disposition }: AnswerHeaders): Promise<string> {
+    const command = new GetObjectCommand({
+      Bucket: this.name,
+      Key: key,
+      ResponseContentType: type,
+      ResponseCacheControl: cacheControl,
+      ...(disposition !== undefined && { ResponseContentDisposition: disposition }),
+    })
+    const signingDate = new Date(Math.floor(Date.now() / sameForMs) * sameForMs)
+    return getSignedUrl(this.#quick, command, { expiresIn: signedForSeconds, signingDate })
+  }
+
   async delete(key: string): Promise<void> {
     await this.send(new DeleteObjectCommand({ Bucket: this.name, Key: key })).catch(unlessMissing)
   }
@@ -126,7 +147,7 @@ export class Bucket {
 
   async deleteBelow(prefix: string): Promise<void> {
     // One by one: deleting many in one request needs a checksum that not every store takes.
-    await inParallel(this.list(prefix), ({ key }) => this.delete(key))
+    await inParallel(this.list(prefix), parallel, ({ key }) => this.delete(key))
   }
 
   async begin(key: string): Promise<string> {
@@ -166,24 +187,4 @@ export class Bucket {
 
 function unlessMissing(error: unknown): void {
   if (!(error instanceof FileMissing)) throw error
-}
-
-/** All of them, so many at a time; after a failure no more are begun, and those under way are waited for. */
-export async function inParallel<T>(
-  items: AsyncIterable<T> | Iterable<T>,
-  work: (item: T) => Promise<unknown>,
-  limit = parallel,
-): Promise<void> {
-  const flying = new Set<Promise<unknown>>()
-  try {
-    for await (const item of items) {
-      while (flying.size >= limit) await Promise.race(flying)
-      const one = work(item)
-      flying.add(one)
-      one.then(() => flying.delete(one)).catch(() => {})
-    }
-    await Promise.all(flying)
-  } finally {
-    await Promise.allSettled(flying)
-  }
 }

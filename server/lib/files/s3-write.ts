@@ -5,9 +5,10 @@ import {
   UploadPartCommand,
   UploadPartCopyCommand,
 } from '@aws-sdk/client-s3'
+import { inParallel } from '../parallel.ts'
 import { type Batch, inBatches } from './body.ts'
 import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
-import { type Bucket, inParallel, MiB } from './s3-client.ts'
+import { type Bucket, MiB, parallel } from './s3-client.ts'
 import { type Part, planParts, type Slice } from './s3-plan.ts'
 
 /**
@@ -54,7 +55,7 @@ async function withParts(
 
 /** Aborts what the notes below a handle tell of, then removes everything there. */
 export async function clearUpload(bucket: Bucket, handle: string): Promise<void> {
-  await inParallel(bucket.list(`${prefixOf(handle)}open-`), async ({ key: note }) => {
+  await inParallel(bucket.list(`${prefixOf(handle)}open-`), parallel, async ({ key: note }) => {
     const stored = await bucket
       .send(new GetObjectCommand({ Bucket: bucket.name, Key: note }))
       .catch((error) => {
@@ -110,7 +111,7 @@ export async function store(
         const { ETag } = await bucket.send(new UploadPartCommand(part), options)
         tags[number - 1] = ETag ?? ''
       }
-      await inParallel(all(), upload, partsAtOnce)
+      await inParallel(all(), partsAtOnce, upload)
       return { tags, size }
     })
   } finally {
@@ -129,7 +130,7 @@ export async function join(bucket: Bucket, handle: string, key: string, pieces: 
   }
   await withParts(bucket, handle, key, async (id) => {
     const tags: string[] = []
-    await inParallel(plan.entries(), async ([i, part]) => {
+    await inParallel(plan.entries(), parallel, async ([i, part]) => {
       tags[i] = await addPart(
         bucket,
         { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: i + 1 },
@@ -158,7 +159,7 @@ async function addPart(bucket: Bucket, target: Target, part: Part): Promise<stri
 
 async function read(bucket: Bucket, slices: Slice[]): Promise<Buffer> {
   const buffers: Buffer[] = []
-  await inParallel(slices.entries(), async ([i, { place, from, to }]) => {
+  await inParallel(slices.entries(), parallel, async ([i, { place, from, to }]) => {
     const range = { Bucket: bucket.name, Key: place, Range: `bytes=${from}-${to}` }
     const { Body } = await bucket.send(new GetObjectCommand(range))
     const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CopyObjectCommand, GetObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
 import { checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+import { HotFiles } from './hot.ts'
 import { Bucket, GiB, type S3Settings } from './s3-client.ts'
 import { clearUpload, join, prefixOf, putWhole, store, uploadsPrefix } from './s3-write.ts'
 
@@ -36,6 +37,13 @@ export function openS3Files(settings: S3Settings): Files {
     return Body
   }
 
+  const hot = new HotFiles(async (key, size) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of await open(checkKey(key))) chunks.push(chunk)
+    const bytes = Buffer.concat(chunks)
+    return bytes.length === size ? bytes : undefined
+  })
+
   return {
     async check() {
       const abortSignal = AbortSignal.timeout(checkWithinMs)
@@ -62,7 +70,11 @@ export function openS3Files(settings: S3Settings): Files {
       }
     },
 
+    hold: (key, size) => hot.hold(key, size),
+
     pathOf: () => undefined,
+
+    ...(settings.isRedirecting && { addressOf: (key, answer) => bucket.sign(checkKey(key), answer) }),
 
     async stat(key) {
       const size = await bucket.sizeOf(checkKey(key))

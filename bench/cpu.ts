@@ -1,0 +1,27 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+/** Ticks of Linux, for whoever looks from outside. */
+const ticksPerSecond = 100
+
+/** The fields of /proc/PID/stat from the third on: the second may hold anything. */
+async function statOf(pid: number): Promise<string[] | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  return text?.slice(text.lastIndexOf(')') + 2).split(' ')
+}
+
+/** What these processes have used up so far, with those of their threads. */
+export async function cpuSeconds(pids: number[]): Promise<number> {
+  const stats = await Promise.all(pids.map(statOf))
+  return (
+    stats.reduce((sum, stat) => sum + (Number(stat?.[11] ?? 0) + Number(stat?.[12] ?? 0)), 0) / ticksPerSecond
+  )
+}
+
+export const parentPid = async (pid: number) => Number((await statOf(pid))?.[1])
+
+/** The process and its children. */
+export async function withChildren(pid: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(Boolean)
+  const parents = await Promise.all(pids.map(parentPid))
+  return [pid, ...pids.filter((_, i) => parents[i] === pid)]
+}

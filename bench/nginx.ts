@@ -1,0 +1,100 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { withChildren } from './cpu.ts'
+
+/** As an operator would have it for files in a folder. */
+export const plainServer = (port: number, root: string) => `
+  server {
+    listen 127.0.0.1:${port};
+    root ${root};
+    location / {
+      etag on;
+      add_header Cache-Control "public, max-age=31536000, immutable";
+      types { application/vnd.apple.mpegurl m3u8; video/mp4 m4s; }
+    }
+  }`
+
+/** As docs/delivery.md has it. */
+export const accelServer = (port: number, upstream: string, location: string, files: string) => `
+  upstream kinora {
+    server ${new URL(upstream).host};
+    keepalive 256;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://kinora;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_request_buffering off;
+      client_max_body_size 0;
+    }
+    location ${location} {
+      internal;
+      alias ${files}/;
+      add_header Access-Control-Allow-Origin * always;
+      add_header Cross-Origin-Resource-Policy cross-origin always;
+      add_header Timing-Allow-Origin * always;
+    }
+  }`
+
+const configuration = (folder: string, server: string) => `
+daemon off;
+worker_processes 1;
+pid ${folder}/pid;
+error_log ${folder}/error.log;
+${process.getuid?.() === 0 ? `user ${userInfo().username};` : ''}
+events { worker_connections 1024; }
+http {
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000;
+  open_file_cache max=1000 inactive=60s;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
+  ${server}
+}
+`
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** An nginx of our own in a folder of its own, as this user. Undefined where there is none. */
+export async function startNginx(folder: string, serverOf: (port: number) => string) {
+  const program = ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
+  if (!program) return undefined
+  await mkdir(folder, { recursive: true })
+  const port = await freePort()
+  const file = join(folder, 'nginx.conf')
+  await writeFile(file, configuration(folder, serverOf(port)))
+  const child = spawn(program, ['-c', file, '-e', join(folder, 'error.log')], { stdio: 'inherit' })
+  const exited = once(child, 'exit')
+  const url = `http://127.0.0.1:${port}`
+  for (let i = 0; ; i++) {
+    if (await fetch(url).then(Boolean, () => false)) break
+    if (i === 100 || child.exitCode !== null) throw new Error(`nginx does not start; see ${folder}/error.log`)
+    await delay(50)
+  }
+  return {
+    url,
+    workers: () => withChildren(child.pid!),
+    async close() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}

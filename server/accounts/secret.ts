@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto'
+import type { Tables } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
+
+const name = 'service'
+
+/** The secret of the service: of processes that start at once, one makes it. */
+export async function provideSecret(db: Db<Tables>): Promise<Buffer> {
+  await db
+    .insertInto('secrets')
+    .values({ name, value: randomBytes(32) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  const { value } = await db
+    .selectFrom('secrets')
+    .select('value')
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow()
+  return value
+}

@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Context } from '../contracts/context.ts'
+import { ApiError } from '../lib/errors.ts'
+import type { App } from '../lib/http.ts'
+import {
+  LiveReport,
+  type MediaReport,
+  readReport,
+  readWatchReport,
+  VideoReport,
+  WatchReport,
+} from './report.ts'
+import { createSenderLimits } from './senders.ts'
+import { createSessionWriter } from './write.ts'
+
+const bodyLimit = 64 * 1_024
+/** Events are cheap to send and dear to keep: so many weigh as much as another report. */
+const eventsPerReport = 20
+
+const Session = Type.Object({
+  session: Type.String({ description: 'Id of the session, for the next report.' }),
+})
+
+/**
+ * Where players report what is watched. Without a key, as viewers have none, and for private videos as for others:
+ * who could open the player was asked for its right then.
+ */
+export function collectorRoutes(app: App, context: Context): void {
+  const { config, now } = context
+  const writer = createSessionWriter(context)
+  const use = config.rateLimits ? createSenderLimits(() => now().getTime()) : () => 0
+
+  const exceeded = (address: string, cost: number) => {
+    const seconds = use(address, cost)
+    if (seconds === 0) return undefined
+    return new ApiError('too-many-requests', {
+      title: 'This address sends too many reports.',
+      headers: { 'retry-after': String(seconds) },
+    })
+  }
+  const limitRequest = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) =>
+    done(exceeded(request.ip, 1))
+
+  const senderOf = ({ ip, headers }: FastifyRequest) => ({
+    address: ip,
+    userAgent: headers['user-agent'],
+    country: config.countryHeader && headers[config.countryHeader],
+  })
+
+  async function answer(report: MediaReport) {
+    const extra = Math.floor(report.events.length / eventsPerReport)
+    const error = extra > 0 && exceeded(report.address, extra)
+    if (error) throw error
+    return { session: await writer.submit(report) }
+  }
+
+  const options = { bodyLimit, logLevel: 'silent', onRequest: limitRequest } as const
+  const described = (operationId: string, summary: string) => ({
+    ...{ operationId, tags: ['Analytics'], summary, security: [] },
+    description: 'Takes JSON whatever its content type is called, at most 64 KiB of it.',
+    response: { 200: Session },
+  })
+
+  app.post(
+    '/collector/vod',
+    {
+      ...options,
+      schema: { ...described('POST_collector-vod', 'Report the viewing of a video'), body: VideoReport },
+    },
+    (request) => answer(readReport(request.body, senderOf(request))),
+  )
+
+  app.post(
+    '/collector/live',
+    {
+      ...options,
+      schema: {
+        ...described('POST_collector-live', 'Report the viewing of a live stream'),
+        body: LiveReport,
+      },
+    },
+    (request) => answer(readReport(request.body, senderOf(request))),
+  )
+
+  app.post(
+    '/collector/watch',
+    {
+      ...options,
+      schema: {
+        ...described('POST_collector-watch', 'Report a viewing in the short format'),
+        body: WatchReport,
+      },
+    },
+    (request) => answer(readWatchReport(request.body, senderOf(request))),
+  )
+}

@@ -1,0 +1,63 @@
+import { readFile } from 'node:fs/promises'
+import type { Context } from '../contracts/context.ts'
+import { ApiError, notFound } from '../lib/errors.ts'
+import type { App } from '../lib/http.ts'
+import { spritesVtt } from '../media/sprites.ts'
+import type { Access } from '../videos/access.ts'
+import { gridOf } from './playlists.ts'
+import { inFile, inMemory } from './send.ts'
+import { type Found, forAMinute, forEver, serveMedia } from './serve.ts'
+import * as store from './store.ts'
+
+const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
+const noThumbnail = new URL('no-thumbnail.jpg', import.meta.url)
+
+/** What is shown of a video before it plays, and while one seeks. */
+export async function pictureRoutes(app: App, context: Context): Promise<void> {
+  const neutral = await readFile(noThumbnail)
+  const find = async (videoId: string, prepare: (row: store.PicturesRow) => ReturnType<Found['prepare']>) => {
+    const row = await store.findPictures(context.db, videoId)
+    return row && { public: row.public, prepare: () => prepare(row) }
+  }
+  serveMedia(app, context, {
+    path: 'thumbnail.jpg',
+    isGlance: true,
+    find: (_request, { videoId }) => find(videoId, (row) => prepareThumbnail(context, row, neutral)),
+  })
+  serveMedia(app, context, {
+    path: 'sprites.vtt',
+    isGlance: true,
+    find: (_request, { videoId }) => find(videoId, prepareSprites),
+  })
+  serveMedia(app, context, {
+    path: 'sprites/:file',
+    isGlance: true,
+    find(_request, { videoId, file }) {
+      const [, sheet] = sheetPattern.exec(file) ?? []
+      if (sheet === undefined) throw new ApiError('unrecognized-request-url')
+      return find(videoId, (row) => prepareSheet(context, row, Number(sheet)))
+    },
+  })
+}
+
+/** An address that is given out from the first moment on shows something from then on, too. */
+async function prepareThumbnail({ files }: Context, { thumbnailKey }: store.PicturesRow, neutral: Buffer) {
+  const found = thumbnailKey === null ? undefined : await files.stat(thumbnailKey)
+  if (thumbnailKey === null || !found) return () => inMemory(neutral, 'image/jpeg', 'no-store')
+  return () => inFile({ key: thumbnailKey, size: found.size }, 'image/jpeg', forAMinute)
+}
+
+function prepareSprites({ sprites, plan }: store.PicturesRow) {
+  if (!sprites || !plan) throw notFound('videoId')
+  return ({ query }: Access) => {
+    const text = spritesVtt(gridOf(plan), sprites, (sheet) => `sprites/${sheet}.jpg${query}`)
+    return inMemory(Buffer.from(text), 'text/vtt', forAMinute)
+  }
+}
+
+async function prepareSheet({ files }: Context, { spritesKey }: store.PicturesRow, sheet: number) {
+  const key = `${spritesKey}/${sheet}.jpg`
+  const found = spritesKey === null ? undefined : await files.stat(key)
+  if (!found) throw notFound('file')
+  return () => inFile({ key, size: found.size }, 'image/jpeg', forEver)
+}

@@ -1,0 +1,103 @@
+import { Type } from 'typebox'
+import type { Context } from '../contracts/context.ts'
+import { ApiError, invalid, notFound, unauthenticated } from '../lib/errors.ts'
+import { escapeHtml } from '../lib/html.ts'
+import { type App, oneOf, text } from '../lib/http.ts'
+import { isId } from '../lib/ids.ts'
+import { fit } from '../media/pictures.ts'
+import { sizeOf } from './config.ts'
+import { findPage } from './store.ts'
+
+/** The longer side of a player that is given no limits. */
+const usualSide = 1280
+
+const largest = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }))
+
+const OEmbed = Type.Object({
+  type: Type.String({ description: '`video`.' }),
+  version: Type.String({ description: '`1.0`.' }),
+  title: Type.String(),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+  html: Type.String({ description: 'The player, as an iframe.' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  thumbnail_url: Type.Optional(Type.String()),
+  thumbnail_width: Type.Optional(Type.Integer()),
+  thumbnail_height: Type.Optional(Type.Integer()),
+})
+
+/** By oEmbed 1.0 (oembed.com), status codes included. */
+export function oembedRoute(app: App, context: Context): void {
+  app.get(
+    '/oembed',
+    {
+      schema: {
+        operationId: 'GET_oembed',
+        tags: ['Player themes'],
+        summary: 'Show how to embed a video, by the address of its player',
+        description:
+          'By the oEmbed standard, for public videos and without a key. The player has the shape of the video and is as large as it may be.',
+        security: [],
+        querystring: Type.Object({
+          url: text(2_048, { description: 'Address of the player: `assets.player` of the video.' }),
+          maxwidth: largest('Pixels.'),
+          maxheight: largest('Pixels.'),
+          format: Type.Optional(oneOf(['json', 'xml'], { description: '`xml` is answered 501.' })),
+        }),
+        response: { 200: OEmbed },
+      },
+    },
+    async ({ query }) => {
+      if (query.format === 'xml') throw new ApiError('format-not-implemented', { name: 'format' })
+      const { publicUrl, db } = context
+      const { videoId, options } = readAddress(query.url, publicUrl)
+      const row = await findPage(db, videoId)
+      if (!row) throw notFound('url')
+      if (!row.public) throw unauthenticated('private-video-embed')
+      const size = sizeOf(row.plan)
+      const { width, height } = scale(size, query.maxwidth, query.maxheight)
+      const thumbnail = fit(size, { width: 1280, height: 1280 })
+      const src = escapeHtml(`${publicUrl}/vod/${videoId}${options}`)
+      const title = row.title || 'Video'
+      return {
+        type: 'video',
+        version: '1.0',
+        title,
+        provider_name: 'Kinora',
+        provider_url: publicUrl,
+        html: `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" frameborder="0" scrolling="no" allow="autoplay; fullscreen; picture-in-picture; gyroscope; accelerometer" allowfullscreen="true"></iframe>`,
+        width,
+        height,
+        ...(row.hasThumbnail && {
+          thumbnail_url: `${publicUrl}/vod/${videoId}/thumbnail.jpg`,
+          thumbnail_width: thumbnail.width,
+          thumbnail_height: thumbnail.height,
+        }),
+      }
+    },
+  )
+}
+
+/** What the address says besides, such as `#t=30`, is for the player. */
+function readAddress(address: string, publicUrl: string): { videoId: string; options: string } {
+  const url = URL.parse(address)
+  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    const title = '"url" must be the address of a player.'
+    throw invalid([{ slug: 'request-invalid-query-parameter', title, name: 'url' }])
+  }
+  const [, videoId = ''] = /^\/vod\/([^/]+)\/?$/.exec(url.pathname) ?? []
+  if (url.host !== new URL(publicUrl).host || !isId('vi', videoId)) throw notFound('url')
+  return { videoId, options: url.search + url.hash }
+}
+
+function scale(
+  { width, height }: { width: number; height: number },
+  maxWidth = usualSide,
+  maxHeight = usualSide,
+): { width: number; height: number } {
+  const factor = Math.min(maxWidth / width, maxHeight / height)
+  const side = (length: number) => Math.max(1, Math.round(length * factor))
+  return { width: side(width), height: side(height) }
+}

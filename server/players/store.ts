@@ -1,0 +1,160 @@
+import { type Selectable, sql } from 'kysely'
+import type { EncodingPlan, EncodingState, Environment, PlayerRow, Tables } from '../contracts/tables.ts'
+import { type Db, prepare } from '../lib/db.ts'
+import type { Page } from '../lib/paging.ts'
+import type { sortKeys } from './schemas.ts'
+import type { Style } from './theme.ts'
+
+/** All but the bytes of the logo. */
+const columns = [
+  'id',
+  'environment',
+  'name',
+  'style',
+  'logo_name',
+  'logo_link',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof PlayerRow)[]
+
+export type StoredPlayer = Pick<Selectable<PlayerRow>, (typeof columns)[number]>
+
+export async function insertPlayer(db: Db<Tables>, row: StoredPlayer): Promise<void> {
+  await db
+    .insertInto('players')
+    .values({ ...row, style: JSON.stringify(row.style), logo: null })
+    .execute()
+}
+
+const sortColumns = {
+  name: sql`lower(name)`,
+  createdAt: sql.ref('created_at'),
+  updatedAt: sql.ref('updated_at'),
+}
+
+export async function listPlayers(
+  db: Db<Tables>,
+  environment: Environment,
+  { by, order }: { by: (typeof sortKeys)[number]; order: 'asc' | 'desc' },
+  page: Page,
+): Promise<{ players: StoredPlayer[]; total: number }> {
+  const all = db.selectFrom('players').where('environment', '=', environment)
+  const [players, { total }] = await Promise.all([
+    all
+      .select(columns)
+      .orderBy(sortColumns[by], order)
+      .orderBy('id', order)
+      .limit(page.pageSize)
+      .offset(page.offset)
+      .execute(),
+    all.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
+  ])
+  return { players, total: Number(total) }
+}
+
+export function findPlayer(
+  db: Db<Tables>,
+  environment: Environment,
+  id: string,
+): Promise<StoredPlayer | undefined> {
+  return db
+    .selectFrom('players')
+    .select(columns)
+    .where('id', '=', id)
+    .where('environment', '=', environment)
+    .executeTakeFirst()
+}
+
+export type PlayerChange = {
+  name?: string | undefined
+  style?: Partial<Style>
+  logo?: Buffer | null
+  logo_name?: string | null
+  logo_link?: string | null
+}
+
+/** Merged in the database: of two changes at once, both count. Undefined when there is no such theme. */
+export function updatePlayer(
+  db: Db<Tables>,
+  environment: Environment,
+  id: string,
+  { style, ...change }: PlayerChange,
+  now: Date,
+): Promise<StoredPlayer | undefined> {
+  return db
+    .updateTable('players')
+    .set({ ...change, updated_at: now })
+    .$if(style !== undefined, (q) => q.set({ style: sql`style || ${JSON.stringify(style)}::jsonb` }))
+    .where('id', '=', id)
+    .where('environment', '=', environment)
+    .returning(columns)
+    .executeTakeFirst()
+}
+
+export async function deletePlayer(db: Db<Tables>, environment: Environment, id: string): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('players')
+    .where('id', '=', id)
+    .where('environment', '=', environment)
+    .returning('id')
+    .executeTakeFirst()
+  return deleted !== undefined
+}
+
+export async function findLogo(db: Db<Tables>, id: string, name: string): Promise<Buffer | undefined> {
+  const row = await db
+    .selectFrom('players')
+    .select('logo')
+    .where('id', '=', id)
+    .where('logo_name', '=', name)
+    .executeTakeFirst()
+  return row?.logo ?? undefined
+}
+
+/** All that the page of a video says. */
+export type PageRow = {
+  id: string
+  public: boolean
+  title: string
+  description: string
+  panoramic: boolean
+  isSourceFailed: boolean
+  state: EncodingState | null
+  soundFailure: string | null
+  plan: EncodingPlan | null
+  /** Qualities that will not be whole. */
+  failed: string[]
+  /** The renditions whose first segment is there. */
+  begun: string[]
+  hasMp4: boolean
+  hasThumbnail: boolean
+  hasSprites: boolean
+  player: (Pick<PlayerRow, 'id' | 'logo_name' | 'logo_link'> & { style: Partial<Style> }) | null
+}
+
+const page = prepare<PageRow>(
+  'find-page',
+  `select v.id, v.public, v.title, v.description, v.panoramic,
+     coalesce(s.state = 'failed', false) as "isSourceFailed", e.state, e.sound_failure as "soundFailure", e.plan,
+     array(select quality from renditions
+           where video_id = $1 and type = 'hls' and state = 'failed') as failed,
+     array(select rendition from segments where video_id = $1 and first_segment = 0) as begun,
+     v.mp4_support and exists (
+       select from renditions
+       where video_id = $1 and type = 'mp4' and state = 'encoded' and key is not null) as "hasMp4",
+     pictures.thumbnail_key is not null as "hasThumbnail", pictures.sprites is not null as "hasSprites",
+     case when p.id is not null then jsonb_build_object(
+       'id', p.id, 'style', p.style, 'logo_name', p.logo_name, 'logo_link', p.logo_link) end as player
+   from videos v
+   left join sources s on s.video_id = v.id
+   left join encodings e on e.video_id = v.id
+   left join pictures on pictures.video_id = v.id
+   left join players p on p.id = v.player_id
+   where v.id = $1`,
+)
+
+/** In one statement: a viewer waits for it. */
+export async function findPage(db: Db<Tables>, videoId: string): Promise<PageRow | undefined> {
+  const [row] = await page(db, [videoId])
+  return row
+}

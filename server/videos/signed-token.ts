@@ -1,0 +1,119 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { domainToASCII } from 'node:url'
+import type { FastifyRequest } from 'fastify'
+import { compactVerify, decodeProtectedHeader, errors } from 'jose'
+import type { Context } from '../contracts/context.ts'
+import { isId } from '../lib/ids.ts'
+import { Lru } from '../lib/lru.ts'
+import { goingOnSeconds } from './session-store.ts'
+import { findPublicKey } from './signing-key-store.ts'
+
+/** What a playback token says that a customer has signed (JWT, RFC 7519). */
+export type Claims = {
+  exp: number
+  nbf: number | undefined
+  /** Hosts of the pages that may show the video. */
+  referrers: string[] | undefined
+  /** ISO codes of the countries in which it may be seen. */
+  countries: string[] | undefined
+}
+
+/** Ours have no dots. */
+export const isSigned = (token: string) => token.includes('.')
+
+/** What it says, if a key of the video's environment has signed it for this video. */
+export async function readSigned(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  videoId: string,
+  token: string,
+): Promise<Claims | undefined> {
+  const kid = keyIdOf(token)
+  const key = kid && isId('sk', kid) ? await findKey({ db, now }, kid, videoId) : undefined
+  if (!key) return undefined
+  try {
+    // Exactly this algorithm: the token does not choose how it is checked.
+    const { payload } = await compactVerify(token, key, { algorithms: ['ES256'] })
+    return readClaims(JSON.parse(Buffer.from(payload).toString()), videoId)
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
+function keyIdOf(token: string): string | undefined {
+  try {
+    const { kid } = decodeProtectedHeader(token)
+    return typeof kid === 'string' ? kid : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readClaims(payload: unknown, videoId: string): Claims | undefined {
+  if (typeof payload !== 'object' || payload === null) return undefined
+  const { sub, exp, nbf, referrers, countries } = payload as Record<string, unknown>
+  if (sub !== videoId || !isTime(exp) || !(nbf === undefined || isTime(nbf))) return undefined
+  // A limit that cannot be understood is not taken for none.
+  if (!isListOrNone(referrers) || !isListOrNone(countries)) return undefined
+  return { exp, nbf, referrers, countries }
+}
+
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+
+const isListOrNone = (value: unknown): value is string[] | undefined =>
+  value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'string'))
+
+/** Whether it may be used here and now. It is for any number of viewers. */
+export function maySigned(
+  { config, now, publicUrl }: Pick<Context, 'config' | 'now' | 'publicUrl'>,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  { exp, nbf, referrers, countries }: Claims,
+  isStart: boolean,
+): boolean {
+  const seconds = now().getTime() / 1000
+  if (seconds >= exp + (isStart ? 0 : goingOnSeconds) || seconds < (nbf ?? 0)) return false
+  if (countries) {
+    const country = config.countryHeader === undefined ? undefined : headers[config.countryHeader]
+    if (typeof country !== 'string') return false
+    if (!countries.some((each) => each.toUpperCase() === country.trim().toUpperCase())) return false
+  }
+  return referrers === undefined || mayRefer(referrers, headers.referer, publicUrl)
+}
+
+/** The player page, which was asked for by a page that may, asks for its media itself. */
+function mayRefer(patterns: string[], referer: string | undefined, publicUrl: string): boolean {
+  if (referer === undefined || !URL.canParse(referer)) return false
+  const { origin, host, hostname } = new URL(referer)
+  return origin === new URL(publicUrl).origin || patterns.some((each) => matches(each, host, hostname))
+}
+
+/** `example.com`, `*.example.com` for what is below it, either with a port to mean that one alone. */
+function matches(pattern: string, host: string, hostname: string): boolean {
+  const [, isBelow, name = '', port = ''] = /^(\*\.)?([^:*]+)(:\d+)?$/.exec(pattern.trim()) ?? []
+  const wanted = domainToASCII(name)
+  if (wanted === '') return false
+  const given = port === '' ? hostname : host
+  return isBelow ? given.endsWith(`.${wanted}${port}`) : given === wanted + port
+}
+
+const rereadMs = 2_000
+const keys = new Lru<string, { key: KeyObject; until: number }>(10_000)
+
+/** Called when a key is deleted here; other processes hear of it when they read it again. */
+export const forgetKeys = () => keys.clear()
+
+/** Kept for a moment: a viewer asks for many files. */
+async function findKey(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  keyId: string,
+  videoId: string,
+): Promise<KeyObject | undefined> {
+  const name = `${keyId} ${videoId}`
+  const known = keys.get(name)
+  if (known && now().getTime() < known.until) return known.key
+  const pem = await findPublicKey(db, keyId, videoId)
+  if (pem === undefined) return undefined
+  const key = createPublicKey(pem)
+  keys.set(name, { key, until: now().getTime() + rereadMs })
+  return key
+}

@@ -1,0 +1,402 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { EncodingPlan } from '../server/contracts/tables.ts'
+import { type Answer, assertProblem, call, query, sharedKinora } from './harness.ts'
+
+// The page of a video and what tells of it, of rows as the encoder leaves them.
+
+const service = sharedKinora({ KINORA_ROLES: 'api' })
+
+const plan: EncodingPlan = {
+  key: 'source',
+  offsetSeconds: 0,
+  rate: { num: 24_000, den: 1_001 },
+  frames: 240,
+  rungs: [
+    { quality: '240p', width: 426, height: 240, maxKbps: 400 },
+    { quality: '1080p', width: 1920, height: 1080, maxKbps: 6000 },
+  ],
+  hasSound: true,
+  isWatermarked: false,
+}
+
+async function createVideo(attributes: object = {}): Promise<string> {
+  const json = { title: 'Film', description: 'A film.', ...attributes }
+  return (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId
+}
+
+async function encode(videoId: string, begun: string[], planned: EncodingPlan = plan): Promise<void> {
+  const rows = (sql: string, ...values: unknown[]) => query(service.database, sql, [videoId, ...values])
+  await rows(
+    `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', 'encoding', $2, now())`,
+    planned,
+  )
+  for (const { quality, height } of planned.rungs)
+    await rows(
+      `insert into renditions (video_id, type, quality, height, state) values ($1, 'hls', $2, $3, 'encoding')`,
+      quality,
+      height,
+    )
+  for (const rendition of begun)
+    await rows(
+      `insert into segments (video_id, rendition, first_segment, sizes, key) values ($1, $2, 0, '{3000}', 'x')`,
+      rendition,
+    )
+}
+
+const addMp4 = (videoId: string) =>
+  query(
+    service.database,
+    `insert into renditions (video_id, type, quality, height, state, key) values ($1, 'mp4', '1080p', 1080, 'encoded', 'x')`,
+    [videoId],
+  )
+const addThumbnail = (videoId: string) =>
+  query(
+    service.database,
+    `insert into pictures (video_id, thumbnail_key, sprites) values ($1, 'x', '{}')
+     on conflict (video_id) do update set thumbnail_key = 'x', sprites = '{}'`,
+    [videoId],
+  )
+
+async function readyVideo(attributes: object = {}): Promise<string> {
+  const videoId = await createVideo(attributes)
+  await encode(videoId, ['240p', 'sound'])
+  await addMp4(videoId)
+  await addThumbnail(videoId)
+  return videoId
+}
+
+const page = (path: string) => call(`${service.url}${path}`, { key: '' })
+
+/** What the script of the page reads. */
+function configIn({ text }: Answer) {
+  const [, json] = /<script type="application\/json" id="kinora">(.*?)<\/script>/s.exec(text) ?? []
+  assert.ok(json, text)
+  return JSON.parse(json)
+}
+
+const plainText = (text: string) =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
+
+/** The values of all tags with this name, in their order. */
+const metaIn = ({ text }: Answer, name: string) =>
+  [...text.matchAll(/<meta (?:property|name)="([^"]*)" content="([^"]*)">/g)]
+    .filter((match) => match[1] === name)
+    .map((match) => plainText(match[2]!))
+
+const titleIn = ({ text }: Answer) => plainText(/<title>([^<]*)<\/title>/.exec(text)?.[1] ?? '')
+
+describe('the page of a video', () => {
+  test('tells the player all about a video that plays', async () => {
+    const videoId = await readyVideo({ panoramic: true })
+    const shown = await page(`/vod/${videoId}?metadata[user]=x&autoplay=1`)
+    assert.equal(shown.status, 200)
+    assert.equal(shown.headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.match(shown.text, /^<!doctype html>\n<html lang="en">/)
+    const { theme, ...config } = configIn(shown)
+    assert.deepEqual(config, {
+      videoId,
+      type: 'vod',
+      state: 'ready',
+      title: 'Film',
+      isPanoramic: true,
+      hls: `/vod/${videoId}/hls/manifest.m3u8`,
+      mp4: `/vod/${videoId}/mp4/source.mp4`,
+      poster: `/vod/${videoId}/thumbnail.jpg`,
+      sprites: `/vod/${videoId}/sprites.vtt`,
+      captions: [],
+      chapters: [],
+      durationSeconds: 10.01,
+      collector: '/collector/vod',
+    })
+    assert.equal(theme.trackPlayed, 'rgba(88, 131, 255, .95)')
+    assert.equal(theme.enableControls, true)
+    assert.equal(theme.logo, null)
+    assert.match(shown.text, new RegExp(`<noscript>.*href="/vod/${videoId}/mp4/source.mp4"`))
+    assert.doesNotMatch(shown.text, /metadata|autoplay=/)
+
+    const asked = await page(`/vod/${videoId}/config.json`)
+    assert.equal(asked.headers.get('content-type'), 'application/json')
+    assert.match(asked.headers.get('cache-control') ?? '', /no-store/)
+    assert.deepEqual(asked.body, { ...config, theme })
+    const again = await call(`${service.url}/vod/${videoId}`, {
+      key: '',
+      headers: { 'if-none-match': shown.headers.get('etag') ?? '' },
+    })
+    assert.equal(again.status, 304)
+    assert.equal((await call(`${service.url}/sandbox/vod/${videoId}`, { key: '' })).status, 200)
+  })
+
+  test('brings a script and styles that are there, and may load nothing else', async () => {
+    const shown = await page(`/vod/${await readyVideo()}`)
+    const files = [...shown.text.matchAll(/(?:src|href)="(\/player\/[^"]*)"/g)].map(([, path]) => path!)
+    assert.ok(
+      files.some((file) => file.endsWith('.js')),
+      shown.text,
+    )
+    for (const file of files) {
+      const got = await page(file)
+      assert.equal(got.status, 200, file)
+      assert.match(got.headers.get('cache-control') ?? '', /immutable/)
+    }
+    const policy = shown.headers.get('content-security-policy') ?? ''
+    assert.match(policy, /default-src 'none'/)
+    assert.match(policy, /script-src 'self'(;|$)/)
+    assert.match(policy, /base-uri 'none'/)
+    assert.match(policy, /form-action 'none'/)
+    assert.doesNotMatch(policy, /unsafe-eval|\*|https?:/)
+    // Any page may embed it.
+    assert.equal(shown.headers.get('x-frame-options'), null)
+    assert.doesNotMatch(policy, /frame-ancestors/)
+    assert.equal(shown.headers.get('referrer-policy'), 'strict-origin-when-cross-origin')
+    assert.equal(shown.headers.get('x-content-type-options'), 'nosniff')
+    assert.doesNotMatch(shown.text, /\son\w+=|\sstyle=|<style|javascript:/i)
+    assert.equal(shown.text.match(/<script/g)?.length, 2)
+  })
+
+  test('says what a video is that does not play, and is not kept', async () => {
+    const waiting = await createVideo()
+    const planned = await createVideo()
+    await encode(planned, ['240p'])
+    const failed = await createVideo()
+    await encode(failed, [])
+    await query(service.database, `update encodings set state = 'failed' where video_id = $1`, [failed])
+    const gone = `vi${'A'.repeat(22)}`
+    for (const [path, status, state, title] of [
+      [`/vod/${waiting}`, 200, 'processing', 'Film'],
+      [`/vod/${planned}`, 200, 'processing', 'Film'],
+      [`/vod/${failed}`, 200, 'failed', 'Film'],
+      [`/vod/${gone}`, 404, 'missing', ''],
+      ['/vod/x', 404, 'missing', ''],
+      ['/vod/%3Cscript%3E', 404, 'missing', ''],
+      [`/live/li${'A'.repeat(22)}`, 404, 'missing', ''],
+    ] as const) {
+      const shown = await page(path)
+      assert.equal(shown.status, status, path)
+      assert.match(shown.headers.get('cache-control') ?? '', /no-store/, path)
+      assert.equal(configIn(shown).state, state, path)
+      assert.equal(configIn(shown).title, title, path)
+      assert.ok(titleIn(shown), path)
+      assert.match(shown.headers.get('content-security-policy') ?? '', /script-src 'self'/)
+      if (!path.startsWith('/vod')) continue
+      const asked = await page(`${path}/config.json`)
+      assert.equal(asked.status, status, path)
+      assert.deepEqual(asked.body, configIn(shown), path)
+    }
+    // The sound may fail without the picture; the qualities that fail are done without.
+    const quality = `update renditions set state = 'failed' where video_id = $1 and quality = '1080p'`
+    await query(service.database, quality, [planned])
+    await query(service.database, `update encodings set sound_failure = 'x' where video_id = $1`, [planned])
+    assert.equal(configIn(await page(`/vod/${planned}`)).state, 'ready')
+    await query(service.database, `update renditions set state = 'failed' where video_id = $1`, [planned])
+    assert.equal(configIn(await page(`/vod/${planned}`)).state, 'failed')
+  })
+
+  test('has the theme of the video', async () => {
+    const theme = { trackPlayed: 'hsl(10, 50%, 50%)', hideTitle: true, enableControls: false }
+    const { body } = await call(`${service.url}/players`, { method: 'POST', json: theme })
+    const videoId = await readyVideo({ playerId: body.playerId })
+    const shown = configIn(await page(`/vod/${videoId}`)).theme
+    assert.equal(shown.trackPlayed, theme.trackPlayed)
+    assert.equal(shown.hideTitle, true)
+    assert.equal(shown.enableControls, false)
+    assert.equal(shown.text, 'rgba(255, 255, 255, 1)')
+    assert.deepEqual([shown.logo, shown.logoLink], [null, null])
+    await query(
+      service.database,
+      `update players set logo = '', logo_name = '0123456789abcdef.png', logo_link = 'https://example.com' where id = $1`,
+      [body.playerId],
+    )
+    const { logo, logoLink } = configIn(await page(`/vod/${videoId}`)).theme
+    assert.equal(logo, `/players/${body.playerId}/logo/0123456789abcdef.png`)
+    assert.equal(logoLink, 'https://example.com')
+  })
+
+  test('shows hostile texts as they are', async () => {
+    const title = `</title></script><script>alert(1)</script><!-- "'&amp; \u2028\u2029 ]]> <svg onload=x>`
+    const description = '"><script>alert(2)</script>'
+    const videoId = await readyVideo({ title, description })
+    const shown = await page(`/vod/${videoId}`)
+    assert.equal(configIn(shown).title, title)
+    assert.equal(titleIn(shown), title)
+    assert.deepEqual(metaIn(shown, 'og:title'), [title])
+    assert.deepEqual(metaIn(shown, 'og:description'), [description])
+    assert.doesNotMatch(shown.text, /alert\(\d\)<\/script>|<svg|<!--/)
+    const json = /id="kinora">(.*?)<\/script>/s.exec(shown.text)?.[1] ?? ''
+    assert.doesNotMatch(json, /[<>&\u2028\u2029]/)
+    assert.equal(shown.text.match(/<script/g)?.length, 2)
+    assert.equal(shown.text.match(/<\/script>/g)?.length, 2)
+  })
+})
+
+describe('a private video', () => {
+  let videoId = ''
+  let player = ''
+  const secret = 'Secret film of nobody'
+
+  const ask = async () => (await call(`${service.url}/videos/${videoId}`)).body.assets.player as string
+  const open = async () => {
+    videoId = await readyVideo({ title: secret, description: secret, public: false })
+    player = await ask()
+  }
+
+  test('is not told of to those who have no token', async () => {
+    await open()
+    for (const path of [`/vod/${videoId}`, `/vod/${videoId}?token=x`, `/vod/${videoId}?token=`]) {
+      const shown = await page(path)
+      assert.equal(shown.status, 403, path)
+      const { state, title, hls, mp4, poster, theme } = configIn(shown)
+      assert.deepEqual(
+        { state, title, hls, mp4, poster },
+        { state: 'private', title: '', hls: '', mp4: null, poster: null },
+      )
+      assert.equal(theme.logo, null)
+      assert.doesNotMatch(shown.text, /Secret|og:|oembed|thumbnail|manifest/)
+      assert.match(shown.headers.get('cache-control') ?? '', /private, no-store/)
+      const asked = await page(path.replace(videoId, `${videoId}/config.json`))
+      assert.equal(asked.status, 403)
+      assert.doesNotMatch(asked.text, /Secret/)
+    }
+    assertProblem(
+      await page(`/oembed?url=${encodeURIComponent(`${service.url}/vod/${videoId}`)}`),
+      401,
+      'private-video-embed',
+    )
+  })
+
+  test('plays by its token, for one viewer, and is kept by no cache', async () => {
+    await open()
+    const shown = await call(player, { key: '' })
+    assert.equal(shown.status, 200, shown.text)
+    assert.equal(titleIn(shown), secret)
+    assert.match(shown.headers.get('cache-control') ?? '', /private, no-store/)
+    // What a preview would say of it, the address should not: it is used up by the first who opens it.
+    assert.doesNotMatch(shown.text, /og:|oembed|twitter:/)
+    const { hls, mp4 } = configIn(shown)
+    const token = new URL(player).searchParams.get('token')
+    assert.ok(hls.startsWith(`/vod/${videoId}/token/${token}/hls/manifest.m3u8?avh=`), hls)
+    assert.ok(mp4.startsWith(`/vod/${videoId}/token/${token}/mp4/source.mp4?avh=`), mp4)
+    assert.equal((await call(player, { key: '' })).status, 403, 'another viewer')
+    const session = new URL(hls, service.url).searchParams.get('avh')
+    const again = await call(`${player}&avh=${session}`, { key: '' })
+    assert.equal(again.status, 200)
+    assert.equal(configIn(again).hls, hls)
+  })
+
+  test('uses up no token before it plays', async () => {
+    videoId = await createVideo({ title: secret, public: false })
+    player = await ask()
+    for (let i = 0; i < 2; i++) {
+      const shown = await call(player, { key: '' })
+      assert.equal(shown.status, 200)
+      assert.equal(configIn(shown).state, 'processing')
+      assert.equal(configIn(shown).hls, '')
+    }
+  })
+})
+
+describe('a link that is pasted', () => {
+  test('has tags that make it a player', async () => {
+    const videoId = await readyVideo()
+    const player = `${service.url}/vod/${videoId}`
+    const shown = await page(`/vod/${videoId}`)
+    const expected = {
+      'og:type': ['video.other'],
+      'og:title': ['Film'],
+      'og:description': ['A film.'],
+      'og:url': [player],
+      'og:image': [`${player}/thumbnail.jpg`],
+      'og:video': [player],
+      'og:video:type': ['text/html', 'video/mp4'],
+      'og:video:width': ['1920', '1920'],
+      'og:video:height': ['1080', '1080'],
+      'og:video:url': [`${player}/mp4/source.mp4`],
+      'twitter:card': ['player'],
+      'twitter:player': [player],
+    }
+    for (const [name, values] of Object.entries(expected)) assert.deepEqual(metaIn(shown, name), values, name)
+    const [, link] =
+      /<link rel="alternate" type="application\/json\+oembed" href="([^"]*)"/.exec(shown.text) ?? []
+    const answer = await call(plainText(link ?? ''), { key: '' })
+    assert.equal(answer.body.title, 'Film')
+  })
+
+  const oembed = (url: string, more = '') => page(`/oembed?url=${encodeURIComponent(url)}${more}`)
+  let videoId = ''
+  let player = ''
+  const open = async (attributes: object = {}, planned = plan) => {
+    videoId = await createVideo(attributes)
+    await encode(videoId, ['240p', 'sound'], planned)
+    await addThumbnail(videoId)
+    player = `${service.url}/vod/${videoId}`
+  }
+
+  test('becomes a player by oEmbed', async () => {
+    await open({ title: '"><script>' })
+    const { status, headers, body } = await oembed(`${player}?muted=1&metadata[a]=%22#t=30`)
+    assert.equal(status, 200)
+    assert.equal(headers.get('content-type'), 'application/json')
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    const { html, ...rest } = body
+    assert.deepEqual(rest, {
+      type: 'video',
+      version: '1.0',
+      title: '"><script>',
+      provider_name: 'Kinora',
+      provider_url: service.url,
+      width: 1280,
+      height: 720,
+      thumbnail_url: `${player}/thumbnail.jpg`,
+      thumbnail_width: 1280,
+      thumbnail_height: 720,
+    })
+    assert.match(html, /^<iframe src="[^"]*" width="1280" height="720" title="[^"]*" [^>]*><\/iframe>$/)
+    assert.ok(html.includes(`src="${player}?muted=1&amp;metadata[a]=%22#t=30"`), html)
+    assert.doesNotMatch(html, /<script/)
+  })
+
+  test('fits into what there is, in the shape of the video', async () => {
+    await open()
+    const size = async (more: string) => {
+      const { body } = await oembed(player, more)
+      return [body.width, body.height]
+    }
+    assert.deepEqual(await size('&maxwidth=640'), [640, 360])
+    assert.deepEqual(await size('&maxheight=90'), [160, 90])
+    assert.deepEqual(await size('&maxwidth=640&maxheight=90&format=json'), [160, 90])
+    assert.deepEqual(await size('&maxwidth=1'), [1, 1])
+    await open({}, { ...plan, rungs: [{ quality: '1080p', width: 1080, height: 1920, maxKbps: 1 }] })
+    assert.deepEqual(await size(''), [720, 1280])
+  })
+
+  test('is nothing where it leads to nothing, and says what is wrong', async () => {
+    await open()
+    const invalidParameter = 'request-invalid-query-parameter'
+    for (const url of [
+      `${service.url}/vod/vi${'A'.repeat(22)}`,
+      `${service.url}/vod/x`,
+      `${player}/thumbnail.jpg`,
+      `${service.url}/live/li${'A'.repeat(22)}`,
+      player.replace('localhost', 'example.com'),
+      player.replace('localhost', 'localhost.example.com'),
+      player.replace('http://', 'http://example.com@127.0.0.1/'),
+    ])
+      assertProblem(await oembed(url), 404, 'resource-not-found', 'url')
+    for (const url of ['', 'x', 'javascript:alert(1)', 'x'.repeat(3000)])
+      assertProblem(await oembed(url), 400, invalidParameter, 'url')
+    assertProblem(await page('/oembed'), 400, 'attribute-required', 'url')
+    for (const [name, value] of [
+      ['maxwidth', '0'],
+      ['maxwidth', 'x'],
+      ['maxheight', '-1'],
+      ['format', 'yaml'],
+    ] as const)
+      assertProblem(await oembed(player, `&${name}=${value}`), 400, invalidParameter, name)
+    assertProblem(await oembed(player, '&format=xml'), 501, 'format-not-implemented', 'format')
+  })
+})

@@ -1,0 +1,456 @@
+import assert from 'node:assert/strict'
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  client,
+  isThere,
+  kinora,
+  MiB,
+  query,
+  type Service,
+  sandboxKey,
+  sendFile,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+import { createVideo, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
+import { fakeProgram, hangsOnce, passTime, place } from './recovery.ts'
+import { lavfi, numbered, readBrightness, readNumbers, tone, x264 } from './sources.ts'
+
+let service: Service
+let folder: string
+/** 13 s of 360p whose frames show their number, but for the first five seconds, which are black. */
+let clip: string
+/** Of that clip: one with the frame that was chosen, one whose frame was picked before it had content. */
+let film: string
+let picked: string
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  const black = "drawbox=c=black:t=fill:enable='lt(t,5)'"
+  const graph = numbered({ size: '640x360', seconds: 13, filter: black })
+  await ffmpeg(...lavfi(graph), ...x264, clip)
+  service = await kinora({ after: (end) => ends.push(end) })
+  picked = await createVideo(service, { mp4Support: false })
+  const { status } = await pick(picked, '00:00:09:03')
+  assert.equal(status, 200)
+  const sent = await sendFile(`${service.url}/videos/${picked}/source`, await readFile(clip))
+  assert.equal(sent.status, 201, sent.text)
+  film = await uploadVideo(service, clip, { mp4Support: false })
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+const pick = (videoId: string, timecode: unknown) =>
+  call(`${service.url}/videos/${videoId}/thumbnail`, { method: 'PATCH', json: { timecode } })
+
+const upload = (videoId: string, content: Buffer, filename = 'file') =>
+  sendFile(`${service.url}/videos/${videoId}/thumbnail`, content, { filename })
+
+type Picture = { status: number; headers: Headers; bytes: Buffer; path: string }
+
+let pictures = 0
+/** Of a media address, as a file. */
+async function fetchPicture(url: string): Promise<Picture> {
+  const response = await fetch(url)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const path = join(folder, `${pictures++}.jpg`)
+  await writeFile(path, bytes)
+  return { status: response.status, headers: response.headers, bytes, path }
+}
+
+const thumbnail = (videoId: string) => fetchPicture(`${service.url}/vod/${videoId}/thumbnail.jpg`)
+
+async function sizeOf(path: string): Promise<string> {
+  const [line] = await ffprobe(path, '-show_entries', 'stream=codec_name,width,height')
+  return line!
+}
+
+/** The number that a thumbnail shows, which is 0 also when it is black. */
+async function numberOf(videoId: string): Promise<number> {
+  const { numbers } = await readNumbers((await thumbnail(videoId)).path)
+  return numbers[0]!
+}
+
+const waitForNumber = async (videoId: string, expected: number) => {
+  let number = -1
+  await waitFor(
+    async () => {
+      number = await numberOf(videoId)
+      return number === expected
+    },
+    20_000,
+    () => `frame ${number}, not ${expected}`,
+  )
+}
+
+const rowOf = async (videoId: string) =>
+  (await query(service.database, 'select * from pictures where video_id = $1', [videoId]))[0]
+
+/** Until it is of the best quality, as encoding has ended. */
+const waitForPictures = (videoId: string) =>
+  waitFor(async () => {
+    const row = await rowOf(videoId)
+    return row?.sprites_key && /-360p-/.test(row.thumbnail_key)
+  }, 60_000)
+
+/** A picture in one colour, in any format that ffmpeg writes. */
+async function makePicture(name: string, { size = '640x360', colour = 'red' } = {}) {
+  const path = join(folder, name)
+  await ffmpeg(...lavfi(`color=${colour}:s=${size},format=rgba`), '-frames:v', '1', path)
+  return path
+}
+
+test('before there is a thumbnail, the address shows a neutral picture that nobody keeps', async () => {
+  const videoId = await createVideo(service)
+  const { status, headers, path } = await thumbnail(videoId)
+  assert.equal(status, 200)
+  assert.equal(headers.get('content-type'), 'image/jpeg')
+  assert.equal(headers.get('cache-control'), 'no-store')
+  assert.equal(await sizeOf(path), 'mjpeg,1280,720')
+  assert.equal((await media(service.url, videoId, 'sprites.vtt')).status, 404)
+  assert.equal((await media(service.url, videoId, 'sprites/0.jpg')).status, 404)
+  assertProblem(
+    await media(service.url, `vi${'0'.repeat(22)}`, 'thumbnail.jpg'),
+    404,
+    'resource-not-found',
+    'videoId',
+  )
+})
+
+describe('the thumbnail of an encoded video', () => {
+  before(async () => {
+    await waitForPictures(film)
+    await waitForPictures(picked)
+  })
+
+  test('by itself it is a frame that is not black, in the best quality', async () => {
+    const { status, headers, path } = await thumbnail(film)
+    assert.equal(status, 200)
+    assert.equal(headers.get('cache-control'), 'public, max-age=60')
+    assert.equal(await sizeOf(path), 'mjpeg,640,360')
+    const [levels = []] = await readBrightness(path, '8x8')
+    assert.ok(Math.max(...levels) > 100, `${levels}`)
+    // 10 and 30 hundredths of it are black.
+    assert.equal(await numberOf(film), 162)
+    const etag = headers.get('etag')!
+    const again = await call(`${service.url}/vod/${film}/thumbnail.jpg`, {
+      key: '',
+      headers: { 'if-none-match': etag },
+    })
+    assert.equal(again.status, 304)
+  })
+
+  test('a frame that was picked before the video had content is there, exact to the frame', async () => {
+    assert.equal(await numberOf(picked), 228)
+    assert.equal(await sizeOf((await thumbnail(picked)).path), 'mjpeg,640,360')
+  })
+
+  test('every form of a timecode picks its frame', async () => {
+    for (const [timecode, frame] of [
+      ['00:00:05.000', 125],
+      ['12', 300],
+      ['00:00:06.040', 151],
+      ['00:00:12:24', 324],
+    ] as const) {
+      const { status, body } = await pick(picked, timecode)
+      assert.equal(status, 200)
+      assert.equal(body.videoId, picked)
+      assert.equal(body.assets.thumbnail, `${service.url}/vod/${picked}/thumbnail.jpg`)
+      await waitForNumber(picked, frame)
+    }
+    // Beyond the end it is the first frame, which is black.
+    await pick(picked, '00:15:22.05')
+    await waitFor(async () => {
+      const [levels = []] = await readBrightness((await thumbnail(picked)).path, '4x4')
+      return Math.max(...levels) < 40
+    })
+  })
+
+  test('a timecode of another form is refused by its name', async () => {
+    for (const timecode of ['', 'soon', '-1', '00:61:00', '1:2', 12, null, ['12']])
+      assertProblem(await pick(film, timecode), 400, 'invalid-attribute', 'timecode')
+    const none = await call(`${service.url}/videos/${film}/thumbnail`, { method: 'PATCH', json: {} })
+    assertProblem(none, 400, 'attribute-required', 'timecode')
+  })
+
+  test('the last wish counts, whether picked or uploaded', async () => {
+    const videoId = picked
+    const red = await readFile(await makePicture('wish.png'))
+    assert.equal((await upload(videoId, red)).status, 200)
+    assert.ok(await isReddish(videoId))
+    await pick(videoId, '8')
+    await waitForNumber(videoId, 200)
+    // Asked for at once, what is told to be wished is what is shown.
+    await Promise.all([pick(videoId, '9'), upload(videoId, red), pick(videoId, '10'), upload(videoId, red)])
+    await waitFor(async () => {
+      const { wish, timecode, thumbnail_key: key, uploading_key: uploading } = await rowOf(videoId)
+      if (wish === 'uploaded') return key.includes('/uploaded-') && (await isReddish(videoId))
+      return uploading === null && key.includes(`/picked-360p-${Number(timecode) * 25}-`)
+    })
+    // Nothing is left of what came before.
+    await waitFor(async () => {
+      const names = await readdir(join(service.data, 'files/videos', videoId, 'pictures'))
+      return names.filter((name) => name.endsWith('.jpg')).length === 1
+    })
+  })
+
+  test('what a killed worker left is cleared away', async () => {
+    const strays = join(service.data, 'files/videos', picked, 'pictures')
+    await mkdir(join(strays, 'sprites-old'), { recursive: true })
+    await writeFile(join(strays, 'sprites-old/0.jpg'), 'x')
+    await writeFile(join(strays, 'automatic-240p-whole-old.jpg'), 'x')
+    await pick(picked, '7')
+    await waitForNumber(picked, 175)
+    await waitFor(async () => (await readdir(strays)).every((name) => !name.includes('old')))
+  })
+})
+
+/** The colour of the first pixels that are not at the edge. */
+async function isReddish(videoId: string): Promise<boolean> {
+  const { path } = await thumbnail(videoId)
+  const raw = join(folder, `${pictures++}.raw`)
+  await ffmpeg('-i', path, '-vf', 'scale=1:1', '-pix_fmt', 'rgb24', '-f', 'rawvideo', raw)
+  const [r = 0, g = 0, b = 0] = await readFile(raw)
+  return r > 200 && g < 60 && b < 60
+}
+
+describe('sprites', () => {
+  before(() => waitForPictures(film))
+
+  test('each tile shows the beginning of its segment, at the times that the list tells', async () => {
+    const list = await media(service.url, film, 'sprites.vtt')
+    assert.equal(list.status, 200)
+    assert.equal(list.headers.get('content-type'), 'text/vtt')
+    const cues = list.text.trim().split('\n\n')
+    assert.equal(cues.shift(), 'WEBVTT')
+    assert.deepEqual(
+      cues.map((cue) => cue.split('\n')[0]),
+      [
+        '00:00:00.000 --> 00:00:02.000',
+        '00:00:02.000 --> 00:00:06.000',
+        '00:00:06.000 --> 00:00:10.000',
+        '00:00:10.000 --> 00:00:13.000',
+      ],
+    )
+    const sheet = await fetchPicture(`${service.url}/vod/${film}/sprites/0.jpg`)
+    assert.equal(sheet.headers.get('content-type'), 'image/jpeg')
+    assert.match(sheet.headers.get('cache-control')!, /immutable/)
+    const numbers: number[] = []
+    for (const cue of cues) {
+      const [, address, x, y, w, h] = /\n(.*)#xywh=(\d+),(\d+),(\d+),(\d+)$/.exec(cue)!
+      assert.equal(address, 'sprites/0.jpg')
+      const tile = join(folder, 'tile.png')
+      await ffmpeg('-i', sheet.path, '-vf', `crop=${w}:${h}:${x}:${y}`, tile)
+      assert.equal(await sizeOf(tile), 'png,160,90')
+      numbers.push((await readNumbers(tile)).numbers[0]!)
+    }
+    assert.deepEqual(numbers, [0, 0, 150, 250])
+  })
+
+  test('other names are not there', async () => {
+    assert.equal((await media(service.url, film, 'sprites/1.jpg')).status, 404)
+    for (const name of ['00.jpg', '-1.jpg', '0.png', '0.jpg.', '..%2Fthumbnail.jpg', '1e1.jpg'])
+      assertProblem(await media(service.url, film, `sprites/${name}`), 404, 'unrecognized-request-url')
+  })
+})
+
+test('sound alone has the thumbnail of its still picture, and no sprites', async () => {
+  const path = join(folder, 'sound.wav')
+  await ffmpeg(...tone(440, 3), path)
+  const videoId = await uploadVideo(service, path, { mp4Support: false })
+  await waitForEncoding(service, videoId)
+  await waitFor(async () => /whole/.test((await rowOf(videoId))?.thumbnail_key ?? ''))
+  assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,426,240')
+  assert.equal((await media(service.url, videoId, 'sprites.vtt')).status, 404)
+})
+
+describe('an uploaded thumbnail', () => {
+  test('may be a JPEG, PNG or WebP, also of an empty video, and is served as a JPEG', async () => {
+    for (const name of ['a.jpg', 'a.png', 'a.webp']) {
+      const videoId = await createVideo(service)
+      const { status, body, text } = await upload(videoId, await readFile(await makePicture(name)))
+      assert.equal(status, 200, text)
+      assert.equal(body.assets.thumbnail, `${service.url}/vod/${videoId}/thumbnail.jpg`)
+      const { headers, path } = await thumbnail(videoId)
+      assert.equal(headers.get('content-type'), 'image/jpeg')
+      assert.equal(headers.get('cache-control'), 'public, max-age=60')
+      assert.equal(await sizeOf(path), 'mjpeg,640,360')
+      assert.ok(await isReddish(videoId), name)
+    }
+  })
+
+  test('a large one is made smaller, one of a phone is turned, and what shines through is black', async () => {
+    const videoId = await createVideo(service)
+    await upload(videoId, await readFile(await makePicture('large.jpg', { size: '4000x3000' })))
+    assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,1920,1440')
+
+    const jpeg = await readFile(await makePicture('turned.jpg', { size: '64x32' }))
+    const exif = '4578696600004d4d002a00000008000101120003000000010006000000000000'
+    const segment = Buffer.from(`ffe1${(2 + exif.length / 2).toString(16).padStart(4, '0')}${exif}`, 'hex')
+    const turned = Buffer.concat([jpeg.subarray(0, 2), segment, jpeg.subarray(2)])
+    assert.equal((await upload(videoId, turned)).status, 200)
+    assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,32,64')
+
+    const clear = await makePicture('clear.png', { colour: 'white@0' })
+    assert.equal((await upload(videoId, await readFile(clear))).status, 200)
+    const [levels = []] = await readBrightness((await thumbnail(videoId)).path, '2x2')
+    assert.ok(Math.max(...levels) < 20, `${levels}`)
+  })
+
+  test('it stays when the video is encoded', async () => {
+    const videoId = await createVideo(service, { mp4Support: false })
+    await upload(videoId, await readFile(await makePicture('stays.png')))
+    const short = join(folder, 'short.mp4')
+    await ffmpeg('-i', clip, '-t', '1', '-s', '160x90', ...x264, short)
+    await sendFile(`${service.url}/videos/${videoId}/source`, await readFile(short))
+    await waitFor(async () => (await rowOf(videoId)).sprites_key !== null, 60_000)
+    assert.ok(await isReddish(videoId))
+  })
+
+  test('the published client uploads a path, a stream and a buffer, and picks', async () => {
+    const { videos } = client(service.url)
+    const path = await makePicture('client.png')
+    for (const file of [path, createReadStream(path), await readFile(path)]) {
+      const videoId = await createVideo(service)
+      const video = await videos.uploadThumbnail(videoId, file as string)
+      assert.equal(video.videoId, videoId)
+      assert.ok(await isReddish(videoId))
+    }
+    const videoId = await createVideo(service)
+    const video = await videos.pickThumbnail(videoId, { timecode: '00:15:22.05' })
+    assert.equal(video.assets?.thumbnail?.endsWith('/thumbnail.jpg'), true)
+  })
+
+  test('what is no such picture is refused, and the one of before stays', async () => {
+    const videoId = await createVideo(service)
+    await upload(videoId, await readFile(await makePicture('before.jpg')))
+    const refuse = async (content: Buffer | string, slug: string, filename = 'a.jpg'): Promise<Answer> => {
+      const answer = await upload(videoId, Buffer.from(content as string), filename)
+      assertProblem(answer, 400, slug, 'file')
+      return answer
+    }
+    const kind = 'uploaded-file-extension-invalid'
+    await refuse('', 'uploaded-file-empty')
+    await refuse('hello', kind)
+    await refuse('<svg xmlns="http://www.w3.org/2000/svg"><image href="/etc/passwd"/></svg>', kind, 'a.svg')
+    await refuse(`#EXTM3U\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`, kind)
+    await refuse(`ffconcat version 1.0\nfile '${clip}'\n`, kind)
+    await refuse(await readFile(await makePicture('a.gif')), kind)
+    await refuse(await readFile(clip), kind)
+
+    const broken = 'uploaded-file-invalid-file'
+    for (const name of ['b.jpg', 'b.png', 'b.webp']) {
+      const whole = await readFile(await makePicture(name, { size: '320x180' }))
+      await refuse(whole.subarray(0, Math.floor(whole.length / 2)), broken)
+      await refuse(whole.subarray(0, 30), broken)
+    }
+    await refuse(Buffer.from([0xff, 0xd8, 0xff]), broken)
+    await refuse(Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.from('#EXTM3U\n')]), broken)
+    // A few bytes that say they are 20,000 pixels wide and high.
+    const bomb = await readFile(await makePicture('bomb.png', { size: '64x64' }))
+    bomb.writeUInt32BE(20_000, 16)
+    bomb.writeUInt32BE(20_000, 20)
+    await refuse(bomb, broken)
+
+    const large = Buffer.concat([await readFile(await makePicture('c.jpg')), Buffer.alloc(8 * MiB)])
+    await refuse(large, 'uploaded-file-too-large')
+
+    assert.ok(await isReddish(videoId))
+    await waitFor(async () => (await readdir(join(service.data, 'work'))).length === 0)
+  })
+
+  test('without a file, of no video and of the other environment', async () => {
+    const videoId = await createVideo(service)
+    const url = `${service.url}/videos/${videoId}/thumbnail`
+    const empty = await call(url, {
+      method: 'POST',
+      headers: { 'content-type': 'multipart/form-data; boundary=x' },
+      body: '--x--\r\n',
+    })
+    assertProblem(empty, 400, 'uploaded-file-no-file', 'file')
+    assertProblem(await call(url, { method: 'POST', json: {} }), 400, 'invalid-payload')
+    const red = await readFile(await makePicture('d.jpg'))
+    for (const id of ['nobody', `vi${'0'.repeat(22)}`])
+      assertProblem(await upload(id, red), 404, 'resource-not-found', 'videoId')
+    const other = `${service.url}/sandbox/videos/${videoId}/thumbnail`
+    assertProblem(await sendFile(other, red, { key: sandboxKey }), 404, 'resource-not-found', 'videoId')
+    assertProblem(await pick(`vi${'0'.repeat(22)}`, '1'), 404, 'resource-not-found', 'videoId')
+  })
+})
+
+test('of a private video, pictures are for those who have its token', async () => {
+  await waitForPictures(film)
+  const change = (isPublic: boolean) =>
+    call(`${service.url}/videos/${film}`, { method: 'PATCH', json: { public: isPublic } })
+  const { body } = await change(false)
+  try {
+    for (const path of ['thumbnail.jpg', 'sprites.vtt', 'sprites/0.jpg'])
+      assertProblem(await media(service.url, film, path), 403, 'private-video')
+    assert.match(body.assets.thumbnail, /\/token\/[^/?]+\/thumbnail\.jpg$/)
+    const seen = await fetchPicture(body.assets.thumbnail)
+    assert.equal(seen.status, 200)
+    assert.match(seen.headers.get('cache-control')!, /private/)
+
+    // With the session that playing opens, every address of the list has it.
+    const base = body.assets.thumbnail.replace('/thumbnail.jpg', '')
+    const master = await call(body.assets.hls, { key: '' })
+    const session = /\?avh=[\w-]+/.exec(master.text)![0]
+    const list = await call(`${base}/sprites.vtt${session}`, { key: '' })
+    assert.equal(list.status, 200)
+    const addresses = [...list.text.matchAll(/^(sprites\/.*)#xywh/gm)].map(([, address]) => address!)
+    assert.equal(addresses.length, 4)
+    for (const address of addresses) assert.equal(address, `sprites/0.jpg${session}`)
+    assert.equal((await fetchPicture(`${base}/${addresses[0]}`)).status, 200)
+    assert.notEqual((await fetchPicture(`${base}/sprites/0.jpg`)).status, 200)
+  } finally {
+    await change(true)
+  }
+})
+
+test('nothing is left of the pictures of a deleted video', async () => {
+  const videoId = picked
+  assert.equal(await isThere(join(service.data, 'files/videos', videoId, 'pictures')), true)
+  await pick(videoId, '6')
+  const { status } = await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+  assert.equal(status, 204)
+  assert.equal((await thumbnail(videoId)).status, 404)
+  await waitFor(async () => !(await isThere(join(service.data, 'files/videos', videoId))))
+  await waitFor(async () => {
+    const jobs = await query(
+      service.database,
+      `select id from pgboss.job where name = 'make-pictures' and state in ('created', 'retry', 'active')`,
+    )
+    return jobs.length === 0
+  })
+  assert.equal(await isThere(join(service.data, 'files/videos', videoId)), false)
+})
+
+test('pictures that a killed worker was making are made by the next one', async (t) => {
+  const at = await place(t)
+  const tiny = join(folder, 'tiny.mp4')
+  await ffmpeg('-i', clip, '-ss', '6', '-t', '1', '-s', '160x90', ...x264, tiny)
+  const marker = join(folder, 'hangs')
+  const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/thumbnail.jpg*', marker))
+  const one = await at.start({ KINORA_FFMPEG: hanging })
+  const videoId = await uploadVideo(one, tiny, { mp4Support: false })
+  await waitFor(() => isThere(marker), 30_000)
+  await one.kill()
+  await passTime(at.database)
+  await at.start()
+  await waitFor(async () => {
+    const [row] = await query(at.database, 'select * from pictures where video_id = $1', [videoId])
+    if (!row?.sprites_key) return false
+    const kept = await readdir(join(at.data, 'files/videos', videoId, 'pictures'))
+    const known = [row.thumbnail_key, row.sprites_key].map((key) => key.split('/').at(-1))
+    return kept.sort().join() === known.sort().join()
+  }, 40_000)
+})

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import {
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from 'node:crypto'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { SignJWT } from 'jose'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  client,
+  kinora,
+  type Service,
+  sandboxKey,
+  temporaryFolder,
+} from './harness.ts'
+import { assertEncoded, ffmpeg, makeClip, uploadVideo } from './media.ts'
+
+// Playback tokens that a customer signs, checked on one private video that is encoded.
+
+const second = () => Math.floor(Date.now() / 1000)
+
+let service: Service
+let videoId: string
+let key: { id: string; privateKey: KeyObject }
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  const clip = join(await temporaryFolder({ after }), 'clip.mp4')
+  await makeClip(clip, { size: '426x240', seconds: 5 })
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_COUNTRY_HEADER: 'X-Country' })
+  videoId = await uploadVideo(service, clip, { public: false })
+  key = await createKey()
+  await assertEncoded(service, videoId, ['hls 240p', 'mp4 240p'])
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+async function createKey(apiKey?: string) {
+  const url = apiKey === sandboxKey ? `${service.url}/sandbox` : service.url
+  const { body, text, status } = await call(`${url}/signing-keys`, {
+    method: 'POST',
+    json: { name: 'Site' },
+    ...(apiKey && { key: apiKey }),
+  })
+  assert.equal(status, 201, text)
+  return { id: body.signingKeyId as string, privateKey: createPrivateKey(body.privateKey) }
+}
+
+type Claims = Record<string, unknown>
+
+/** A good one, but for what is given. */
+const sign = (claims: Claims = {}, { id, privateKey } = key) =>
+  new SignJWT({ sub: videoId, exp: second() + 60, ...claims })
+    .setProtectedHeader({ alg: 'ES256', kid: id })
+    .sign(privateKey)
+
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+const get = (token: string, file = 'hls/manifest.m3u8', headers: Record<string, string> = {}) =>
+  call(`${service.url}/vod/${videoId}/token/${token}/${file}`, { key: '', headers })
+
+const assertRefused = (answer: Answer) => {
+  assertProblem(answer, 404, 'resource-not-found', 'token')
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+}
+
+const statusOf = async (...asked: Parameters<typeof get>) => (await get(...asked)).status
+
+describe('signing keys', () => {
+  test('the private half is shown once, the rest in lists and by id, until it is deleted', async () => {
+    const { body, status } = await call(`${service.url}/signing-keys`, { method: 'POST' })
+    assert.equal(status, 201)
+    assert.match(body.signingKeyId, /^sk\w{22}$/)
+    assert.deepEqual([body.name, body.algorithm], ['', 'ES256'])
+    assert.match(body.privateKey, /^-----BEGIN PRIVATE KEY-----\n/)
+    const { privateKey: _, ...rest } = body
+    const url = `${service.url}/signing-keys/${body.signingKeyId}`
+    assert.deepEqual((await call(url)).body, rest)
+    const list = (await call(`${service.url}/signing-keys?pageSize=1`)).body
+    assert.deepEqual(list.data, [rest])
+    assert.equal(list.pagination.itemsTotal, 2)
+    assert.equal((await call(url, { method: 'DELETE' })).status, 204)
+    for (const method of ['GET', 'DELETE'])
+      assertProblem(await call(url, { method }), 404, 'resource-not-found', 'signingKeyId')
+  })
+
+  test('they are of one environment', async () => {
+    const url = `${service.url}/sandbox/signing-keys/${key.id}`
+    assertProblem(await call(url, { key: sandboxKey }), 404, 'resource-not-found', 'signingKeyId')
+    assertProblem(
+      await call(url, { key: sandboxKey, method: 'DELETE' }),
+      404,
+      'resource-not-found',
+      'signingKeyId',
+    )
+    assertRefused(await get(await sign({}, await createKey(sandboxKey))))
+  })
+
+  test('wrong requests are named', async () => {
+    const create = (json: unknown) => call(`${service.url}/signing-keys`, { method: 'POST', json })
+    assertProblem(await create({ name: 5 }), 400, 'invalid-attribute', 'name')
+    assertProblem(await create({ name: 'x'.repeat(101) }), 400, 'invalid-attribute', 'name')
+    for (const id of ['sk', 'x', `sk${'0'.repeat(22)}`, "'"])
+      assertProblem(
+        await call(`${service.url}/signing-keys/${id}`),
+        404,
+        'resource-not-found',
+        'signingKeyId',
+      )
+    assert.equal((await call(`${service.url}/signing-keys`, { key: '' })).status, 401)
+  })
+})
+
+describe('a signed token', () => {
+  test('is for any number of viewers, without sessions and cookies', async () => {
+    const token = await sign()
+    for (const agent of ['One/1.0', 'Two/1.0']) {
+      const headers = { 'user-agent': agent, origin: 'https://page.example' }
+      const master = await get(token, 'hls/manifest.m3u8', headers)
+      assert.equal(master.status, 200)
+      assert.match(master.text, /^240p\/manifest\.m3u8$/m)
+      for (const file of ['hls/240p/manifest.m3u8', 'hls/240p/init.mp4', 'mp4/source.mp4', 'session']) {
+        const answer = await get(token, file, headers)
+        assert.equal(answer.status, 200, file)
+        assert.equal(answer.headers.get('set-cookie'), null)
+        assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+        if (file !== 'session') assert.match(answer.headers.get('cache-control')!, /^private, /)
+      }
+    }
+  })
+
+  test('plays in ffmpeg', async () => {
+    const url = `${service.url}/vod/${videoId}/token/${await sign()}/hls/manifest.m3u8`
+    assert.equal(await ffmpeg('-i', url, '-f', 'null', '-'), '')
+  })
+
+  test('is of one video, and works while that is public', async () => {
+    assertRefused(await get(await sign({ sub: 'vi0000000000000000000000' })))
+    assertRefused(await get(await sign({ sub: undefined })))
+    assertRefused(await get(await sign({ sub: [videoId] })))
+    const [good, forged] = [await sign(), await sign({ sub: 'x' })]
+    const { videos } = client(service.url)
+    await videos.update(videoId, { _public: true })
+    assert.equal(await statusOf(good), 200)
+    assertRefused(await get(forged))
+    await videos.update(videoId, { _public: false })
+  })
+
+  test('that anybody else has made is none', async () => {
+    const claims = { sub: videoId, exp: second() + 60 }
+    const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const [header, payload, signature] = (await sign()).split('.') as [string, string, string]
+    const publicKey = createPublicKey(key.privateKey).export({ type: 'spki', format: 'pem' })
+    const hs256 = `${base64({ alg: 'HS256', kid: key.id })}.${payload}`
+    const wrong = {
+      'another key': await sign({}, { ...key, privateKey: pair.privateKey }),
+      'an unknown key': await sign({}, { ...key, id: 'sk0000000000000000000000' }),
+      'no key': await new SignJWT(claims).setProtectedHeader({ alg: 'ES256' }).sign(key.privateKey),
+      'another payload': `${header}.${base64({ ...claims, exp: second() + 1e6 })}.${signature}`,
+      'another header': `${base64({ alg: 'ES256', kid: key.id, typ: 'x' })}.${payload}.${signature}`,
+      'no algorithm': `${base64({ alg: 'none', kid: key.id })}.${payload}.`,
+      'HMAC with the public key': `${hs256}.${createHmac('sha256', publicKey).update(hs256).digest('base64url')}`,
+      'a signature cut short': `${header}.${payload}.${signature.slice(0, -4)}`,
+      'no signature': `${header}.${payload}.`,
+      'two parts': `${header}.${payload}`,
+      'a number for a key': `${base64({ alg: 'ES256', kid: 5 })}.${payload}.${signature}`,
+      'a header that is critical': `${base64({ alg: 'ES256', kid: key.id, crit: ['x'], x: 1 })}.${payload}.${signature}`,
+      dots: '....',
+      'a long one': `${header}.${'A'.repeat(9000)}.${signature}`,
+      'no text': `${header}.%00.${signature}`,
+    }
+    for (const [name, token] of Object.entries(wrong)) {
+      const answer = await get(token)
+      assert.equal(answer.status, 404, name)
+      assertRefused(answer)
+    }
+    // The same key with another algorithm of its kind.
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+    const es384 = new SignJWT(claims).setProtectedHeader({ alg: 'ES384', kid: key.id })
+    assertRefused(await get(await es384.sign(other.privateKey)))
+  })
+
+  test('needs an end, after which nothing starts and viewers go on for a day', async () => {
+    assertRefused(await get(await sign({ exp: undefined })))
+    assertRefused(await get(await sign({ exp: String(second() + 60) })))
+    const over = await sign({ exp: second() - 60 })
+    for (const file of ['hls/manifest.m3u8', 'mp4/source.mp4', 'session'])
+      assertRefused(await get(over, file))
+    assert.equal(await statusOf(over, 'hls/240p/manifest.m3u8'), 200)
+    assert.equal(await statusOf(over, 'hls/240p/init.mp4'), 200)
+    assert.equal(await statusOf(over, 'mp4/source.mp4', { range: 'bytes=1000-1999' }), 206)
+    const longOver = await sign({ exp: second() - 86_400 - 60 })
+    assertRefused(await get(longOver, 'hls/240p/init.mp4'))
+  })
+
+  test('does not work before its time', async () => {
+    assertRefused(await get(await sign({ nbf: second() + 600 }), 'hls/240p/init.mp4'))
+    assertRefused(await get(await sign({ nbf: 'now' })))
+    assert.equal(await statusOf(await sign({ nbf: second() - 1 })), 200)
+  })
+
+  test('can be for pages of some hosts', async () => {
+    const token = await sign({
+      referrers: ['example.com', '*.Example.org', 'münchen.example', 'port.test:8080'],
+    })
+    const from = (referer: string) => statusOf(token, 'hls/manifest.m3u8', { referer })
+    const good = [
+      'https://example.com/page?x=1',
+      'http://example.com:8080/',
+      'https://a.b.example.org/',
+      'https://xn--mnchen-3ya.example/',
+      'http://port.test:8080/',
+      `${service.url}/vod/${videoId}?token=x`,
+    ]
+    for (const each of good) assert.equal(await from(each), 200, each)
+    const bad = [
+      'https://www.example.com/',
+      'https://example.org/',
+      'https://badexample.org/',
+      'https://example.com.evil.test/',
+      'https://evil.test/?example.com',
+      'https://example.com@evil.test/',
+      'http://port.test/',
+      'http://localhost:1/',
+      'example.com',
+      '',
+    ]
+    for (const each of bad) assert.equal(await from(each), 404, each)
+    assertRefused(await get(token))
+    assertRefused(await get(token, 'hls/240p/init.mp4', { referer: 'https://evil.test/' }))
+    const referer = 'https://example.com/'
+    for (const referrers of ['example.com', [5], [], ['*'], ['']])
+      assertRefused(await get(await sign({ referrers }), 'hls/manifest.m3u8', { referer }))
+  })
+
+  test('can be for some countries', async () => {
+    const token = await sign({ countries: ['FR', 'be'] })
+    const from = (country: string) => statusOf(token, 'hls/manifest.m3u8', { 'x-country': country })
+    for (const each of ['FR', 'fr', 'BE']) assert.equal(await from(each), 200, each)
+    for (const each of ['DE', '', 'XX', 'FR, DE']) assert.equal(await from(each), 404, each)
+    assertRefused(await get(token))
+    assertRefused(await get(token, 'hls/240p/init.mp4', { 'x-country': 'DE' }))
+    assertRefused(await get(await sign({ countries: 'FR' }), 'hls/manifest.m3u8', { 'x-country': 'FR' }))
+  })
+
+  test('ends with its key, also for those who are watching', async () => {
+    const gone = await createKey()
+    const token = await sign({}, gone)
+    assert.equal(await statusOf(token), 200)
+    await call(`${service.url}/signing-keys/${gone.id}`, { method: 'DELETE' })
+    for (const file of ['hls/manifest.m3u8', 'hls/240p/init.mp4', 'session'])
+      assertRefused(await get(token, file))
+    assert.equal(await statusOf(await sign()), 200)
+  })
+})
+
+test('the service meets no error in all of this', () => {
+  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+})

@@ -1,0 +1,44 @@
+import { call, query, type Service } from './harness.ts'
+
+// Videos as far as viewers' reports need them, and what pages report of them.
+
+const metadata = [
+  { key: 'viewer', value: '__viewer__' },
+  { key: 'course', value: '__any__' },
+  { key: 'author', value: 'Ada' },
+]
+
+/** A video of 100 seconds, as far as rows go. */
+export async function createVideo(at: Service, key?: string): Promise<string> {
+  const base = key ? `${at.url}/sandbox` : at.url
+  const { body } = await call(`${base}/videos`, { method: 'POST', json: { metadata }, ...(key && { key }) })
+  const plan = { rate: { num: 30, den: 1 }, frames: 3_000 }
+  await query(
+    at.database,
+    "insert into encodings (video_id, environment, state, plan, created_at) values ($1, $2, 'encoded', $3, now())",
+    [body.videoId, key ? 'sandbox' : 'production', JSON.stringify(plan)],
+  )
+  return body.videoId
+}
+
+export const iso = (time: number) => new Date(time).toISOString()
+// biome-ignore lint/suspicious/noExplicitAny: reports of every shape
+export type Loose = any
+export type Event = { type: string; emitted_at: string; at?: number | null; from?: number; to?: number }
+
+/** A viewing that was loaded so long ago, and what its page reports. */
+export function viewing(videoId: string, agoMs = 30_000, extra: Record<string, unknown> = {}) {
+  const loadedAt = Date.now() - agoMs
+  return {
+    event: (seconds: number, type: string, places: Omit<Event, 'type' | 'emitted_at'> = {}): Event => ({
+      type,
+      emitted_at: iso(loadedAt + seconds * 1_000),
+      ...places,
+    }),
+    report: (events: Event[], session: Record<string, unknown> = {}) => ({
+      emitted_at: iso(Date.now()),
+      session: { loaded_at: iso(loadedAt), referrer: '', video_id: videoId, ...extra, ...session },
+      events,
+    }),
+  }
+}

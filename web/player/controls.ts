@@ -1,0 +1,229 @@
+import 'media-chrome/dist/media-controller.js'
+import 'media-chrome/dist/media-control-bar.js'
+import 'media-chrome/dist/media-fullscreen-button.js'
+import 'media-chrome/dist/media-loading-indicator.js'
+import 'media-chrome/dist/media-mute-button.js'
+import 'media-chrome/dist/media-pip-button.js'
+import 'media-chrome/dist/media-play-button.js'
+import 'media-chrome/dist/media-seek-backward-button.js'
+import 'media-chrome/dist/media-seek-forward-button.js'
+import 'media-chrome/dist/media-time-display.js'
+import 'media-chrome/dist/media-time-range.js'
+import 'media-chrome/dist/media-volume-range.js'
+import 'media-chrome/dist/menu/media-captions-menu.js'
+import 'media-chrome/dist/menu/media-captions-menu-button.js'
+import 'media-chrome/dist/menu/media-playback-rate-menu.js'
+import 'media-chrome/dist/menu/media-rendition-menu.js'
+import 'media-chrome/dist/menu/media-settings-menu.js'
+import 'media-chrome/dist/menu/media-settings-menu-button.js'
+import 'media-chrome/dist/menu/media-settings-menu-item.js'
+import type { PlayerConfig } from './config.ts'
+import { icon } from './faces.ts'
+
+/** As the published SDK names them. */
+export const controlNames = [
+  'play',
+  'seekBackward',
+  'seekForward',
+  'playbackRate',
+  'volume',
+  'fullscreen',
+  'subtitles',
+  'chapters',
+  'pictureInPicture',
+  'progressBar',
+  'chromecast',
+  'download',
+  'more',
+] as const
+export type ControlName = (typeof controlNames)[number]
+
+const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
+const downloadIcon = 'M11 4h2v8.2l3-3 1.4 1.4L12 16l-5.4-5.4L8 9.2l3 3zM5 18h14v2H5z'
+const gearIcon =
+  'M19.4 13a7.5 7.5 0 0 0 0-2l2-1.6-2-3.4-2.4 1a7.5 7.5 0 0 0-1.7-1l-.4-2.5h-4l-.4 2.5a7.5 7.5 0 0 0-1.7 1l-2.4-1-2 3.4 2 1.6a7.5 7.5 0 0 0 0 2l-2 1.6 2 3.4 2.4-1a7.5 7.5 0 0 0 1.7 1l.4 2.5h4l.4-2.5a7.5 7.5 0 0 0 1.7-1l2.4 1 2-3.4zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7'
+const soundOffIcon =
+  'M4 9v6h4l5 5V4L8 9zm16.3 1-1.3-1.3-2.3 2.3-2.3-2.3L13.1 10l2.3 2.3-2.3 2.3 1.3 1.3 2.3-2.3 2.3 2.3 1.3-1.3-2.3-2.3z'
+
+export type Controls = {
+  controller: HTMLElement
+  /** The button that brings back the sound when a video starts without it. */
+  unmute: HTMLElement
+  hide(names: readonly ControlName[]): void
+  show(names: readonly ControlName[]): void
+  hasAny(): boolean
+  setTitleShown(isShown: boolean): void
+  setPosterShown(isShown: boolean): void
+  setQualityCount(count: number): void
+}
+
+/** The player around a video element. What it shows is written with textContent only. */
+export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
+  const hidden = new Set<ControlName>()
+  const poster = config.poster
+    ? element('img', { slot: 'poster', class: 'poster', alt: '', src: config.poster })
+    : ''
+  const title = element('h1', { class: 'title' }, config.title)
+  const unmute = element('button', { class: 'unmute', slot: 'top-chrome', noautohide: '', hidden: '' })
+  unmute.append(icon(soundOffIcon), 'Unmute')
+  const quality = menuItem('Quality', 'media-rendition-menu')
+  const settings = element(
+    'media-settings-menu',
+    { hidden: '', anchor: 'auto', 'data-control': 'more' },
+    menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
+  )
+  const controller = element(
+    'media-controller',
+    // Nothing is kept on the device of a viewer.
+    {
+      novolumepref: '',
+      nomutedpref: '',
+      nosubtitleslangpref: '',
+      keyboardupvolumestep: '0.1',
+      keyboarddownvolumestep: '0.1',
+    },
+    video,
+    poster,
+    element('div', { class: 'top', slot: 'top-chrome' }, title, logoOf(config)),
+    unmute,
+    element('media-loading-indicator', { slot: 'centered-chrome', noautohide: '' }),
+    element('media-play-button', {
+      class: 'big',
+      slot: 'centered-chrome',
+      notooltip: '',
+      'data-control': 'play',
+    }),
+    settings,
+    config.captions.length > 0 ? element('media-captions-menu', { hidden: '', anchor: 'auto' }) : '',
+    element(
+      'div',
+      { class: 'bottom' },
+      element('media-time-range', { 'data-control': 'progressBar' }),
+      element(
+        'media-control-bar',
+        {},
+        element('media-play-button', { class: 'play', 'data-control': 'play' }),
+        element('media-seek-backward-button', { seekoffset: '10', 'data-control': 'seekBackward' }),
+        element('media-seek-forward-button', { seekoffset: '10', 'data-control': 'seekForward' }),
+        element(
+          'span',
+          { class: 'volume', 'data-control': 'volume' },
+          element('media-mute-button'),
+          element('media-volume-range'),
+        ),
+        element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
+        element('span', { class: 'gap' }),
+        config.captions.length > 0
+          ? element('media-captions-menu-button', { 'data-control': 'subtitles' })
+          : '',
+        settingsButton(),
+        config.mp4 ? downloadLink(config.mp4) : '',
+        element('media-pip-button', { 'data-control': 'pictureInPicture' }),
+        element('media-fullscreen-button', { 'data-control': 'fullscreen' }),
+      ),
+    ),
+  )
+  controller.toggleAttribute('gesturesdisabled', config.isPanoramic)
+  if (config.durationSeconds) controller.setAttribute('defaultduration', String(config.durationSeconds))
+
+  function apply() {
+    for (const each of controller.querySelectorAll<HTMLElement>('[data-control]')) {
+      const isMenu = each === settings
+      const isHidden = hidden.has(each.dataset.control as ControlName)
+      if (!isMenu) each.classList.toggle('off', isHidden)
+    }
+    const isBare = hidden.size === controlNames.length
+    controller.classList.toggle('bare', isBare)
+    // A click on the picture is a control, too.
+    controller.toggleAttribute('gesturesdisabled', config.isPanoramic || hidden.has('play'))
+  }
+
+  return {
+    controller,
+    unmute,
+    hide(names) {
+      for (const name of names) hidden.add(name)
+      apply()
+    },
+    show(names) {
+      for (const name of names) hidden.delete(name)
+      apply()
+    },
+    hasAny: () => hidden.size < controlNames.length,
+    setTitleShown: (isShown) => title.classList.toggle('off', !isShown),
+    setPosterShown(isShown) {
+      if (poster) poster.classList.toggle('off', !isShown)
+    },
+    setQualityCount(count) {
+      if (count > 1) settings.append(quality)
+      else quality.remove()
+    },
+  }
+}
+
+function menuItem(label: string, menu: string, attributes: Record<string, string> = {}): HTMLElement {
+  const { 'data-control': control, ...rest } = attributes
+  const submenu = element(
+    menu,
+    { slot: 'submenu', hidden: '', ...rest },
+    element('div', { slot: 'title' }, label),
+  )
+  return element('media-settings-menu-item', control ? { 'data-control': control } : {}, label, submenu)
+}
+
+function settingsButton(): HTMLElement {
+  const gear = icon(gearIcon)
+  gear.setAttribute('slot', 'icon')
+  return element('media-settings-menu-button', { 'data-control': 'more' }, gear)
+}
+
+function downloadLink(mp4: string): HTMLElement {
+  const url = new URL(mp4, location.href)
+  url.searchParams.set('dl', '1')
+  const link = element('a', {
+    class: 'button',
+    href: url.href,
+    download: '',
+    title: 'Download',
+    'aria-label': 'Download',
+    // Without it, the player would start or stop as well.
+    keysused: 'Enter',
+    'data-control': 'download',
+  })
+  link.append(icon(downloadIcon))
+  return link
+}
+
+function logoOf({ theme }: PlayerConfig): HTMLElement | '' {
+  if (!theme.logo) return ''
+  const image = element('img', { class: 'logo', src: theme.logo, alt: theme.logoLink ? 'Website' : '' })
+  const link = linkOf(theme.logoLink)
+  return link
+    ? element(
+        'a',
+        { class: 'logo-link', href: link, target: '_blank', rel: 'noopener', keysused: 'Enter' },
+        image,
+      )
+    : image
+}
+
+/** Only what leads to a page: a link may also run a script. */
+function linkOf(text: string | null): string | undefined {
+  try {
+    const url = new URL(text ?? '')
+    return ['http:', 'https:'].includes(url.protocol) ? url.href : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function element(
+  name: string,
+  attributes: Record<string, string> = {},
+  ...children: (Node | string)[]
+): HTMLElement {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  made.append(...children.filter((child) => child !== ''))
+  return made
+}

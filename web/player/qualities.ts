@@ -1,0 +1,39 @@
+/** A quality as the menu of media-chrome wants it. */
+export type Quality = { id: string; width: number; height: number; bitrate: number }
+
+/**
+ * The list of qualities that media-chrome looks for on a video element, by the names it asks for. No quality is
+ * selected while the player chooses by itself.
+ */
+export class QualityList extends EventTarget {
+  #qualities: Quality[] = []
+  #selectedIndex = -1
+
+  get length(): number {
+    return this.#qualities.length
+  }
+
+  [Symbol.iterator](): Iterator<Quality> {
+    return this.#qualities[Symbol.iterator]()
+  }
+
+  get selectedIndex(): number {
+    return this.#selectedIndex
+  }
+
+  /** As the viewer chooses. */
+  set selectedIndex(index: number) {
+    if (index === this.#selectedIndex) return
+    this.#selectedIndex = index
+    this.dispatchEvent(new Event('change'))
+  }
+
+  replace(qualities: Quality[]): void {
+    for (const [index] of this.#qualities.entries()) Reflect.deleteProperty(this, index)
+    this.#qualities = qualities
+    Object.assign(this, qualities)
+    this.#selectedIndex = -1
+    this.dispatchEvent(new Event(qualities.length > 0 ? 'addrendition' : 'removerendition'))
+    this.dispatchEvent(new Event('change'))
+  }
+}

@@ -40,16 +40,26 @@ export function openBridge({ sdkPlayerId, origin }: Address, told: Told): Bridge
     const command = Object.hasOwn(commands, data.message) ? commands[data.message] : undefined
     command?.(player, data, (type) => send({ type }))
   })
-  send({ type: 'sdkSync' })
+
+  /** Until then the SDK keeps its commands to itself: while a video is being prepared, none is lost. */
+  let isInSync = false
+  function sync() {
+    if (!isInSync) send({ type: 'sdkSync' })
+    isInSync = true
+  }
 
   return {
     connect(next) {
       connection?.abort()
       connection = new AbortController()
       player = next
+      sync()
       sendEvents(next, connection.signal, (type, data) => send({ type, ...data }))
     },
-    sendError: () => send({ type: 'error' }),
+    sendError() {
+      sync()
+      send({ type: 'error' })
+    },
   }
 }
 

@@ -35,9 +35,12 @@ export type Stream = {
 
 /** Waits between attempts, after those that hls.js makes by itself for every file. */
 const retryMs = [1000, 2000, 4000, 8000]
-/** Until somebody presses play, one segment is enough to start at once. */
-const idleBufferSeconds = 2
-const bufferSeconds = 30
+/** Segments that are refused in a row, in whatever quality, until it is no use to go on. */
+const mostRefusals = 4
+/** Until somebody presses play, one segment is enough to start at once: the first one has 2 s. */
+const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
+/** Seconds that it has ahead at least, and at most, where many take little space. */
+const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
 
 export function openStream(video: HTMLVideoElement, options: StreamOptions, told: Told): Stream {
   const qualities = new QualityList()
@@ -58,7 +61,7 @@ function openHls(
   const hls = new Hls({
     // A list that grows would be taken for a live one, which begins near its end.
     startPosition: options.isLive ? -1 : (options.startSeconds ?? 0),
-    maxBufferLength: video.autoplay ? bufferSeconds : idleBufferSeconds,
+    ...(video.autoplay ? playBuffer : idleBuffer),
     backBufferLength: 60,
     capLevelToPlayerSize: true,
     capLevelController: class extends CapLevelController {
@@ -68,6 +71,8 @@ function openHls(
         return Math.min(bySize, highestQuality())
       }
     },
+    // The first segment would be loaded twice: in the lowest quality to measure, and in another to be shown.
+    testBandwidth: false,
     ...firstEstimate(),
   })
   let { minQuality, maxQuality } = options
@@ -100,7 +105,7 @@ function openHls(
     const isRefused = status >= 400 && status < 500
     if (isRefused) refusals++
     // hls.js goes through all qualities, and then through them again, for ever.
-    if (!fatal && refusals <= hls.levels.length) return
+    if (!fatal && refusals < mostRefusals) return
     if (type === ErrorTypes.MEDIA_ERROR && performance.now() - recoveredAtMs > 5000) {
       recoveredAtMs = performance.now()
       hls.recoverMediaError()
@@ -143,7 +148,7 @@ function openHls(
   video.addEventListener(
     'play',
     () => {
-      hls.config.maxBufferLength = bufferSeconds
+      Object.assign(hls.config, playBuffer)
     },
     { signal },
   )

@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Frame, Page } from 'playwright-core'
+import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
+import { kinora, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+
+// The published SDK, unmodified, on a page of another origin.
+
+const withinMs = 15_000
+
+const script = `
+  let player
+  const events = []
+  const names = ['ready', 'play', 'pause', 'ended', 'firstplay', 'seeking', 'timeupdate', 'volumechange', 'ratechange',
+    'qualitychange', 'fullscreenchange', 'resize', 'playerresize', 'mouseenter', 'mouseleave', 'useractive',
+    'userinactive', 'controlsenabled', 'controlsdisabled', 'error']
+  function create(options, target = '#target') {
+    player = new PlayerSdk(target, options)
+    for (const name of names) player.addEventListener(name, (data) => events.push({ name, data }))
+  }`
+
+let service: Service
+let pages: Pages
+let browser: Browser | undefined
+let [long, short] = ['', '']
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  if (skip) return
+  const folder = await temporaryFolder({ after })
+  const library = readFileSync(fileURLToPath(import.meta.resolve('@api.video/player-sdk')))
+  const page = `<!doctype html><script src="/sdk.js"></script>
+    <div id="target" style="width:640px;height:360px"></div><script>${script}</script>`
+  pages = await servePages(({ url }, response) => {
+    const [type, content] = url === '/sdk.js' ? ['text/javascript', library] : ['text/html', page]
+    response.setHeader('content-type', type).end(content)
+  })
+  // The SDK starts videos without a click.
+  browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
+  service = await kinora({ after: (end) => ends.push(end) })
+  const [first, second] = [join(folder, 'first.mp4'), join(folder, 'second.mp4')]
+  await makeClip(first, { size: '640x360', rate: '25', seconds: 6 })
+  await makeClip(second, { size: '320x240', rate: '25', seconds: 3 })
+  long = await uploadVideo(service, first, { title: 'Long', mp4Support: true })
+  short = await uploadVideo(service, second, { title: 'Short', mp4Support: false })
+  await assertEncoded(service, long, ['hls 240p', 'hls 360p', 'mp4 360p'])
+  await waitForEncoding(service, short)
+})
+after(async () => {
+  await browser?.close()
+  pages?.close()
+  for (const end of ends) await end()
+})
+
+type Driven = {
+  page: Page
+  /** In the page of the SDK. */
+  run<T>(code: string): Promise<T>
+  /** In the page of the player; `video` is the video. */
+  inside<T>(code: string): Promise<T>
+  /** Until the SDK has told of it since the last time. */
+  event(name: string, condition?: string): Promise<void>
+}
+
+async function openPage(t: TestContext): Promise<Driven> {
+  const page = await browser!.newPage({ viewport: { width: 900, height: 600 } })
+  t.after(() => page.close())
+  await page.goto(pages.url)
+  const frame = () => page.frames().find((each) => each.url().startsWith(service.url)) as Frame
+  return {
+    page,
+    run: (code) => page.evaluate(`(async () => { ${code} })()`),
+    inside: async (code) => frame().evaluate(`((video) => ${code})(document.querySelector('video'))`),
+    async event(name, condition = 'true') {
+      const find = `events.findIndex(({ name, data }) => name === '${name}' && ${condition})`
+      await waitFor(
+        async () => (await page.evaluate(find)) !== -1,
+        withinMs,
+        () => `no ${name} (${condition})`,
+      )
+      await page.evaluate(`events.splice(${find}, 1)`)
+    },
+  }
+}
+
+const optionsOf = (id: string, more: object = {}) =>
+  JSON.stringify({ id, iframeUrl: `${service.url}/\${type}/\${id}`, ...more })
+
+describe('@api.video/player-sdk', { skip }, () => {
+  test('commands, reads and events of playing', async (t) => {
+    const { page, run, inside, event } = await openPage(t)
+    await run(`create(${optionsOf(long, { playbackRate: 1.5, metadata: { user: 'a b' } })})`)
+    await event('ready')
+    await event('ratechange')
+    const reads = await run<unknown[]>(`return Promise.all([
+      player.getPaused(), player.getPlaying(), player.getMuted(), player.getCurrentTime(), player.getPlaybackRate(),
+      player.getVolume(), player.getLoop(), player.isLiveStream(), player.getDuration().then(Math.round)])`)
+    assert.deepEqual(reads, [true, false, false, 0, 1.5, 1, false, false, 6])
+    const { width, height } = await run<{ width: number; height: number }>('return player.getVideoSize()')
+    assert.ok([240, 360].includes(height) && width > height, `${width}x${height}`)
+
+    await run('player.play()')
+    await event('play')
+    await event('firstplay')
+    await event('timeupdate', 'data.currentTime > 0.5')
+    assert.equal(await run('return player.getPlaying()'), true)
+    await run('player.pause()')
+    await event('pause')
+    await run('player.setCurrentTime(1)')
+    await event('seeking')
+    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 1, withinMs)
+    await run('player.seek(2)')
+    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 3, withinMs)
+    await run('player.setVolume(0.25)')
+    await event('volumechange', 'data.volume === 0.25')
+    assert.equal(await run('return player.getVolume()'), 0.25)
+    await run('player.mute()')
+    assert.equal(await run('return player.getMuted()'), true)
+    await run('player.unmute()')
+    assert.equal(await run('return player.getMuted()'), false)
+    await run('player.setLoop(true)')
+    assert.equal(await run('return player.getLoop()'), true)
+    await run('player.setLoop(false)')
+    await run('player.setPlaybackRate(2)')
+    await event('ratechange')
+    await run('player.setMaximalQuality(240)')
+    await run('player.setMinimalQuality(240)')
+    await run('player.play()')
+    await event('ended')
+
+    // The quality and the size of the picture, and of the player.
+    await event('qualitychange', '[240, 360].includes(data.resolution.height) && data.resolution.width > 0')
+    await event('resize')
+    await run(`document.querySelector('#target').style.width = '500px'`)
+    await event('playerresize')
+    await page.mouse.move(100, 100)
+    await event('mouseenter')
+    await event('useractive')
+    // A mouse that is moved by the test leaves no frame of another site.
+    await inside(`document.documentElement.dispatchEvent(new MouseEvent('mouseleave'))`)
+    await event('mouseleave')
+
+    // Only after a click within the frame, as browsers want it.
+    await page.mouse.click(250, 180)
+    await run('player.requestFullscreen()')
+    await event('fullscreenchange', 'data.isFullScreen === true')
+    assert.equal(await inside('document.fullscreenElement !== null'), true)
+    await run('player.exitFullscreen()')
+    await event('fullscreenchange', 'data.isFullScreen === false')
+    await run('player.requestPictureInPicture(); player.exitPictureInPicture()')
+
+    const download = page.waitForEvent('download', { timeout: withinMs })
+    await run(`player.download('mine.mp4')`)
+    assert.equal((await download).suggestedFilename(), 'mine.mp4')
+  })
+
+  test('what is shown: controls, title, poster, subtitles, theme, styles', async (t) => {
+    const { page, run, inside, event } = await openPage(t)
+    await run(`create(${optionsOf(long, { hideTitle: true, hidePoster: true, loop: true, muted: true })})`)
+    await event('ready')
+    assert.deepEqual(await inside('[video.muted, video.loop]'), [true, true])
+    const isShown = (name: string) => inside<boolean>(`document.querySelector('${name}').checkVisibility()`)
+    const becomes = (name: string, shown: boolean) =>
+      waitFor(
+        async () => (await isShown(name)) === shown,
+        withinMs,
+        () => `${name} is ${shown ? 'not ' : ''}shown`,
+      )
+    await becomes('.title', false)
+    await run('player.showTitle()')
+    await becomes('.title', true)
+    await run('player.hideTitle()')
+    await becomes('.title', false)
+    await run('player.hideControls()')
+    await event('controlsdisabled')
+    await becomes('media-control-bar', false)
+    await run(`player.showControls(['progressBar'])`)
+    await event('controlsenabled')
+    await becomes('media-time-range', true)
+    await becomes('.play', false)
+    await run('player.showControls()')
+    await becomes('.play', true)
+    await run(`player.hideControls(['download', 'volume', 'fullscreen'])`)
+    await becomes('a.button', false)
+    await becomes('media-mute-button', false)
+    await becomes('media-pip-button', true)
+    await run('player.showControls(); player.setChromeless(true)')
+    await becomes('.bottom', false)
+    await run('player.setChromeless(false)')
+    await becomes('.bottom', true)
+    await run('player.showSubtitles(); player.hideSubtitles(); player.showPoster(); player.hidePoster()')
+
+    const property = (name: string) =>
+      inside<string>(`document.querySelector('media-controller').style.getPropertyValue('${name}')`)
+    await run(`player.setTheme({ link: 'red', trackPlayed: 'rgba(0, 255, 0, 1)',
+      text: 'blue;} </style><script>alert(1)</script>', backgroundTop: 'url(https://x.example)' })`)
+    await waitFor(async () => (await property('--link')) === 'red', withinMs)
+    assert.equal(await property('--track-played'), 'rgba(0, 255, 0, 1)')
+    assert.equal(await property('--text'), 'rgba(255, 255, 255, 1)')
+    assert.equal(await property('--background-top'), 'rgba(0, 0, 0, .7)')
+    await run(`player.setVideoStyleObjectFit('cover'); player.setVideoStyleTransform('rotateY(180deg)')`)
+    await waitFor(async () => (await inside('video.style.transform')) === 'rotateY(180deg)', withinMs)
+    assert.equal(await inside('video.style.objectFit'), 'cover')
+
+    await run('player.destroy()')
+    await waitFor(async () => (await page.locator('iframe').count()) === 0, withinMs)
+  })
+
+  test('another video in the same player, and one that cannot be played', async (t) => {
+    const { page, run, event, inside } = await openPage(t)
+    await run(`create(${optionsOf(long)})`)
+    await event('ready')
+    await run(`player.loadConfig(${optionsOf(short, { autoplay: true, muted: true })})`)
+    await event('ready')
+    await event('play')
+    assert.equal(Math.round(await run<number>('return player.getDuration()')), 3)
+    assert.equal(await inside('document.querySelectorAll("video").length'), 1)
+    const refused = page.waitForEvent('pageerror', { timeout: withinMs })
+    await run('player.download()')
+    assert.match((await refused).message, /not downloadable/)
+    await run(`player.loadConfig(${optionsOf('vi00000000000000000000')})`)
+    await event('error')
+  })
+
+  test('a frame that is there already is bound; others than its page are not listened to', async (t) => {
+    const { run, event, inside } = await openPage(t)
+    const src = `${service.url}/vod/${long}`
+    await run(`
+      const frame = document.createElement('iframe')
+      frame.id = 'mine'
+      frame.allow = 'autoplay'
+      frame.src = ${JSON.stringify(src)}
+      document.body.append(frame)
+      create(${optionsOf(long)}, '#mine')`)
+    await event('ready')
+    await run('player.play()')
+    await event('play')
+    await run('player.pause()')
+    await event('pause')
+    // Of the right window, with another origin than the frame was told of.
+    await run(`document.querySelector('#mine').remove()
+      const frame = document.createElement('iframe')
+      frame.id = 'other'
+      frame.src = ${JSON.stringify(`${src}?muted=true#api;sdkPlayerId:9;sdkOrigin:${btoa('https://other.example')}`)}
+      document.body.append(frame)`)
+    await waitFor(async () => (await inside<number>('video?.readyState ?? 0').catch(() => 0)) >= 2, withinMs)
+    await run(`const { contentWindow } = document.querySelector('#other')
+      contentWindow.postMessage({ message: 'unmute', sdkPlayerId: 9 }, '*')
+      contentWindow.postMessage({ message: 'play', sdkPlayerId: 9 }, '*')`)
+    // What was sent before is dealt with before an answer to this.
+    await inside('new Promise((done) => setTimeout(done, 100))')
+    assert.deepEqual(await inside('[video.paused, video.muted]'), [true, true])
+  })
+})

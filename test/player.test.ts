@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import type { Browser } from 'playwright-core'
+import { launchBrowser, skip } from './browser.ts'
+import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
+import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import { eventsIn, focused, openPlayer, type View } from './player-page.ts'
+
+// The page that is embedded, as viewers meet it.
+
+const withinMs = 20_000
+const clipSeconds = 6
+const budgetBytes = 200 * 1024
+
+let folder: string
+let gated: GatedFfmpeg
+let service: Service
+let browser: Browser | undefined
+let clip: string
+let clipId: string
+let hiddenUrl: string
+let brokenId: string
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  if (skip) return
+  folder = await temporaryFolder({ after })
+  clip = join(folder, 'clip.mp4')
+  gated = await gatedFfmpeg(folder)
+  browser = await launchBrowser()
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
+  await makeClip(clip, { size: '640x360', rate: '25', seconds: clipSeconds })
+  clipId = await uploadVideo(service, clip, { title: 'A <b>clip</b>' })
+  const hiddenId = await uploadVideo(service, clip, { public: false })
+  brokenId = await uploadVideo(service, join(folder, 'ffmpeg'))
+  await assertEncoded(service, clipId, ['hls 240p', 'hls 360p', 'mp4 360p'])
+  await waitForEncoding(service, hiddenId)
+  // Each read has a new token in its addresses.
+  const { pathname, search } = new URL((await call(`${service.url}/videos/${hiddenId}`)).body.assets.player)
+  hiddenUrl = `${service.url}${pathname}${search}`
+})
+after(async () => {
+  await browser?.close()
+  for (const end of ends) await end()
+})
+
+const open = (t: TestContext, address: string, view: View = {}) =>
+  openPlayer(t, browser!, address.startsWith('http') ? address : `${service.url}/vod/${address}`, view)
+
+describe('the player', { skip }, () => {
+  test('plays to the end by a click and tells the collector of it; a replay is no other play', async (t) => {
+    const { page, until, ask, pings, errors } = await open(t, `${clipId}?metadata[user]=é+100%&&`)
+    await until('video.readyState > 0')
+    await page.click('.big')
+    await until('video.currentTime > 0.5')
+    assert.equal(await ask('video.muted'), false)
+    assert.ok((await ask<number>('video.webkitAudioDecodedByteCount')) > 0, 'no sound')
+    await ask('(video.playbackRate = 3)')
+    await until('video.ended')
+    assert.ok(Math.abs((await ask<number>('video.currentTime')) - clipSeconds) < 0.1)
+    await page.click('.big')
+    await until('!video.paused && video.currentTime < 5')
+    await ask('video.pause()')
+    await waitFor(() => eventsIn(pings).at(-1) === 'pause')
+    const events = eventsIn(pings).filter((type) => type !== 'progress' && !type.startsWith('seek'))
+    assert.deepEqual(events, ['ready', 'play', 'end', 'resume', 'pause'])
+    assert.deepEqual(pings[0]?.session.metadata, [{ user: 'é+100%' }])
+    const [first, ...others] = pings.map(({ session }) => session.session_id)
+    assert.equal(first, undefined)
+    assert.match(others.at(-1) ?? '', /^ps/)
+    assert.equal(new Set(others).size, 1, 'one session')
+    assert.deepEqual(errors, [])
+    assert.equal(await page.title(), 'A <b>clip</b>')
+    assert.equal(await page.textContent('.title'), 'A <b>clip</b>')
+  })
+
+  test('goes where the bar is clicked, and changes the quality by the menu', async (t) => {
+    const { page, until, ask, pings } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    await ask(
+      `(window.heights = []) && video.addEventListener('resize', () => heights.push(video.videoHeight))`,
+    )
+    await page.click('.big')
+    for (const [quality, height] of [
+      ['240p', 240],
+      ['360p', 360],
+    ] as const) {
+      // In the first segment: the second one, from 2 s on, is of the other quality.
+      await until('video.currentTime > 0.1')
+      await ask('video.pause()')
+      await page.click('media-settings-menu-button')
+      await page.getByRole('menuitem', { name: 'Quality' }).click()
+      await page.getByRole('menuitemradio', { name: quality, exact: true }).click()
+      await page.keyboard.press('Escape')
+      await ask('video.play()')
+      await until(`video.videoHeight === ${height} && video.currentTime > 2.1`)
+      await ask('(video.currentTime = 0)')
+    }
+    const bar = (await page.locator('media-time-range').boundingBox())!
+    await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2)
+    await until('video.currentTime >= 2.9 && video.currentTime < 6')
+    const { page: other, until: untilOther } = await open(t, `${clipId}#max-quality:240`, {
+      width: 1280,
+      height: 720,
+    })
+    await other.click('.big')
+    await untilOther('video.currentTime > 0.5 && video.videoHeight === 240')
+    await waitFor(() => eventsIn(pings).includes('seek.backward'))
+  })
+
+  test('waits for a video that is being prepared, and plays it while it is still encoded', async (t) => {
+    const source = join(folder, 'growing.mp4')
+    await makeClip(source, { size: '640x360', rate: '25', seconds: 10 })
+    t.after(gated.letAllThrough)
+    await gated.letThrough(1)
+    const id = await createVideo(service)
+    const { until, face, ask } = await open(t, `${id}?autoplay=true&muted=true`)
+    await face('processing')
+    const sent = await sendFile(`${service.url}/videos/${id}/source`, await readFile(source))
+    assert.equal(sent.status, 201, sent.text)
+    await until('video && video.currentTime > 1')
+    const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
+    assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
+    assert.ok((await ask<number>('video.played.start(0)')) < 0.5, 'begins at the start')
+    await gated.letAllThrough()
+    await ask('(video.playbackRate = 8)')
+    await until('video.ended', 40_000)
+    assert.ok(Math.abs((await ask<number>('video.currentTime')) - 10) < 0.1)
+  })
+
+  test('everything can be reached and used by keyboard alone', async (t) => {
+    const { page, until, ask } = await open(t, clipId, { width: 1280, height: 720 })
+    await until('video.readyState >= 2')
+    const order: string[] = []
+    for (let i = 0; i < 20; i++) {
+      await page.keyboard.press('Tab')
+      const name = await ask<string>(focused)
+      if (order.includes(name)) break
+      order.push(name)
+      // Seen: what has the focus has a ring of its own, and a name for those who hear it.
+      const look = await ask<{ ring: string; label: string }>(`(() => {
+        let element = document.activeElement
+        const label = element.ariaLabel ?? element.getAttribute('aria-label') ?? element.shadowRoot?.activeElement?.ariaLabel ?? ''
+        const { boxShadow, outlineStyle } = getComputedStyle(element)
+        return { ring: boxShadow + outlineStyle, label }
+      })()`)
+      if (name !== 'body') {
+        assert.notEqual(look.ring, 'nonenone', `${name} shows no focus`)
+        assert.notEqual(look.label, '', `${name} has no label`)
+      }
+    }
+    assert.deepEqual(
+      order.filter((name) => name !== 'body'),
+      [
+        // As a whole, for the keys.
+        'media-controller',
+        'media-play-button.big',
+        'media-time-range',
+        'media-play-button.play',
+        'media-seek-backward-button',
+        'media-seek-forward-button',
+        'media-mute-button',
+        'media-volume-range',
+        'media-settings-menu-button',
+        'a.button',
+        'media-pip-button',
+        'media-fullscreen-button',
+      ],
+    )
+    const focus = (name: string) => ask(`document.querySelector('${name}').focus()`)
+    await focus('.big')
+    await page.keyboard.press('Enter')
+    await until('!video.paused')
+    assert.equal(await ask(focused), 'media-play-button.play')
+    await page.keyboard.press('Space')
+    await until('video.paused')
+    await focus('media-time-range')
+    await page.keyboard.press('ArrowRight')
+    await until('video.currentTime > 2')
+    await focus('media-mute-button')
+    await page.keyboard.press('Enter')
+    await until(`video.muted && document.activeElement.getAttribute('mediavolumelevel') === 'off'`)
+    await page.keyboard.press('m')
+    await until('!video.muted')
+    await focus('media-settings-menu-button')
+    await page.keyboard.press('Enter')
+    await until(`${focused} === 'media-settings-menu-item'`)
+    await page.keyboard.press('Enter')
+    await until(`${focused} === 'media-playback-rate-menu'`)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await until('video.playbackRate !== 1')
+    await page.keyboard.press('Escape')
+    await focus('media-fullscreen-button')
+    await page.keyboard.press('Enter')
+    await until('document.fullscreenElement !== null')
+    await page.keyboard.press('f')
+    await until('document.fullscreenElement === null')
+  })
+
+  test('keys work before anything has the focus, unless they are turned off', async (t) => {
+    const { page, until } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    await page.keyboard.press('k')
+    await until('!video.paused')
+    const other = await open(t, `${clipId}#hotkeys:false`)
+    await other.until('video.readyState >= 2')
+    await other.page.keyboard.press('k')
+    await other.page.keyboard.press('m')
+    assert.deepEqual(await other.ask('[video.paused, video.muted]'), [true, false])
+  })
+
+  for (const [width, height] of [
+    [320, 180],
+    [3840, 2160],
+  ] as const) {
+    test(`fits a frame of ${width} pixels`, async (t) => {
+      const { until, ask } = await open(t, clipId, { width, height })
+      await until('video.readyState >= 2')
+      const layout = await ask<{ overflow: boolean; outside: string[]; small: string[] }>(`(() => {
+        const shown = [...document.querySelectorAll('[data-control], .title, .big')].filter(
+          (each) => getComputedStyle(each).display !== 'none' && !each.closest('media-settings-menu'))
+        const boxes = shown.map((each) => [each.localName, each.getBoundingClientRect()])
+        const root = document.documentElement
+        return {
+          overflow: root.scrollWidth > root.clientWidth || root.scrollHeight > root.clientHeight,
+          outside: boxes.filter(([, box]) => box.left < 0 || box.right > innerWidth + 0.5 || box.bottom > innerHeight + 0.5).map(([name]) => name),
+          small: boxes.filter(([, box]) => box.width < 24 || box.height < 16).map(([name]) => name),
+        }
+      })()`)
+      assert.deepEqual(layout, { overflow: false, outside: [], small: [] })
+    })
+  }
+
+  test('options in the address: a part of the video, without title and controls', async (t) => {
+    const { until, ask } = await open(t, `${clipId}?muted=true&hideTitle=true#autoplay;t=2,3;hide-controls`)
+    await until('video.paused && video.currentTime > 2.9')
+    assert.ok((await ask<number>('video.currentTime')) < 3.6)
+    assert.ok((await ask<number>('video.played.start(0)')) >= 1.9)
+    const isShown = (name: string) => ask(`document.querySelector('${name}').checkVisibility()`)
+    assert.equal(await isShown('.title'), false)
+    assert.equal(await isShown('.bottom'), false)
+  })
+
+  test('says what is wrong: a video that is not there, that failed, that is not for everybody', async (t) => {
+    await (await open(t, 'vi00000000000000000000')).face('missing')
+    await waitFor(async () => {
+      const { body } = await call(`${service.url}/vod/${brokenId}/config.json`, { key: '' })
+      return body?.state === 'failed'
+    }, withinMs)
+    await (await open(t, brokenId)).face('failed')
+    await (await open(t, hiddenUrl.replace(/\?.*/, ''))).face('private')
+  })
+
+  test('when nothing comes any more it says so, and goes on when asked to', async (t) => {
+    const { page, until, face } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    await page.route(/m4s/, (route) => route.fulfill({ status: 404, body: '' }))
+    await page.click('.big')
+    await face('error')
+    await page.unroute(/m4s/)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await until('video.currentTime > 2.5')
+    assert.equal(await page.locator('.face').count(), 0)
+  })
+
+  test('a private video plays and reloads in one browser; another gets its face and no media', async (t) => {
+    const [mine, other] = [
+      await browser!.newContext(),
+      await browser!.newContext({ userAgent: 'another browser' }),
+    ]
+    t.after(() => Promise.all([mine.close(), other.close()]))
+    const first = await open(t, hiddenUrl, { context: mine })
+    await first.page.click('.big')
+    await first.until('video.currentTime > 0.5')
+    await first.page.reload()
+    await first.page.click('.big')
+    await first.until('video.currentTime > 0.5')
+    const second = await open(t, hiddenUrl, { context: other })
+    await second.face('private')
+    assert.deepEqual(second.media, [])
+  })
+
+  test('scripts and styles of a page view stay below 200 KiB, compressed in either way; no cookie', async (t) => {
+    const { page, files, until } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    assert.ok(files.length >= 2, JSON.stringify(files))
+    for (const encoding of ['gzip', 'br']) {
+      const sizes = await Promise.all(
+        files.map(async (url) => {
+          const response = await fetch(url, { headers: { 'accept-encoding': encoding } })
+          assert.equal(response.headers.get('content-encoding'), encoding)
+          await response.body?.cancel()
+          return Number(response.headers.get('content-length'))
+        }),
+      )
+      const sum = sizes.reduce((total, size) => total + size, 0)
+      t.diagnostic(`${encoding}: ${sum} bytes`)
+      assert.ok(sum > 50_000 && sum <= budgetBytes, `${encoding}: ${sizes.join(' + ')} bytes`)
+    }
+    assert.deepEqual(await page.context().cookies(), [])
+  })
+})

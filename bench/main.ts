@@ -2,7 +2,6 @@ import { analytics } from './analytics.ts'
 import { api } from './api.ts'
 import { encode } from './encode.ts'
 import { playback } from './playback.ts'
-import { playbackSessions } from './playback-sessions.ts'
 import { upload } from './upload.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -10,7 +9,6 @@ import { webhooks } from './webhooks.ts'
 const benches: Record<string, (parts: string[]) => Promise<void>> = {
   api,
   analytics,
-  sessions: playbackSessions,
   upload,
   encode,
   playback,

@@ -6,7 +6,9 @@ import pg from 'pg'
 import { segmentFile } from '../server/contracts/segment-files.ts'
 import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
 import { cpuSeconds, parentPid, withChildren } from './cpu.ts'
+import { firstFrame } from './first-frame.ts'
 import { accelServer, plainServer, startNginx } from './nginx.ts'
+import { playbackSessions } from './playback-sessions.ts'
 import { authorization, key, median, startServer, stopServer } from './servers.ts'
 import { load, type Viewing } from './viewers.ts'
 
@@ -190,7 +192,10 @@ async function measureDelivery(parts: string[]): Promise<void> {
   }
 }
 
-/** Parts: `viewing`, `segments`, `playlists`; without any, all. */
+/** Parts: `viewing`, `segments`, `playlists`, `first-frame`, `sessions`; without any, all. */
 export async function playback(parts: string[]): Promise<void> {
-  await measureDelivery(parts)
+  const isAsked = (...names: string[]) => parts.length === 0 || names.some((name) => parts.includes(name))
+  if (isAsked('viewing', 'segments', 'playlists')) await measureDelivery(parts)
+  if (isAsked('first-frame')) await firstFrame()
+  if (isAsked('sessions')) await playbackSessions()
 }

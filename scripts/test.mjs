@@ -21,7 +21,9 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
 const args = process.argv.slice(2)
 const failed = []
 if (args.length === 0) {
-  if ((await run(join(root, 'node_modules/.bin/tsc'), ['--noEmit'])) !== 0) failed.push('types (tsc)')
+  const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', ...args])
+  if ((await tsc()) !== 0) failed.push('types (tsc)')
+  if ((await tsc('-p', 'web')) !== 0) failed.push('types of web (tsc)')
   if ((await run(join(root, 'node_modules/.bin/biome'), ['check'])) !== 0)
     failed.push('format and lint (biome)')
 }

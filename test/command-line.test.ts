@@ -30,7 +30,7 @@ const noDatabase = { KINORA_DATA_DIR: join(root, 'package.json', 'data') }
 
 const ownDatabase = async (t: TestContext) => ({ KINORA_DATABASE_URL: await createDatabase(t) })
 
-describe('kinora keys', () => {
+describe('kinora keys', { concurrency: 2 }, () => {
   test('a key is shown when it is made and never again, and is stored as a hash', async (t) => {
     const env = await ownDatabase(t)
     const keys = keysOf(env)

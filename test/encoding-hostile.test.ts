@@ -356,10 +356,10 @@ test(`files that are damaged in any way fail as such or play (SEED=${seed})`, as
     await writeFile(path, bytes)
     try {
       const work = await encoder.plan(videoId, path)
-      for (const track of ['picture', 'sound'] as const) {
-        const chunk = work.chunks.find((one) => one.track === track)
-        if (chunk) await encoder.encode(videoId, work, chunk, AbortSignal.timeout(mostMs))
-      }
+      // Of every third one the sound, as each is read by itself.
+      const wanted = id % 3 === 0 ? 'sound' : 'picture'
+      const chunk = work.chunks.find(({ track }) => track === wanted) ?? work.chunks[0]!
+      await encoder.encode(videoId, work, chunk, AbortSignal.timeout(mostMs))
       return undefined
     } catch (error) {
       return error as Error

@@ -16,7 +16,7 @@ let folder: string
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   const lum = `if(${flashes.map((n) => `between(N,${n},${n + 1})`).join('+')},235,16)`
-  const picture = `color=black:s=16x12:r=24000/1001:d=60,geq=lum='${lum}':cb=128:cr=128,scale=320:240`
+  const picture = `color=black:s=16x12:r=24000/1001:d=60,geq=lum='${lum}':cb=128:cr=128,scale=160:120`
   const times = flashes.map((n) => `between(t,${n * frameSeconds},${n * frameSeconds + 0.08})`)
   const sound = `aevalsrc='0.8*sin(2*PI*1000*t)*(${times.join('+')})':s=44100:d=60`
   const clip = ['-shortest', '-c:a', 'aac', join(folder, 'clip.mp4')]

@@ -276,10 +276,12 @@ export async function waitFor(
   withinMs = 10_000,
   detail: () => string = () => '',
 ): Promise<void> {
-  const end = Date.now() + withinMs
+  const start = Date.now()
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`did not come true within ${withinMs} ms\n${detail()}`)
-    await delay(20)
+    const waitedMs = Date.now() - start
+    if (waitedMs > withinMs) throw new Error(`did not come true within ${withinMs} ms\n${detail()}`)
+    // What takes long is looked at less often: to look takes time from what is waited for.
+    await delay(Math.min(100, 20 + waitedMs / 20))
   }
 }
 

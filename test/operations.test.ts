@@ -22,7 +22,9 @@ import {
 
 // What whoever runs the service sees of it.
 
-describe('health', () => {
+const twoAtOnce = { concurrency: 2 }
+
+describe('health', twoAtOnce, () => {
   test('a process is alive and ready without a key', async (t) => {
     const { url } = await kinora(t)
     const alive = await call(`${url}/healthz`, { key: '' })
@@ -100,7 +102,7 @@ describe('health', () => {
   })
 })
 
-describe('settings', () => {
+describe('settings', twoAtOnce, () => {
   test('the public address is what clients are told, in videos and problems', async (t) => {
     const settings = { KINORA_PUBLIC_URL: 'https://video.example.com/', KINORA_LOG_LEVEL: 'info' }
     const { output } = await kinora(t, settings)
@@ -234,7 +236,7 @@ describe('HTTPS', () => {
   })
 })
 
-describe('a service that cannot start says why in a sentence and exits 1', () => {
+describe('a service that cannot start says why in a sentence and exits 1', twoAtOnce, () => {
   async function reasonOf(env: Record<string, string>, options: { uid?: number } = {}): Promise<string> {
     const { code, stdout, stderr } = await runKinora(['start'], env, { timeout: 30_000, ...options })
     assert.equal(code, 1, `${stdout}${stderr}`)

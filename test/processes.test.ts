@@ -23,6 +23,7 @@ import {
 } from './harness.ts'
 
 const keys = { KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey }
+const twoAtOnce = { concurrency: 2 }
 
 /** A process of the service, with a folder of its own unless one is given; ended after the test. */
 async function start(t: TestContext, env: Record<string, string>): Promise<Kinora> {
@@ -49,7 +50,7 @@ async function postgresServers(folder: string): Promise<number[]> {
 const create = (url: string, title: string) =>
   call(`${url}/videos`, { method: 'POST', json: { title, tags: ['kept'] } })
 
-describe('two processes on one Postgres', () => {
+describe('two processes on one Postgres', twoAtOnce, () => {
   test('what one has stored, the other shows at once', async (t) => {
     const KINORA_DATABASE_URL = await createDatabase(t)
     const env = { KINORA_DATABASE_URL, ...keys }
@@ -121,7 +122,7 @@ describe('two processes on one Postgres', () => {
   })
 })
 
-describe('the embedded Postgres', () => {
+describe('the embedded Postgres', twoAtOnce, () => {
   test('the first start shows both keys and a line that creates a video, and a later one shows no key', async (t) => {
     const KINORA_DATA_DIR = join(await temporaryFolder(t), 'not there yet', 'data')
     const first = await start(t, { KINORA_DATA_DIR })
@@ -213,7 +214,7 @@ describe('the embedded Postgres', () => {
   })
 })
 
-describe('shutdown', () => {
+describe('shutdown', { concurrency: 3 }, () => {
   const authorization = `Basic ${btoa(`${productionKey}:`)}`
   const body = '{"title":"under way"}'
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
 import * as tus from 'tus-js-client'
 import {
@@ -15,6 +15,7 @@ import {
   productionKey,
   query,
   sandboxKey,
+  sharedKinora,
   startKinora,
   temporaryFolder,
   waitFor,
@@ -23,10 +24,12 @@ import {
 const MiB = 1024 * 1024
 const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
 
-async function start(t: TestContext, env: Record<string, string> = {}) {
-  const folder = await temporaryFolder(t)
-  const service = await kinora(t, { KINORA_DATA_DIR: folder, ...env })
-  return { ...service, folder }
+const service = sharedKinora()
+
+/** One of its own, where all that is stored counts. */
+async function start(t: TestContext) {
+  const own = await kinora(t)
+  return { ...own, folder: own.data }
 }
 
 type Options = Partial<tus.UploadOptions>
@@ -117,8 +120,8 @@ function patchPartly(
   return sent
 }
 
-test('tus-js-client uploads a small file with a key, and the status shows it', async (t) => {
-  const { url, folder } = await start(t)
+test('tus-js-client uploads a small file with a key, and the status shows it', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(100_000)
   const address = await uploadAll(`${url}/tus`, content)
   assert.ok(address.startsWith(`${url}/tus/vi`), address)
@@ -137,15 +140,15 @@ test('tus-js-client uploads a small file with a key, and the status shows it', a
   )
 })
 
-test('12 MiB in chunks of 5 MiB arrive byte for byte', async (t) => {
-  const { url, folder } = await start(t)
+test('12 MiB in chunks of 5 MiB arrive byte for byte', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(12 * MiB)
   const address = await uploadAll(`${url}/tus`, content, { chunkSize: 5 * MiB })
   await assertStored(folder, videoIn(address), content)
 })
 
-test('the content can come with the creation, or in pieces as small as a client likes', async (t) => {
-  const { url, folder } = await start(t)
+test('the content can come with the creation, or in pieces as small as a client likes', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(700_001)
   const whole = await uploadAll(`${url}/tus`, content, { uploadDataDuringCreation: true })
   await assertStored(folder, videoIn(whole), content)
@@ -153,8 +156,8 @@ test('the content can come with the creation, or in pieces as small as a client 
   await assertStored(folder, videoIn(small), content)
 })
 
-test('the length can be told at the end', async (t) => {
-  const { url, folder } = await start(t)
+test('the length can be told at the end', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(3 * MiB)
   const address = await createDeferred(`${url}/tus`)
   assert.equal((await head(address)).headers.get('upload-defer-length'), '1')
@@ -175,8 +178,8 @@ async function createDeferred(url: string): Promise<string> {
   return created.headers.get('location') ?? ''
 }
 
-test('an upload that was aborted goes on where it stopped', async (t) => {
-  const { url, folder } = await start(t)
+test('an upload that was aborted goes on where it stopped', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(12 * MiB)
   const accepted = Promise.withResolvers<void>()
   const first = upload(`${url}/tus`, content, {
@@ -193,8 +196,8 @@ test('an upload that was aborted goes on where it stopped', async (t) => {
   await assertStored(folder, videoIn(address), content)
 })
 
-test('what came before the connection dropped counts', async (t) => {
-  const { url, folder } = await start(t)
+test('what came before the connection dropped counts', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
   const address = await createEmpty(url, content.length)
   const cut = patchPartly(address, 0, content.length, content.subarray(0, 300_000))
@@ -206,7 +209,7 @@ test('what came before the connection dropped counts', async (t) => {
 })
 
 test('a client that comes back ends its own request that still hangs', async (t) => {
-  const { url, folder } = await start(t)
+  const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
   const address = await createEmpty(url, content.length)
   const hanging = patchPartly(address, 0, content.length, content.subarray(0, MiB))
@@ -218,10 +221,10 @@ test('a client that comes back ends its own request that still hangs', async (t)
 })
 
 test('a client that comes back to another process ends its request that still hangs', async (t) => {
-  const one = await start(t)
+  const one = service
   const env = {
     KINORA_DATABASE_URL: one.database,
-    KINORA_DATA_DIR: one.folder,
+    KINORA_DATA_DIR: one.data,
     KINORA_LOG_LEVEL: 'warn',
     KINORA_ROLES: 'api',
   }
@@ -235,35 +238,11 @@ test('a client that comes back to another process ends its request that still ha
   await waitFor(() => (hanging.socket?.bytesWritten ?? 0) > MiB)
   await waitFor(async () => (await offsetAt(elsewhere)) === MiB)
   assert.equal((await patch(elsewhere, { offset: MiB, body: content.subarray(MiB) })).status, 204)
-  await assertStored(one.folder, videoIn(address), content)
+  await assertStored(one.data, videoIn(address), content)
 })
 
-test('a creation whose answer nobody gets leaves no video', async (t) => {
-  const { url, folder } = await start(t)
-  const content = randomBytes(MiB)
-  const headers = {
-    authorization: basic(productionKey),
-    'upload-length': String(content.length),
-    'upload-offset': '0',
-  }
-  const sum = { ...headers, 'upload-checksum': 'sha1 AAAA' }
-  assert.equal(
-    (await patch(`${url}/tus`, { method: 'POST', offset: 0, body: content, headers: sum })).status,
-    460,
-  )
-  const cut = patchPartly(`${url}/tus`, 0, content.length, content.subarray(0, 300_000), {
-    method: 'POST',
-    headers,
-  })
-  const videos = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
-  await waitFor(async () => (await videos()) === 1)
-  cut.destroy()
-  await waitFor(async () => (await videos()) === 0)
-  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
-})
-
-test('ranges of the other way of uploading do not overwrite what tus has written', async (t) => {
-  const { url, folder } = await start(t)
+test('ranges of the other way of uploading do not overwrite what tus has written', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
   const address = await createEmpty(url, content.length)
   await patch(address, { offset: 0, body: content.subarray(0, MiB) })
@@ -279,25 +258,8 @@ test('ranges of the other way of uploading do not overwrite what tus has written
   await assertStored(folder, videoIn(address), content)
 })
 
-test('a video that is deleted while its upload runs is gone, and the sender is told so', async (t) => {
-  const { url, folder } = await start(t)
-  const content = randomBytes(8 * MiB)
-  const address = await createEmpty(url, content.length)
-  const running = patchPartly(address, 0, content.length, content.subarray(0, 3 * MiB))
-  const answered = once(running, 'response')
-  await waitFor(() => (running.socket?.bytesWritten ?? 0) > 3 * MiB)
-  assert.equal((await call(`${url}/videos/${videoIn(address)}`, { method: 'DELETE' })).status, 204)
-  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
-  running.end(content.subarray(3 * MiB))
-  const [response] = await answered
-  assert.equal(response.statusCode, 404)
-  response.resume()
-  assert.equal((await head(address)).status, 404)
-  assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
-})
-
-test('of two requests for the same offset one is accepted', async (t) => {
-  const { url, folder } = await start(t)
+test('of two requests for the same offset one is accepted', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(6 * MiB)
   const address = await createEmpty(url, content.length)
   const answers = await Promise.all([1, 2, 3].map(() => patch(address, { offset: 0, body: content })))
@@ -311,36 +273,8 @@ test('of two requests for the same offset one is accepted', async (t) => {
   await assertStored(folder, videoIn(address), content)
 })
 
-test('after kill -9 an upload goes on from what was stored for certain', async (t) => {
-  const folder = await temporaryFolder(t)
-  const env = {
-    KINORA_DATABASE_URL: await createDatabase(t),
-    KINORA_DATA_DIR: folder,
-    KINORA_PRODUCTION_KEY: productionKey,
-    KINORA_LOG_LEVEL: 'warn',
-  }
-  const first = await startKinora(env)
-  t.after(() => first.kill())
-  const content = randomBytes(24 * MiB)
-  const address = await createEmpty(first.url, content.length)
-  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
-  const running = patchPartly(address, 5 * MiB, content.length - 5 * MiB, content.subarray(5 * MiB, 9 * MiB))
-  await waitFor(() => (running.socket?.bytesWritten ?? 0) > 4 * MiB)
-  await first.kill()
-
-  const second = await startKinora(env)
-  t.after(() => second.stop())
-  const again = address.replace(first.url, second.url)
-  const { headers, status } = await head(again)
-  assert.equal(status, 200)
-  assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
-  const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
-  await uploadAll(`${second.url}/tus`, content, options)
-  await assertStored(folder, videoIn(again), content)
-})
-
-test('an upload token is enough, and its lack or a wrong one is refused', async (t) => {
-  const { url, folder } = await start(t)
+test('an upload token is enough, and its lack or a wrong one is refused', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(50_000)
   const { body: token } = await call(`${url}/upload-tokens`, { method: 'POST', json: {} })
   const endpoint = `${url}/tus?token=${token.token}`
@@ -368,8 +302,8 @@ test('an upload token is enough, and its lack or a wrong one is refused', async 
   assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
 })
 
-test('the sandbox has uploads of its own', async (t) => {
-  const { url, folder } = await start(t)
+test('the sandbox has uploads of its own', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(50_000)
   const headers = { authorization: `Bearer ${sandboxKey}` }
   const address = await uploadAll(`${url}/sandbox/tus`, content, { headers, chunkSize: 30_000 })
@@ -378,8 +312,8 @@ test('the sandbox has uploads of its own', async (t) => {
   assert.equal((await head(address.replace('/sandbox', ''))).status, 404)
 })
 
-test('a video that was created before is filled, once', async (t) => {
-  const { url, folder } = await start(t)
+test('a video that was created before is filled, once', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(50_000)
   const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
   const metadata = { filename: 'x.mp4', videoId: video.videoId, title: 'not this' }
@@ -392,8 +326,8 @@ test('a video that was created before is filled, once', async (t) => {
   assertProblem(await create(`${url}/tus`, named('viUnknown')), 404, 'resource-not-found', 'videoId')
 })
 
-test('metadata and the id of the video are told with the offset', async (t) => {
-  const { url } = await start(t)
+test('metadata and the id of the video are told with the offset', async () => {
+  const { url } = service
   const metadata = `filename ${btoa('a.mp4')},filetype ${btoa('video/mp4')},relativePath`
   const created = await create(`${url}/tus`, { 'upload-length': '5', 'upload-metadata': metadata })
   const address = created.headers.get('location') ?? ''
@@ -407,36 +341,8 @@ test('metadata and the id of the video are told with the offset', async (t) => {
   assert.equal(headers.get('cache-control'), 'no-store')
 })
 
-test('an upload that is given up leaves nothing behind', async (t) => {
-  const { url, folder, database } = await start(t)
-  const content = randomBytes(2 * MiB)
-  const address = await createEmpty(url, content.length)
-  await patch(address, { offset: 0, body: content.subarray(0, MiB) })
-  await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
-  assert.equal((await head(address)).status, 404)
-  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 404)
-  assert.equal((await call(`${url}/videos/${videoIn(address)}`)).status, 404)
-  await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
-  assert.deepEqual(await query(database, 'select from sources'), [])
-  assert.deepEqual(await query(database, 'select from source_pieces'), [])
-})
-
-test('giving up an upload into a video that was there before leaves the video, empty', async (t) => {
-  const { url, folder } = await start(t)
-  const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
-  const headers = { 'upload-length': '100', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
-  const address = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
-  await patch(address, { offset: 0, body: randomBytes(50) })
-  await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
-  assert.equal((await call(`${url}/videos/${video.videoId}/status`)).body.ingest, null)
-  assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
-  const content = randomBytes(100)
-  await uploadAll(`${url}/tus`, content, { metadata: { videoId: video.videoId } })
-  await assertStored(folder, video.videoId, content)
-})
-
-test('a finished upload cannot be taken back by its address', async (t) => {
-  const { url, folder } = await start(t)
+test('a finished upload cannot be taken back by its address', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(1_000)
   const address = await uploadAll(`${url}/tus`, content)
   const headers = { 'tus-resumable': '1.0.0' }
@@ -444,8 +350,8 @@ test('a finished upload cannot be taken back by its address', async (t) => {
   await assertStored(folder, videoIn(address), content)
 })
 
-test('bytes that have not the checksum they came with do not count', async (t) => {
-  const { url, folder } = await start(t)
+test('bytes that have not the checksum they came with do not count', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(MiB)
   const address = await createEmpty(url, content.length)
   const sum = (name: string, of: Buffer) => ({
@@ -466,8 +372,8 @@ test('bytes that have not the checksum they came with do not count', async (t) =
   await assertStored(folder, videoIn(address), content)
 })
 
-test('what the protocol forbids is refused by its status', async (t) => {
-  const { url } = await start(t)
+test('what the protocol forbids is refused by its status', async () => {
+  const { url } = service
   const address = await createEmpty(url, 10)
   const body = Buffer.from('12345')
   assert.equal((await patch(address, { offset: 3, body })).status, 409)
@@ -511,15 +417,15 @@ test('what the protocol forbids is refused by its status', async (t) => {
   assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
 })
 
-test('POST stands in for PATCH where a proxy does not know it', async (t) => {
-  const { url, folder } = await start(t)
+test('POST stands in for PATCH where a proxy does not know it', async () => {
+  const { url, data: folder } = service
   const content = randomBytes(60_000)
   const address = await uploadAll(`${url}/tus`, content, { overridePatchMethod: true })
   await assertStored(folder, videoIn(address), content)
 })
 
-test('a browser may read and send what the protocol needs', async (t) => {
-  const { url } = await start(t)
+test('a browser may read and send what the protocol needs', async () => {
+  const { url } = service
   const asked = {
     origin: 'https://shop.example',
     'access-control-request-method': 'PATCH',
@@ -586,22 +492,126 @@ async function startOnS3(t: TestContext) {
   }
 }
 
-test('on S3, pieces that are smaller than its parts may be become one file', async (t) => {
-  const { url, assertStored } = await startOnS3(t)
-  const content = randomBytes(7 * MiB + 1)
-  const address = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
-  await assertStored(videoIn(address), content)
-})
+suite('with a service of its own', { concurrency: 3 }, () => {
+  test('a creation whose answer nobody gets leaves no video', async (t) => {
+    const { url, folder } = await start(t)
+    const content = randomBytes(MiB)
+    const headers = {
+      authorization: basic(productionKey),
+      'upload-length': String(content.length),
+      'upload-offset': '0',
+    }
+    const sum = { ...headers, 'upload-checksum': 'sha1 AAAA' }
+    assert.equal(
+      (await patch(`${url}/tus`, { method: 'POST', offset: 0, body: content, headers: sum })).status,
+      460,
+    )
+    const cut = patchPartly(`${url}/tus`, 0, content.length, content.subarray(0, 300_000), {
+      method: 'POST',
+      headers,
+    })
+    const videos = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
+    await waitFor(async () => (await videos()) === 1)
+    cut.destroy()
+    await waitFor(async () => (await videos()) === 0)
+    await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+  })
 
-test('while the file store is out of reach clients are told to come back, and then go on', async (t) => {
-  const { url, stopStore, startStore, assertStored } = await startOnS3(t)
-  const content = randomBytes(2 * MiB)
-  const address = await createEmpty(url, content.length)
-  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
-  await stopStore()
-  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 503)
-  assert.equal(await offsetAt(address), MiB)
-  await startStore()
-  await uploadAll(`${url}/tus`, content, { uploadUrl: address })
-  await assertStored(videoIn(address), content)
+  test('a video that is deleted while its upload runs is gone, and the sender is told so', async (t) => {
+    const { url, folder } = await start(t)
+    const content = randomBytes(8 * MiB)
+    const address = await createEmpty(url, content.length)
+    const running = patchPartly(address, 0, content.length, content.subarray(0, 3 * MiB))
+    const answered = once(running, 'response')
+    await waitFor(() => (running.socket?.bytesWritten ?? 0) > 3 * MiB)
+    assert.equal((await call(`${url}/videos/${videoIn(address)}`, { method: 'DELETE' })).status, 204)
+    await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+    running.end(content.subarray(3 * MiB))
+    const [response] = await answered
+    assert.equal(response.statusCode, 404)
+    response.resume()
+    assert.equal((await head(address)).status, 404)
+    assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
+  })
+
+  test('after kill -9 an upload goes on from what was stored for certain', async (t) => {
+    const folder = await temporaryFolder(t)
+    const env = {
+      KINORA_DATABASE_URL: await createDatabase(t),
+      KINORA_DATA_DIR: folder,
+      KINORA_PRODUCTION_KEY: productionKey,
+      KINORA_LOG_LEVEL: 'warn',
+    }
+    const first = await startKinora(env)
+    t.after(() => first.kill())
+    const content = randomBytes(24 * MiB)
+    const address = await createEmpty(first.url, content.length)
+    assert.equal((await patch(address, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
+    const running = patchPartly(
+      address,
+      5 * MiB,
+      content.length - 5 * MiB,
+      content.subarray(5 * MiB, 9 * MiB),
+    )
+    await waitFor(() => (running.socket?.bytesWritten ?? 0) > 4 * MiB)
+    await first.kill()
+
+    const second = await startKinora(env)
+    t.after(() => second.stop())
+    const again = address.replace(first.url, second.url)
+    const { headers, status } = await head(again)
+    assert.equal(status, 200)
+    assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
+    const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
+    await uploadAll(`${second.url}/tus`, content, options)
+    await assertStored(folder, videoIn(again), content)
+  })
+
+  test('an upload that is given up leaves nothing behind', async (t) => {
+    const { url, folder, database } = await start(t)
+    const content = randomBytes(2 * MiB)
+    const address = await createEmpty(url, content.length)
+    await patch(address, { offset: 0, body: content.subarray(0, MiB) })
+    await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
+    assert.equal((await head(address)).status, 404)
+    assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 404)
+    assert.equal((await call(`${url}/videos/${videoIn(address)}`)).status, 404)
+    await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
+    assert.deepEqual(await query(database, 'select from sources'), [])
+    assert.deepEqual(await query(database, 'select from source_pieces'), [])
+  })
+
+  test('giving up an upload into a video that was there before leaves the video, empty', async (t) => {
+    const { url, folder } = await start(t)
+    const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
+    const headers = { 'upload-length': '100', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
+    const address = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
+    await patch(address, { offset: 0, body: randomBytes(50) })
+    await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
+    assert.equal((await call(`${url}/videos/${video.videoId}/status`)).body.ingest, null)
+    assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
+    const content = randomBytes(100)
+    await uploadAll(`${url}/tus`, content, { metadata: { videoId: video.videoId } })
+    await assertStored(folder, video.videoId, content)
+  })
+
+  test('on S3, pieces that are smaller than its parts may be become one file', async (t) => {
+    const { url, assertStored } = await startOnS3(t)
+    const content = randomBytes(7 * MiB + 1)
+    const address = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
+    await assertStored(videoIn(address), content)
+  })
+
+  test('while the file store is out of reach clients are told to come back, and then go on', async (t) => {
+    const { url, stopStore, startStore, assertStored } = await startOnS3(t)
+    const content = randomBytes(2 * MiB)
+    const address = await createEmpty(url, content.length)
+    assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
+    await stopStore()
+    assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 503)
+    assert.equal(await offsetAt(address), MiB)
+    await startStore()
+    await uploadAll(`${url}/tus`, content, { uploadUrl: address })
+    await assertStored(videoIn(address), content)
+  })
 })

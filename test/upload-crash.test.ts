@@ -114,7 +114,7 @@ async function sendRest(url: string, videoId: string, form: Form): Promise<void>
   await waitFor(isDone, 50_000)
 }
 
-suite('after kill -9', { concurrency: 2 }, () => {
+suite('after kill -9', { concurrency: 4 }, () => {
   test('at random moments, chunked uploads go on where the status says, until their bytes are there', async (t) => {
     const at = await place(t)
     let service = await at.start()

@@ -71,7 +71,7 @@ async function forgetfulProxy(t: TestContext, service: Service) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, far }
 }
 
-suite('what takes long', { concurrency: 4 }, () => {
+suite('what takes long', { concurrency: 6 }, () => {
   test('a piece whose client vanished without a word is taken when it is sent again at once', async (t) => {
     const service = await kinora(t)
     const proxy = await forgetfulProxy(t, service)
@@ -204,95 +204,95 @@ suite('what takes long', { concurrency: 4 }, () => {
     assert.ok(grown < 32, `grown by ${grown} MiB`)
     await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? '', content, 60_000)
   })
-})
 
-test('an upload that nothing was added to for seven days is cleared away, and its video takes another', async (t) => {
-  const service = await kinora(t)
-  const [old, young, whole] = [await newVideo(service), await newVideo(service), await newVideo(service)]
-  for (const videoId of [old, young]) await accepted(service, videoId, 0)
-  assert.equal((await sendFile(sourceOf(service, whole), big)).status, 201)
-  await assertSource(service.data, whole, big)
-  const age = (videoId: string, by: string) =>
-    query(service.database, 'update sources set updated_at = now() - $2::interval where video_id = $1', [
-      videoId,
-      by,
-    ])
-  await Promise.all([age(old, '7 days 1 minute'), age(young, '6 days 23 hours'), age(whole, '30 days')])
-  const handles = await query(service.database, 'select video_id, handle from sources')
-  const folderOf = (videoId: string) =>
-    join(service.data, 'files/.uploads', handles.find((row) => row.video_id === videoId)!.handle)
-  // What a crash has left between the files and the rows.
-  const orphans = ['7b0ad2ff-6c51-4b6e-8a4a-000000000001', '7b0ad2ff-6c51-4b6e-8a4a-000000000002']
-  for (const [i, orphan] of orphans.entries()) {
-    const folder = join(service.data, 'files/.uploads', orphan)
-    await mkdir(folder)
-    const days = i === 0 ? 8 : 6
-    await utimes(folder, Date.now() / 1000 - days * 86_400, Date.now() / 1000 - days * 86_400)
-  }
-
-  const config = { databaseUrl: service.database, dataDir: service.data }
-  const { db, connection, close } = await openDatabase(config, createLog('silent', false))
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
-  try {
-    const files = await openDiskFiles(join(service.data, 'files'))
-    await removeForsakenUploads({ db, files, queue, now: () => new Date() })
-  } finally {
-    await queue.close()
-    await close()
-  }
-
-  assert.equal(await isThere(folderOf(old)), false)
-  assert.equal(await isThere(folderOf(young)), true)
-  assert.deepEqual((await pending(service)).sort(), [folderOf(young).split('/').pop(), orphans[1]].sort())
-  for (const table of ['sources', 'source_pieces'])
-    assert.deepEqual(await query(service.database, `select from ${table} where video_id = $1`, [old]), [])
-  assert.equal((await call(`${service.url}/videos/${old}/status`)).body.ingest, null)
-  await assertSource(service.data, whole, big)
-
-  const other = randomBytes(100_000)
-  const answer = await sendFile(sourceOf(service, old), other)
-  assert.equal(answer.status, 201, answer.text)
-  await assertSource(service.data, old, other)
-  for (const i of [1, 2] as const) await accepted(service, young, i)
-  await assertSource(service.data, young, big)
-})
-
-test('a full disk is told as such, and once there is space again the same upload goes on', async (t) => {
-  if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
-  const folder = await temporaryFolder(t)
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'kinora-test', folder], { stdio: 'pipe' })
-  } catch (error) {
-    return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
-  }
-  try {
-    const service = await kinora(t, { KINORA_DATA_DIR: folder })
-    const [inParts, whole] = [await newVideo(service), await newVideo(service)]
-    await accepted(service, inParts, 0)
-    const filler = join(folder, 'filler')
-    await writeFile(filler, Buffer.alloc(17 * MiB))
-    const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
-    const refusals = [
-      await sendFile(sourceOf(service, inParts), parts[1], { range: 'part 2/3' }),
-      await sendFile(sourceOf(service, whole), big),
-      await sendFile(`${service.url}/upload?token=${token}`, big, { key: '' }),
-    ]
-    for (const refusal of refusals) {
-      assertProblem(refusal, 503, 'service-unavailable')
-      assert.equal(refusal.headers.get('retry-after'), '2')
+  test('an upload that nothing was added to for seven days is cleared away, and its video takes another', async (t) => {
+    const service = await kinora(t)
+    const [old, young, whole] = [await newVideo(service), await newVideo(service), await newVideo(service)]
+    for (const videoId of [old, young]) await accepted(service, videoId, 0)
+    assert.equal((await sendFile(sourceOf(service, whole), big)).status, 201)
+    await assertSource(service.data, whole, big)
+    const age = (videoId: string, by: string) =>
+      query(service.database, 'update sources set updated_at = now() - $2::interval where video_id = $1', [
+        videoId,
+        by,
+      ])
+    await Promise.all([age(old, '7 days 1 minute'), age(young, '6 days 23 hours'), age(whole, '30 days')])
+    const handles = await query(service.database, 'select video_id, handle from sources')
+    const folderOf = (videoId: string) =>
+      join(service.data, 'files/.uploads', handles.find((row) => row.video_id === videoId)!.handle)
+    // What a crash has left between the files and the rows.
+    const orphans = ['7b0ad2ff-6c51-4b6e-8a4a-000000000001', '7b0ad2ff-6c51-4b6e-8a4a-000000000002']
+    for (const [i, orphan] of orphans.entries()) {
+      const folder = join(service.data, 'files/.uploads', orphan)
+      await mkdir(folder)
+      const days = i === 0 ? 8 : 6
+      await utimes(folder, Date.now() / 1000 - days * 86_400, Date.now() / 1000 - days * 86_400)
     }
-    const { body } = await call(`${service.url}/videos/${inParts}/status`)
-    assert.deepEqual(body.ingest.receivedParts, { parts: [1], total: 3 })
-    assert.equal((await query(service.database, 'select from videos')).length, 2)
 
-    await rm(filler)
-    for (const i of [1, 2] as const) await accepted(service, inParts, i)
-    await assertSource(folder, inParts, big)
-    const answer = await sendFile(sourceOf(service, whole), big)
+    const config = { databaseUrl: service.database, dataDir: service.data }
+    const { db, connection, close } = await openDatabase(config, createLog('silent', false))
+    const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+    try {
+      const files = await openDiskFiles(join(service.data, 'files'))
+      await removeForsakenUploads({ db, files, queue, now: () => new Date() })
+    } finally {
+      await queue.close()
+      await close()
+    }
+
+    assert.equal(await isThere(folderOf(old)), false)
+    assert.equal(await isThere(folderOf(young)), true)
+    assert.deepEqual((await pending(service)).sort(), [folderOf(young).split('/').pop(), orphans[1]].sort())
+    for (const table of ['sources', 'source_pieces'])
+      assert.deepEqual(await query(service.database, `select from ${table} where video_id = $1`, [old]), [])
+    assert.equal((await call(`${service.url}/videos/${old}/status`)).body.ingest, null)
+    await assertSource(service.data, whole, big)
+
+    const other = randomBytes(100_000)
+    const answer = await sendFile(sourceOf(service, old), other)
     assert.equal(answer.status, 201, answer.text)
-    await assertSource(folder, whole, big)
-    await service.stop()
-  } finally {
-    execFileSync('umount', ['-l', folder])
-  }
+    await assertSource(service.data, old, other)
+    for (const i of [1, 2] as const) await accepted(service, young, i)
+    await assertSource(service.data, young, big)
+  })
+
+  test('a full disk is told as such, and once there is space again the same upload goes on', async (t) => {
+    if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
+    const folder = await temporaryFolder(t)
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'kinora-test', folder], { stdio: 'pipe' })
+    } catch (error) {
+      return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
+    }
+    try {
+      const service = await kinora(t, { KINORA_DATA_DIR: folder })
+      const [inParts, whole] = [await newVideo(service), await newVideo(service)]
+      await accepted(service, inParts, 0)
+      const filler = join(folder, 'filler')
+      await writeFile(filler, Buffer.alloc(17 * MiB))
+      const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
+      const refusals = [
+        await sendFile(sourceOf(service, inParts), parts[1], { range: 'part 2/3' }),
+        await sendFile(sourceOf(service, whole), big),
+        await sendFile(`${service.url}/upload?token=${token}`, big, { key: '' }),
+      ]
+      for (const refusal of refusals) {
+        assertProblem(refusal, 503, 'service-unavailable')
+        assert.equal(refusal.headers.get('retry-after'), '2')
+      }
+      const { body } = await call(`${service.url}/videos/${inParts}/status`)
+      assert.deepEqual(body.ingest.receivedParts, { parts: [1], total: 3 })
+      assert.equal((await query(service.database, 'select from videos')).length, 2)
+
+      await rm(filler)
+      for (const i of [1, 2] as const) await accepted(service, inParts, i)
+      await assertSource(folder, inParts, big)
+      const answer = await sendFile(sourceOf(service, whole), big)
+      assert.equal(answer.status, 201, answer.text)
+      await assertSource(folder, whole, big)
+      await service.stop()
+    } finally {
+      execFileSync('umount', ['-l', folder])
+    }
+  })
 })

@@ -17,7 +17,7 @@ import type { Rung } from '../media/ladder.ts'
 import { inputLimits } from '../media/limits.ts'
 import { cutSound, dropOf, soundChunkArgs, soundInit } from '../media/sound.ts'
 import { type Input, openInput } from './input.ts'
-import { type Encoded, gridOf } from './settle.ts'
+import type { Encoded } from './settle.ts'
 import type { ClaimedChunk } from './store.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools }
@@ -68,8 +68,7 @@ const putSegments = (files: Files, key: string, bodies: (() => Body | Buffer)[])
 
 const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
   const { files, tools } = deps
-  const grid = gridOf(plan)
-  const segments = segmentsOf(grid, { firstSegment: chunk.first_segment, segments: chunk.segments })
+  const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
   const outputs = plan.rungs
     .filter(({ quality }) => chunk.qualities.includes(quality))
     .map((rung) => ({ rung: rung as Rung, path: join(folder, `${rung.quality}.mp4`) }))
@@ -82,7 +81,7 @@ const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, si
           offsetSeconds: plan.offsetSeconds,
         }
       : 'still',
-    grid,
+    grid: plan,
     fromFrame: segments[0]!.fromFrame,
     frames: segments.reduce((sum, { frames }) => sum + frames, 0),
     segments: segments.length,
@@ -128,7 +127,7 @@ function checkFragments(fragments: { samples: number }[], segments: Segment[]): 
 
 const encodeSound: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
   const segments = Array.from({ length: chunk.segments }, (_, i) =>
-    soundSegmentOf(gridOf(plan), chunk.first_segment + i),
+    soundSegmentOf(plan, chunk.first_segment + i),
   )
   const { fromFrame } = segments[0]!
   const last = segments.at(-1)!

@@ -25,7 +25,6 @@ import {
 import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
 import * as pictures from '../videos/pictures-store.ts'
 import { isPassing } from './passing.ts'
-import { gridOf } from './settle.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
@@ -97,7 +96,7 @@ async function makeThumbnail(
   const { video_id: videoId } = row
   const { plan } = encoding
   const wanted = await findWanted(deps, row, encoding)
-  const segment = wanted && 'frame' in wanted ? findSegment(gridOf(plan), wanted.frame) : 0
+  const segment = wanted && 'frame' in wanted ? findSegment(plan, wanted.frame) : 0
   const best = wanted && (await findHolders(deps, videoId, plan, segment)).at(-1)
   if (!best) return
   const prefix = `${folderOf(videoId)}/${nameOf(wanted, best.rendition)}-`
@@ -122,14 +121,13 @@ async function findWanted(
   row: pictures.Pictures,
   { state, plan }: Planned,
 ): Promise<Wanted | undefined> {
-  const grid = gridOf(plan)
   if (row.timecode !== null) {
-    const frame = frameAt(grid, row.timecode)
-    const holders = await findHolders(deps, row.video_id, plan, findSegment(grid, frame))
+    const frame = frameAt(plan, row.timecode)
+    const holders = await findHolders(deps, row.video_id, plan, findSegment(plan, frame))
     if (holders.length > 0) return { frame }
   }
-  if (state === 'encoded') return { frames: grid.frames, isWhole: true }
-  return row.thumbnail_key === null ? { frames: segmentOf(grid, 0).frames, isWhole: false } : undefined
+  if (state === 'encoded') return { frames: plan.frames, isWhole: true }
+  return row.thumbnail_key === null ? { frames: segmentOf(plan, 0).frames, isWhole: false } : undefined
 }
 
 /** The first that shows something, or what comes nearest to it; looked for in the lowest quality. */
@@ -164,11 +162,10 @@ async function fetchFrame(
   choose: (holders: SegmentsRow[]) => SegmentsRow | undefined,
   path: string,
 ): Promise<number | undefined> {
-  const grid = gridOf(plan)
-  const segment = findSegment(grid, frame)
+  const segment = findSegment(plan, frame)
   const row = choose(await findHolders(deps, videoId, plan, segment))
   if (!row || !(await writeSegments(deps, row.rendition, [[row, segment]], path))) return undefined
-  return frame - segmentOf(grid, segment).fromFrame
+  return frame - segmentOf(plan, segment).fromFrame
 }
 
 /** Segments after the beginning of their rendition, in one file. False when there is no such rendition. */
@@ -204,7 +201,7 @@ async function makeSprites(
   )
   const rung = plan.rungs.find(({ quality }) => encoded.some((stream) => stream.quality === quality))
   if (!rung) return
-  const sprites = laySprites(gridOf(plan), rung)
+  const sprites = laySprites(plan, rung)
   const rows = await store.listSegments(deps.db, videoId, rung.quality)
   const segments = tileSegments(sprites).flatMap((segment) => {
     const row = rows.findLast(({ first_segment }) => first_segment <= segment)

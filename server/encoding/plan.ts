@@ -21,7 +21,6 @@ import { ladderOf } from '../media/ladder.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import { openInput } from './input.ts'
 import { isPassing } from './passing.ts'
-import { gridOf } from './settle.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
@@ -177,10 +176,9 @@ function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolea
 
 /** What is to be encoded, all of it or what of it is missing. */
 export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): store.NewChunk[] {
-  const grid = gridOf(plan)
   const missing = plan.rungs.map(({ quality }) => quality).filter(isMissing)
   const [lowest, ...others] = missing
-  const last = countSegments(grid) - 1
+  const last = countSegments(plan) - 1
   const work: store.NewChunk[] = []
   const add = (
     track: 'picture' | 'sound',
@@ -189,10 +187,10 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
     after = 0,
   ) => {
     if (track === 'picture' && qualities.length === 0) return
-    const priority = priorityOf(grid, chunk.firstSegment) + after
+    const priority = priorityOf(plan, chunk.firstSegment) + after
     work.push({ track, qualities, first_segment: chunk.firstSegment, segments: chunk.segments, priority })
   }
-  for (const chunk of listChunks(grid, pictureCut)) {
+  for (const chunk of listChunks(plan, pictureCut)) {
     // The beginning of the lowest quality goes ahead: with it the video plays.
     if (chunk.index === 0) {
       add('picture', lowest === undefined ? [] : [lowest], chunk)
@@ -204,7 +202,7 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
     } else add('picture', missing, chunk)
   }
   if (plan.hasSound && isMissing('sound'))
-    for (const chunk of listChunks(grid, soundCut)) add('sound', [], chunk, 1)
+    for (const chunk of listChunks(plan, soundCut)) add('sound', [], chunk, 1)
   return work
 }
 

@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
-import type { EncodingPlan, RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
-import { countSegments } from '../media/grid.ts'
+import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
+import { countSegments, secondsOf } from '../media/grid.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as store from './store.ts'
 
@@ -13,8 +13,6 @@ const mostFailures = 3
 export type Encoded = Pick<SegmentsRow, 'rendition' | 'sizes' | 'key'> & {
   initialization: { codec: string; bytes: Buffer } | undefined
 }
-
-export const gridOf = ({ rate, frames }: EncodingPlan) => ({ rate, frames })
 
 /** Notes what was encoded of a chunk, and all that follows from it. The keys of what does not count. */
 export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Encoded[]): Promise<string[]> {
@@ -33,13 +31,25 @@ export function finishChunk(deps: Deps, chunk: store.ClaimedChunk, encoded: Enco
       await store.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
       if (initialization) await store.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
-    const lowest = encoding.plan?.rungs[0]?.quality ?? ''
-    // Something to show of it, as soon as there is something to play.
-    if (track === 'picture' && first_segment === 0 && wanted.qualities.includes(lowest))
+    if (isBeginningOfLong(chunk, wanted.qualities, encoding))
       await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
     await settle(deps, trx, encoding)
     return spare
   })
+}
+
+/**
+ * There is something to play, so there should be something to show. Short videos are done before it matters, and then
+ * get their pictures from all of it.
+ */
+function isBeginningOfLong(
+  { track, first_segment }: store.ClaimedChunk,
+  qualities: string[],
+  { plan }: store.Encoding,
+): boolean {
+  const isLong = plan !== null && secondsOf(plan, plan.frames) > 60
+  const lowest = plan?.rungs[0]?.quality ?? ''
+  return isLong && track === 'picture' && first_segment === 0 && qualities.includes(lowest)
 }
 
 /** A chunk could not be encoded: another try, each quality by itself, or the end of its quality. */
@@ -89,7 +99,7 @@ async function settle(
 ): Promise<void> {
   const { video_id, environment, plan } = encoding
   if (!plan) return
-  const total = countSegments(gridOf(plan))
+  const total = countSegments(plan)
   const counts = await store.countSegments(trx, video_id)
   const isSoundThere = !plan.hasSound || encoding.sound_failure !== null || counts.get('sound') === total
   const renditions = await store.listRenditions(trx, video_id)

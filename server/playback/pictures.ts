@@ -4,7 +4,6 @@ import { ApiError, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
 import type { Access } from '../videos/access.ts'
-import { gridOf } from './playlists.ts'
 import { inFile, inMemory } from './send.ts'
 import { type Found, forAMinute, forEver, serveMedia } from './serve.ts'
 import * as store from './store.ts'
@@ -50,7 +49,7 @@ async function prepareThumbnail({ files }: Context, { thumbnailKey }: store.Pict
 function prepareSprites({ sprites, plan }: store.PicturesRow) {
   if (!sprites || !plan) throw notFound('videoId')
   return ({ query }: Access) => {
-    const text = spritesVtt(gridOf(plan), sprites, (sheet) => `sprites/${sheet}.jpg${query}`)
+    const text = spritesVtt(plan, sprites, (sheet) => `sprites/${sheet}.jpg${query}`)
     return inMemory(Buffer.from(text), 'text/vtt', forAMinute)
   }
 }

@@ -26,8 +26,6 @@ const soundKbps = 128
 const soundFrameSeconds = frameSamples / soundRate
 const soundGroup = 'sound'
 
-export const gridOf = ({ rate, frames }: EncodingPlan): Grid => ({ rate, frames })
-
 export const isWhole = (grid: Grid, segments: number) => segments >= countSegments(grid)
 
 /**
@@ -48,7 +46,7 @@ export function masterPlaylist({ plan, runs, hasSound }: Master, query = ''): st
     if (!run) continue
     const both = soundRun ? [run, soundRun] : [run]
     const attributes = [
-      ...bandwidths(gridOf(plan), rung.maxKbps + (soundRun ? soundKbps : 0), both),
+      ...bandwidths(plan, rung.maxKbps + (soundRun ? soundKbps : 0), both),
       `CODECS="${both.map(({ codec }) => codec).join(',')}"`,
       `RESOLUTION=${rung.width}x${rung.height}`,
       `FRAME-RATE=${(plan.rate.num / plan.rate.den).toFixed(3)}`,
@@ -76,12 +74,11 @@ function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
 
 /** Of a quality or of the sound, with as many segments as there are. It grows at its end only. */
 export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number, query = ''): string {
-  const grid = gridOf(plan)
-  const isEnded = isWhole(grid, segments)
+  const isEnded = isWhole(plan, segments)
   const lines = [
     '#EXTM3U',
     '#EXT-X-VERSION:7',
-    `#EXT-X-TARGETDURATION:${targetSeconds(grid)}`,
+    `#EXT-X-TARGETDURATION:${targetSeconds(plan)}`,
     '#EXT-X-MEDIA-SEQUENCE:0',
     // Players begin near the end of a list that grows unless told otherwise.
     ...(isEnded
@@ -91,10 +88,10 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
   ]
   const startOf = rendition === sound ? soundStart : pictureStart
   const prefix = rendition === sound ? 'sound' : 'video'
-  const listed = Math.min(segments, countSegments(grid))
+  const listed = Math.min(segments, countSegments(plan))
   // Starts are rounded, not durations: what is rounded off a segment does not add up over hours.
   for (let n = 0, from = 0; n < listed; n++) {
-    const to = Math.round(startOf(grid, n + 1) * 1e6)
+    const to = Math.round(startOf(plan, n + 1) * 1e6)
     lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s${query}`)
     from = to
   }

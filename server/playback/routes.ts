@@ -5,7 +5,7 @@ import { gather } from '../lib/gather.ts'
 import type { App } from '../lib/http.ts'
 import { type Access, isFurtherIn } from '../videos/access.ts'
 import { attachment } from './download-name.ts'
-import { gridOf, isWhole, masterPlaylist, mediaPlaylist, sound } from './playlists.ts'
+import { isWhole, masterPlaylist, mediaPlaylist, sound } from './playlists.ts'
 import { inFile, inMemory } from './send.ts'
 import { type Found, forAMinute, forASecond, forEver, type Make, type Params, serveMedia } from './serve.ts'
 import { sessionRoute } from './session.ts'
@@ -95,7 +95,7 @@ async function preparePlaylist(
   const segments = isAhead ? Math.min(row.segments, await pictureSegments(db, videoId)) : row.segments
   // A list that never ends would hold a player up; without it, it takes another quality.
   if (!plan || row.state === 'failed' || hasFailed || segments === 0) throw notFound('rendition')
-  const isEnded = isWhole(gridOf(plan), segments)
+  const isEnded = isWhole(plan, segments)
   return ({ query }: Access) => {
     const text = mediaPlaylist(plan, rendition, segments, query)
     return inMemory(Buffer.from(text), playlistType, isEnded ? forAMinute : forASecond)

@@ -106,6 +106,7 @@ describe('the page of a video', () => {
       title: 'Film',
       isPanoramic: true,
       hls: `/vod/${videoId}/hls/manifest.m3u8`,
+      self: `/vod/${videoId}/config.json`,
       mp4: `/vod/${videoId}/mp4/source.mp4`,
       poster: `/vod/${videoId}/thumbnail.jpg`,
       sprites: `/vod/${videoId}/sprites.vtt`,
@@ -153,7 +154,7 @@ describe('the page of a video', () => {
     // Any page may embed it.
     assert.equal(shown.headers.get('x-frame-options'), null)
     assert.doesNotMatch(policy, /frame-ancestors/)
-    assert.equal(shown.headers.get('referrer-policy'), 'strict-origin-when-cross-origin')
+    assert.equal(shown.headers.get('referrer-policy'), 'strict-origin')
     assert.equal(shown.headers.get('x-content-type-options'), 'nosniff')
     assert.doesNotMatch(shown.text, /\son\w+=|\sstyle=|<style|javascript:/i)
     assert.equal(shown.text.match(/<script/g)?.length, 2)

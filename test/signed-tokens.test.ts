@@ -9,15 +9,18 @@ import {
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
+import { makePass } from '../server/videos/signed-token.ts'
 import {
   type Answer,
   assertProblem,
   call,
   client,
   kinora,
+  query,
   type Service,
   sandboxKey,
   temporaryFolder,
+  waitFor,
 } from './harness.ts'
 import { assertEncoded, ffmpeg, makeClip, uploadVideo } from './media.ts'
 
@@ -125,7 +128,7 @@ describe('a signed token', () => {
       const headers = { 'user-agent': agent, origin: 'https://page.example' }
       const master = await get(token, 'hls/manifest.m3u8', headers)
       assert.equal(master.status, 200)
-      assert.match(master.text, /^240p\/manifest\.m3u8$/m)
+      assert.match(master.text, /^240p\/manifest\.m3u8\?avh=[\w-]+$/m)
       for (const file of ['hls/240p/manifest.m3u8', 'hls/240p/init.mp4', 'mp4/source.mp4', 'session']) {
         const answer = await get(token, file, headers)
         assert.equal(answer.status, 200, file)
@@ -190,14 +193,34 @@ describe('a signed token', () => {
   test('needs an end, after which nothing starts and viewers go on for a day', async () => {
     assertRefused(await get(await sign({ exp: undefined })))
     assertRefused(await get(await sign({ exp: String(second() + 60) })))
-    const over = await sign({ exp: second() - 60 })
-    for (const file of ['hls/manifest.m3u8', 'mp4/source.mp4', 'session'])
-      assertRefused(await get(over, file))
-    assert.equal(await statusOf(over, 'hls/240p/manifest.m3u8'), 200)
-    assert.equal(await statusOf(over, 'hls/240p/init.mp4'), 200)
-    assert.equal(await statusOf(over, 'mp4/source.mp4', { range: 'bytes=1000-1999' }), 206)
-    const longOver = await sign({ exp: second() - 86_400 - 60 })
-    assertRefused(await get(longOver, 'hls/240p/init.mp4'))
+    const short = await sign({ exp: second() + 3 })
+    const master = await get(short)
+    assert.equal(master.status, 200)
+    const pass = /\?avh=[\w-]+/.exec(master.text)![0]
+    await waitFor(async () => (await statusOf(short)) === 404)
+    const starts = ['hls/manifest.m3u8', 'mp4/source.mp4', 'session']
+    const rest = ['hls/240p/manifest.m3u8', 'hls/240p/init.mp4', 'hls/240p/video-0.m4s', 'thumbnail.jpg']
+    for (const file of [...starts, ...rest]) assertRefused(await get(short, file))
+    for (const range of ['bytes=1-', 'bytes=0-', 'bytes=-99999999'])
+      assertRefused(await get(short, `mp4/source.mp4${pass}`, { range }))
+    for (const file of starts) assertRefused(await get(short, file + pass))
+    for (const file of rest) assert.equal(await statusOf(short, file + pass), 200, file)
+    const further = { range: 'bytes=16384-16999' }
+    assert.equal(await statusOf(short, `mp4/source.mp4${pass}`, further), 206)
+
+    // Of another token, forged, and of more than a day ago.
+    const [{ value: secret }] = await query(service.database, 'select value from secrets')
+    const madeAgo = (seconds: number, token: string) =>
+      `?avh=${makePass({ secret, now: () => new Date(Date.now() - seconds * 1000) }, token)}`
+    const longOver = await sign({ exp: second() - 86_000 })
+    assert.equal(await statusOf(longOver, `hls/240p/init.mp4${madeAgo(86_300, longOver)}`), 200)
+    for (const bad of [
+      pass,
+      madeAgo(86_500, longOver),
+      `${madeAgo(86_300, longOver).slice(0, -1)}_`,
+      '?avh=',
+    ])
+      assertRefused(await get(longOver, `hls/240p/init.mp4${bad}`))
   })
 
   test('does not work before its time', async () => {
@@ -217,7 +240,6 @@ describe('a signed token', () => {
       'https://a.b.example.org/',
       'https://xn--mnchen-3ya.example/',
       'http://port.test:8080/',
-      `${service.url}/vod/${videoId}?token=x`,
     ]
     for (const each of good) assert.equal(await from(each), 200, each)
     const bad = [
@@ -229,6 +251,8 @@ describe('a signed token', () => {
       'https://example.com@evil.test/',
       'http://port.test/',
       'http://localhost:1/',
+      // Any page could make the player ask for it.
+      `${service.url}/vod/${videoId}?token=x`,
       'example.com',
       '',
     ]
@@ -236,6 +260,17 @@ describe('a signed token', () => {
     assertRefused(await get(token))
     assertRefused(await get(token, 'hls/240p/init.mp4', { referer: 'https://evil.test/' }))
     const referer = 'https://example.com/'
+    // What a page that may has begun goes on by itself.
+    const page = await call(`${service.url}/vod/${videoId}/config.json?token=${token}`, {
+      ...{ key: '', headers: { referer } },
+    })
+    for (const address of [page.body.hls, page.body.self]) {
+      const headers = { referer: `${service.url}/` }
+      assert.equal((await call(service.url + address, { key: '', headers })).status, 200, address)
+      const bare = address.replace(/avh=[\w-]+&?/, '')
+      const { status } = await call(service.url + bare, { key: '', headers })
+      assert.equal(status, address === page.body.self ? 403 : 404, bare)
+    }
     for (const referrers of ['example.com', [5], [], ['*'], ['']])
       assertRefused(await get(await sign({ referrers }), 'hls/manifest.m3u8', { referer }))
   })

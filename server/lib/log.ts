@@ -32,8 +32,13 @@ export function createLog(level: string, isTerminal: boolean): Log {
 
 const secretParameters = /([?&](?:token|avh|access_token|apiKey)=)[^&]*/gi
 
-const secretSegments = /(\/vod\/[^/?]*\/token\/)[^/?]*/i
+const secretSegments = /(\/vod\/+[^/?]*\/+token\/+)[^/?]*/i
+/** The words above may be written so, and mean the same. */
+const encodedLetters = /%(?:[46][1-9a-f]|[57][0-9a])/gi
 
 /** An address as it may be logged. */
 export const withoutSecrets = (url: string) =>
-  url.replace(secretParameters, '$1[secret]').replace(secretSegments, '$1[secret]')
+  url
+    .replace(encodedLetters, (letter) => decodeURIComponent(letter))
+    .replace(secretParameters, '$1[secret]')
+    .replace(secretSegments, '$1[secret]')

@@ -148,8 +148,10 @@ async function findMp4(
     // Not checked by a schema, it is a list of what was given.
     const { dl } = request.query as { dl?: string[] }
     const disposition = dl?.includes('1') ? attachment(title) : undefined
+    // A download is named after the title, which may change.
+    const cacheControl = disposition === undefined ? forEver : forAMinute
     return () => ({
-      ...inFile({ key, size: found.size }, 'video/mp4', forEver),
+      ...inFile({ key, size: found.size }, 'video/mp4', cacheControl),
       disposition,
     })
   }

@@ -95,7 +95,12 @@ async function answer(
     request,
     reply,
     { id: videoId, public: found.public },
-    { token, isStart: media.isStart?.(request) ?? false, isGlance: media.isGlance ?? false },
+    {
+      token,
+      isStart: media.isStart?.(request) ?? false,
+      isGlance: media.isGlance ?? false,
+      isRepeated: media.isRepeated ?? false,
+    },
   )
   // What a private video has, or whether it has anything, is told to nobody else.
   if (!permit) throw refusal(token)

@@ -14,6 +14,8 @@ export type PlayerConfig = {
   isPanoramic: boolean
   /** Addresses are paths of this origin, with token and session where needed. */
   hls: string
+  /** Where to ask for all of this again. */
+  self: string
   mp4: string | null
   poster: string | null
   sprites: string | null
@@ -32,15 +34,19 @@ export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing
     ...{ videoId, type, state },
     title: '',
     isPanoramic: false,
-    hls: '',
+    ...{ hls: '', self: '' },
     ...{ mp4: null, poster: null, sprites: null, captions: [], chapters: [], durationSeconds: null },
     theme: { ...fillStyle(null), logo: null, logoLink: null },
     collector: `/collector/${type}`,
   }
 }
 
-/** Without access there are no addresses yet. */
-export function videoConfig(row: PageRow, access: Access | undefined): PlayerConfig {
+/** Without access there are no addresses of media yet. */
+export function videoConfig(
+  row: PageRow,
+  access: Access | undefined,
+  token: string | undefined,
+): PlayerConfig {
   const address = (file: string) => access && `${access.path}/${file}${access.query}`
   const { plan, player } = row
   return {
@@ -49,6 +55,7 @@ export function videoConfig(row: PageRow, access: Access | undefined): PlayerCon
     title: row.title,
     isPanoramic: row.panoramic,
     hls: address('hls/manifest.m3u8') ?? '',
+    self: configAddress(row.id, token, access),
     mp4: (row.hasMp4 && address('mp4/source.mp4')) || null,
     poster: (row.hasThumbnail && address('thumbnail.jpg')) || null,
     sprites: (row.hasSprites && address('sprites.vtt')) || null,
@@ -59,6 +66,12 @@ export function videoConfig(row: PageRow, access: Access | undefined): PlayerCon
       logoLink: player?.logo_link ?? null,
     },
   }
+}
+
+function configAddress(videoId: string, token: string | undefined, access: Access | undefined): string {
+  const query = new URLSearchParams(access?.query)
+  if (token !== undefined) query.set('token', token)
+  return `/vod/${videoId}/config.json${query.size > 0 ? `?${query}` : ''}`
 }
 
 /** Ready when the master playlist is: from the first segment of the lowest quality on, with its sound. */

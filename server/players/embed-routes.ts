@@ -40,10 +40,10 @@ export async function embedRoutes(app: App, context: Context): Promise<void> {
     const asked = { token: (!row.public && token?.[0]) || undefined, isStart: true }
     const permit = await checkAccess(context, request, reply, row, asked)
     // As long as there is nothing to play, no token is used up.
-    const isPlaying = row.public || stateOf(row) === 'ready'
-    const access = isPlaying ? await permit?.open() : undefined
-    if (!permit || (isPlaying && !access)) return closed(emptyConfig({ videoId, type: 'vod' }, 'private'))
-    const found = videoConfig(row, access)
+    const isOpened = permit?.isFree || stateOf(row) === 'ready'
+    const access = isOpened ? await permit?.open() : undefined
+    if (!permit || (isOpened && !access)) return closed(emptyConfig({ videoId, type: 'vod' }, 'private'))
+    const found = videoConfig(row, access, asked.token)
     return {
       config: found,
       preview: row.public ? { description: row.description, size: sizeOf(row.plan) } : undefined,
@@ -57,7 +57,8 @@ export async function embedRoutes(app: App, context: Context): Promise<void> {
     reply.headers({
       'cache-control': cacheControl,
       'content-security-policy': policy,
-      'referrer-policy': 'strict-origin-when-cross-origin',
+      // Its address may hold a token, which is nobody else's business.
+      'referrer-policy': 'strict-origin',
       'x-content-type-options': 'nosniff',
     })
     if (cacheControl === shared) {

@@ -5,7 +5,7 @@ import { ApiError, notFound } from '../lib/errors.ts'
 import { randomWord } from '../lib/ids.ts'
 import { readToken } from './private-token.ts'
 import { findSession, goingOnSeconds, openSession, type PlaybackSession } from './session-store.ts'
-import { isSigned, maySigned, readSigned } from './signed-token.ts'
+import { isSigned, makePass, maySigned, readPass, readSigned } from './signed-token.ts'
 
 /** Where a viewer finds the media, and what each address ends in. */
 export type Access = {
@@ -18,7 +18,11 @@ export type Access = {
 }
 
 /** That a viewer may have what was asked for. It uses up a token as soon as it is made use of. */
-export type Permit = { open(): Promise<Access | undefined> }
+export type Permit = {
+  open(): Promise<Access | undefined>
+  /** Whether opening uses up nothing. */
+  isFree: boolean
+}
 
 type Asker = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
 type Video = { id: string; public: boolean }
@@ -28,6 +32,8 @@ export type Asked = {
   isStart: boolean
   /** Does not use up the token. So does no HEAD: it plays nothing. */
   isGlance?: boolean
+  /** One address is asked for many times, also by players that keep neither a cookie nor where they were sent. */
+  isRepeated?: boolean
 }
 
 /** Undefined: refused. Opens the session of a token where that is due, and sets its cookie on the reply. */
@@ -63,7 +69,13 @@ export async function checkAccess(
     const claims = await readSigned(context, video.id, token)
     if (!claims) return undefined
     if (video.public) return permitFor(plain)
-    return maySigned(context, request, claims, isStart) ? permitFor({ path, query: '' }) : undefined
+    const passes = valuesOf(request.query, 'avh').map((pass) => ({
+      pass,
+      begunAt: readPass(context, token, pass),
+    }))
+    const { pass, begunAt } = passes.find((each) => each.begunAt) ?? { pass: makePass(context, token) }
+    if (!maySigned(context, request, claims, { isStart, begunAt })) return undefined
+    return permitFor({ path, query: `?avh=${pass}`, isNew: begunAt === undefined })
   }
 
   const issuedAt = readToken(context.secret, video.id, token)
@@ -72,9 +84,7 @@ export async function checkAccess(
   if (video.public) return permitFor(plain)
 
   const judge = (session: PlaybackSession) =>
-    mayGoOn(context, request, token, session, isStart)
-      ? { path, query: `?avh=${session.session}` }
-      : undefined
+    mayGoOn(context, request, token, session, asked) ? { path, query: `?avh=${session.session}` } : undefined
   const used = await findSession(context.db, token)
   if (used) {
     const access = judge(used)
@@ -82,9 +92,12 @@ export async function checkAccess(
   }
   if (isOver(context, issuedAt, context.config.privateSessionSeconds)) return undefined
   return {
+    isFree: false,
     async open() {
+      // There is no session yet that could be named.
+      if (asked.isGlance) return { path, query: '' }
       const session = newSession()
-      if (asked.isGlance || request.method === 'HEAD') return { path, query: `?avh=${session}` }
+      if (request.method === 'HEAD') return { path, query: `?avh=${session}` }
       const opened = await openSession(context.db, {
         token,
         video_id: video.id,
@@ -100,7 +113,7 @@ export async function checkAccess(
   }
 }
 
-const permitFor = (access: Access): Permit => ({ open: async () => access })
+const permitFor = (access: Access): Permit => ({ isFree: true, open: async () => access })
 
 export const newSession = () => randomWord(22)
 
@@ -110,24 +123,31 @@ function mayGoOn(
   request: FastifyRequest,
   token: string,
   { session, viewer, opened_at: openedAt }: PlaybackSession,
-  isStart: boolean,
+  { isStart, isRepeated }: Asked,
 ): boolean {
   const seconds = context.config.privateSessionSeconds + (isStart ? 0 : goingOnSeconds)
   if (isOver(context, openedAt, seconds)) return false
   const shown = [...valuesOf(request.query, 'avh'), ...cookiesOf(request, cookieName(token))]
   if (shown.some((each) => isSame(each, session))) return true
-  // Some players ask for every range by the address that they were given, without cookies.
-  return isFurtherIn(request) && timingSafeEqual(viewer, viewerOf(context, request))
+  // Some players ask for every range by the address that they were given, without cookies. What begins further in is of
+  // no use to anybody who has not what comes before.
+  const isGoingOn = isRepeated === true && isFurtherIn(request)
+  return isGoingOn && timingSafeEqual(viewer, viewerOf(context, request))
 }
 
 const isOver = ({ now }: Asker, since: Date, seconds: number) =>
   now().getTime() >= since.getTime() + seconds * 1000
 
-/** Whether it is a part of a file that is not its beginning. What is no range brings the whole file. */
+/** The index of an MP4 stands in front and is longer than this, if the video is worth anything. */
+const beginningBytes = 16 * 1024
+
+/**
+ * Whether it is a part of a file without its beginning. What is no range brings the whole file, and one that is counted
+ * from the end may.
+ */
 export function isFurtherIn({ headers: { range = '' } }: FastifyRequest): boolean {
-  const [, from, to] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(range) ?? []
-  if (!from) return Number(to) > 0
-  return Number(from) > 0 && (to === '' || Number(to) >= Number(from))
+  const [, from, to] = /^bytes=\s*(\d+)-(\d*)\s*$/i.exec(range) ?? []
+  return Number(from) >= beginningBytes && (to === '' || Number(to) >= Number(from))
 }
 
 /** Not checked by a schema, a query holds lists. */

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
+import { createHmac, createPublicKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { FastifyRequest } from 'fastify'
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
@@ -63,28 +63,51 @@ const isTime = (value: unknown): value is number => typeof value === 'number' &&
 const isListOrNone = (value: unknown): value is string[] | undefined =>
   value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'string'))
 
-/** Whether it may be used here and now. It is for any number of viewers. */
+/**
+ * Whether it may be used here and now. It is for any number of viewers. Who has begun to play with it need not show
+ * again from where, and may go on when it is over: the player page asks for media itself, not the page around it.
+ */
 export function maySigned(
-  { config, now, publicUrl }: Pick<Context, 'config' | 'now' | 'publicUrl'>,
+  { config, now }: Pick<Context, 'config' | 'now'>,
   { headers }: Pick<FastifyRequest, 'headers'>,
   { exp, nbf, referrers, countries }: Claims,
-  isStart: boolean,
+  { isStart, begunAt }: { isStart: boolean; begunAt: Date | undefined },
 ): boolean {
   const seconds = now().getTime() / 1000
-  if (seconds >= exp + (isStart ? 0 : goingOnSeconds) || seconds < (nbf ?? 0)) return false
+  if (seconds < (nbf ?? 0)) return false
+  if (begunAt) return seconds < exp || (!isStart && seconds < begunAt.getTime() / 1000 + goingOnSeconds)
+  if (seconds >= exp) return false
   if (countries) {
     const country = config.countryHeader === undefined ? undefined : headers[config.countryHeader]
     if (typeof country !== 'string') return false
     if (!countries.some((each) => each.toUpperCase() === country.trim().toUpperCase())) return false
   }
-  return referrers === undefined || mayRefer(referrers, headers.referer, publicUrl)
+  return referrers === undefined || mayRefer(referrers, headers.referer)
 }
 
-/** The player page, which was asked for by a page that may, asks for its media itself. */
-function mayRefer(patterns: string[], referer: string | undefined, publicUrl: string): boolean {
+function mayRefer(patterns: string[], referer: string | undefined): boolean {
   if (referer === undefined || !URL.canParse(referer)) return false
-  const { origin, host, hostname } = new URL(referer)
-  return origin === new URL(publicUrl).origin || patterns.some((each) => matches(each, host, hostname))
+  const { host, hostname } = new URL(referer)
+  return patterns.some((each) => matches(each, host, hostname))
+}
+
+/** Stands in the addresses of what was begun, as a session does, and says when. Only for the token it was made for. */
+export function makePass({ now, secret }: Pick<Context, 'now' | 'secret'>, token: string): string {
+  return writePass(secret, token, Math.floor(now().getTime() / 1000))
+}
+
+/** When it was made, if we made it for this token. */
+export function readPass({ secret }: Pick<Context, 'secret'>, token: string, pass: string): Date | undefined {
+  const [, time = ''] = /^([0-9a-z]{6,8})-[\w-]{22}$/.exec(pass) ?? []
+  const seconds = Number.parseInt(time, 36)
+  const wanted = Buffer.from(writePass(secret, token, seconds))
+  const isOurs = wanted.length === pass.length && timingSafeEqual(wanted, Buffer.from(pass))
+  return isOurs ? new Date(seconds * 1000) : undefined
+}
+
+function writePass(secret: Buffer, token: string, seconds: number): string {
+  const mac = createHmac('sha256', secret).update(`pass ${seconds} ${token}`).digest('base64url')
+  return `${seconds.toString(36)}-${mac.slice(0, 22)}`
 }
 
 /** `example.com`, `*.example.com` for what is below it, either with a port to mean that one alone. */

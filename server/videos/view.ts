@@ -20,7 +20,7 @@ export function viewVideo(
   const player = token === undefined ? plain : `${plain}?token=${token}`
   const assets: Video['assets'] = {
     hls: `${media}/hls/manifest.m3u8`,
-    iframe: `<iframe src="${player}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true"></iframe>`,
+    iframe: `<iframe src="${player}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true" allow="autoplay; fullscreen; picture-in-picture; accelerometer; gyroscope"></iframe>`,
     player,
     thumbnail: `${media}/thumbnail.jpg`,
   }

@@ -8,6 +8,8 @@ export type PlayerConfig = {
   isPanoramic: boolean
   /** Addresses are paths of this origin, with token and session where they are needed. */
   hls: string
+  /** Where to ask for all of this again. */
+  self: string
   /** null: there is none, or none to be downloaded. */
   mp4: string | null
   poster: string | null
@@ -47,13 +49,19 @@ export function readConfig(): PlayerConfig {
   return JSON.parse(document.getElementById('kinora')?.textContent ?? '')
 }
 
-/** Asks again what the page at this address would say now. */
-export async function fetchConfig(page: URL): Promise<PlayerConfig> {
-  const url = new URL(`${page.pathname.replace(/\/$/, '')}/config.json`, page.origin)
+/** Where the page at this address has its configuration. */
+export function configOf(page: URL): URL {
+  const url = new URL(page)
+  url.pathname = `${page.pathname.replace(/\/+$/, '')}/config.json`
+  url.search = ''
   for (const name of ['token', 'avh']) {
     const value = page.searchParams.get(name)
     if (value) url.searchParams.set(name, value)
   }
+  return url
+}
+
+export async function fetchConfig(url: URL): Promise<PlayerConfig> {
   const response = await fetch(url, { cache: 'no-store' })
   const isJson = response.headers.get('content-type')?.includes('json')
   if (!isJson) throw new Error(`config.json: ${response.status}`)

@@ -1,6 +1,6 @@
 import './style.css'
 import { type Bridge, openBridge } from './bridge.ts'
-import { fetchConfig, type PlayerConfig, readConfig } from './config.ts'
+import { configOf, fetchConfig, type PlayerConfig, readConfig } from './config.ts'
 import { type Face, showFace } from './faces.ts'
 import { readOptions, withTheme } from './options.ts'
 import { type Player, startPlayer } from './player.ts'
@@ -23,7 +23,7 @@ function show(page: URL, config: PlayerConfig): void {
     bridge = openBridge({ sdkPlayerId, origin }, { loadConfig: (url) => void load(url), destroy: clear })
   }
   if (config.state === 'ready') {
-    player = startPlayer(page, config, options, { onError: () => bridge?.sendError() })
+    player = startPlayer(config, options, { onError: () => bridge?.sendError() })
     bridge?.connect(player)
     return
   }
@@ -34,7 +34,7 @@ function show(page: URL, config: PlayerConfig): void {
 
 async function askAgain(page: URL, config: PlayerConfig): Promise<void> {
   const mine = asking
-  const next = await fetchConfig(page).catch(() => config)
+  const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
   if (asking !== mine) return
   if (next.state === 'processing') asking = setTimeout(() => void askAgain(page, config), askMs)
   else show(page, next)
@@ -47,7 +47,7 @@ async function load(text: string): Promise<void> {
   clear()
   const mine = setTimeout(() => {}, 0)
   asking = mine
-  const config = await fetchConfig(page).catch(() => undefined)
+  const config = await fetchConfig(configOf(page)).catch(() => undefined)
   if (asking !== mine) return
   if (config) {
     show(page, config)

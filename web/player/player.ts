@@ -28,7 +28,7 @@ type Told = {
   onError(): void
 }
 
-export function startPlayer(page: URL, config: PlayerConfig, options: Options, told: Told): Player {
+export function startPlayer(config: PlayerConfig, options: Options, told: Told): Player {
   const over = new AbortController()
   const { signal } = over
   const video = document.createElement('video')
@@ -80,7 +80,7 @@ export function startPlayer(page: URL, config: PlayerConfig, options: Options, t
   async function fail(status: number | undefined) {
     let name: FaceName = 'error'
     if (status !== undefined) {
-      const { state } = await fetchConfig(page).catch(() => config)
+      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
       if (state !== 'ready') name = state
     }
     if (signal.aborted) return

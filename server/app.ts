@@ -11,6 +11,7 @@ import { AccessToken, accountRoutes } from './accounts/routes.ts'
 import { collectorRoutes } from './analytics/collector.ts'
 import { dataRoutes } from './analytics/data-routes.ts'
 import { AggregatedMetric, MetricBuckets, MetricSeries } from './analytics/data-schemas.ts'
+import { limitReads } from './analytics/limited.ts'
 import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './analytics/metadata-routes.ts'
 import { PlayList, playsRoutes } from './analytics/plays-routes.ts'
 import { sessionRoutes } from './analytics/session-routes.ts'
@@ -74,10 +75,11 @@ function apiRoutes(app: App, context: Context): void {
   playerRoutes(app, context)
   webhookRoutes(app, context)
   webhookLogRoutes(app, context)
-  dataRoutes(app, context)
-  metadataRoutes(app, context)
-  playsRoutes(app, context)
-  sessionRoutes(app, context)
+  const read = limitReads(context.db)
+  dataRoutes(app, context, read)
+  metadataRoutes(app, context, read)
+  playsRoutes(app, context, read)
+  sessionRoutes(app, context, read)
 }
 
 const sandbox = Symbol('sandbox')

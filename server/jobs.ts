@@ -39,7 +39,7 @@ const chores: { name: string; everyMs: number; run: (context: Context) => Promis
   { name: 'remove stale work', everyMs: 3_600_000, run: removeStaleWork },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
-  { name: 'keep viewing partitions', everyMs: 3_600_000, run: keepPartitions },
+  { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
   { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },
   { name: 'delete old playback sessions', everyMs: 3_600_000, run: deleteOldSessions },
 ]

@@ -531,6 +531,14 @@ describe('bad questions', () => {
     await assert.rejects(slow, isUnavailable(/shorter period/))
     // Its place is free again.
     await read((trx) => sql`select 1`.execute(trx))
+    // Each in time, but not all of them together.
+    const many = limitReads(db, { withinMs: 1_000 })((trx) =>
+      Array.from({ length: 6 }).reduce<Promise<unknown>>(
+        (before) => before.then(() => sql`select pg_sleep(0.3)`.execute(trx)),
+        Promise.resolve(),
+      ),
+    )
+    await assert.rejects(many, isUnavailable(/shorter period/))
     // The connection goes on without that limit.
     await sql`select pg_sleep(0.2)`.execute(db)
   })

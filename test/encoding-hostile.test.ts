@@ -320,7 +320,9 @@ const seed = Number(process.env.SEED ?? 1)
 const rounds = Number(process.env.ROUNDS ?? 15)
 const mostMs = 60_000
 
-test(`files that are damaged in any way fail as such or play (SEED=${seed})`, async () => {
+test(`files that are damaged in any way fail as such or play (SEED=${seed})`, {
+  timeout: 300_000,
+}, async () => {
   const data = await temporaryFolder({ after() {} })
   const encoder = await openEncoder(data, 30_000)
   const originals = new Map<string, Buffer>()

@@ -434,6 +434,17 @@ test('nothing is left of the pictures of a deleted video', async () => {
   assert.equal(await isThere(join(service.data, 'files/videos', videoId)), false)
 })
 
+test('what a killed job had stored of a video that was deleted goes with its next try', async () => {
+  const videoId = `vi${'0'.repeat(22)}`
+  const left = join(service.data, 'files/videos', videoId)
+  await mkdir(join(left, 'pictures'), { recursive: true })
+  await writeFile(join(left, 'pictures/automatic-240p-whole-old.jpg'), 'x')
+  await query(service.database, "insert into pgboss.job (name, data) values ('make-pictures', $1)", [
+    JSON.stringify({ videoId }),
+  ])
+  await waitFor(async () => !(await isThere(left)), 20_000)
+})
+
 test('pictures that a killed worker was making are made by the next one', async (t) => {
   const at = await place(t)
   const tiny = join(folder, 'tiny.mp4')

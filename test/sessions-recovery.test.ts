@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { keepPartitions } from '../server/analytics/expire.ts'
 import { readReport, readWatchReport } from '../server/analytics/report.ts'
+import { forgetSessions } from '../server/analytics/session-reads.ts'
 import { createSessionWriter } from '../server/analytics/write.ts'
 import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
+import { ApiError } from '../server/lib/errors.ts'
 import { createLog } from '../server/lib/log.ts'
-import { call, query, sharedKinora, startKinora, waitFor } from './harness.ts'
+import { assertProblem, call, query, sharedKinora, startKinora, waitFor } from './harness.ts'
 import { createVideo, iso, type Loose, viewing } from './viewings.ts'
 
 // Reports when processes end, work at once, or pass midnight.
@@ -24,7 +28,7 @@ test('a viewing goes on past midnight in its session, and not for ever', async (
   const writer = createSessionWriter({
     ...{ db, log: createLog('silent', false), secret: Buffer.from('x'), now: () => new Date(now) },
   })
-  const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined }
+  const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
   const short = () => {
     const eve = [{ eat: now, typ: 4, vti: (now - start) / 1_000, pau: false }]
     return writer.submit(readWatchReport({ sat: now, sid: 'tab', pid: 'p', mid: videoId, eve }, sender))
@@ -61,7 +65,7 @@ test('several processes that hear of one viewing at once count it once', async (
   )
   const reports = Array.from({ length: 60 }, (_, i) => {
     const { event, report } = viewing(videoId, 30_000 + i * 100)
-    const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined }
+    const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
     return [0, 1, 2, 3].map((n) =>
       readReport(report([event(1 + n, n === 0 ? 'play' : 'progress', { at: n })]) as Loose, sender),
     )
@@ -102,6 +106,112 @@ test('a partition that nobody has made is made on the spot', async () => {
     Array(5).fill(200),
   )
   assert.equal((await call(`${service.url}/analytics/videos/${videoId}`)).body.pagination.itemsTotal, 1)
+})
+
+const openTables = (t: TestContext) => {
+  const db = openDb<Tables>(openPool(service.database, () => {}))
+  t.after(() => db.destroy())
+  return db
+}
+
+/** Somebody else who has begun a transaction. */
+async function begin(t: TestContext): Promise<pg.Client> {
+  const client = new pg.Client(service.database)
+  await client.connect()
+  t.after(() => client.end())
+  await client.query('begin')
+  return client
+}
+
+const waitForLock = () =>
+  waitFor(async () => {
+    const sql =
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+    return (await query(service.database, sql)).length > 0
+  })
+
+test('nothing is written of a video that is deleted, also when it goes in that moment', async (t) => {
+  const videoId = await createVideo(service)
+  const { event, report } = viewing(videoId)
+  const send = (seconds: number) =>
+    call(`${service.url}/collector/vod`, {
+      method: 'POST',
+      key: '',
+      json: report([event(seconds, 'progress', { at: seconds })]),
+    })
+  assert.equal((await send(1)).status, 200)
+  const other = await begin(t)
+  await other.query('delete from videos where id = $1', [videoId])
+  const late = send(2)
+  await waitForLock()
+  await other.query('commit')
+  assertProblem(await late, 404, 'resource-not-found', 'session[video_id]')
+  // While it is remembered.
+  assertProblem(await send(3), 404, 'resource-not-found', 'session[video_id]')
+  const rows = await query(
+    service.database,
+    'select at from viewing_events join viewing_sessions on id = session_id where media_id = $1',
+    [videoId],
+  )
+  assert.deepEqual(rows, [{ at: 1 }], 'of before, for whoever removes what it leaves')
+})
+
+test('forgetting and reports that lock each other out both come through', async (t) => {
+  const videoId = await createVideo(service)
+  const ids: string[] = []
+  for (const agoMs of [5_000, 4_000, 3_000]) {
+    const { event, report } = viewing(videoId, agoMs)
+    const json = report([event(0, 'ready')])
+    ids.push((await call(`${service.url}/collector/vod`, { method: 'POST', key: '', json })).body.session)
+  }
+  const [first, , last] = ids.sort()
+  const lock = 'select 1 from viewing_sessions where id = $1 for update'
+  const other = await begin(t)
+  // It is not the one to be ended.
+  await other.query("set local deadlock_timeout = '1min'")
+  await other.query(lock, [last])
+  const forgotten = forgetSessions(openTables(t), { mediaId: videoId })
+  await waitForLock()
+  await other.query(lock, [first])
+  await other.query('commit')
+  assert.equal(await forgotten, 3)
+})
+
+test('what waits is bounded by its bytes', async (t) => {
+  const videoId = await createVideo(service)
+  const now = () => new Date()
+  const writer = createSessionWriter({
+    ...{ db: openTables(t), log: createLog('silent', false), secret: Buffer.from('x'), now },
+  })
+  const { event, report } = viewing(videoId)
+  const submit = (bytes: number) => {
+    const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes }
+    return writer.submit(readReport(report([event(0, 'ready')]) as Loose, sender))
+  }
+  const MiB = 1_024 * 1_024
+  const [one, other] = [submit(40 * MiB), submit(24 * MiB)]
+  await assert.rejects(submit(1), (error) => error instanceof ApiError && error.status === 503)
+  assert.equal(await one, await other)
+  assert.equal(await submit(64 * MiB), await one)
+})
+
+test('an old partition that somebody reads does not keep the others', async (t) => {
+  for (const by of [-40, -39]) await query(service.database, 'select make_viewing_partitions($1)', [day(by)])
+  const there = async () =>
+    (
+      await query(service.database, 'select relname from pg_class where relname = any($1) order by relname', [
+        [-40, -39].flatMap((by) => [partition(by), partition(by, 'events')]),
+      ])
+    ).map(({ relname }) => relname)
+  const context = { db: openTables(t), log: createLog('silent', false), now: () => new Date() }
+  const keep = () => keepPartitions({ ...context, config: { analyticsDays: 30 } })
+  const reader = await begin(t)
+  await reader.query(`select 1 from ${partition(-40)}`)
+  await keep()
+  assert.deepEqual(await there(), [partition(-40)])
+  await reader.query('commit')
+  await keep()
+  assert.deepEqual(await there(), [])
 })
 
 // The last one: the service is gone after it.

@@ -436,6 +436,18 @@ describe('bad reports', () => {
       ['session[loaded_at]', (body) => Object.assign(body.session, { loaded_at: 'yesterday' })],
       ['session[metadata]', (body) => Object.assign(body.session, { metadata: { viewer: 'x' } })],
       ['session[metadata][0][viewer]', (body) => Object.assign(body.session, { metadata: [{ viewer: 5 }] })],
+      [
+        'session[metadata][0]',
+        (body) => {
+          const keys = Array.from({ length: 11 }, (_, i) => [`key ${i}`, ''])
+          Object.assign(body.session, { metadata: [Object.fromEntries(keys)] })
+        },
+      ],
+      [
+        'session[metadata][0]',
+        (body) => Object.assign(body.session, { metadata: [{ ['x'.repeat(256)]: '' }] }),
+      ],
+      ['session[metadata]', (body) => Object.assign(body.session, { metadata: Array(101).fill({}) })],
       ['session[referrer]', (body) => Object.assign(body.session, { referrer: 5 })],
       ['emitted_at', (body) => Object.assign(body, { emitted_at: 5 })],
       ['events', (body) => Object.assign(body, { events: Array(201).fill(event(0, 'ready')) })],
@@ -505,5 +517,16 @@ describe('bad reports', () => {
     assertProblem(refused!, 429, 'too-many-requests')
     assert.ok(Number(refused!.headers.get('retry-after')) >= 1)
     assert.equal((await from('192.0.2.8')).status, 404)
+  })
+
+  test('a long body counts as several reports, whatever is in it', async () => {
+    const long = (address: string) => send(`{}${' '.repeat(64_000)}`, { 'x-forwarded-for': address })
+    let sent = 0
+    for (let isRefused = false; !isRefused; sent += 20) {
+      assert.ok(sent < 400, String(sent))
+      const answers = await Promise.all(Array.from({ length: 20 }, () => long('192.0.2.9')))
+      isRefused = answers.some(({ status }) => status === 429)
+    }
+    assert.equal((await long('192.0.2.10')).status, 400)
   })
 })

@@ -17,6 +17,8 @@ import { createSessionWriter } from './write.ts'
 const bodyLimit = 64 * 1_024
 /** Events are cheap to send and dear to keep: so many weigh as much as another report. */
 const eventsPerReport = 20
+/** And so many bytes, whatever is in them. */
+const bytesPerReport = 4_096
 
 const Session = Type.Object({
   session: Type.String({ description: 'Id of the session, for the next report.' }),
@@ -40,18 +42,21 @@ export function collectorRoutes(app: App, context: Context): void {
     })
   }
   const limitRequest = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) =>
-    done(exceeded(request.ip, 1))
+    done(exceeded(request.ip, 1 + Math.floor(bytesOf(request) / bytesPerReport)))
 
-  const senderOf = ({ ip, headers }: FastifyRequest) => ({
-    address: ip,
-    userAgent: headers['user-agent'],
-    country: config.countryHeader && headers[config.countryHeader],
+  const senderOf = (request: FastifyRequest) => ({
+    address: request.ip,
+    userAgent: request.headers['user-agent'],
+    country: config.countryHeader && request.headers[config.countryHeader],
+    bytes: bytesOf(request),
   })
 
-  async function answer(report: MediaReport) {
+  async function answer(request: FastifyRequest, report: MediaReport) {
     const extra = Math.floor(report.events.length / eventsPerReport)
     const error = extra > 0 && exceeded(report.address, extra)
     if (error) throw error
+    // Of which nothing is needed while the report waits.
+    request.body = undefined
     return { session: await writer.submit(report) }
   }
 
@@ -68,7 +73,7 @@ export function collectorRoutes(app: App, context: Context): void {
       ...options,
       schema: { ...described('POST_collector-vod', 'Report the viewing of a video'), body: VideoReport },
     },
-    (request) => answer(readReport(request.body, senderOf(request))),
+    (request) => answer(request as FastifyRequest, readReport(request.body, senderOf(request))),
   )
 
   app.post(
@@ -80,7 +85,7 @@ export function collectorRoutes(app: App, context: Context): void {
         body: LiveReport,
       },
     },
-    (request) => answer(readReport(request.body, senderOf(request))),
+    (request) => answer(request as FastifyRequest, readReport(request.body, senderOf(request))),
   )
 
   app.post(
@@ -92,6 +97,12 @@ export function collectorRoutes(app: App, context: Context): void {
         body: WatchReport,
       },
     },
-    (request) => answer(readWatchReport(request.body, senderOf(request))),
+    (request) => answer(request as FastifyRequest, readWatchReport(request.body, senderOf(request))),
   )
+}
+
+/** One that does not tell its length counts as the longest that is taken. */
+function bytesOf({ headers }: FastifyRequest): number {
+  const length = headers['content-length']
+  return length === undefined ? bodyLimit : Math.min(bodyLimit, Number(length))
 }

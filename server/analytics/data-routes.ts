@@ -33,7 +33,7 @@ import {
   timeMetrics,
 } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import { limitReads } from './limited.ts'
+import type { Read } from './limited.ts'
 
 const liveMs = 20_000
 
@@ -55,9 +55,7 @@ function splitMetric(name: (typeof bucketMetrics)[number]): [metric: Metric, agg
 }
 
 /** How much was watched, by the published names. */
-export function dataRoutes(app: App, context: Context): void {
-  const { db, config, now } = context
-  const read = limitReads(db)
+export function dataRoutes(app: App, { config, now }: Context, read: Read): void {
   const compiled = { validatorCompiler: validatorCompiler as never }
 
   const readSessions = (query: DataQuery, environment: store.Sessions['environment']) => ({

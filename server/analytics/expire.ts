@@ -1,9 +1,10 @@
 import { sql, type Transaction } from 'kysely'
+import type { Config } from '../config.ts'
 import type { Context } from '../contracts/context.ts'
 import type { Tables } from '../contracts/tables.ts'
 import { dayOf, startOfDay } from './session-id.ts'
 import { forgetSessions } from './session-reads.ts'
-import { makePartitions } from './session-store.ts'
+import { isPartitionMissing, makePartitions } from './session-store.ts'
 
 const daysAhead = 2
 
@@ -11,8 +12,9 @@ const daysAhead = 2
 export async function keepPartitions({
   db,
   config,
+  log,
   now,
-}: Pick<Context, 'db' | 'config' | 'now'>): Promise<void> {
+}: Pick<Context, 'db' | 'log' | 'now'> & { config: Pick<Config, 'analyticsDays'> }): Promise<void> {
   const today = dayOf(now().getTime())
   await makePartitions(
     db,
@@ -28,14 +30,27 @@ export async function keepPartitions({
     where inhparent in ('viewing_sessions'::regclass, 'viewing_events'::regclass)
     order by relname`.execute(db)
   for (const { name } of rows.filter(({ name }) => name.slice(-8) < oldest)) {
-    await db.transaction().execute(async (trx) => {
-      // Everybody who comes after a waiting drop waits with it: it is tried again later instead.
-      await sql`set local lock_timeout = '1s'`.execute(trx)
-      if (name.startsWith('viewing_sessions')) await keepPlays(trx, name)
-      await sql`drop table if exists ${sql.table(name)}`.execute(trx)
-    })
+    try {
+      await db.transaction().execute((trx) => drop(trx, name))
+    } catch (error) {
+      // Another process has dropped it.
+      if (isPartitionMissing(error)) continue
+      if (!isInUse(error)) throw error
+      log.warn({ partition: name }, 'an old partition is in use, dropping it later')
+    }
   }
 }
+
+async function drop(trx: Transaction<Tables>, partition: string): Promise<void> {
+  // Everybody who comes after a waiting drop waits with it: it is tried again later instead.
+  await sql`set local lock_timeout = '1s'`.execute(trx)
+  if (partition.startsWith('viewing_sessions')) await keepPlays(trx, partition)
+  await sql`drop table if exists ${sql.table(partition)}`.execute(trx)
+}
+
+/** Postgres' words for a lock that did not come in time, and for one that would never have. */
+const isInUse = (error: unknown) =>
+  error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
 
 /** Those of deleted videos are gone before. The lock keeps a late report from being lost between counting and dropping. */
 async function keepPlays(trx: Transaction<Tables>, partition: string): Promise<void> {

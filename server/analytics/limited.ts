@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type Kysely, type KyselyPlugin, sql, type Transaction } from 'kysely'
 import type { Tables } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import { createTurns } from '../lib/turns.ts'
@@ -7,7 +7,8 @@ export type Read = <T>(work: (trx: Transaction<Tables>) => Promise<T>) => Promis
 
 /**
  * Reads over many rows: a few at once, and one that takes too long is ended by the database, so that wide periods
- * do not keep connections from everybody else. A page of a dashboard that takes longer has long been left.
+ * do not keep connections from everybody else. A page of a dashboard that takes longer has long been left. Made once
+ * for all routes, whose reads take turns with each other.
  */
 export function limitReads(
   db: Kysely<Tables>,
@@ -32,11 +33,10 @@ async function readWithin<T>(
       .setAccessMode('read only')
       .execute(async (trx) => {
         // Compiling a statement would take longer than most of them run.
-        await sql`
-          select set_config('statement_timeout', ${String(withinMs)}, true), set_config('jit', 'off', true)`.execute(
-          trx,
-        )
-        return work(trx)
+        await sql`set local jit = off`.execute(trx)
+        const endsAt = performance.now() + withinMs
+        await endAt(trx, endsAt)
+        return work(trx.withPlugin(untilThen(trx, endsAt)))
       })
   } catch (error) {
     const isEnded = error instanceof Error && 'code' in error && error.code === '57014'
@@ -44,6 +44,21 @@ async function readWithin<T>(
     throw tooMuch('There is too much to count: ask for a shorter period, or for one video.', error)
   }
 }
+
+/** The database limits statements, not what several take together: each has what those before it have left. */
+const untilThen = (trx: Transaction<Tables>, endsAt: number): KyselyPlugin => ({
+  transformQuery: ({ node }) => node,
+  async transformResult({ result }) {
+    await endAt(trx, endsAt)
+    return result
+  },
+})
+
+/** One millisecond at the least, as none would be no limit. */
+const endAt = (trx: Transaction<Tables>, endsAt: number) =>
+  sql`select set_config('statement_timeout', ${String(Math.max(1, Math.round(endsAt - performance.now())))}, true)`.execute(
+    trx,
+  )
 
 const tooMuch = (title: string, cause?: unknown) =>
   new ApiError('service-unavailable', { title, cause, headers: { 'retry-after': '30' } })

@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { EncodingPlan, Environment, Metadata, Tables, ViewingSessionRow } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import { gather } from '../lib/gather.ts'
 
 /** What a report needs to know of what it is about. */
 export type Media = {
@@ -14,30 +15,36 @@ export type Media = {
 const rememberedMs = 2_000
 /** A flood of ids that do not exist passes through here too. */
 const mostRemembered = 10_000
+const mostAtOnce = 500
 
 /** Looks media up, many at a time, and remembers them for a moment. */
 export function createMediaLookup(db: Db<Tables>, now: () => number) {
-  const known = new Map<string, { media: Media | undefined; until: number }>()
+  const known = new Map<string, { media: Promise<Media | undefined>; until: number }>()
+  const lookUp = gather(mostAtOnce, async (ids: string[]) => {
+    const found = await findMedia(db, ids)
+    return ids.map((id) => found.get(id))
+  })
 
-  return async function find(ids: Iterable<string>): Promise<Map<string, Media>> {
+  return function find(id: string): Promise<Media | undefined> {
     const time = now()
-    const unknown = new Set<string>()
-    for (const id of ids) {
-      const entry = known.get(id)
-      if (!entry || entry.until <= time) unknown.add(id)
-    }
-    if (unknown.size > 0) {
-      const found = await findMedia(db, [...unknown])
-      if (known.size + unknown.size > mostRemembered) known.clear()
-      for (const id of unknown) known.set(id, { media: found.get(id), until: time + rememberedMs })
-    }
-    const media = new Map<string, Media>()
-    for (const id of ids) {
-      const one = known.get(id)?.media
-      if (one) media.set(id, one)
-    }
+    const entry = known.get(id)
+    if (entry && entry.until > time) return entry.media
+    if (known.size >= mostRemembered) known.clear()
+    const media = lookUp(id)
+    known.set(id, { media, until: time + rememberedMs })
+    media.catch(() => known.delete(id))
     return media
   }
+}
+
+/**
+ * Those that are there, and stay until the transaction ends: who deletes one waits for that, and then finds all that
+ * was written of it.
+ */
+export async function holdMedia(trx: Transaction<Tables>, ids: Iterable<string>): Promise<Set<string>> {
+  const { rows } = await sql<{ id: string }>`
+    select id from videos where id = any(${[...new Set(ids)]}) order by id for key share`.execute(trx)
+  return new Set(rows.map(({ id }) => id))
 }
 
 type VideoFacts = { id: string; environment: Environment; metadata: Metadata[]; plan: EncodingPlan | null }

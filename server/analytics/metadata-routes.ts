@@ -9,7 +9,7 @@ import { atom } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
 import { sortOrder, time } from './data-schemas.ts'
-import { limitReads } from './limited.ts'
+import type { Read } from './limited.ts'
 import * as store from './metadata-store.ts'
 import { retentionCurve } from './retention.ts'
 
@@ -111,10 +111,7 @@ const viewValue = (row: store.ValueRow): Static<typeof MetadataValues>['data'][n
 })
 
 /** What viewers' own metadata tell: who watched how much, by any key that a video declares. */
-export function metadataRoutes(app: App, context: Context): void {
-  const { db, config, now } = context
-  const read = limitReads(db)
-
+export function metadataRoutes(app: App, { db, config, now }: Context, read: Read): void {
   const choose = (environment: Environment, { videoId, metadata, ...query }: Asked) => ({
     environment,
     period: readPeriod(query, now(), { days: 30, keptDays: config.analyticsDays }),

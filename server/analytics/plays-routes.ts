@@ -6,7 +6,7 @@ import { atom } from '../lib/time.ts'
 import { badQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import { limitReads } from './limited.ts'
+import type { Read } from './limited.ts'
 
 export const PlayList = Type.Object(
   {
@@ -36,9 +36,7 @@ const breakdownOf: Record<string, Breakdown> = {
 const plays = { of: 'play', by: 'sum' } as const
 
 /** The way in which older clients ask for plays. */
-export function playsRoutes(app: App, { db, config, now }: Context): void {
-  const read = limitReads(db)
-
+export function playsRoutes(app: App, { config, now }: Context, read: Read): void {
   for (const { path, mediaType, id, name } of kinds) {
     app.get(
       path,

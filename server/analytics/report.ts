@@ -17,6 +17,8 @@ export type MediaReport = Report & {
   userAgent: string | undefined
   address: string
   country: string | string[] | undefined
+  /** Of the body. */
+  bytes: number
 }
 
 /** Of one report; the published clients send 20 at most. */
@@ -43,10 +45,14 @@ const session = {
   loaded_at: time('When the page was loaded.'),
   referrer: Type.Optional(text(16_384, { description: 'Address of the page that led here.' })),
   metadata: Type.Optional(
-    Type.Array(Type.Record(Type.String(), Type.String()), {
-      maxItems: 100,
-      description: 'Each holds one key and its value. Keys that the video does not declare are ignored.',
-    }),
+    Type.Array(
+      Type.Record(Type.String(), Type.String(), { maxProperties: 10, propertyNames: { maxLength: 255 } }),
+      {
+        maxItems: 100,
+        description:
+          'Each holds one key and its value. Keys that the video does not declare are ignored, and so are values of more than 2,000 letters.',
+      },
+    ),
   ),
 }
 
@@ -110,7 +116,7 @@ export const WatchReport = Type.Object({
 
 const watchTypes: ReportedType[] = ['ready', 'play', 'pause', 'progress', 'error', 'end', 'seek', 'source']
 
-type Sender = Pick<MediaReport, 'userAgent' | 'address' | 'country'>
+type Sender = Pick<MediaReport, 'userAgent' | 'address' | 'country' | 'bytes'>
 
 /** A report of the first format, of a video or a live stream. */
 export function readReport(

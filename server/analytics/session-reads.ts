@@ -4,6 +4,7 @@ import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Period } from './period.ts'
 import { dayOf, dayOfSession, startOfDay } from './session-id.ts'
+import { isDeadlock } from './session-store.ts'
 
 export type StoredSession = Selectable<ViewingSessionRow>
 
@@ -25,17 +26,15 @@ export async function listSessions(
       q.where('loaded_at', '>=', period!.from).where('loaded_at', '<', period!.to),
     )
     .$if(metadata !== undefined, (q) => q.where(sql<boolean>`metadata @> ${JSON.stringify(metadata)}::jsonb`))
-  const [sessions, { total }] = await Promise.all([
-    found
-      .selectAll()
-      .select([sql<string>`watched::text`.as('watched'), sql<string>`parts::text`.as('parts')])
-      .orderBy('loaded_at', 'desc')
-      .orderBy('id')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
+  const sessions = await found
+    .selectAll()
+    .select([sql<string>`watched::text`.as('watched'), sql<string>`parts::text`.as('parts')])
+    .orderBy('loaded_at', 'desc')
+    .orderBy('id')
+    .limit(page.pageSize)
+    .offset(page.offset)
+    .execute()
+  const { total } = await found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
   return { sessions, total: Number(total) }
 }
 
@@ -69,16 +68,14 @@ export async function listEvents(
     .where('session_id', '=', sessionId)
     .where('emitted_at', '>=', from)
     .where('emitted_at', '<', to)
-  const [events, { total }] = await Promise.all([
-    found
-      .selectAll()
-      .orderBy('emitted_at')
-      .orderBy('position')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
+  const events = await found
+    .selectAll()
+    .orderBy('emitted_at')
+    .orderBy('position')
+    .limit(page.pageSize)
+    .offset(page.offset)
+    .execute()
+  const { total } = await found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
   return { events, total: Number(total) }
 }
 
@@ -88,20 +85,31 @@ export type Forgotten =
   | { mediaId: string }
 
 const atOnce = 500
+const mostTries = 4
 
 /** Deletes sessions with their events, some at a time, so that nobody waits for long. How many. */
 export async function forgetSessions(db: Kysely<Tables>, which: Forgotten): Promise<number> {
   let deleted = 0
-  for (;;) {
-    const some = await db.transaction().execute((trx) => forgetSome(trx, which))
-    deleted += some
-    if (some < atOnce) break
+  for (let tries = 1; ; ) {
+    try {
+      const some = await db.transaction().execute((trx) => forgetSome(trx, which))
+      deleted += some.deleted
+      if (some.found < atOnce) break
+      tries = 1
+    } catch (error) {
+      if (tries === mostTries || !isDeadlock(error)) throw error
+      tries += 1
+    }
   }
   if ('mediaId' in which) await db.deleteFrom('past_plays').where('media_id', '=', which.mediaId).execute()
   return deleted
 }
 
-async function forgetSome(trx: Transaction<Tables>, which: Forgotten): Promise<number> {
+/** Day by day and by id, the order in which reports lock them; in which they are found is another one. */
+async function forgetSome(
+  trx: Transaction<Tables>,
+  which: Forgotten,
+): Promise<{ found: number; deleted: number }> {
   const rows = await trx
     .selectFrom('viewing_sessions')
     .select(['id', 'loaded_at'])
@@ -119,20 +127,20 @@ async function forgetSome(trx: Transaction<Tables>, which: Forgotten): Promise<n
       q.where('loaded_at', '<', 'loadedBefore' in which ? which.loadedBefore : new Date(0)),
     )
     .limit(atOnce)
-    .forUpdate()
     .execute()
+  let deleted = 0
   const byDay = Map.groupBy(rows, ({ loaded_at }) => dayOf(loaded_at.getTime()))
-  for (const [day, sessions] of byDay) {
+  for (const [day, sessions] of [...byDay].sort(([a], [b]) => a - b)) {
     const ids = sessions.map(({ id }) => id)
+    const isOfThem = sql`
+      id = any(${ids}) and loaded_at >= ${startOfDay(day)} and loaded_at < ${startOfDay(day + 1)}`
     const [from, to] = eventDays(day)
+    await sql`select from viewing_sessions where ${isOfThem} order by id for update`.execute(trx)
     await sql`
       delete from viewing_events
       where session_id = any(${ids}) and emitted_at >= ${from} and emitted_at < ${to}`.execute(trx)
-    await sql`
-      delete from viewing_sessions
-      where id = any(${ids}) and loaded_at >= ${startOfDay(day)} and loaded_at < ${startOfDay(day + 1)}`.execute(
-      trx,
-    )
+    const { numAffectedRows } = await sql`delete from viewing_sessions where ${isOfThem}`.execute(trx)
+    deleted += Number(numAffectedRows)
   }
-  return rows.length
+  return { found: rows.length, deleted }
 }

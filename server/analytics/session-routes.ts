@@ -4,6 +4,7 @@ import { invalid, notFound } from '../lib/errors.ts'
 import { type App, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import type { Read } from './limited.ts'
 import { findMedia } from './media.ts'
 import { readNamedPeriod } from './period.ts'
 import * as store from './session-reads.ts'
@@ -34,9 +35,7 @@ const listQuery = Type.Object({
 })
 
 /** Who watched what, session by session, and forgetting it. */
-export function sessionRoutes(app: App, context: Context): void {
-  const { db } = context
-
+export function sessionRoutes(app: App, { db }: Context, read: Read): void {
   app.get(
     '/analytics/videos/:videoId',
     {
@@ -55,7 +54,9 @@ export function sessionRoutes(app: App, context: Context): void {
       const media = isId('vi', videoId) && (await findMedia(db, [videoId])).get(videoId)
       if (!media || media.environment !== scope.environment) throw notFound('videoId')
       const page = readPage(query)
-      const { sessions, total } = await store.listSessions(db, scope.environment, videoId, filters, page)
+      const { sessions, total } = await read((trx) =>
+        store.listSessions(trx, scope.environment, videoId, filters, page),
+      )
       const isLengthKnown = media.durationSeconds !== undefined
       const items = sessions.map((session) => viewSession(session, isLengthKnown))
       return listResponse(`/analytics/videos/${videoId}`, query, page, items, total)
@@ -96,7 +97,7 @@ export function sessionRoutes(app: App, context: Context): void {
     },
     async ({ params: { sessionId }, query, scope }) => {
       const page = readPage(query)
-      const found = await store.listEvents(db, scope.environment, sessionId, page)
+      const found = await read((trx) => store.listEvents(trx, scope.environment, sessionId, page))
       if (!found) throw notFound('sessionId')
       const items = found.events.map((event) => ({
         type: event.type,
@@ -116,7 +117,8 @@ export function sessionRoutes(app: App, context: Context): void {
         operationId: 'DELETE_analytics-sessions',
         tags: ['Analytics'],
         summary: 'Forget a viewer',
-        description: 'Deletes all sessions that carry the pairs, with their events. There is no way back.',
+        description:
+          'Deletes all sessions that carry the pairs, with their events. There is no way back. A player that is still open reports anew: ask again once it is closed.',
         querystring: Type.Object({
           metadata: metadataQuery(
             'Pairs that they carry, all of them, as `metadata[key]=value`; at least one.',

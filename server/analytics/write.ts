@@ -6,13 +6,15 @@ import { ApiError, notFound } from '../lib/errors.ts'
 import { readAgent } from './agent.ts'
 import { placeOf } from './continents.ts'
 import { follow, startViewing } from './follow.ts'
-import { createMediaLookup, type Media, takeMetadata } from './media.ts'
+import { createMediaLookup, holdMedia, type Media, takeMetadata } from './media.ts'
 import type { MediaReport } from './report.ts'
 import { dayOf, dayOfSession, sessionIdOf, viewerOf } from './session-id.ts'
 import * as store from './session-store.ts'
 
 /** Reports that wait. At some thousands a second it is a few seconds' worth, after which clients are gone. */
 const mostWaiting = 10_000
+/** All of them as long as a report may be would be ten times as much. */
+const mostWaitingBytes = 64 * 1_024 * 1_024
 /** Of one transaction. */
 const mostReports = 500
 const mostEvents = 5_000
@@ -20,12 +22,12 @@ const mostTries = 4
 
 type Waiting = {
   report: MediaReport
+  media: Media
   receivedAt: number
   resolve(sessionId: string): void
   reject(error: unknown): void
 }
 
-type Known = Waiting & { media: Media }
 type Session = store.SessionState & { origin?: store.SessionOrigin }
 
 export type SessionWriter = { submit(report: MediaReport): Promise<string> }
@@ -39,6 +41,8 @@ export function createSessionWriter(context: Pick<Context, 'db' | 'secret' | 'lo
   const findMedia = createMediaLookup(db, () => now().getTime())
   let waiting: Waiting[] = []
   let isWriting = false
+  /** What is not answered yet. */
+  const open = { reports: 0, bytes: 0 }
 
   async function writeAll(): Promise<void> {
     isWriting = true
@@ -52,14 +56,7 @@ export function createSessionWriter(context: Pick<Context, 'db' | 'secret' | 'lo
 
   async function write(batch: Waiting[]): Promise<void> {
     try {
-      const found = await findMedia(new Set(batch.map(({ report }) => report.mediaId)))
-      const known: Known[] = []
-      for (const each of batch) {
-        const media = found.get(each.report.mediaId)
-        if (media) known.push({ ...each, media })
-        else each.reject(notFound(each.report.mediaField))
-      }
-      if (known.length > 0) await count(known)
+      await count(batch)
     } catch (error) {
       // One that cannot be written must not take the others with it.
       if (batch.length > 1 && !isUnreachable(error)) {
@@ -72,12 +69,15 @@ export function createSessionWriter(context: Pick<Context, 'db' | 'secret' | 'lo
   }
 
   /** Tried again when a partition had to be made, or when somebody else began the same session at the same time. */
-  async function count(batch: Known[]): Promise<void> {
+  async function count(batch: Waiting[]): Promise<void> {
     let left = batch
     for (let tries = 1; left.length > 0; tries++) {
       try {
-        const { counted, raced } = await db.transaction().execute((trx) => countReports(trx, left, secret))
+        const { counted, raced, gone } = await db
+          .transaction()
+          .execute((trx) => countReports(trx, left, secret))
         for (const { report, id } of counted) report.resolve(id)
+        for (const { report, reject } of gone) reject(notFound(report.mediaField))
         left = raced
         if (left.length > 0 && tries === mostTries) throw new Error('a session is begun again and again')
       } catch (error) {
@@ -92,21 +92,38 @@ export function createSessionWriter(context: Pick<Context, 'db' | 'secret' | 'lo
     }
   }
 
+  async function submit(report: MediaReport): Promise<string> {
+    const receivedAt = now().getTime()
+    const media = await findMedia(report.mediaId)
+    if (!media) throw notFound(report.mediaField)
+    // In place, as a copy would not free it: whatever else it carries does not wait with it.
+    report.metadata = takeMetadata({}, report.metadata, media)
+    return new Promise((resolve, reject) => {
+      waiting.push({ report, media, receivedAt, resolve, reject })
+      // Begun at the end of this turn: what has arrived together is written together.
+      if (!isWriting) {
+        isWriting = true
+        setImmediate(() => writeAll())
+      }
+    })
+  }
+
   return {
-    submit(report) {
-      if (waiting.length >= mostWaiting)
+    async submit(report) {
+      const { bytes } = report
+      if (open.reports >= mostWaiting || open.bytes + bytes > mostWaitingBytes)
         throw new ApiError('service-unavailable', {
           title: 'There are more reports than can be counted.',
           headers: { 'retry-after': '5' },
         })
-      return new Promise((resolve, reject) => {
-        waiting.push({ report, receivedAt: now().getTime(), resolve, reject })
-        // Begun at the end of this turn: what has arrived together is written together.
-        if (!isWriting) {
-          isWriting = true
-          setImmediate(() => writeAll())
-        }
-      })
+      open.reports += 1
+      open.bytes += bytes
+      try {
+        return await submit(report)
+      } finally {
+        open.reports -= 1
+        open.bytes -= bytes
+      }
     },
   }
 }
@@ -124,13 +141,20 @@ function takeBatch(waiting: Waiting[]): Waiting[] {
 
 const daysAround = (time: number) => [-1, 0, 1].map((by) => dayOf(time) + by)
 
-type Counted = { report: Known; id: string }
+type Counted = { report: Waiting; id: string }
 
 async function countReports(
   trx: Transaction<Tables>,
-  batch: Known[],
+  reports: Waiting[],
   secret: Buffer,
-): Promise<{ counted: Counted[]; raced: Known[] }> {
+): Promise<{ counted: Counted[]; raced: Waiting[]; gone: Waiting[] }> {
+  // What is remembered of it may be of before it was deleted.
+  const held = await holdMedia(
+    trx,
+    reports.map(({ report }) => report.mediaId),
+  )
+  const isHeld = ({ report }: Waiting) => held.has(report.mediaId)
+  const batch = reports.filter(isHeld)
   const sessions = new Map<string, Session>()
   const lock = async (ids: Iterable<string>) => {
     const byDay = Map.groupBy(
@@ -144,7 +168,7 @@ async function countReports(
 
   // Those that name their session, and then, as few do, those that do not or name one that is not theirs.
   await lock(batch.flatMap((each) => givenId(each) ?? []))
-  const given = (each: Known) => {
+  const given = (each: Waiting) => {
     const session = sessions.get(givenId(each) ?? '')
     return session?.mediaId === each.report.mediaId ? session : undefined
   }
@@ -178,6 +202,7 @@ async function countReports(
   return {
     counted: counted.filter(({ id }) => !raced.has(id)),
     raced: counted.filter(({ id }) => raced.has(id)).map(({ report }) => report),
+    gone: reports.filter((each) => !isHeld(each)),
   }
 }
 
@@ -199,21 +224,21 @@ async function writeSessions(trx: Transaction<Tables>, sessions: Session[]): Pro
 }
 
 /** A session goes on for a day or two; an older one, like one that was never given out, is begun anew. */
-function givenId({ report, receivedAt }: Known): string | undefined {
+function givenId({ report, receivedAt }: Waiting): string | undefined {
   const day = dayOfSession(report.sessionId ?? '')
   return day !== undefined && Math.abs(day - dayOf(receivedAt)) <= 1 ? report.sessionId : undefined
 }
 
-const idOn = (day: number, { report }: Known, secret: Buffer) =>
+const idOn = (day: number, { report }: Waiting, secret: Buffer) =>
   sessionIdOf(secret, day, [report.mediaId, report.viewing])
 
 /** A session of yesterday may go on today. */
-function derivedIds(each: Known, secret: Buffer): string[] {
+function derivedIds(each: Waiting, secret: Buffer): string[] {
   const today = dayOf(each.receivedAt)
   return [idOn(today, each, secret), idOn(today - 1, each, secret)]
 }
 
-function startSession(each: Known, secret: Buffer): Session {
+function startSession(each: Waiting, secret: Buffer): Session {
   const { report, media, receivedAt } = each
   const viewing = startViewing(report, receivedAt)
   const day = dayOf(viewing.loadedAt)

@@ -46,7 +46,8 @@ export async function makePictures(deps: Deps, { videoId }: { videoId: string })
 async function make(deps: Deps, videoId: string): Promise<void> {
   const row = await pictures.openPictures(deps.db, videoId)
   const encoding = await store.findEncoding(deps.db, videoId)
-  if (!row) return
+  // Deleted, and perhaps before a job that was killed had stored what it made.
+  if (!row) return deps.files.remove(`videos/${videoId}`)
   const folder = join(deps.config.dataDir, 'work', randomUUID())
   await mkdir(folder, { recursive: true })
   try {
@@ -239,7 +240,7 @@ async function removeStrays({ db, files }: Deps, videoId: string): Promise<void>
     found.add(`${folder}/${key.slice(folder.length + 1).split('/', 1)[0]}`)
   // Asked afterwards: what was there before and is not known now never will be.
   const row = await pictures.openPictures(db, videoId)
-  if (!row) return
+  if (!row) return files.remove(`videos/${videoId}`)
   const known = [row.thumbnail_key, row.uploading_key, row.sprites_key]
   for (const key of found) if (!known.includes(key)) await files.remove(key)
 }

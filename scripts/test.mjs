@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 
 const TESTS = '{test,server,web}/**/*.test.ts'
 const GLOBAL_SETUP = 'test/global-setup.ts'
-// Each test file is a process that may have a Postgres, a server and ffmpegs of its own.
-const FILES_AT_ONCE = 2
+// Each test file is a process that may have a Postgres, a server and ffmpegs of its own. One more than two cores could
+// run, as many tests wait for something.
+const FILES_AT_ONCE = 3
 const TEST_TIMEOUT_MS = 120_000
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))

@@ -28,6 +28,7 @@ import { withoutSecrets } from './lib/log.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
 import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
+import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
 import { pictureRoutes } from './playback/pictures.ts'
@@ -147,6 +148,7 @@ export async function buildApp(
             : 'bad-request'
       socket.end(rawAnswer(slug, typeBase()))
     },
+    schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
     ...(tls && { https: tls }),
   }
   const app = Fastify(options) as unknown as App

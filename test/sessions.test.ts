@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import pg from 'pg'
 import { launchBrowser, servePages, skip } from './browser.ts'
 import {
   type Answer,
@@ -365,6 +366,24 @@ describe('reads', () => {
     for (const id of ['ps', 'ps0g0z0000000000000000000', '%27'])
       assertProblem(await of(`sessions/${id}/events`), 404, 'resource-not-found', 'sessionId')
     assert.equal((await call(`${service.url}/analytics/videos/${videoId}`, { key: '' })).status, 401)
+  })
+
+  test('sessions, numbers and values are read in turns, of which there is one row', async (t) => {
+    const videoId = await createVideo(service)
+    const other = new pg.Client(service.database)
+    await other.connect()
+    t.after(() => other.end())
+    await other.query('begin; lock table viewing_sessions in access exclusive mode')
+    const paths = [
+      ...[`analytics/videos/${videoId}`, 'data/metrics/play/count', 'analytics/metadata'],
+      'analytics/videos/plays?dimension=country',
+    ]
+    // Four are read, a hundred wait, and one is too many.
+    const answers = Array.from({ length: 105 }, (_, i) => call(`${service.url}/${paths[i % paths.length]}`))
+    assertProblem(await Promise.race(answers), 503, 'service-unavailable')
+    await other.query('commit')
+    const refused = (await Promise.all(answers)).filter(({ status }) => status !== 200)
+    assert.equal(refused.length, 1)
   })
 
   test('environments are apart, and a deleted video takes its sessions with it', async () => {

@@ -19,7 +19,10 @@ const options = {
 const quick = new Ajv(options)
 const thorough = new Ajv({ ...options, allErrors: true, verbose: true })
 
-/** Arrays beyond this are reported by their first fault alone: a fault for each item would be the larger attack. */
+/**
+ * Arrays beyond this are reported by their first fault alone, and of all faults so many: a fault for each item would be
+ * the larger attack.
+ */
 const longestListed = 1_000
 
 type Schema = { type?: string; properties?: Record<string, Schema>; anyOf?: Schema[] }
@@ -45,7 +48,7 @@ export function compileValidator(route: { schema: unknown; httpPart?: string }):
     if (lists.every((list) => list.length <= longestListed)) {
       checkAll ??= thorough.compile(schema)
       checkAll(value)
-      errors = checkAll.errors ?? errors
+      errors = checkAll.errors?.slice(0, longestListed) ?? errors
     }
     return { error: invalid(toProblems(errors, isQuery)) }
   }

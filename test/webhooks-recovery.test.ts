@@ -58,7 +58,8 @@ test('kill -9 of a worker among many deliveries: each event arrives, and the log
     const arrived = arrivals.get(`${path} ${id}`)!.length
     assert.ok(arrived >= 1 && arrived <= attempts.length, `${arrived} of ${attempts.length}`)
   }
-  assert.ok(losses > 0 && losses <= 2 * 16, `${losses} attempts were lost`)
+  // Those under way, 16 for each webhook, and those that had ended and were about to be written.
+  assert.ok(losses > 0 && losses < count / 2, `${losses} attempts were lost`)
   for (const path of paths) {
     const bodies = new Set(receiver.at(path).map(({ body }) => JSON.parse(body).videoId))
     assert.equal(bodies.size, count)

@@ -112,6 +112,8 @@ async function settle(
     const payload = { videoId: video_id, encoding: 'hls', quality: stream.quality } as const
     await recordEvent(trx, environment, 'video.encoding.quality.completed', payload, now())
   }
+  // Also where all qualities have ended before, and the sound is encoded once more.
+  if (!isSoundThere) return
   const isPlayable = streams.some(({ state }) => state === 'encoded')
   await store.updateEncoding(trx, video_id, {
     state: isPlayable ? 'encoded' : 'failed',

@@ -83,13 +83,14 @@ async function handOver(
   }
   // An address is signed for one method.
   if (!files.addressOf || request.method === 'HEAD') return false
-  const isShared = cacheControl.startsWith('public')
+  const isPrivate = cacheControl.startsWith('private')
+  const isLasting = cacheControl.includes('immutable')
   reply.removeHeader('etag')
   reply.removeHeader('accept-ranges')
   reply
     .code(302)
     .header('location', await files.addressOf(key, { type, cacheControl, disposition }))
-    .header('cache-control', isShared ? forHalfAnHour : 'no-store')
+    .header('cache-control', isPrivate ? 'no-store' : isLasting ? forHalfAnHour : cacheControl)
   return true
 }
 

@@ -33,7 +33,14 @@ export type PlayerAssets = {
   entry: Entry | undefined
 }
 
-type Chunk = { file: string; isEntry?: boolean; css?: string[]; imports?: string[] }
+type Chunk = {
+  file: string
+  isEntry?: boolean
+  css?: string[]
+  imports?: string[]
+  /** Loaded when they are needed; those of the entry always are. */
+  dynamicImports?: string[]
+}
 
 /** Everything that was built, into memory: some hundred kilobytes that every viewer asks for. */
 export async function loadAssets(log: Log, folder = builtFolder): Promise<PlayerAssets> {
@@ -63,7 +70,8 @@ const isServed = (name: string) => extname(name) in types && name !== 'manifest.
 function findEntry(manifest: Record<string, Chunk>): Entry | undefined {
   const entry = Object.values(manifest).find(({ isEntry }) => isEntry)
   if (!entry) return undefined
-  const chunks = new Set([entry])
+  const later = (entry.dynamicImports ?? []).map((name) => manifest[name]).filter((chunk) => !!chunk)
+  const chunks = new Set([entry, ...later])
   // Grows while it is gone through: what is imported imports in turn.
   for (const chunk of chunks)
     for (const name of chunk.imports ?? []) if (manifest[name]) chunks.add(manifest[name])

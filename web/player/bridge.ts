@@ -1,5 +1,5 @@
 import type { Colours } from './config.ts'
-import { type ControlName, controlNames } from './controls.ts'
+import { type ControlName, controlNames } from './control-names.ts'
 import type { Player } from './player.ts'
 import { applyColours } from './theme.ts'
 

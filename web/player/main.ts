@@ -2,12 +2,15 @@ import './style.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configOf, fetchConfig, type PlayerConfig, readConfig } from './config.ts'
 import { type Face, showFace } from './faces.ts'
-import { readOptions, withTheme } from './options.ts'
-import { type Player, startPlayer } from './player.ts'
+import { firstPicture, type Media, openMedia } from './media.ts'
+import { type Options, readOptions, withTheme } from './options.ts'
+import type { Player } from './player.ts'
 
 /** How often the page asks whether there is something to play by now. */
 const askMs = 2000
 
+let started: symbol | undefined
+let media: Media | undefined
 let player: Player | undefined
 let face: Face | undefined
 let bridge: Bridge | undefined
@@ -23,13 +26,29 @@ function show(page: URL, config: PlayerConfig): void {
     bridge = openBridge({ sdkPlayerId, origin }, { loadConfig: (url) => void load(url), destroy: clear })
   }
   if (config.state === 'ready') {
-    player = startPlayer(config, options, { onError: () => bridge?.sendError() })
-    bridge?.connect(player)
+    void start(config, options)
     return
   }
   face = showFace(document.body, config.state)
   if (config.state === 'processing') asking = setTimeout(() => void askAgain(page, config), askMs)
   else bridge?.sendError()
+}
+
+/** The picture goes ahead, and the controls come when it is there. */
+async function start(config: PlayerConfig, options: Options): Promise<void> {
+  const mine = Symbol()
+  started = mine
+  // Who drives the player has to hear of all that happens.
+  if (!bridge) media = openMedia(config, options)
+  if (media && options.autoplay) {
+    document.body.append(media.video)
+    await firstPicture(media.video)
+  }
+  const { startPlayer } = await import('./player.ts')
+  if (started !== mine) return
+  media ??= openMedia(config, options)
+  player = startPlayer(media, config, options, { onError: () => bridge?.sendError() })
+  bridge?.connect(player)
 }
 
 async function askAgain(page: URL, config: PlayerConfig): Promise<void> {
@@ -60,8 +79,11 @@ async function load(text: string): Promise<void> {
 function clear(): void {
   clearTimeout(asking)
   asking = undefined
-  player?.destroy()
+  started = undefined
+  if (player) player.destroy()
+  else media?.destroy()
   player = undefined
+  media = undefined
   face?.remove()
   face = undefined
 }

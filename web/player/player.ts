@@ -1,9 +1,10 @@
 import { fetchConfig, type PlayerConfig } from './config.ts'
-import { buildControls, type Controls, controlNames } from './controls.ts'
+import { controlNames } from './control-names.ts'
+import { buildControls, type Controls } from './controls.ts'
 import { type Face, type FaceName, showFace } from './faces.ts'
+import type { Media } from './media.ts'
 import type { Options } from './options.ts'
-import { startReport } from './report.ts'
-import { openStream, type Stream } from './stream.ts'
+import type { Stream } from './stream.ts'
 import { applyColours } from './theme.ts'
 
 /** One video on the page, from its first face to its end. */
@@ -28,16 +29,11 @@ type Told = {
   onError(): void
 }
 
-export function startPlayer(config: PlayerConfig, options: Options, told: Told): Player {
+/** Puts the player around a video that may be playing already. */
+export function startPlayer(media: Media, config: PlayerConfig, options: Options, told: Told): Player {
   const over = new AbortController()
   const { signal } = over
-  const video = document.createElement('video')
-  video.slot = 'media'
-  video.playsInline = true
-  // Media of private videos are let through by cookie as well; a crossorigin attribute would leave it at home.
-  video.preload = 'metadata'
-  video.muted = options.muted
-  video.autoplay = options.autoplay
+  const { video, stream } = media
   let isLooping = options.loop
   let isChromeless = false
   /** Who has used the controls of the sound knows where they are. */
@@ -45,21 +41,6 @@ export function startPlayer(config: PlayerConfig, options: Options, told: Told):
   let face: Face | undefined
   let panorama: Promise<{ destroy(): void }> | undefined
 
-  const report = startReport(video, config, options.metadata)
-  // First of all: while the answer is on its way, the rest of the page is made.
-  const stream = openStream(
-    video,
-    {
-      url: config.hls,
-      isLive: config.type === 'live',
-      isPanoramic: config.isPanoramic,
-      startSeconds: options.startSeconds,
-      minQuality: options.minQuality,
-      maxQuality: options.maxQuality,
-    },
-    { onFailure: (status) => void fail(status) },
-  )
-  Object.assign(video, { videoRenditions: stream.qualities })
   addTracks(video, config, options.showSubtitles)
   const controls = buildControls(video, config)
   const { controller, unmute } = controls
@@ -69,7 +50,9 @@ export function startPlayer(config: PlayerConfig, options: Options, told: Told):
   controls.setPosterShown(!options.hidePoster)
   if (options.hideControls) controls.hide(controlNames)
   setChromeless(options.chromeless)
-  stream.qualities.addEventListener('addrendition', () => controls.setQualityCount(stream.qualities.length))
+  const countQualities = () => controls.setQualityCount(stream.qualities.length)
+  countQualities()
+  stream.qualities.addEventListener('addrendition', countQualities)
   document.body.append(controller)
   if (config.isPanoramic) {
     panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, controller))
@@ -142,20 +125,8 @@ export function startPlayer(config: PlayerConfig, options: Options, told: Told):
     video.loop = isOn
   }
 
-  /** With sound where the browser lets it, and else without. */
-  async function autoplay() {
-    try {
-      await video.play()
-    } catch (error) {
-      if ((error as Error).name !== 'NotAllowedError' || video.muted || signal.aborted) return
-      video.muted = true
-      await video.play().catch(() => {
-        video.muted = options.muted
-      })
-    }
-  }
-  if (options.autoplay) void autoplay()
-
+  showUnmute()
+  media.onFailure((status) => void fail(status))
   keepFocus(controller, video, signal)
   forwardKeys(controller, options.hotkeys, signal)
   const growing = setInterval(() => {
@@ -171,7 +142,7 @@ export function startPlayer(config: PlayerConfig, options: Options, told: Told):
     stream,
     setAutoplay(isOn) {
       video.autoplay = isOn
-      if (isOn && video.paused && video.played.length === 0) void autoplay()
+      if (isOn && video.paused && video.played.length === 0) media.autoplay()
     },
     setLoop,
     setChromeless,
@@ -181,13 +152,11 @@ export function startPlayer(config: PlayerConfig, options: Options, told: Told):
       for (const track of captions) track.mode = isShown && track === wanted ? 'showing' : 'disabled'
     },
     destroy() {
-      report.destroy()
       over.abort()
       clearInterval(growing)
       face?.remove()
       panorama?.then((view) => view.destroy()).catch(() => {})
-      video.pause()
-      stream.destroy()
+      media.destroy()
       controller.remove()
     },
   }

@@ -1,0 +1,17 @@
+/** As the published SDK names them. */
+export const controlNames = [
+  'play',
+  'seekBackward',
+  'seekForward',
+  'playbackRate',
+  'volume',
+  'fullscreen',
+  'subtitles',
+  'chapters',
+  'pictureInPicture',
+  'progressBar',
+  'chromecast',
+  'download',
+  'more',
+] as const
+export type ControlName = (typeof controlNames)[number]

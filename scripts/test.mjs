@@ -10,7 +10,7 @@ const GLOBAL_SETUP = 'test/global-setup.ts'
 // Each test file is a process that may have a Postgres, a server and ffmpegs of its own. One more than two cores could
 // run, as many tests wait for something.
 const FILES_AT_ONCE = 3
-const TEST_TIMEOUT_MS = 120_000
+const TEST_TIMEOUT_MS = 300_000
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 process.chdir(root)

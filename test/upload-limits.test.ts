@@ -166,7 +166,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   test('hundreds of crumbs become the file, and memory does not grow with them', async (t) => {
     // Little room between what is used and what is freed, so that what is seen from outside is what is used.
     const service = await kinora(t, { NODE_OPTIONS: '--max-old-space-size=160 --max-semi-space-size=2' })
-    const crumbs = 700
+    const crumbs = 450
     const content = randomBytes(crumbs * 100)
     const created = await call(`${service.url}/tus`, {
       method: 'POST',
@@ -195,7 +195,7 @@ suite('what takes long', { concurrency: 6 }, () => {
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
     }
     // What is compiled and cached on the way comes with the first ones.
-    const warm = 300
+    const warm = 200
     for (let i = 0; i < warm; i++) await send(i)
     const before = await memoryMiB()
     for (let i = warm; i < crumbs; i++) await send(i)

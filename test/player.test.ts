@@ -33,7 +33,8 @@ before(async () => {
   browser = await launchBrowser()
   service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
   await makeClip(clip, { size: '640x360', rate: '25', seconds: clipSeconds })
-  clipId = await uploadVideo(service, clip, { title: 'A <b>clip</b>' })
+  const metadata = [{ key: 'user', value: '__user__' }]
+  clipId = await uploadVideo(service, clip, { title: 'A <b>clip</b>', metadata })
   const hiddenId = await uploadVideo(service, clip, { public: false })
   brokenId = await uploadVideo(service, join(folder, 'ffmpeg'))
   await assertEncoded(service, clipId, ['hls 240p', 'hls 360p', 'mp4 360p'])
@@ -52,7 +53,10 @@ const open = (t: TestContext, address: string, view: View = {}) =>
 
 describe('the player', { skip }, () => {
   test('plays to the end by a click and tells the collector of it; a replay is no other play', async (t) => {
-    const { page, until, ask, pings, errors } = await open(t, `${clipId}?metadata[user]=é+100%&&`)
+    const { page, until, ask, pings, errors } = await open(
+      t,
+      `${clipId}?metadata[user]=é+100%&&metadata[other]=x`,
+    )
     await until('video.readyState > 0')
     await page.click('.big')
     await until('video.currentTime > 0.5')
@@ -67,12 +71,28 @@ describe('the player', { skip }, () => {
     await waitFor(() => eventsIn(pings).at(-1) === 'pause')
     const events = eventsIn(pings).filter((type) => type !== 'progress' && !type.startsWith('seek'))
     assert.deepEqual(events, ['ready', 'play', 'end', 'resume', 'pause'])
-    assert.deepEqual(pings[0]?.session.metadata, [{ user: 'é+100%' }])
+    assert.deepEqual(pings[0]?.session.metadata, [{ user: 'é+100%' }, { other: 'x' }])
     const [first, ...others] = pings.map(({ session }) => session.session_id)
     assert.equal(first, undefined)
     assert.match(others.at(-1) ?? '', /^ps/)
     assert.equal(new Set(others).size, 1, 'one session')
     assert.deepEqual(errors, [])
+    // What is read of it: the key that the video declares.
+    const filter = `metadata[user]=${encodeURIComponent('é+100%')}`
+    let sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
+    await waitFor(async () => {
+      sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
+      return sessions.body.data[0]?.watch.completion === 1
+    })
+    assert.equal(sessions.body.data.length, 1, sessions.text)
+    const [{ session }] = sessions.body.data
+    assert.deepEqual(session.metadata, [{ key: 'user', value: 'é+100%' }])
+    assert.equal(session.sessionId, others.at(-1))
+    const values = await call(`${service.url}/analytics/metadata/user?videoId=${clipId}`)
+    assert.deepEqual(
+      values.body.data.map(({ value, plays }: { value: string; plays: number }) => [value, plays]),
+      [['é+100%', 1]],
+    )
     assert.equal(await page.title(), 'A <b>clip</b>')
     assert.equal(await page.textContent('.title'), 'A <b>clip</b>')
   })

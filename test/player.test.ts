@@ -80,10 +80,14 @@ describe('the player', { skip }, () => {
     // What is read of it: the key that the video declares.
     const filter = `metadata[user]=${encodeURIComponent('é+100%')}`
     let sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
-    await waitFor(async () => {
-      sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
-      return sessions.body.data[0]?.watch.completion === 1
-    })
+    await waitFor(
+      async () => {
+        sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
+        return sessions.body.data[0]?.watch.seconds > 1
+      },
+      10_000,
+      () => sessions.text,
+    )
     assert.equal(sessions.body.data.length, 1, sessions.text)
     const [{ session }] = sessions.body.data
     assert.deepEqual(session.metadata, [{ key: 'user', value: 'é+100%' }])

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { appendFile, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { before, suite, test } from 'node:test'
+import { before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
@@ -45,6 +45,19 @@ const waitForOneChunk = (at: Place, videoId: string) =>
     60_000,
     () => 'never was one chunk left',
   )
+
+/** One whose ffmpeg hangs, and another that has encoded all the rest. */
+async function startTwo(t: TestContext) {
+  const at = await place(t)
+  const marker = join(folder, randomUUID())
+  const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
+  const one = await at.start({ KINORA_FFMPEG: hanging })
+  const videoId = await uploadVideo(one, clip)
+  await waitFor(() => isThere(marker), 30_000)
+  const two = await at.start()
+  await waitForOneChunk(at, videoId)
+  return { at, one, two, videoId }
+}
 
 suite('recovery', { concurrency: 4 }, () => {
   test('a service that is killed again and again at random moments finishes the video, all of it once', async (t) => {
@@ -117,14 +130,7 @@ suite('recovery', { concurrency: 4 }, () => {
   })
 
   test('what a killed worker was encoding is taken over by another within 30 s', async (t) => {
-    const at = await place(t)
-    const marker = join(folder, randomUUID())
-    const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
-    const one = await at.start({ KINORA_FFMPEG: hanging })
-    const videoId = await uploadVideo(one, clip)
-    await waitFor(() => isThere(marker), 30_000)
-    const two = await at.start()
-    await waitForOneChunk(at, videoId)
+    const { at, one, two, videoId } = await startTwo(t)
     const start = Date.now()
     await one.kill()
     await assertEncoded(two, videoId, events)
@@ -135,14 +141,7 @@ suite('recovery', { concurrency: 4 }, () => {
   })
 
   test('an orderly stop gives back what is being encoded at once', async (t) => {
-    const at = await place(t)
-    const marker = join(folder, randomUUID())
-    const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
-    const one = await at.start({ KINORA_FFMPEG: hanging })
-    const videoId = await uploadVideo(one, clip)
-    await waitFor(() => isThere(marker), 30_000)
-    const two = await at.start()
-    await waitForOneChunk(at, videoId)
+    const { at, one, two, videoId } = await startTwo(t)
     const start = Date.now()
     assert.equal(await one.stop(), 0)
     const stopped = Date.now() - start

@@ -94,12 +94,12 @@ suite('in a bucket', { concurrency: 3 }, () => {
     await ffmpeg('-i', clip, '-c', 'copy', source)
     const videoId = await uploadVideo(service, source)
     await waitFor(
-      async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/work/source.mkv`),
+      async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/copy/source.mkv`),
       30_000,
     )
     await assertEncoded(service, videoId, events)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
-    assert.equal(plan.key, `videos/${videoId}/work/source.mkv`)
+    assert.equal(plan.key, `videos/${videoId}/copy/source.mkv`)
     await assertWhole(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })

@@ -38,23 +38,24 @@ export async function encodeChunk(
   const input = await openInput(deps.files, plan.key)
   try {
     const encode = chunk.track === 'sound' ? encodeSound : encodePicture
-    return await encode(deps, chunk, plan, media, input, folder, signal, stored)
+    return await encode(deps, { chunk, plan, media, input, folder, signal, stored })
   } finally {
     await input.close()
   }
 }
 
-type Encode = (
-  deps: Deps,
-  chunk: ClaimedChunk,
-  plan: EncodingPlan,
-  media: SourceMedia,
-  input: Input,
-  folder: string,
-  signal: AbortSignal,
+type Work = {
+  chunk: ClaimedChunk
+  plan: EncodingPlan
+  media: SourceMedia
+  input: Input
+  folder: string
+  signal: AbortSignal
   /** Keys of which something is, or may be, in the store. */
-  stored: string[],
-) => Promise<Encoded[]>
+  stored: string[]
+}
+
+type Encode = (deps: Deps, work: Work) => Promise<Encoded[]>
 
 /** A name of its own for each try: one that was given up may still be writing. */
 const newKey = ({ video_id, first_segment }: ClaimedChunk, rendition: string) =>
@@ -66,7 +67,7 @@ const putsAtOnce = 8
 const putSegments = (files: Files, key: string, bodies: (() => Body | Buffer)[]) =>
   inParallel(bodies.entries(), putsAtOnce, ([i, body]) => files.put(segmentFile(key, i), body()))
 
-const encodePicture: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
+const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, signal, stored }) => {
   const { files, tools } = deps
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
   const outputs = plan.rungs
@@ -125,7 +126,7 @@ function checkFragments(fragments: { samples: number }[], segments: Segment[]): 
     throw new Error(`ffmpeg made segments of ${got.join(', ') || 'no'} frames, not of ${wanted.join(', ')}`)
 }
 
-const encodeSound: Encode = async (deps, chunk, plan, media, input, folder, signal, stored) => {
+const encodeSound: Encode = async (deps, { chunk, plan, media, input, folder, signal, stored }) => {
   const segments = Array.from({ length: chunk.segments }, (_, i) =>
     soundSegmentOf(plan, chunk.first_segment + i),
   )

@@ -15,7 +15,7 @@ import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { removeStrays } from './leftovers.ts'
 import { isPassing } from './passing.ts'
-import { workFolder } from './plan.ts'
+import { copyFolder } from './plan.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
@@ -38,7 +38,7 @@ async function finish(deps: Deps, videoId: string): Promise<void> {
   const streams = renditions.filter(({ type }) => type === 'hls')
   const isComplete = encoding?.sound_failure == null && streams.every(({ state }) => state === 'encoded')
   // What failed may be tried again, and needs it.
-  if (isComplete) await deps.files.remove(workFolder(videoId))
+  if (isComplete) await deps.files.remove(copyFolder(videoId))
 }
 
 /** Of what an MP4 is made. `replaces` is the key of the one that serves until then: of less, before a retry. */

@@ -39,7 +39,7 @@ const freeSeconds = 3_600
 const leastBytesPerSecond = 16
 const mostSeconds = 7 * 86_400
 
-export const workFolder = (videoId: string) => `videos/${videoId}/work`
+export const copyFolder = (videoId: string) => `videos/${videoId}/copy`
 
 /** Looks at a source that has arrived, and lays out the work. Runs again and changes nothing. */
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
@@ -106,7 +106,7 @@ async function remux(
     const copied = await probe(tools, path, {})
     const extent = await findExtent(tools, path, copied, {})
     if (!extent.isSeekable) throw new Unreadable('The file cannot be read from its beginning to its end.')
-    const key = `${workFolder(videoId)}/source.mkv`
+    const key = `${copyFolder(videoId)}/source.mkv`
     await files.put(key, createReadStream(path))
     const picture = copied.picture && media.picture && { ...media.picture, index: copied.picture.index }
     const sound = copied.sound && media.sound && { ...copied.sound, codec: media.sound.codec }

@@ -16,6 +16,20 @@ export type App = FastifyInstance<
   SchemaTypes
 >
 
+/** Of a route that takes a file: described, not checked, as its handler reads the body while it arrives. */
+export const fileUpload = (description: string, fields: object = {}, headers?: object) => ({
+  rateClass: 'uploads' as const,
+  described: {
+    consumes: ['multipart/form-data'],
+    ...(headers && { headers: { type: 'object', properties: headers } }),
+    body: {
+      type: 'object',
+      required: ['file'],
+      properties: { file: { type: 'string', format: 'binary', description }, ...fields },
+    },
+  },
+})
+
 /** A reference to a schema that has an `$id`, with its type. */
 export const ref = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ $ref: `${(schema as { $id?: string }).$id}#` })

@@ -1,5 +1,6 @@
+import type { Programs } from './ffmpeg.ts'
 import { inputLimits } from './limits.ts'
-import { askFfprobe, type ProbeOptions, type SourceMedia, type Tools, Unreadable } from './probe.ts'
+import { askFfprobe, type ProbeOptions, type SourceMedia, Unreadable } from './probe.ts'
 
 /** Where the source really ends, and whether one can seek in it. Seconds, 0 being where ffmpeg's output begins. */
 export type Extent = {
@@ -43,7 +44,7 @@ const NOT_SEEKABLE: Extent = {
  * any size costs the reading of one group of pictures.
  */
 export async function findExtent(
-  tools: Tools,
+  tools: Programs,
   input: string,
   media: SourceMedia,
   options: ProbeOptions = {},

@@ -1,9 +1,10 @@
 import { RunError, run } from '../lib/run.ts'
 import { childLimits } from './limits.ts'
 
-export type Tools = {
-  ffmpeg: string
-  ffprobe: string
+/** Where the two are found. */
+export type Programs = { ffmpeg: string; ffprobe: string }
+
+export type Tools = Programs & {
   /** Whether the filters that HDR needs are there. */
   canToneMap: boolean
   /** An ffmpeg that gets nowhere for so long hangs. */

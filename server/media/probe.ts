@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises'
 import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
 import { RunError, run } from '../lib/run.ts'
+import type { Programs } from './ffmpeg.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE } from './limits.ts'
 
 export type { Picture, Rational, Sound, SourceMedia }
-
-export type Tools = { ffmpeg: string; ffprobe: string }
 
 export type ProbeOptions = { isServed?: boolean; signal?: AbortSignal; timeoutMs?: number }
 
@@ -47,7 +46,11 @@ const ENTRIES = [
 const NOT_A_VIDEO = 'The file is not a video that can be read.'
 const TOO_LARGE = `The picture is too large: at most ${MAX_SIDE} pixels a side and ${MAX_PIXELS} in all can be read.`
 
-export async function probe(tools: Tools, input: string, options: ProbeOptions = {}): Promise<SourceMedia> {
+export async function probe(
+  tools: Programs,
+  input: string,
+  options: ProbeOptions = {},
+): Promise<SourceMedia> {
   if (!options.isServed && (await stat(input).catch(() => undefined))?.size === 0)
     throw new Unreadable('The file is empty.')
   const { answer, stderr } = await askFfprobe(tools, input, ['-show_entries', ENTRIES], options)
@@ -74,7 +77,7 @@ export async function probe(tools: Tools, input: string, options: ProbeOptions =
 
 /** Runs ffprobe within our limits. Throws `Unreadable` for what is the file's fault, and anything else as it came. */
 export async function askFfprobe(
-  tools: Tools,
+  tools: Programs,
   input: string,
   args: readonly string[],
   options: ProbeOptions,

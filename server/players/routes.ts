@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { invalid, notFound, type Problem } from '../lib/errors.ts'
-import { type App, ref } from '../lib/http.ts'
+import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { isColour } from './colours.ts'
@@ -36,25 +36,9 @@ function readStyle(payload: PlayerPayload): Partial<Style> {
   return style
 }
 
-/** Described, not checked: the body is read by the handler as it arrives. */
-const logoUpload = {
-  rateClass: 'uploads',
-  described: {
-    consumes: ['multipart/form-data'],
-    body: {
-      type: 'object',
-      required: ['file'],
-      properties: {
-        file: {
-          type: 'string',
-          format: 'binary',
-          description: 'A JPEG or PNG picture of at most 100 KiB and 200 x 100 pixels.',
-        },
-        link: { type: 'string', description: 'An http or https address that the logo leads to.' },
-      },
-    },
-  },
-} as const
+const logoUpload = fileUpload('A JPEG or PNG picture of at most 100 KiB and 200 x 100 pixels.', {
+  link: { type: 'string', description: 'An http or https address that the logo leads to.' },
+})
 
 export function playerRoutes(app: App, context: Context): void {
   const { db, now } = context

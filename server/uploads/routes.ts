@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import type { Environment, UploadTokenRow } from '../contracts/tables.ts'
 import { notFound, unauthenticated } from '../lib/errors.ts'
-import { type App, nullable, oneOf, ref } from '../lib/http.ts'
+import { type App, fileUpload, nullable, oneOf, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
@@ -38,33 +38,21 @@ const viewToken = (row: UploadTokenRow) => ({
   expiresAt: row.expires_at && atom(row.expires_at),
 })
 
-/** Described, not checked: the body is read by the handler as it arrives. */
-const described = {
-  rateClass: 'uploads',
-  described: {
-    consumes: ['multipart/form-data'],
-    headers: {
-      type: 'object',
-      properties: {
-        'Content-Range': {
-          type: 'string',
-          description: '`bytes a-b/total` or `part i/n`; `*` in place of a total that is not known yet.',
-        },
-      },
-    },
-    body: {
-      type: 'object',
-      required: ['file'],
-      properties: {
-        file: { type: 'string', format: 'binary', description: 'The file, or a piece of it.' },
-        videoId: {
-          type: 'string',
-          description: 'With an upload token: the video that the piece belongs to.',
-        },
-      },
+const upload = fileUpload(
+  'The file, or a piece of it.',
+  {
+    videoId: {
+      type: 'string',
+      description: 'With an upload token: the video that the piece belongs to.',
     },
   },
-} as const
+  {
+    'Content-Range': {
+      type: 'string',
+      description: '`bytes a-b/total` or `part i/n`; `*` in place of a total that is not known yet.',
+    },
+  },
+)
 
 const uploadSchema = { tags: ['Uploads'], response: { 201: ref(Video) } }
 
@@ -74,7 +62,7 @@ export function uploadRoutes(app: App, context: Context): void {
   app.post(
     '/videos/:videoId/source',
     {
-      config: described,
+      config: upload,
       schema: {
         ...uploadSchema,
         operationId: 'POST_videos-videoId-source',
@@ -205,7 +193,7 @@ export function delegatedRoutes(app: App, context: Context): void {
   app.post(
     '/upload',
     {
-      config: described,
+      config: upload,
       schema: {
         ...uploadSchema,
         operationId: 'POST_upload',

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { notFound } from '../lib/errors.ts'
-import { type App, ref } from '../lib/http.ts'
+import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { timecodePattern } from '../media/pictures.ts'
 import { wishFrame } from './pictures-store.ts'
@@ -12,24 +12,7 @@ import { viewVideo } from './view.ts'
 
 const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
 
-/** Described, not checked: the body is read by the handler as it arrives. */
-const described = {
-  rateClass: 'uploads',
-  described: {
-    consumes: ['multipart/form-data'],
-    body: {
-      type: 'object',
-      required: ['file'],
-      properties: {
-        file: {
-          type: 'string',
-          format: 'binary',
-          description: 'A JPEG, PNG or WebP picture of at most 8 MiB.',
-        },
-      },
-    },
-  },
-} as const
+const upload = fileUpload('A JPEG, PNG or WebP picture of at most 8 MiB.')
 
 export function thumbnailRoutes(app: App, context: Context): void {
   const { db, queue } = context
@@ -38,7 +21,7 @@ export function thumbnailRoutes(app: App, context: Context): void {
   app.post(
     '/videos/:videoId/thumbnail',
     {
-      config: described,
+      config: upload,
       schema: {
         operationId: 'POST_videos-videoId-thumbnail',
         tags: ['Videos'],

@@ -94,7 +94,7 @@ test('dates are dates: of the creation, and of the last change', async () => {
   for (const date of [video.createdAt, video.updatedAt, video.publishedAt]) {
     assert.ok(date instanceof Date)
     // Whole seconds on the wire.
-    assert.ok(Math.abs(date.getTime() - begun) < 5_000, date.toISOString())
+    assert.ok(Math.abs(date.getTime() - begun) < 60_000, date.toISOString())
   }
   await query(
     service.database,
@@ -102,7 +102,7 @@ test('dates are dates: of the creation, and of the last change', async () => {
   )
   const changed = await videos().update(video.videoId, { title: 'Dated anew' })
   assert.equal(changed.createdAt?.toISOString(), '2020-02-03T04:05:06.000Z')
-  assert.ok(Math.abs(changed.updatedAt!.getTime() - begun) < 10_000)
+  assert.ok(Math.abs(changed.updatedAt!.getTime() - begun) < 60_000)
 })
 
 test('a source is fetched by a job that the same transaction makes', async (t) => {

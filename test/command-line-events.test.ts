@@ -59,7 +59,7 @@ test('listening prints events as they come and passes them on, signed', async (t
     printed += chunk
   })
   try {
-    await waitFor(() => printed.includes('passed on'), 20_000)
+    await waitFor(() => printed.includes('passed on'))
     const secret = /signed with (\S+)/.exec(printed)?.[1] ?? ''
     await recordEvents(service.database, 2)
     const [first, second] = await receiver.expect('/hook', 2)

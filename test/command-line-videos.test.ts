@@ -102,7 +102,7 @@ async function begunVideo(t: TestContext): Promise<string> {
   await waitFor(async () => {
     const { qualities } = await encodingOf(service, videoId)
     return qualities.length === 2 && qualities.every(({ progress }) => progress === 33)
-  }, 30_000)
+  })
   return videoId
 }
 

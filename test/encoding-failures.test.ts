@@ -94,7 +94,6 @@ suite('failures', { concurrency: 3 }, () => {
       const after = [...before, 'hls 360p', 'mp4 360p']
       await waitFor(
         async () => (await eventsOf(service.database, videoId)).length >= after.length,
-        30_000,
         service.output,
       )
       await assertEncoded(service, videoId, events)
@@ -118,7 +117,7 @@ suite('failures', { concurrency: 3 }, () => {
     const videoId = await uploadVideo(service, clip)
     const hasFailed = async () =>
       (await encodingOf(service, videoId)).qualities.some(({ status }) => status === 'failed')
-    await waitFor(hasFailed, 30_000)
+    await waitFor(hasFailed)
     await repair()
     const encoding = await waitForEncoding(service, videoId)
     assert.deepEqual(summary(encoding), ['hls 240p encoded', 'hls 360p failed', 'mp4 240p encoded'])
@@ -129,7 +128,7 @@ suite('failures', { concurrency: 3 }, () => {
     )
     await assertRetried(service, videoId)
     const after = ['hls 240p', 'mp4 240p', 'hls 360p', 'mp4 360p']
-    await waitFor(async () => (await eventsOf(service.database, videoId)).length >= after.length, 30_000)
+    await waitFor(async () => (await eventsOf(service.database, videoId)).length >= after.length)
     await waitForClearance(service)
     await assertWhole(service, service, videoId, { events: after, frames })
   })
@@ -159,7 +158,6 @@ suite('failures', { concurrency: 3 }, () => {
     const after = [...events, 'mp4 360p']
     await waitFor(
       async () => (await eventsOf(service.database, videoId)).length >= after.length,
-      30_000,
       service.output,
     )
     await waitForClearance(service)
@@ -192,5 +190,4 @@ const waitForClearance = ({ database }: Service) =>
     async () =>
       (await query(database, `select from pgboss.job where state in ('created', 'active', 'retry')`))
         .length === 0,
-    30_000,
   )

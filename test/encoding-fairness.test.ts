@@ -44,7 +44,7 @@ test('a short video is finished while a long one that came before it is encoded'
   const encoded = async () =>
     (await query(service.database, `select from segments where video_id = $1 and rendition = '240p'`, [long]))
       .length
-  await waitFor(async () => (await encoded()) >= 3, 30_000)
+  await waitFor(async () => (await encoded()) >= 3)
   const [short, between] = [await uploadVideo(service, brief), await encoded()]
   await assertEncoded(service, short, ['hls 240p', 'mp4 240p'])
   const meanwhile = (await encoded()) - between
@@ -68,7 +68,7 @@ test('a video of production does not wait for a flood of the sandbox', async (t)
   await Promise.all(Array.from({ length: flood }, () => uploadVideo(sandbox, path)))
   const ours = await uploadVideo({ url: service.url, key: productionKey }, path)
   const planned = async () => (await query(service.database, 'select from encodings')).length
-  await waitFor(async () => (await planned()) === flood + 1, 60_000)
+  await waitFor(async () => (await planned()) === flood + 1)
   await writeFile(go, '')
   await assertEncoded(service, ours, ['hls 240p', 'mp4 240p'])
   const before = await query(
@@ -80,7 +80,7 @@ test('a video of production does not wait for a flood of the sandbox', async (t)
   assert.ok(before.length < flood / 2, `${before.length} of ${flood} videos of the sandbox were before`)
   // Nobody is left out either.
   const encoded = `select from encodings where environment = 'sandbox' and state = 'encoded'`
-  await waitFor(async () => (await query(service.database, encoded)).length > before.length, 60_000)
+  await waitFor(async () => (await query(service.database, encoded)).length > before.length)
 })
 
 /** Four qualities and sound. */

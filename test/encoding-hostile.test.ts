@@ -41,7 +41,6 @@ async function assertQuiet(): Promise<void> {
   await waitFor(async () => (await readdir(join(service.data, 'work')).catch(() => [])).length === 0)
   await waitFor(
     async () => (await childrenOf(service.process.pid!)).length === 0,
-    10_000,
     () => 'a child of the service is still running',
   )
   assert.equal((await call(`${service.url}/healthz`, { key: '' })).status, 200)
@@ -54,7 +53,7 @@ async function childrenOf(pid: number): Promise<string[]> {
 }
 
 async function assertRefused(videoId: string): Promise<string> {
-  const { playable, qualities } = await waitForEncoding(service, videoId, 60_000)
+  const { playable, qualities } = await waitForEncoding(service, videoId)
   assert.equal(playable, false)
   assert.ok(
     qualities.every(({ status }) => status === 'failed'),

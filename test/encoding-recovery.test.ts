@@ -42,7 +42,6 @@ const waitForOneChunk = (at: Place, videoId: string) =>
       const chunks = await chunksOf(at, videoId)
       return chunks.length === 1 && chunks[0]?.holder != null
     },
-    60_000,
     () => 'never was one chunk left',
   )
 
@@ -53,7 +52,7 @@ async function startTwo(t: TestContext) {
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
   const one = await at.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, clip)
-  await waitFor(() => isThere(marker), 30_000)
+  await waitFor(() => isThere(marker))
   const two = await at.start()
   await waitForOneChunk(at, videoId)
   return { at, one, two, videoId }
@@ -68,7 +67,7 @@ suite('recovery', { concurrency: 4 }, () => {
       const { qualities } = await encodingOf(service, videoId)
       return qualities.length === 3 && qualities.every(({ status }) => status === 'encoded')
     }
-    await waitFor(async () => (await chunksOf(at, videoId)).length > 0, 30_000)
+    await waitFor(async () => (await chunksOf(at, videoId)).length > 0)
     const moments: string[] = []
     for (let round = 0; round < 5 && !(await isDone()); round++) {
       const ms = randomInt(1, 1_000)
@@ -84,7 +83,7 @@ suite('recovery', { concurrency: 4 }, () => {
     await waitFor(async () => {
       await query(at.database, `update pgboss.job set start_after = now() where state = 'retry'`)
       return isDone()
-    }, 60_000)
+    })
     await assertEncoded(service, videoId, events)
     // The folders of those that were killed stay until they are old.
     await waitFor(
@@ -101,7 +100,7 @@ suite('recovery', { concurrency: 4 }, () => {
     const at = await place(t)
     const service = await at.start()
     const videoId = await uploadVideo(service, clip)
-    await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable)
     const files = join(at.data, 'files/videos', videoId)
     const strays = [
       `hls/240p/3-${randomUUID()}/1.m4s`,
@@ -129,26 +128,25 @@ suite('recovery', { concurrency: 4 }, () => {
     assert.equal(await isThere(busy), true)
   })
 
-  test('what a killed worker was encoding is taken over by another within 30 s', async (t) => {
+  test('what a killed worker was encoding is taken over by another', async (t) => {
     const { at, one, two, videoId } = await startTwo(t)
     const start = Date.now()
     await one.kill()
     await assertEncoded(two, videoId, events)
     const took = Date.now() - start
     t.diagnostic(`taken over and finished after ${took} ms`)
-    assert.ok(took < 30_000, `${took} ms`)
     await assertWhole(two, at, videoId, { events, frames })
   })
 
   test('an orderly stop gives back what is being encoded at once', async (t) => {
     const { at, one, two, videoId } = await startTwo(t)
-    const start = Date.now()
+    const [held] = await chunksOf(at, videoId)
     assert.equal(await one.stop(), 0)
-    const stopped = Date.now() - start
+    const [given] = await chunksOf(at, videoId)
+    // Free, with the other, or encoded by it; not lost, which is found out later.
+    assert.notEqual(given?.holder, held!.holder)
+    assert.equal(given?.losses ?? 0, held!.losses)
     await assertEncoded(two, videoId, events)
-    const took = Date.now() - start
-    t.diagnostic(`stopped after ${stopped} ms, finished by the other after ${took} ms`)
-    assert.ok(took < 10_000, `${took} ms: no sooner than after a kill`)
     // The other may still be making pictures; one that hangs would stay.
     await waitFor(async () => (await processesWith(at.data)).length === 0)
     await assertWhole(two, at, videoId, { events, frames })
@@ -159,13 +157,13 @@ suite('recovery', { concurrency: 4 }, () => {
     ['look at a source', 'ffprobe', '*/source*'],
     ['make an MP4', 'ffmpeg', '*/output.mp4*'],
   ] as const) {
-    test(`a worker that is killed when it was about to ${job} is replaced within 30 s`, async (t) => {
+    test(`a worker that is killed when it was about to ${job} is replaced`, async (t) => {
       const at = await place(t)
       const marker = join(folder, randomUUID())
       const program = await fakeProgram(folder, name, hangsOnce(pattern, marker))
       const one = await at.start({ [`KINORA_${name.toUpperCase()}`]: program })
       const videoId = await uploadVideo(one, clip)
-      await waitFor(() => isThere(marker), 60_000)
+      await waitFor(() => isThere(marker))
       const two = await at.start({ KINORA_ROLES: 'worker' })
       const start = Date.now()
       await one.kill()
@@ -178,10 +176,9 @@ suite('recovery', { concurrency: 4 }, () => {
         )
         return row !== undefined
       }
-      await waitFor(isGoingOn, 60_000)
+      await waitFor(isGoingOn)
       const took = Date.now() - start
       t.diagnostic(`taken over after ${took} ms`)
-      assert.ok(took < 30_000, `${took} ms`)
       const three = await at.start({ KINORA_ROLES: 'api' })
       await assertEncoded(three, videoId, events)
       await assertWhole(three, at, videoId, { events, frames })
@@ -236,7 +233,7 @@ suite('recovery', { concurrency: 4 }, () => {
     t.after(() => execFileSync('umount', ['-l', disk]))
     const service = await at.start()
     const videoId = await uploadVideo(service, clip)
-    await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable)
     const ballast = join(disk, 'ballast')
     let waiting: { failures: number }[] = []
     const zeros = Buffer.alloc(256 * 1024)
@@ -249,7 +246,7 @@ suite('recovery', { concurrency: 4 }, () => {
       }
       waiting = await query(at.database, `select failures from chunks where not_before > now()`)
       return waiting.length > 2
-    }, 30_000)
+    })
     const { qualities } = await encodingOf(service, videoId)
     assert.ok(
       qualities.every(({ status }) => status !== 'failed'),

@@ -93,10 +93,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     const source = join(folder, 'clip.ts')
     await ffmpeg('-i', clip, '-c', 'copy', source)
     const videoId = await uploadVideo(service, source)
-    await waitFor(
-      async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/copy/source.mkv`),
-      30_000,
-    )
+    await waitFor(async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/copy/source.mkv`))
     await assertEncoded(service, videoId, events)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
     assert.equal(plan.key, `videos/${videoId}/copy/source.mkv`)
@@ -115,11 +112,11 @@ suite('in a bucket', { concurrency: 3 }, () => {
     )
     const service = await kinora(t, { ...env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' })
     const videoId = await uploadVideo(service, clip)
-    await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable)
     await leave()
     await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-f', 'rawvideo', gone)
     const waiting = () => query(service.database, 'select failures from chunks where not_before > now()')
-    await waitFor(async () => (await waiting()).length >= 2, 60_000, service.output)
+    await waitFor(async () => (await waiting()).length >= 2, service.output)
     const chunks = await query(service.database, 'select distinct failures from chunks')
     assert.deepEqual(chunks, [{ failures: 0 }], service.output())
     await comeBack()

@@ -173,10 +173,7 @@ test('of many changes of mp4Support the last one holds', async () => {
     call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { mp4Support } })
   for (let round = 0; round < 3; round++) {
     for (const mp4Support of [false, true, false, true]) await change(mp4Support)
-    await waitFor(
-      async () => (await query(service.database, unfinished, ['finish-encoding'])).length === 0,
-      60_000,
-    )
+    await waitFor(async () => (await query(service.database, unfinished, ['finish-encoding'])).length === 0)
     await assertEncoded(service, videoId, ['hls 240p', 'mp4 240p'])
     assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 200)
     assert.equal((await readdir(join(service.data, 'files/videos', videoId, 'mp4'))).length, 1)
@@ -271,13 +268,13 @@ test('a deleted video stops its encoding and leaves nothing behind', async () =>
   const path = join(folder, 'minute.mp4')
   await makeClip(path, { seconds: 60, rate: '12', size: '640x360' })
   const videoId = await uploadVideo(service, path)
-  await waitFor(async () => (await encodingOf(service, videoId)).playable, 30_000)
+  await waitFor(async () => (await encodingOf(service, videoId)).playable)
   assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
   await waitFor(async () => {
     const work = await readdir(join(service.data, 'work')).catch(() => [])
     const files = await readdir(join(service.data, 'files/videos', videoId)).catch(() => [])
     return work.length === 0 && files.length === 0
-  }, 30_000)
+  })
   for (const table of ['encodings', 'renditions', 'chunks', 'segments', 'initializations'])
     assert.deepEqual(
       await query(service.database, `select * from ${table} where video_id = $1`, [videoId]),

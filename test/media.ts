@@ -87,14 +87,13 @@ export async function encodingOf({ url, key = productionKey }: Where, videoId: s
 const isOver = ({ status }: Quality) => status === 'encoded' || status === 'failed'
 
 /** Waits until nothing is left to encode. */
-export async function waitForEncoding(where: Where, videoId: string, withinMs = 120_000): Promise<Encoding> {
+export async function waitForEncoding(where: Where, videoId: string): Promise<Encoding> {
   let encoding: Encoding | undefined
   await waitFor(
     async () => {
       encoding = await encodingOf(where, videoId)
       return encoding.qualities.length > 0 && encoding.qualities.every(isOver)
     },
-    withinMs,
     () => JSON.stringify(encoding),
   )
   return encoding!

@@ -8,7 +8,6 @@ import { ffmpeg, uploadVideo, waitForEncoding } from './media.ts'
 
 // The page of a 360° video, as viewers open it (brief 1.6): the front is red, the right green, the rest blue.
 
-const withinMs = 20_000
 const ends: (() => unknown)[] = []
 let service: Service
 let browser: Browser | undefined
@@ -56,7 +55,6 @@ async function sees(page: Page, colour: string) {
       seen = await colourOf(page)
       return seen === colour
     },
-    withinMs,
     () => `${seen} is not ${colour}`,
   )
 }
@@ -77,7 +75,6 @@ describe('the page of a 360° video', { skip }, () => {
     const until = (what: string) =>
       waitFor(
         async () => (await ask(what)) === true,
-        withinMs,
         () => what,
       )
     const canvas = page.getByRole('application', { name: /360° video/ })

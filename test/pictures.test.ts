@@ -87,7 +87,6 @@ const waitForNumber = async (videoId: string, expected: number) => {
       number = await numberOf(videoId)
       return number === expected
     },
-    20_000,
     () => `frame ${number}, not ${expected}`,
   )
 }
@@ -100,7 +99,7 @@ const waitForPictures = (videoId: string) =>
   waitFor(async () => {
     const row = await rowOf(videoId)
     return row?.sprites_key && /-360p-/.test(row.thumbnail_key)
-  }, 60_000)
+  })
 
 /** A picture in one colour, in any format that ffmpeg writes. */
 async function makePicture(name: string, { size = '640x360', colour = 'red' } = {}) {
@@ -312,7 +311,7 @@ describe('an uploaded thumbnail', () => {
     const short = join(folder, 'short.mp4')
     await ffmpeg('-i', clip, '-t', '1', '-s', '160x90', ...x264, short)
     await sendFile(`${service.url}/videos/${videoId}/source`, await readFile(short))
-    await waitFor(async () => (await rowOf(videoId)).sprites_key !== null, 60_000)
+    await waitFor(async () => (await rowOf(videoId)).sprites_key !== null)
     assert.ok(await isReddish(videoId))
   })
 
@@ -442,7 +441,7 @@ test('what a killed job had stored of a video that was deleted goes with its nex
   await query(service.database, "insert into pgboss.job (name, data) values ('make-pictures', $1)", [
     JSON.stringify({ videoId }),
   ])
-  await waitFor(async () => !(await isThere(left)), 20_000)
+  await waitFor(async () => !(await isThere(left)))
 })
 
 test('pictures that a killed worker was making are made by the next one', async (t) => {
@@ -453,7 +452,7 @@ test('pictures that a killed worker was making are made by the next one', async 
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/thumbnail.jpg*', marker))
   const one = await at.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, tiny, { mp4Support: false })
-  await waitFor(() => isThere(marker), 30_000)
+  await waitFor(() => isThere(marker))
   await one.kill()
   await passTime(at.database)
   await at.start()
@@ -463,5 +462,5 @@ test('pictures that a killed worker was making are made by the next one', async 
     const kept = await readdir(join(at.data, 'files/videos', videoId, 'pictures'))
     const known = [row.thumbnail_key, row.sprites_key].map((key) => key.split('/').at(-1))
     return kept.sort().join() === known.sort().join()
-  }, 40_000)
+  })
 })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page, Response } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, durationsIn, encodingOf, ffmpeg, ffprobe, media, uploadVideo } from './media.ts'
 
 // What viewers see: a real browser, and the published hls.js with its own settings on a page of another origin.
@@ -17,7 +17,6 @@ const frameSeconds = 1001 / 30_000
 const clipFrames = 420
 const clipSeconds = clipFrames * frameSeconds
 const borders = [60, 180, 300].map((frame) => frame * frameSeconds)
-const withinMs = 20_000
 
 /** What the page notes while it plays; `look` is what the test asks for. */
 const script = `
@@ -156,7 +155,7 @@ type Player = {
   look(): Promise<Look>
   run(code: string): Promise<void>
   /** Until what is true in the page: `video.ended`. */
-  until(condition: string, withinMs?: number): Promise<Look>
+  until(condition: string): Promise<Look>
 }
 
 async function openPage(t: TestContext): Promise<Player> {
@@ -170,10 +169,12 @@ async function openPage(t: TestContext): Promise<Player> {
     async run(code) {
       await page.evaluate(`{ ${code} }`)
     },
-    async until(condition, timeout = withinMs) {
-      await page.waitForFunction(condition, undefined, { timeout, polling: 20 }).catch(async (error) => {
-        throw new Error(`${condition}: ${error.message}\n${JSON.stringify(await look())}`)
-      })
+    async until(condition) {
+      await page
+        .waitForFunction(condition, undefined, { timeout: patienceMs, polling: 20 })
+        .catch(async (error) => {
+          throw new Error(`${condition}: ${error.message}\n${JSON.stringify(await look())}`)
+        })
       return look()
     },
   }
@@ -199,7 +200,7 @@ async function playWell(t: TestContext, id: string): Promise<Look> {
   let places: number[] | undefined
   for (let tries = 1; ; tries++) {
     const player = await play(t, id)
-    const seen = await player.until('video.ended', 40_000)
+    const seen = await player.until('video.ended')
     await player.page.close()
     assert.deepEqual(seen.errors, [], JSON.stringify(seen.events))
     assert.ok(near(seen.currentTime, seen.duration, 0.001), `ended at ${seen.currentTime} s`)
@@ -268,7 +269,7 @@ describe('hls.js in a browser', { skip }, () => {
     t.after(gated.letAllThrough)
     await gated.letThrough(1)
     const id = await uploadVideo(service, sourceOf('growing'))
-    await waitFor(async () => (await media(service.url, id, 'hls/manifest.m3u8')).status === 200, withinMs)
+    await waitFor(async () => (await media(service.url, id, 'hls/manifest.m3u8')).status === 200)
     const player = await play(t, id)
     await player.until('events.at(-1)?.type === "waiting" && video.currentTime > 1.5')
     const { playable, qualities } = await encodingOf(service, id)
@@ -281,7 +282,7 @@ describe('hls.js in a browser', { skip }, () => {
         ['240p', 'sound'].map((name) => media(service.url, id, `hls/${name}/manifest.m3u8`)),
       )
       return lists.every(({ text }) => durationsIn(text).length >= 4)
-    }, withinMs)
+    })
     await player.until('video.currentTime > 2.5')
     await player.run('video.playbackRate = 2')
     // Who comes now could begin at 2 s, three segments before the end of what is there.
@@ -294,7 +295,7 @@ describe('hls.js in a browser', { skip }, () => {
 
     await player.until('events.at(-1)?.type === "waiting" && video.currentTime > 13')
     await gated.letAllThrough()
-    const seen = await player.until('video.ended', 40_000)
+    const seen = await player.until('video.ended')
     const first = seen.events.find(({ type }) => type === 'playing')!
     assert.ok(first.currentTime < 0.5, JSON.stringify(first))
     assert.ok(near(seen.currentTime, 18, 1 / 25), `ended at ${seen.currentTime} s`)
@@ -396,7 +397,6 @@ describe('hls.js in a browser', { skip }, () => {
             found = await recognize(player, thumbs)
             return found.frame === frame
           },
-          5_000,
           () => `${height}p, frame ${frame}: ${JSON.stringify(found)}`,
         )
         assert.ok(found.difference < 8, `${height}p: ${JSON.stringify(found)}`)

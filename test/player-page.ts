@@ -1,8 +1,6 @@
 import type { TestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { waitFor } from './harness.ts'
-
-const withinMs = 20_000
+import { patienceMs, waitFor } from './harness.ts'
 
 export type Ping = {
   session: { session_id?: string; metadata: object[] }
@@ -12,7 +10,7 @@ export type Ping = {
 type Seen = {
   page: Page
   /** What is true in the page, with `video` as a name for the video. */
-  until(condition: string, withinMs?: number): Promise<void>
+  until(condition: string): Promise<void>
   ask<T>(expression: string): Promise<T>
   face(name: string): Promise<void>
   pings: Ping[]
@@ -53,7 +51,7 @@ export async function openPlayer(
   return {
     page,
     // Not by waitForFunction, which evaluates in the page: its policy does not let it.
-    async until(condition, timeout = withinMs) {
+    async until(condition) {
       let now: unknown
       await waitFor(
         async () => {
@@ -62,13 +60,12 @@ export async function openPlayer(
           )
           return (await page.evaluate(withVideo(condition))) === true
         },
-        timeout,
         () => `${condition}: ${JSON.stringify(now)}`,
       )
     },
     ask: (expression) => page.evaluate(withVideo(expression)),
     async face(name) {
-      await page.waitForSelector(`[data-face=${name}]`, { timeout: withinMs })
+      await page.waitForSelector(`[data-face=${name}]`, { timeout: patienceMs })
     },
     ...seen,
   }

@@ -5,12 +5,10 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
-import { kinora, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
 // The published SDK, unmodified, on a page of another origin.
-
-const withinMs = 15_000
 
 const script = `
   let player
@@ -79,7 +77,6 @@ async function openPage(t: TestContext): Promise<Driven> {
       const find = `events.findIndex(({ name, data }) => name === '${name}' && ${condition})`
       await waitFor(
         async () => (await page.evaluate(find)) !== -1,
-        withinMs,
         () => `no ${name} (${condition})`,
       )
       await page.evaluate(`events.splice(${find}, 1)`)
@@ -112,9 +109,9 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('pause')
     await run('player.setCurrentTime(1)')
     await event('seeking')
-    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 1, withinMs)
+    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 1)
     await run('player.seek(2)')
-    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 3, withinMs)
+    await waitFor(async () => (await run<number>('return player.getCurrentTime()')) === 3)
     await run('player.setVolume(0.25)')
     await event('volumechange', 'data.volume === 0.25')
     assert.equal(await run('return player.getVolume()'), 0.25)
@@ -153,7 +150,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('fullscreenchange', 'data.isFullScreen === false')
     await run('player.requestPictureInPicture(); player.exitPictureInPicture()')
 
-    const download = page.waitForEvent('download', { timeout: withinMs })
+    const download = page.waitForEvent('download', { timeout: patienceMs })
     await run(`player.download('mine.mp4')`)
     assert.equal((await download).suggestedFilename(), 'mine.mp4')
   })
@@ -167,7 +164,6 @@ describe('@api.video/player-sdk', { skip }, () => {
     const becomes = (name: string, shown: boolean) =>
       waitFor(
         async () => (await isShown(name)) === shown,
-        withinMs,
         () => `${name} is ${shown ? 'not ' : ''}shown`,
       )
     await becomes('.title', false)
@@ -198,16 +194,16 @@ describe('@api.video/player-sdk', { skip }, () => {
       inside<string>(`document.querySelector('media-controller').style.getPropertyValue('${name}')`)
     await run(`player.setTheme({ link: 'red', trackPlayed: 'rgba(0, 255, 0, 1)',
       text: 'blue;} </style><script>alert(1)</script>', backgroundTop: 'url(https://x.example)' })`)
-    await waitFor(async () => (await property('--link')) === 'red', withinMs)
+    await waitFor(async () => (await property('--link')) === 'red')
     assert.equal(await property('--track-played'), 'rgba(0, 255, 0, 1)')
     assert.equal(await property('--text'), 'rgba(255, 255, 255, 1)')
     assert.equal(await property('--background-top'), 'rgba(0, 0, 0, .7)')
     await run(`player.setVideoStyleObjectFit('cover'); player.setVideoStyleTransform('rotateY(180deg)')`)
-    await waitFor(async () => (await inside('video.style.transform')) === 'rotateY(180deg)', withinMs)
+    await waitFor(async () => (await inside('video.style.transform')) === 'rotateY(180deg)')
     assert.equal(await inside('video.style.objectFit'), 'cover')
 
     await run('player.destroy()')
-    await waitFor(async () => (await page.locator('iframe').count()) === 0, withinMs)
+    await waitFor(async () => (await page.locator('iframe').count()) === 0)
   })
 
   test('another video in the same player, and one that cannot be played', async (t) => {
@@ -219,7 +215,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('play')
     assert.equal(Math.round(await run<number>('return player.getDuration()')), 3)
     assert.equal(await inside('document.querySelectorAll("video").length'), 1)
-    const refused = page.waitForEvent('pageerror', { timeout: withinMs })
+    const refused = page.waitForEvent('pageerror', { timeout: patienceMs })
     await run('player.download()')
     assert.match((await refused).message, /not downloadable/)
     await run(`player.loadConfig(${optionsOf('vi00000000000000000000')})`)
@@ -247,7 +243,7 @@ describe('@api.video/player-sdk', { skip }, () => {
       frame.id = 'other'
       frame.src = ${JSON.stringify(`${src}?muted=true#api;sdkPlayerId:9;sdkOrigin:${btoa('https://other.example')}`)}
       document.body.append(frame)`)
-    await waitFor(async () => (await inside<number>('video?.readyState ?? 0').catch(() => 0)) >= 2, withinMs)
+    await waitFor(async () => (await inside<number>('video?.readyState ?? 0').catch(() => 0)) >= 2)
     await run(`const { contentWindow } = document.querySelector('#other')
       contentWindow.postMessage({ message: 'unmute', sdkPlayerId: 9 }, '*')
       contentWindow.postMessage({ message: 'play', sdkPlayerId: 9 }, '*')`)

@@ -17,7 +17,7 @@ export type Receiver = {
   /** Those of one path, which is how tests tell their webhooks apart. */
   at(path: string): Received[]
   /** Waits for so many requests to a path, and returns them. */
-  expect(path: string, count: number, withinMs?: number): Promise<Received[]>
+  expect(path: string, count: number): Promise<Received[]>
 }
 
 type Respond = (received: Received, response: ServerResponse, request: IncomingMessage) => void
@@ -49,10 +49,9 @@ export async function startReceiver(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     at,
-    async expect(path, count, withinMs = 10_000) {
+    async expect(path, count) {
       await waitFor(
         () => at(path).length >= count,
-        withinMs,
         () => `${path} was sent ${at(path).length} of ${count}`,
       )
       return at(path)
@@ -95,19 +94,13 @@ export async function deliveriesOf(base: string, webhookId: string, query = ''):
 }
 
 /** Waits until none is pending. */
-export async function settledDeliveries(
-  base: string,
-  webhookId: string,
-  count: number,
-  withinMs = 30_000,
-): Promise<Delivery[]> {
+export async function settledDeliveries(base: string, webhookId: string, count: number): Promise<Delivery[]> {
   let deliveries: Delivery[] = []
   await waitFor(
     async () => {
       deliveries = await deliveriesOf(base, webhookId)
       return deliveries.length >= count && deliveries.every(({ state }) => state !== 'pending')
     },
-    withinMs,
     () => JSON.stringify(deliveries),
   )
   return deliveries

@@ -292,7 +292,7 @@ async function assertKept(database: string): Promise<void> {
     old = sessions.map(({ environment }) => environment)
     return !there.includes(partition(-4)) && there.includes(partition(2)) && old.length === 1
   }
-  await waitFor(look, 10_000, () => `${there} ${old}`)
+  await waitFor(look, () => `${there} ${old}`)
   assert.deepEqual(old, ['production'])
   for (const by of [-3, 0, 1, 2])
     for (const kind of ['sessions', 'events'])

@@ -68,7 +68,7 @@ describe('reports', () => {
     const [found] = data
     assert.equal(found.session.sessionId, session)
     assert.deepEqual(found.session.metadata, [{ key: 'viewer', value: 'v1' }])
-    assert.ok(Math.abs(Date.parse(found.session.loadedAt) - (Date.now() - 30_000)) < 10_000)
+    assert.ok(Math.abs(Date.parse(found.session.loadedAt) - (Date.now() - 30_000)) < 20_000)
     assert.deepEqual(found.location, { country: 'FR', city: null })
     assert.equal(found.referrer.url, 'https://shop.example/page?x=1')
     assert.deepEqual([found.referrer.medium, found.referrer.source], ['referral', 'shop.example'])

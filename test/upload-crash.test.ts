@@ -111,7 +111,7 @@ async function sendRest(url: string, videoId: string, form: Form): Promise<void>
     for (const { status, text } of answers) assert.ok(status === 201 || status === 409, text)
     return answers.every(({ status }) => status === 201)
   }
-  await waitFor(isDone, 50_000)
+  await waitFor(isDone)
 }
 
 suite('after kill -9', { concurrency: 4 }, () => {
@@ -189,7 +189,7 @@ suite('after kill -9', { concurrency: 4 }, () => {
     for (const id of sent) {
       const { body } = await call(`${next.url}/videos/${id}/status`)
       assert.deepEqual([body.ingest.status, body.ingest.filesize], ['uploaded', big.length])
-      await assertSource(at.data, id, big, 60_000)
+      await assertSource(at.data, id, big)
     }
   })
 

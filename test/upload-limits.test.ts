@@ -84,7 +84,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     // The browser library gives up at any 4xx.
     await accepted(service, videoId, 0)
     await accepted(service, videoId, 2)
-    await assertSource(service.data, videoId, big, 60_000)
+    await assertSource(service.data, videoId, big)
 
     const [far] = proxy.far
     assert.ok(far && !far.destroyed)
@@ -92,10 +92,10 @@ suite('what takes long', { concurrency: 6 }, () => {
     far.on('data', (chunk) => {
       said += chunk
     })
-    await waitFor(() => far.closed, 45_000)
+    await waitFor(() => far.closed)
     assert.match(said, /^HTTP\/1\.1 4/)
     await waitFor(async () => (await pending(service)).length === 0)
-    await assertSource(service.data, videoId, big, 60_000)
+    await assertSource(service.data, videoId, big)
     assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
   })
 
@@ -113,7 +113,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     const answer = await alone.end()
     assert.equal(answer.status, 201, answer.text)
     await accepted(service, videoId, 2)
-    await assertSource(service.data, videoId, big, 60_000)
+    await assertSource(service.data, videoId, big)
     // The file is moved to its place before the rest goes.
     await waitFor(async () => (await pending(service)).length === 0)
   })
@@ -160,7 +160,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     )
     const answer = await sendFile(sourceOf(service, videoId), big)
     assert.equal(answer.status, 201, answer.text)
-    await assertSource(service.data, videoId, big, 60_000)
+    await assertSource(service.data, videoId, big)
   })
 
   test('hundreds of crumbs become the file, and memory does not grow with them', async (t) => {
@@ -202,7 +202,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     const grown = (await memoryMiB()) - before
     t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
     assert.ok(grown < 32, `grown by ${grown} MiB`)
-    await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? '', content, 60_000)
+    await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? '', content)
   })
 
   test('an upload that nothing was added to for seven days is cleared away, and its video takes another', async (t) => {

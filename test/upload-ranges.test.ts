@@ -87,7 +87,6 @@ async function nothingNew(known: string[]): Promise<void> {
       found = (await stored()).filter((path) => !known.includes(path))
       return found.length === 0
     },
-    10_000,
     () => `left behind: ${found.join(' ')}`,
   )
 }

@@ -32,7 +32,7 @@ before(async () => {
 /** Small and cheap. */
 async function makeTiny(seconds: number): Promise<string> {
   const path = join(folder, `${seconds}.mp4`)
-  const sources = ['-f', 'lavfi', '-i', 'testsrc=s=64x48:r=5', '-f', 'lavfi', '-i', 'sine=r=8000']
+  const sources = ['-f', 'lavfi', '-i', 'testsrc=s=64x48:r=5', '-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono']
   await ffmpeg(...sources, '-t', String(seconds), '-c:v', 'libx264', '-preset', 'ultrafast', '-g', '25', path)
   return path
 }

@@ -35,7 +35,8 @@ async function fillVideo(api: string, client: pg.Client, files: string): Promise
   })
   const { videoId } = (await response.json()) as { videoId: string }
   await client.query(
-    `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', 'encoded', $2, now())`,
+    `insert into encodings (video_id, environment, state, plan, created_at, finished_at)
+     values ($1, 'production', 'encoded', $2, now(), now())`,
     [videoId, plan],
   )
   await client.query(

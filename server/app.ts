@@ -53,6 +53,10 @@ declare module 'fastify' {
     /** Set on every route that needs a key. */
     scope: Scope
   }
+  interface FastifyInstance {
+    /** It is to end once what is under way is answered. */
+    isClosing: boolean
+  }
   interface FastifyContextConfig {
     rateClass?: RateClass
     /** What the API's description says of a body that the schema does not check. */
@@ -227,15 +231,15 @@ export async function buildApp(
     reply.header('x-request-id', request.id)
     done()
   })
-  let isClosing = false
+  app.decorate('isClosing', false)
   app.addHook('preClose', (done) => {
-    isClosing = true
+    app.isClosing = true
     done()
   })
   // Existing clients compare the content type letter by letter; Fastify adds a charset to it.
   app.addHook('onSend', (_request, reply, payload, done) => {
     // A connection that is kept open after its last answer would hold up the end.
-    if (isClosing) reply.header('connection', 'close')
+    if (app.isClosing) reply.header('connection', 'close')
     const type = reply.getHeader('content-type')
     if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
     else if (type === 'application/problem+json; charset=utf-8')

@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, readdir, readlink, truncate, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import { segmentFile } from '../server/contracts/segment-files.ts'
 import type { EncodingPlan } from '../server/contracts/tables.ts'
@@ -49,7 +51,8 @@ async function encode(
 ): Promise<void> {
   await query(
     service.database,
-    `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', $2, $3, now())`,
+    `insert into encodings (video_id, environment, state, plan, created_at, finished_at)
+     values ($1, 'production', $2, $3, now(), case when $2 = 'encoded' then now() end)`,
     [videoId, state, planned],
   )
   for (const { quality, height } of planned?.rungs ?? []) {
@@ -364,6 +367,41 @@ describe('segments', () => {
     assertProblem(await callRaw(service.url, `/vod/${videoId}/hls/240p/%zz`), 400, 'invalid-url')
     const post = await get(hls(videoId, '240p/init.mp4'), {}, 'POST')
     assertProblem(post, 405, 'method-not-allowed')
+  })
+
+  test('several that are asked for before the first has come are sent in turn', async () => {
+    const videoId = await createVideo()
+    await encode(videoId)
+    const segments = await addSegments(videoId, '240p', 0, [2_000_000, 700_000, 1])
+    const head = (n: number, end = 'keep-alive') =>
+      `GET /vod/${videoId}/hls/240p/video-${n}.m4s HTTP/1.1\r\nhost: x\r\nconnection: ${end}\r\n\r\n`
+    const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
+    socket.write(head(0) + head(1) + head(2, 'close'))
+    const all = await buffer(socket)
+    let at = 0
+    for (const segment of segments) {
+      at = all.indexOf('\r\n\r\n', at) + 4
+      assert.ok(all.subarray(at, at + segment.length).equals(segment))
+      at += segment.length
+    }
+    assert.equal(at, all.length)
+  })
+
+  test('what was given out of a finished video is not given out when it was encoded anew', async () => {
+    const videoId = await wholeVideo()
+    const [list, segment] = [hls(videoId, '240p/manifest.m3u8'), hls(videoId, '240p/video-0.m4s')]
+    const first = [await get(list), await getBytes(segment)] as const
+    const again = [await get(list), await getBytes(segment)] as const
+    assert.equal(again[0].text, first[0].text)
+    assert.ok(again[1].bytes.equals(first[1].bytes))
+    const { database } = service
+    await query(database, 'delete from segments where video_id = $1', [videoId])
+    const [other] = await addSegments(videoId, '240p', 0, [777])
+    await query(database, `update encodings set finished_at = now() where video_id = $1`, [videoId])
+    assert.notEqual((await get(list)).text, first[0].text)
+    assert.ok((await getBytes(segment)).bytes.equals(other!))
+    await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+    for (const url of [list, segment]) assertProblem(await get(url), 404, 'resource-not-found', 'videoId')
   })
 
   test('a file that is gone is 404, and one that is too short ends the connection', async () => {

@@ -31,7 +31,8 @@ export async function makeVideo(service: Service, put: Put): Promise<string> {
   const mp4 = `videos/${videoId}/mp4/240p-silent-x.mp4`
   for (const [sql, ...values] of [
     [
-      `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', 'encoded', $2, now())`,
+      `insert into encodings (video_id, environment, state, plan, created_at, finished_at)
+       values ($1, 'production', 'encoded', $2, now(), now())`,
       plan,
     ],
     [

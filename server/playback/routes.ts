@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import type { Context } from '../contracts/context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { gather } from '../lib/gather.ts'
 import type { App } from '../lib/http.ts'
-import { type Access, isFurtherIn } from '../videos/access.ts'
+import { isFurtherIn } from '../videos/access.ts'
 import { attachment } from './download-name.ts'
+import { Finished, standings } from './finished.ts'
 import { isWhole, masterPlaylist, mediaPlaylist, sound } from './playlists.ts'
-import { inFile, inMemory } from './send.ts'
+import { type Content, inFile, inMemory } from './send.ts'
 import { type Found, forAMinute, forASecond, forEver, type Make, type Params, serveMedia } from './serve.ts'
 import { sessionRoute } from './session.ts'
 import * as store from './store.ts'
@@ -14,26 +14,30 @@ import * as store from './store.ts'
 const playlistType = 'application/vnd.apple.mpegurl'
 
 const renditionPattern = /^(?:sound|\d{3,4}p)$/
-/** Of one statement. */
-const mostLookedUp = 100
-
-type LookUp = (place: store.SegmentPlace) => Promise<Awaited<ReturnType<typeof store.findSegments>>[number]>
+/** What is remembered of finished videos. */
+const mostPlaylists = 500
+const mostSegments = 20_000
+/** One that is longer is made for each request. */
+const mostPlaylistBytes = 64 * 1024
 
 const segmentPattern = /^(video|sound)-(0|[1-9]\d{0,6})\.m4s$/
 
 /** The media of a video, for whoever has the address. The same for both environments: an id is of one of them. */
 export function playbackRoutes(app: App, context: Context): void {
-  const lookUp = gather(mostLookedUp, (places: store.SegmentPlace[]) =>
-    store.findSegments(context.db, places),
-  )
+  const findStanding = standings(context)
+  const finished = {
+    playlists: new Finished(findStanding, mostPlaylists),
+    segments: new Finished(findStanding, mostSegments),
+  }
   serveMedia(app, context, {
     path: 'hls/manifest.m3u8',
     isStart: () => true,
-    find: (_request, { videoId }) => findMaster(context, videoId),
+    find: (_request, { videoId }) =>
+      finished.playlists.find(videoId, 'master', () => findMaster(context, videoId)),
   })
   serveMedia(app, context, {
     path: 'hls/:rendition/:file',
-    find: (_request, params) => findFile(context, lookUp, params),
+    find: (_request, params) => findFile(context, finished, params),
   })
   serveMedia(app, context, {
     path: 'mp4/source.mp4',
@@ -61,21 +65,41 @@ function prepareMaster(row: store.MasterRow): Make | undefined {
   const hasSound = plan.hasSound && row.soundFailure === null
   const isThere = (rendition: string) => row.runs.some((run) => run.rendition === rendition)
   if (!isThere(lowest.quality) || (hasSound && !isThere(sound))) return undefined
-  return ({ query }: Access) => {
-    const text = masterPlaylist({ plan: { ...plan, rungs }, runs: row.runs, hasSound }, query)
-    return inMemory(Buffer.from(text), playlistType, row.state === 'encoded' ? forAMinute : forASecond)
+  return playlist(row.state === 'encoded', (query) =>
+    masterPlaylist({ plan: { ...plan, rungs }, runs: row.runs, hasSound }, query),
+  )
+}
+
+/** Of a public video it is the same for all. */
+function playlist(isLasting: boolean, textFor: (query: string) => string): Make {
+  const make = (query: string) =>
+    inMemory(Buffer.from(textFor(query)), playlistType, isLasting ? forAMinute : forASecond)
+  let plain: Content | undefined
+  return ({ query }) => {
+    if (query !== '') return make(query)
+    const content = plain ?? make(query)
+    if (content.size <= mostPlaylistBytes) plain = content
+    return content
   }
 }
 
-async function findFile(context: Context, lookUp: LookUp, params: Params): Promise<Found | undefined> {
+async function findFile(
+  context: Context,
+  { playlists, segments }: Record<'playlists' | 'segments', Finished>,
+  params: Params,
+): Promise<Found | undefined> {
   const { videoId, rendition, file } = params
   if (!renditionPattern.test(rendition)) throw new ApiError('unrecognized-request-url')
-  if (file === 'manifest.m3u8') return findPlaylist(context, videoId, rendition)
-  if (file === 'init.mp4') return findInitialization(context, videoId, rendition)
+  if (file === 'manifest.m3u8')
+    return playlists.find(videoId, rendition, () => findPlaylist(context, videoId, rendition))
+  if (file === 'init.mp4')
+    return playlists.find(videoId, `${rendition}/init`, () => findInitialization(context, videoId, rendition))
   const [, kind, index] = segmentPattern.exec(file) ?? []
   if ((kind === 'sound') !== (rendition === sound) || index === undefined)
     throw new ApiError('unrecognized-request-url')
-  return findSegment(lookUp, { videoId, rendition, index: Number(index) })
+  return segments.find(videoId, `${rendition}/${index}`, () =>
+    findSegment(context, { videoId, rendition, index: Number(index) }),
+  )
 }
 
 async function findPlaylist({ db }: Context, videoId: string, rendition: string): Promise<Found | undefined> {
@@ -96,10 +120,7 @@ async function preparePlaylist(
   // A list that never ends would hold a player up; without it, it takes another quality.
   if (!plan || row.state === 'failed' || hasFailed || segments === 0) throw notFound('rendition')
   const isEnded = isWhole(plan, segments)
-  return ({ query }: Access) => {
-    const text = mediaPlaylist(plan, rendition, segments, query)
-    return inMemory(Buffer.from(text), playlistType, isEnded ? forAMinute : forASecond)
-  }
+  return playlist(isEnded, (query) => mediaPlaylist(plan, rendition, segments, query))
 }
 
 /** Sound is encoded faster; a player that has more of it than of any picture may go on over one that stands still. */
@@ -118,18 +139,20 @@ async function findInitialization(
   const prepare = () => {
     const { bytes } = row
     if (!bytes) throw notFound('rendition')
-    return () => inMemory(bytes, typeOf(rendition), forEver)
+    const content = inMemory(bytes, typeOf(rendition), forEver)
+    return () => content
   }
   return { public: row.public, prepare }
 }
 
-async function findSegment(lookUp: LookUp, place: store.SegmentPlace): Promise<Found | undefined> {
-  const row = await lookUp(place)
+async function findSegment({ db }: Context, place: store.SegmentPlace): Promise<Found | undefined> {
+  const row = await store.findSegment(db, place)
   if (!row) return undefined
   const prepare = () => {
     const { segment } = row
     if (!segment) throw notFound('file')
-    return () => inFile(segment, typeOf(place.rendition), forEver)
+    const content = inFile(segment, typeOf(place.rendition), forEver)
+    return () => content
   }
   return { public: row.public, prepare }
 }

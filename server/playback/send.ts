@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
-import type { Readable } from 'node:stream'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../contracts/context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { FileMissing } from '../lib/files/files.ts'
+import { FileMissing, type Files, type HotFile } from '../lib/files/files.ts'
+import { sendFile, takesFile } from '../lib/send-file.ts'
 
 /** Of an answer that leads to an address of the store, which is valid for longer than that. */
 const forHalfAnHour = 'public, max-age=1800'
@@ -55,14 +56,35 @@ export async function sendContent(
       headers: { 'content-range': `bytes */${size}`, 'cache-control': 'no-store' },
     })
   if (range) reply.code(206).header('content-range', `bytes ${range.from}-${range.to}/${size}`)
-  const { from, to } = range ?? { from: 0, to: size - 1 }
-  const length = to - from + 1
-  reply.headers({ 'content-type': content.type, 'content-length': length })
+  const part = range ?? { from: 0, to: size - 1 }
+  reply.headers({ 'content-type': content.type, 'content-length': part.to - part.from + 1 })
   if (content.disposition !== undefined) reply.header('content-disposition', content.disposition)
   if (request.method === 'HEAD') return reply.send()
-  const body = 'body' in content ? content.body : await openFile(context, request, reply, content)
-  if (Buffer.isBuffer(body)) return reply.send(length === size ? body : body.subarray(from, to + 1))
-  const stream = await body({ from, to })
+  if ('body' in content) return reply.send(partOf(content.body, part))
+  return sendStored(context, request, reply, content, part)
+}
+
+const partOf = (bytes: Buffer, { from, to }: Range) => bytes.subarray(from, to + 1)
+
+async function sendStored(
+  { files }: Pick<Context, 'files'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { key, size }: { key: string; size: number },
+  part: Range,
+): Promise<FastifyReply> {
+  const length = part.to - part.from + 1
+  const hot = await openFile(files, request, reply, { key, size })
+  if (Buffer.isBuffer(hot)) return reply.send(partOf(hot, part))
+  if (hot !== undefined && takesFile(reply.raw)) {
+    // Fastify leaves it to us, with what it does before it sends.
+    if (request.server.isClosing) reply.header('connection', 'close')
+    reply.hijack()
+    reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+    sendFile(reply.raw, hot, part.from, length)
+    return reply
+  }
+  const stream = await found(request, files.read(key, part))
   endIfShort(reply, length)
   return reply.send(stream)
 }
@@ -94,19 +116,19 @@ async function handOver(
   return true
 }
 
-/** Small files from memory, as many viewers ask for the same; others are read as they are sent. */
+/** Small files are kept at hand, as many viewers ask for the same; others are read as they are sent. */
 async function openFile(
-  { files }: Pick<Context, 'files'>,
+  files: Files,
   request: FastifyRequest,
   reply: FastifyReply,
-  { key, size }: Content & { key: string },
-): Promise<Buffer | ((range: Range) => Promise<Readable>)> {
+  { key, size }: { key: string; size: number },
+): Promise<HotFile | undefined> {
   const held = await found(request, files.hold(key, size))
-  if (!held) return (range) => found(request, files.read(key, range))
+  if (!held) return undefined
   // Also where the viewer leaves before the end, or has left.
   if (reply.raw.destroyed) held.release()
   else reply.raw.once('close', held.release)
-  return held.bytes
+  return held.value
 }
 
 async function found<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {

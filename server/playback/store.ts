@@ -15,6 +15,22 @@ export async function findPlayable(db: Db<Tables>, videoId: string) {
   return row
 }
 
+/** When it was encoded, if it is. */
+export type Standing = Playable & { finishedAt: string | null }
+
+const findAllStandings = prepare<Standing & { id: string }>(
+  'find-standings',
+  `select v.id, v.public, case when e.state = 'encoded' then e.finished_at::text end as "finishedAt"
+   from videos v left join encodings e on e.video_id = v.id where v.id = any($1)`,
+)
+
+/** In the order of the ids, of which many may be the same. */
+export async function findStandings(db: Db<Tables>, ids: string[]): Promise<(Standing | undefined)[]> {
+  const rows = await findAllStandings(db, [[...new Set(ids)]])
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return ids.map((id) => byId.get(id))
+}
+
 /** The runs of files that have come without a gap: the first segment of each is the number of those before it. */
 const gapless = (condition: string) => `
   select rendition, sum(segments)::int as segments, sum(bytes)::bigint as bytes, max(largest) as largest,
@@ -87,37 +103,30 @@ export async function findRendition(db: Db<Tables>, videoId: string, rendition: 
 export type SegmentPlace = { videoId: string; rendition: string; index: number }
 export type StoredSegment = { key: string; size: number }
 
-type SegmentRow = Playable & { nth: number; key: string | null; position: number; size: number | null }
+type SegmentRow = Playable & { key: string | null; position: number; size: number | null }
 
-const findFiles = prepare<SegmentRow>(
-  'find-segments',
-  `select a.nth, v.public, f.key, f.position, f.size
-   from unnest($1::text[], $2::text[], $3::int[]) with ordinality a(video_id, rendition, index, nth)
-   join videos v on v.id = a.video_id
+const findFile = prepare<SegmentRow>(
+  'find-segment',
+  `select v.public, f.key, f.position, f.size
+   from videos v
    left join lateral (
-     select key, a.index - first_segment as position, sizes[a.index - first_segment + 1] as size from segments
-     where video_id = v.id and rendition = a.rendition and first_segment <= a.index
+     select key, $3 - first_segment as position, sizes[$3 - first_segment + 1] as size from segments
+     where video_id = v.id and rendition = $2 and first_segment <= $3
      order by first_segment desc limit 1
-   ) f on true`,
+   ) f on true
+   where v.id = $1`,
 )
 
-/** The files of segments, as far as they are there; in the order of the places. */
-export async function findSegments(
+/** The file of a segment, if it is there. */
+export async function findSegment(
   db: Db<Tables>,
-  places: SegmentPlace[],
-): Promise<((Playable & { segment: StoredSegment | undefined }) | undefined)[]> {
-  const column = <T>(of: (place: SegmentPlace) => T) => places.map(of)
-  const rows = await findFiles(db, [
-    column(({ videoId }) => videoId),
-    column(({ rendition }) => rendition),
-    column(({ index }) => index),
-  ])
-  const found: Awaited<ReturnType<typeof findSegments>> = places.map(() => undefined)
-  for (const { nth, public: isPublic, key, position, size } of rows) {
-    const segment = key === null || size === null ? undefined : { key: segmentFile(key, position), size }
-    found[nth - 1] = { public: isPublic, segment }
-  }
-  return found
+  { videoId, rendition, index }: SegmentPlace,
+): Promise<(Playable & { segment: StoredSegment | undefined }) | undefined> {
+  const [row] = await findFile(db, [videoId, rendition, index])
+  if (!row) return undefined
+  const { public: isPublic, key, position, size } = row
+  const segment = key === null || size === null ? undefined : { key: segmentFile(key, position), size }
+  return { public: isPublic, segment }
 }
 
 const findInit = prepare<Playable & { bytes: Buffer | null }>(

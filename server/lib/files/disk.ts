@@ -1,14 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
+import { canSendFiles } from '../send-file.ts'
 import { inBatches, pump } from './body.ts'
 import { finishUpload } from './disk-finish.ts'
 import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
 import { batchBytes, claimsOf, readPiece, removePiece, wholeOf, writePiece } from './disk-upload.ts'
-import { type Body, checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+import {
+  type Body,
+  checkKey,
+  FileMissing,
+  type Files,
+  FilesProblem,
+  mostHotBytes,
+  type Piece,
+  sizeOf,
+} from './files.ts'
 import { HotFiles } from './hot.ts'
+
+/** Of files that viewers ask for. */
+const mostOpen = 256
+/** What is read only to be read: it does not matter that several write to it at once. */
+const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
 
 const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
@@ -22,24 +37,30 @@ export async function openDiskFiles(root: string): Promise<Files> {
     return join(uploads, handle)
   }
 
-  /** In one go. */
-  const hot = new HotFiles(
-    guarded(async (key: string, size: number) => {
+  const hot = new HotFiles<FileHandle>({
+    /** Reads it once, so that it is in the system's memory when it is sent. */
+    open: guarded(async (key: string, size: number) => {
       const file = await ifThere(open(pathOf(key)))
       if (!file) throw new FileMissing(`there is no file ${key}`)
       try {
-        const bytes = Buffer.allocUnsafeSlow(size)
         for (let done = 0; done < size; ) {
-          const { bytesRead } = await file.read(bytes, done, size - done, done)
-          if (bytesRead === 0) return undefined
+          const { bytesRead } = await file.read(scratch, 0, scratch.length, done)
+          if (bytesRead === 0) {
+            await file.close()
+            return undefined
+          }
           done += bytesRead
         }
-        return bytes
-      } finally {
+        return file
+      } catch (error) {
         await file.close()
+        throw error
       }
     }),
-  )
+    close: (file) => void file.close(),
+    weightOf: () => 1,
+    mostWeight: mostOpen,
+  })
 
   /** Fills a file beside, then moves it to its key. */
   async function place<T>(key: string, fill: (path: string) => Promise<T>): Promise<T> {
@@ -87,7 +108,11 @@ export async function openDiskFiles(root: string): Promise<Files> {
       }
     }),
 
-    hold: (key, size) => hot.hold(key, size),
+    async hold(key, size) {
+      if (!canSendFiles || size > mostHotBytes) return undefined
+      const held = await hot.hold(key, size)
+      return held && { value: held.value.fd, release: held.release }
+    },
 
     pathOf,
 
@@ -173,7 +198,9 @@ export async function openDiskFiles(root: string): Promise<Files> {
       }
     },
 
-    async close() {},
+    async close() {
+      hot.close()
+    },
   }
 }
 

@@ -9,6 +9,11 @@ export type Body = AsyncIterable<Buffer>
 /** What a store says of a file that it gives out by itself. */
 export type AnswerHeaders = { type: string; cacheControl: string; disposition: string | undefined }
 
+/** In memory, or open and just read: the descriptor of a file that can be sent at once. */
+export type HotFile = Buffer | number
+/** What is larger is read as it is sent. */
+export const mostHotBytes = 4 * 1024 * 1024
+
 export type Files = {
   /** Fails when nothing could be stored. */
   check(): Promise<void>
@@ -19,10 +24,10 @@ export type Files = {
    */
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
   /**
-   * The whole of a small file that many may ask for at once, from memory; to be released. Only of files that never
-   * change under their key. Undefined where it is not so small, or not of that size: then it is to be read.
+   * A small file that many may ask for at once; to be released. Only of files that never change under their key.
+   * Undefined where it is not so small, or not of that size: then it is to be read.
    */
-  hold(key: string, size: number): Promise<Held | undefined>
+  hold(key: string, size: number): Promise<Held<HotFile> | undefined>
   /** Where another program can open the file, if it is on this machine's disk. */
   pathOf(key: string): string | undefined
   /** Where anyone can get the file for an hour, if the store is to be asked directly. */

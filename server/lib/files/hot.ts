@@ -1,69 +1,97 @@
-const MiB = 1024 * 1024
-/** For all of them together, those included that slow readers are still taking. */
-const mostBytes = 64 * MiB
-/** What is larger is read as it is sent. */
-const largestBytes = 4 * MiB
+const sweepMs = 10_000
 
-export type Held = { bytes: Buffer; release(): void }
+export type Held<Value> = { value: Value; release(): void }
 
-type Entry = { size: number; holders: number; bytes: Promise<Buffer | undefined> }
+type Entry<Value> = {
+  size: number
+  weight: number
+  holders: number
+  isUsed: boolean
+  value: Promise<Value | undefined>
+}
+
+export type HotOptions<Value> = {
+  /** Undefined where the file is not as long as it should be. */
+  open(key: string, size: number): Promise<Value | undefined>
+  close?(value: Value): void
+  weightOf(size: number): number
+  /** Of all of them together, those included that slow readers are still taking. */
+  mostWeight: number
+}
 
 /**
- * Files that many ask for at about the same time, as viewers do for a segment: read once, and sent to all of them from
- * the same bytes. Node cannot hand a file to a socket without copying it through its memory; this saves one of the two
- * copies, and all that opening costs.
+ * Files that many ask for at about the same time, as viewers do for a segment: opened once for all of them. What was
+ * not asked for in a while is closed, as a file that is removed meanwhile takes room on the disk until then.
  */
-export class HotFiles {
-  readonly #read: (key: string, size: number) => Promise<Buffer | undefined>
-  readonly #mostBytes: number
+export class HotFiles<Value> {
+  readonly #options: HotOptions<Value>
   // A map keeps the order in which its keys were set: what was not asked for the longest comes first.
-  readonly #entries = new Map<string, Entry>()
-  #bytes = 0
+  readonly #entries = new Map<string, Entry<Value>>()
+  #weight = 0
+  readonly #sweeper = setInterval(() => this.sweep(), sweepMs).unref()
 
-  /** `read` gives undefined where the file is shorter than it should be. */
-  constructor(read: (key: string, size: number) => Promise<Buffer | undefined>, most = mostBytes) {
-    this.#read = read
-    this.#mostBytes = most
+  constructor(options: HotOptions<Value>) {
+    this.#options = options
   }
 
   /**
-   * Undefined where the file is too large or there is no room: what is held cannot be dropped, and without a limit a
-   * thousand slow viewers would hold a thousand files.
+   * Only of files that never change under their key. Undefined where there is no room: what is held cannot be dropped,
+   * and without a limit a thousand slow viewers would hold a thousand files.
    */
-  async hold(key: string, size: number): Promise<Held | undefined> {
+  async hold(key: string, size: number): Promise<Held<Value> | undefined> {
     const entry = this.#entries.get(key) ?? this.#add(key, size)
     if (entry?.size !== size) return undefined
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     entry.holders++
-    let bytes: Buffer | undefined
+    entry.isUsed = true
+    let value: Value | undefined
     try {
-      bytes = await entry.bytes
+      value = await entry.value
     } finally {
-      if (!bytes) {
+      if (value === undefined) {
         entry.holders--
         if (this.#entries.get(key) === entry) this.#drop(key, entry)
       }
     }
-    return bytes && { bytes, release: () => entry.holders-- }
+    return value === undefined ? undefined : { value, release: () => entry.holders-- }
   }
 
-  #add(key: string, size: number): Entry | undefined {
-    if (size > largestBytes || !this.#makeRoom(size)) return undefined
-    this.#bytes += size
-    return { size, holders: 0, bytes: this.#read(key, size) }
-  }
-
-  #makeRoom(size: number): boolean {
+  /** Closes what nobody has asked for since the last time. */
+  sweep(): void {
     for (const [key, entry] of this.#entries) {
-      if (this.#bytes + size <= this.#mostBytes) return true
+      if (entry.holders === 0 && !entry.isUsed) this.#drop(key, entry)
+      entry.isUsed = false
+    }
+  }
+
+  /** Nobody holds anything any more. */
+  close(): void {
+    clearInterval(this.#sweeper)
+    for (const [key, entry] of this.#entries) this.#drop(key, entry)
+  }
+
+  #add(key: string, size: number): Entry<Value> | undefined {
+    const weight = this.#options.weightOf(size)
+    if (!this.#makeRoom(weight)) return undefined
+    this.#weight += weight
+    return { size, weight, holders: 0, isUsed: true, value: this.#options.open(key, size) }
+  }
+
+  #makeRoom(weight: number): boolean {
+    const { mostWeight } = this.#options
+    for (const [key, entry] of this.#entries) {
+      if (this.#weight + weight <= mostWeight) return true
       if (entry.holders === 0) this.#drop(key, entry)
     }
-    return this.#bytes + size <= this.#mostBytes
+    return this.#weight + weight <= mostWeight
   }
 
-  #drop(key: string, { size }: Entry): void {
+  #drop(key: string, { weight, value }: Entry<Value>): void {
     this.#entries.delete(key)
-    this.#bytes -= size
+    this.#weight -= weight
+    const close = (opened: Value | undefined) => opened !== undefined && this.#options.close?.(opened)
+    // One that could not be opened was told of to whoever asked.
+    value.then(close, () => {})
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CopyObjectCommand, GetObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
-import { checkKey, FileMissing, type Files, FilesProblem, type Piece, sizeOf } from './files.ts'
+import { checkKey, FileMissing, type Files, FilesProblem, mostHotBytes, type Piece, sizeOf } from './files.ts'
 import { HotFiles } from './hot.ts'
 import { Bucket, GiB, type S3Settings } from './s3-client.ts'
 import { clearUpload, join, prefixOf, putWhole, store, uploadsPrefix } from './s3-write.ts'
@@ -13,6 +13,9 @@ const copyBytes = 5 * GiB
 
 /** Readiness is asked every few seconds and given up after 3. */
 const checkWithinMs = 2_500
+
+/** Of files that viewers ask for. */
+const mostHeldBytes = 64 * 1024 * 1024
 
 /** Uploads are below `.uploads/`, by handle, each piece an object of its own: keys have no dot in front. */
 export function openS3Files(settings: S3Settings): Files {
@@ -37,11 +40,15 @@ export function openS3Files(settings: S3Settings): Files {
     return Body
   }
 
-  const hot = new HotFiles(async (key, size) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of await open(checkKey(key))) chunks.push(chunk)
-    const bytes = Buffer.concat(chunks)
-    return bytes.length === size ? bytes : undefined
+  const hot = new HotFiles<Buffer>({
+    async open(key, size) {
+      const chunks: Buffer[] = []
+      for await (const chunk of await open(checkKey(key))) chunks.push(chunk)
+      const bytes = Buffer.concat(chunks)
+      return bytes.length === size ? bytes : undefined
+    },
+    weightOf: (size) => size,
+    mostWeight: mostHeldBytes,
   })
 
   return {
@@ -70,7 +77,7 @@ export function openS3Files(settings: S3Settings): Files {
       }
     },
 
-    hold: (key, size) => hot.hold(key, size),
+    hold: async (key, size) => (size > mostHotBytes ? undefined : hot.hold(key, size)),
 
     pathOf: () => undefined,
 
@@ -162,6 +169,7 @@ export function openS3Files(settings: S3Settings): Files {
     },
 
     async close() {
+      hot.close()
       bucket.close()
     },
   }

@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { CompiledQuery, Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
+import {
+  CompiledQuery,
+  Kysely,
+  PostgresDialect,
+  type SelectQueryBuilder,
+  sql,
+  type Transaction,
+} from 'kysely'
 import pg from 'pg'
 
 export type Connection =
@@ -153,3 +160,17 @@ export function exclusively<T>(db: Kysely<T>, name: string, work: () => Promise<
 /** Postgres' code for a row that a unique index refuses. */
 export const isDuplicate = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === '23505'
+
+/** A page of what a query finds, chosen and sorted by `listed`, and of how many. */
+export async function listPage<T, Table extends keyof T, Row>(
+  found: SelectQueryBuilder<T, Table, object>,
+  listed: (query: SelectQueryBuilder<T, Table, object>) => SelectQueryBuilder<T, Table, Row>,
+  { pageSize, offset }: { pageSize: number; offset: number },
+): Promise<{ rows: Row[]; total: number }> {
+  const counted = found.select((eb) => eb.fn.countAll().as('total')).executeTakeFirstOrThrow()
+  const [rows, { total }] = await Promise.all([
+    listed(found).limit(pageSize).offset(offset).execute(),
+    counted as Promise<unknown> as Promise<{ total: number }>,
+  ])
+  return { rows: rows as Row[], total }
+}

@@ -1,7 +1,6 @@
 import { readSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import koffi from 'koffi'
 
 /** Sent through memory each time that the connection takes no more, to learn when it does again. */
 const pieceBytes = 64 * 1024
@@ -9,16 +8,17 @@ const pieceBytes = 64 * 1024
 type SendFile = (to: number, from: number, offset: BigInt64Array, count: number) => number
 
 /** Of Linux: the kernel hands a file to a connection by itself. Node has no call for it. */
-const callKernel = load()
+const callKernel = await load()
 const offset = new BigInt64Array(1)
 
-function load(): SendFile | undefined {
+async function load(): Promise<SendFile | undefined> {
   if (process.platform !== 'linux') return undefined
   try {
+    const { default: koffi } = await import('koffi')
     // What the program itself is linked with, whichever C library that is.
     return koffi.load(null).func('long sendfile(int to, int from, void *offset, size_t count)') as SendFile
   } catch {
-    // There is no build of the library for this machine.
+    // There is no build of koffi for this machine.
     return undefined
   }
 }

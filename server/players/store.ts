@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { EncodingPlan, EncodingState, Environment, PlayerRow, Tables } from '../contracts/tables.ts'
-import { type Db, prepare } from '../lib/db.ts'
+import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { sortKeys } from './schemas.ts'
 import type { Style } from './theme.ts'
@@ -39,17 +39,12 @@ export async function listPlayers(
   page: Page,
 ): Promise<{ players: StoredPlayer[]; total: number }> {
   const all = db.selectFrom('players').where('environment', '=', environment)
-  const [players, { total }] = await Promise.all([
-    all
-      .select(columns)
-      .orderBy(sortColumns[by], order)
-      .orderBy('id', order)
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    all.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { players, total: Number(total) }
+  const { rows: players, total } = await listPage(
+    all,
+    (q) => q.select(columns).orderBy(sortColumns[by], order).orderBy('id', order),
+    page,
+  )
+  return { players, total }
 }
 
 export function findPlayer(

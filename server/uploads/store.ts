@@ -7,7 +7,7 @@ import type {
   Tables,
   UploadTokenRow,
 } from '../contracts/tables.ts'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 
 /** Whoever changes a source or its pieces holds this row. */
@@ -211,15 +211,14 @@ export async function listTokens(
   now: Date,
 ): Promise<{ tokens: UploadTokenRow[]; total: number }> {
   const active = db.selectFrom('upload_tokens').where('environment', '=', environment).where(isActive(now))
-  const [tokens, { total }] = await Promise.all([
-    active
-      .selectAll()
-      .orderBy(by === 'ttl' ? 'ttl' : 'created_at', order)
-      .orderBy('token', order)
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    active.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { tokens, total: Number(total) }
+  const { rows: tokens, total } = await listPage(
+    active,
+    (q) =>
+      q
+        .selectAll()
+        .orderBy(by === 'ttl' ? 'ttl' : 'created_at', order)
+        .orderBy('token', order),
+    page,
+  )
+  return { tokens, total }
 }

@@ -1,5 +1,5 @@
 import type { Environment, SigningKeyRow, Tables } from '../contracts/tables.ts'
-import { type Db, prepare } from '../lib/db.ts'
+import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 
 export async function insertSigningKey(db: Db<Tables>, row: SigningKeyRow): Promise<void> {
@@ -13,17 +13,12 @@ export async function listSigningKeys(
   page: Page,
 ): Promise<{ keys: SigningKeyRow[]; total: number }> {
   const found = db.selectFrom('signing_keys').where('environment', '=', environment)
-  const [keys, { total }] = await Promise.all([
-    found
-      .selectAll()
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { keys, total: Number(total) }
+  const { rows: keys, total } = await listPage(
+    found,
+    (q) => q.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc'),
+    page,
+  )
+  return { keys, total }
 }
 
 export function findSigningKey(

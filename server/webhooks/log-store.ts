@@ -1,6 +1,6 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { DeliveryRow, DeliveryState, Environment, EventRow, Tables } from '../contracts/tables.ts'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import { deliveriesChannel, type EventType } from './events.ts'
 
@@ -24,17 +24,12 @@ export async function listEvents(
     .$if(videoId !== undefined, (q) => q.where('video_id', '=', videoId!))
     .$if(from !== undefined, (q) => q.where('emitted_at', '>=', from!))
     .$if(to !== undefined, (q) => q.where('emitted_at', '<=', to!))
-  const [events, { total }] = await Promise.all([
-    found
-      .selectAll()
-      .orderBy('emitted_at', 'desc')
-      .orderBy('position', 'desc')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { events, total: Number(total) }
+  const { rows: events, total } = await listPage(
+    found,
+    (q) => q.selectAll().orderBy('emitted_at', 'desc').orderBy('position', 'desc'),
+    page,
+  )
+  return { events, total }
 }
 
 const withType = (db: Db<Tables>) =>

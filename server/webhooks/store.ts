@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
 import type { Environment, Tables, WebhookRow } from '../contracts/tables.ts'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 
 /** False when there are as many as there may be. */
@@ -32,17 +32,12 @@ export async function listWebhooks(
     .selectFrom('webhooks')
     .where('environment', '=', environment)
     .$if(event !== undefined, (q) => q.where(sql<boolean>`${event}::text = any(events)`))
-  const [webhooks, { total }] = await Promise.all([
-    found
-      .selectAll()
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow(),
-  ])
-  return { webhooks, total: Number(total) }
+  const { rows: webhooks, total } = await listPage(
+    found,
+    (q) => q.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc'),
+    page,
+  )
+  return { webhooks, total }
 }
 
 export function findWebhook(

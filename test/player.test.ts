@@ -198,7 +198,7 @@ describe('the player', { skip }, () => {
     await focus('.big')
     await page.keyboard.press('Enter')
     await until('!video.paused')
-    assert.equal(await ask(focused), 'media-play-button.play')
+    await until(`${focused} === 'media-play-button.play'`)
     await page.keyboard.press('Space')
     await until('video.paused')
     await focus('media-time-range')

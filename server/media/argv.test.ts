@@ -28,7 +28,7 @@ const chunk: PictureChunk = {
 const output = (map: string, maxKbps: number, path: string) => [
   ...['-map', map, '-map_metadata', '-1', '-frames:v', '240', '-fps_mode', 'passthrough'],
   ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
-  ...['-crf', '20.5', '-x264-params', 'bframes=5:b-adapt=0:me=dia:subme=1:aq-strength=0.7:qcomp=0.5'],
+  ...['-crf', '20.5', '-x264-params', 'b-adapt=0:me=dia:bframes=5:subme=1:aq-strength=0.7:qcomp=0.5'],
   ...['-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`, '-g', '100000', '-keyint_min', '50000'],
   ...['-force_key_frames', 'expr:lt(n_forced,2)*gte(n,n_forced*120)'],
   ...['-fflags', '+bitexact', '-flags:v', '+bitexact', '-video_track_timescale', '30000'],
@@ -51,6 +51,17 @@ test('a chunk in the middle: one decode, and a file for each quality', () => {
     ...output('[v0]', low!.maxKbps, 'low.mp4'),
     ...output('[v1]', high!.maxKbps, 'high.mp4'),
   ])
+})
+
+test('larger qualities look further ahead, except where that takes too much memory', () => {
+  const rungs = ladderOf({ width: 3840, height: 2160 }, rate)
+  const args = pictureArgs({ ...chunk, outputs: rungs.map((rung) => ({ rung, path: rung.quality })) })
+  const after = (name: string) => args.flatMap((each, i) => (each === name ? [args[i + 1]] : []))
+  assert.deepEqual(after('-crf'), ['20.5', '20.5', '22.7', '22', '22', '20.7'])
+  assert.deepEqual(
+    after('-x264-params').map((each) => each?.includes(':rc-lookahead=40:')),
+    [false, false, true, true, true, false],
+  )
 })
 
 const graphOf = (args: string[]) => args[args.indexOf('-filter_complex') + 1] ?? ''

@@ -93,14 +93,19 @@ function contract(name: string, makeStore: (t: TestContext) => Promise<Store>) {
       const bytes = randomBytes(100_000)
       await files.put('a/small', bytes)
       await files.put('a/large', randomBytes(5 * MiB))
-      const [one, two] = await Promise.all([files.hold('a/small', 100_000), files.hold('a/small', 100_000)])
+      const [one, two] = await Promise.all([
+        files.hold('a/small', 100_000, true),
+        files.hold('a/small', 100_000, true),
+      ])
       assert.ok(one && one.value === two?.value)
       assert.ok((Buffer.isBuffer(one.value) ? one.value : readFileSync(one.value)).equals(bytes))
-      assert.equal(await files.hold('a/large', 5 * MiB), undefined)
+      assert.equal(await files.hold('a/large', 5 * MiB, true), undefined)
+      const other = await files.hold('a/small', 100_000, false)
+      assert.ok(other === undefined || Buffer.isBuffer(other.value), 'a descriptor is of no use')
       await files.put('a/other', bytes)
-      assert.equal(await files.hold('a/other', 100_001), undefined, 'shorter than it should be')
-      await assert.rejects(files.hold('a/none', 10), FileMissing)
-      await assert.rejects(files.hold('../a', 10), /is not a key/)
+      assert.equal(await files.hold('a/other', 100_001, true), undefined, 'shorter than it should be')
+      await assert.rejects(files.hold('a/none', 10, true), FileMissing)
+      await assert.rejects(files.hold('../a', 10, true), /is not a key/)
     })
 
     test('what is not there is missing, and may be removed', async (t) => {

@@ -7,6 +7,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { canSendFiles, sendFile, takesFile } from './send-file.ts'
@@ -125,6 +126,31 @@ test('a file that is shorter than it should be ends the connection', { skip }, a
   await truncate(path, 100_000)
   ask(socket, '/')
   await assert.rejects(receive(socket), /ended too early/)
+})
+
+test('a disk that cannot be read ends the connection, and nothing else', { skip }, async (t) => {
+  const folder = openSync(tmpdir(), 'r')
+  t.after(() => closeSync(folder))
+  const { socket } = await start(t, (response) => {
+    response.setHeader('content-length', 10)
+    sendFile(response, folder, 0, 10)
+  })
+  ask(socket, '/')
+  await assert.rejects(receive(socket), /ended too early/)
+})
+
+test('one who has half closed the connection gets no body without a head', { skip }, async (t) => {
+  let taken: boolean | undefined
+  const { socket } = await start(t, (response) => {
+    response.socket!.once('end', () => {
+      taken = takesFile(response)
+      response.destroy()
+    })
+  })
+  ask(socket, '/')
+  socket.end()
+  assert.deepEqual((await buffer(socket)).length, 0)
+  assert.equal(taken, false)
 })
 
 test('an answer that waits for the one before it does not take a file', { skip }, async (t) => {

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net'
 
 /** Sent through memory each time that the connection takes no more, to learn when it does again. */
 const pieceBytes = 64 * 1024
+/** A viewer who takes nothing for so long keeps a file open for nothing. */
+const mostIdleMs = 60_000
 
 type SendFile = (to: number, from: number, offset: BigInt64Array, count: number) => number
 
@@ -31,24 +33,29 @@ const descriptorOf = (socket: Socket | null): number =>
 
 /** Not where bytes are encrypted on the way, nor where an answer has to wait for the one before it. */
 export const takesFile = ({ socket }: ServerResponse): boolean =>
-  canSendFiles && socket !== null && !('encrypted' in socket) && descriptorOf(socket) >= 0
+  canSendFiles && socket?.writable === true && !('encrypted' in socket) && descriptorOf(socket) >= 0
 
 /**
  * Sends part of an open file, which must be as long as that, as the whole body of an answer and ends it. A read from a
  * slow disk would hold up everything else here: the file is to be one that was read just before.
  */
 export function sendFile(response: ServerResponse, file: number, from: number, length: number): void {
-  response.flushHeaders()
   const socket = response.socket as Socket
   const end = from + length
   let at = from
 
   const goOn = (): void => {
-    if (socket.destroyed) return
-    // The head, or a piece, is still on its way.
-    if (socket.writableLength > 0) socket.write('', goOn)
-    else if (sendAll()) response.end()
-    else sendPiece()
+    try {
+      // A connection that the client has half closed is ended by Node.
+      if (!socket.writable) socket.destroy()
+      // The head, or a piece, is still on its way.
+      else if (socket.writableLength > 0) socket.write('', goOn)
+      else if (sendAll()) response.end()
+      else sendPiece()
+    } catch {
+      // The disk: half of the answer has been sent, so all that can be told is that it ends here.
+      socket.destroy()
+    }
   }
 
   const sendAll = (): boolean => {
@@ -66,9 +73,14 @@ export function sendFile(response: ServerResponse, file: number, from: number, l
     const length = readSync(file, piece, 0, piece.length, at)
     at += length
     // What would follow on the connection would be taken for the rest of the file.
-    if (length === 0) socket.destroy()
-    else socket.write(piece.subarray(0, length), goOn)
+    if (length === 0) return void socket.destroy()
+    const tooLong = setTimeout(() => socket.destroy(), mostIdleMs)
+    socket.write(piece.subarray(0, length), () => {
+      clearTimeout(tooLong)
+      goOn()
+    })
   }
 
+  response.flushHeaders()
   goOn()
 }

@@ -79,8 +79,8 @@ async function sendStored(
   if (hot !== undefined && takesFile(reply.raw)) {
     // Fastify leaves it to us, with what it does before it sends.
     if (request.server.isClosing) reply.header('connection', 'close')
-    reply.hijack()
     reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+    reply.hijack()
     sendFile(reply.raw, hot, part.from, length)
     return reply
   }
@@ -123,7 +123,7 @@ async function openFile(
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
 ): Promise<HotFile | undefined> {
-  const held = await found(request, files.hold(key, size))
+  const held = await found(request, files.hold(key, size, takesFile(reply.raw)))
   if (!held) return undefined
   // Also where the viewer leaves before the end, or has left.
   if (reply.raw.destroyed) held.release()

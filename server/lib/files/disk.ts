@@ -3,7 +3,6 @@ import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { Readable } from 'node:stream'
-import { canSendFiles } from '../send-file.ts'
 import { inBatches, pump } from './body.ts'
 import { finishUpload } from './disk-finish.ts'
 import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
@@ -57,7 +56,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
         throw error
       }
     }),
-    close: (file) => void file.close(),
+    // It was only read: nothing can be lost.
+    close: (file) => void file.close().catch(() => {}),
     weightOf: () => 1,
     mostWeight: mostOpen,
   })
@@ -108,8 +108,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
       }
     }),
 
-    async hold(key, size) {
-      if (!canSendFiles || size > mostHotBytes) return undefined
+    async hold(key, size, canTakeFile) {
+      if (!canTakeFile || size > mostHotBytes) return undefined
       const held = await hot.hold(key, size)
       return held && { value: held.value.fd, release: held.release }
     },

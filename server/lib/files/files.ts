@@ -25,9 +25,10 @@ export type Files = {
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
   /**
    * A small file that many may ask for at once; to be released. Only of files that never change under their key.
-   * Undefined where it is not so small, or not of that size: then it is to be read.
+   * Undefined where it is not so small, or not of that size: then it is to be read. So is one that is not in memory
+   * where no descriptor can be taken.
    */
-  hold(key: string, size: number): Promise<Held<HotFile> | undefined>
+  hold(key: string, size: number, canTakeFile: boolean): Promise<Held<HotFile> | undefined>
   /** Where another program can open the file, if it is on this machine's disk. */
   pathOf(key: string): string | undefined
   /** Where anyone can get the file for an hour, if the store is to be asked directly. */

@@ -66,6 +66,17 @@ test('what is not asked for is closed after a while, what is held is not', async
   assert.deepEqual(closed, ['b', 'a', 'b'])
 })
 
+test('what is asked for again and again is opened anew after a while', async () => {
+  const { hot, opened } = files(30)
+  for (let i = 0; i < 12; i++) {
+    const held = await hot.hold('a', 10)
+    held?.release()
+    hot.sweep()
+  }
+  assert.deepEqual(opened, ['a', 'a'])
+  hot.close()
+})
+
 test('what is short or cannot be opened takes no room and is opened again', async () => {
   const { hot, opened } = files(10)
   for (let i = 0; i < 3; i++) {

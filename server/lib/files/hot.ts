@@ -1,4 +1,6 @@
 const sweepMs = 10_000
+/** After so many sweeps a file is opened anew, and read by that: the system may have dropped it from its memory. */
+const mostSweeps = 6
 
 export type Held<Value> = { value: Value; release(): void }
 
@@ -7,6 +9,7 @@ type Entry<Value> = {
   weight: number
   holders: number
   isUsed: boolean
+  sweeps: number
   value: Promise<Value | undefined>
 }
 
@@ -57,10 +60,11 @@ export class HotFiles<Value> {
     return value === undefined ? undefined : { value, release: () => entry.holders-- }
   }
 
-  /** Closes what nobody has asked for since the last time. */
+  /** Closes what nobody has asked for since the last time, and what is open for long. */
   sweep(): void {
     for (const [key, entry] of this.#entries) {
-      if (entry.holders === 0 && !entry.isUsed) this.#drop(key, entry)
+      const isOver = !entry.isUsed || ++entry.sweeps >= mostSweeps
+      if (entry.holders === 0 && isOver) this.#drop(key, entry)
       entry.isUsed = false
     }
   }
@@ -75,16 +79,16 @@ export class HotFiles<Value> {
     const weight = this.#options.weightOf(size)
     if (!this.#makeRoom(weight)) return undefined
     this.#weight += weight
-    return { size, weight, holders: 0, isUsed: true, value: this.#options.open(key, size) }
+    return { size, weight, holders: 0, isUsed: true, sweeps: 0, value: this.#options.open(key, size) }
   }
 
   #makeRoom(weight: number): boolean {
     const { mostWeight } = this.#options
-    for (const [key, entry] of this.#entries) {
-      if (this.#weight + weight <= mostWeight) return true
-      if (entry.holders === 0) this.#drop(key, entry)
-    }
-    return this.#weight + weight <= mostWeight
+    const idle = [...this.#entries].filter(([, { holders }]) => holders === 0)
+    const held = idle.reduce((rest, [, each]) => rest - each.weight, this.#weight)
+    if (held + weight > mostWeight) return false
+    for (const [key, entry] of idle) if (this.#weight + weight > mostWeight) this.#drop(key, entry)
+    return true
   }
 
   #drop(key: string, { weight, value }: Entry<Value>): void {

@@ -10,10 +10,9 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { canSendFiles, sendFile, takesFile } from './send-file.ts'
+import { sendFile, takesFile } from './send-file.ts'
 
 const content = randomBytes(6_000_000)
-const skip = !canSendFiles && 'only on Linux'
 
 /** A server that sends the file, or the part that the address names; and a connection to it. */
 async function start(t: TestContext, answer?: (response: ServerResponse, fd: number) => void) {
@@ -65,7 +64,7 @@ async function receive(socket: Socket, between?: () => Promise<unknown>): Promis
   throw new Error('it ended too early')
 }
 
-test('a file, parts of it, one after the other on the same connection', { skip }, async (t) => {
+test('a file, parts of it, one after the other on the same connection', async (t) => {
   const { socket } = await start(t)
   for (const [from, length] of [
     [0, content.length],
@@ -79,7 +78,7 @@ test('a file, parts of it, one after the other on the same connection', { skip }
   }
 })
 
-test('to one who reads slowly, nothing is lost or doubled, and nothing else waits', { skip }, async (t) => {
+test('to one who reads slowly, nothing is lost or doubled, and nothing else waits', async (t) => {
   const { socket, server } = await start(t)
   ask(socket, '/')
   const quick = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -93,7 +92,7 @@ test('to one who reads slowly, nothing is lost or doubled, and nothing else wait
   assert.ok((await receive(socket)).equals(content.subarray(5, 10)))
 })
 
-test('many at once get what they asked for', { skip }, async (t) => {
+test('many at once get what they asked for', async (t) => {
   const { server } = await start(t)
   const port = (server.address() as AddressInfo).port
   await Promise.all(
@@ -108,7 +107,7 @@ test('many at once get what they asked for', { skip }, async (t) => {
   )
 })
 
-test('one who leaves ends the answer', { skip }, async (t) => {
+test('one who leaves ends the answer', async (t) => {
   const closed = Promise.withResolvers<void>()
   const { socket } = await start(t, (response, fd) => {
     response.once('close', closed.resolve)
@@ -121,14 +120,14 @@ test('one who leaves ends the answer', { skip }, async (t) => {
   await closed.promise
 })
 
-test('a file that is shorter than it should be ends the connection', { skip }, async (t) => {
+test('a file that is shorter than it should be ends the connection', async (t) => {
   const { path, socket } = await start(t)
   await truncate(path, 100_000)
   ask(socket, '/')
   await assert.rejects(receive(socket), /ended too early/)
 })
 
-test('a disk that cannot be read ends the connection, and nothing else', { skip }, async (t) => {
+test('a disk that cannot be read ends the connection, and nothing else', async (t) => {
   const folder = openSync(tmpdir(), 'r')
   t.after(() => closeSync(folder))
   const { socket } = await start(t, (response) => {
@@ -139,7 +138,7 @@ test('a disk that cannot be read ends the connection, and nothing else', { skip 
   await assert.rejects(receive(socket), /ended too early/)
 })
 
-test('one who has half closed the connection gets no body without a head', { skip }, async (t) => {
+test('one who has half closed the connection gets no body without a head', async (t) => {
   let taken: boolean | undefined
   const { socket } = await start(t, (response) => {
     response.socket!.once('end', () => {
@@ -153,7 +152,7 @@ test('one who has half closed the connection gets no body without a head', { ski
   assert.equal(taken, false)
 })
 
-test('an answer that waits for the one before it does not take a file', { skip }, async (t) => {
+test('an answer that waits for the one before it does not take a file', async (t) => {
   const responses: ServerResponse[] = []
   const both = Promise.withResolvers<void>()
   const { socket } = await start(t, (response) => {

@@ -522,12 +522,14 @@ describe('files on S3', () => {
 
     const check = async (changes: Partial<typeof settings>, kind: FilesProblem['kind']) => {
       const files = openS3Files({ ...settings, ...changes })
+      const started = Date.now()
       await assert.rejects(files.check(), isProblem(kind))
       await assert.rejects(files.put('v/a', Buffer.from('x')), isProblem(kind))
       await assert.rejects(files.put('v/a', streamed(randomBytes(20 * MiB))), isProblem(kind))
       await assert.rejects(files.read('v/a'), isProblem(kind))
       const handle = await files.beginUpload('v/source')
       await assert.rejects(files.writePiece(handle, 1, 0, streamed(randomBytes(10))), isProblem(kind))
+      assert.ok(Date.now() - started < 60_000, 'tried for too long')
       await files.close()
     }
     await check({ endpoint: 'http://127.0.0.1:1' }, 'unreachable')

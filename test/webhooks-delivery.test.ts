@@ -230,10 +230,18 @@ test('bad receivers fail with a reason and delay nobody', async (t) => {
   const nobody = closed.address() as AddressInfo
   closed.close()
 
+  const silentRequests = { open: 0, maxOpen: 0 }
   const receiver = await startReceiver(t, ({ path }, response, request) => {
     if (path === '/early') request.socket.destroy()
     else if (path === '/moved') response.writeHead(302, { location: `${receiver.url}/good` }).end()
     else if (path !== '/silent') response.end()
+    else {
+      silentRequests.open += 1
+      silentRequests.maxOpen = Math.max(silentRequests.maxOpen, silentRequests.open)
+      response.once('close', () => {
+        silentRequests.open -= 1
+      })
+    }
   })
   const bad: Record<string, { url: string; reason: RegExp }> = {
     silent: { url: `${receiver.url}/silent`, reason: /answer/i },
@@ -253,7 +261,8 @@ test('bad receivers fail with a reason and delay nobody', async (t) => {
   // More than the silent one may have at once.
   await recordEvents(service.database, 40)
   await receiver.expect('/good', 40)
-  assert.ok(receiver.at('/silent').length <= 16)
+  // 16 at once. The next requests may be seen here before the end of those that timed out.
+  assert.ok(silentRequests.maxOpen > 0 && silentRequests.maxOpen <= 24, `${silentRequests.maxOpen}`)
   for (const [name, webhookId] of ids) {
     if (name === 'silent') continue
     const deliveries = await settledDeliveries(service.url, webhookId, 40)

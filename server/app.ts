@@ -48,8 +48,8 @@ import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from '
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** By the address: the sandbox is below /sandbox. */
-    environment: Environment
+    /** The sandbox below /sandbox; undefined elsewhere, where the key or token decides. */
+    requiredEnvironment: Environment | undefined
     /** Set on every route that needs a key. */
     scope: Scope
   }
@@ -214,7 +214,7 @@ export async function buildApp(
   // Files are read by the routes that take them, as they arrive.
   app.addContentTypeParser('multipart/form-data', (_request, _body, done) => done(null, undefined))
 
-  app.decorateRequest('environment', 'production')
+  app.decorateRequest('requiredEnvironment')
   app.decorateRequest('scope')
   await app.register(cors, {
     origin: '*',
@@ -227,7 +227,7 @@ export async function buildApp(
   })
 
   app.addHook('onRequest', (request, reply, done) => {
-    if ((request.raw as Incoming)[sandbox]) request.environment = 'sandbox'
+    if ((request.raw as Incoming)[sandbox]) request.requiredEnvironment = 'sandbox'
     reply.header('x-request-id', request.id)
     done()
   })
@@ -288,7 +288,10 @@ function logRequest(request: FastifyRequest, reply: FastifyReply): void {
 
 function authenticateRequests(app: App, authenticator: Authenticator): void {
   app.addHook('onRequest', async (request) => {
-    request.scope = await authenticator.authenticate(request.headers.authorization, request.environment)
+    request.scope = await authenticator.authenticate(
+      request.headers.authorization,
+      request.requiredEnvironment,
+    )
   })
 }
 

@@ -61,13 +61,8 @@ describe('credentials', () => {
         'Basic !!!',
         basic(':password'),
       ],
-      'invalid-api-key': [
-        basic('unknown:'),
-        basic(`${access_token}:`),
-        basic(`${sandboxKey}:`),
-        basic('\0é:'),
-      ],
-      'invalid-access-token': ['Bearer unknown', `Bearer ${refresh_token}`, `Bearer ${sandboxKey}`],
+      'invalid-api-key': [basic('unknown:'), basic(`${access_token}:`), basic('\0é:')],
+      'invalid-access-token': ['Bearer unknown', `Bearer ${refresh_token}`],
     }
     for (const [slug, values] of Object.entries(faults)) {
       for (const value of values) assertProblem(await list(value), 401, `authentication-${slug}`)
@@ -94,26 +89,56 @@ describe('credentials', () => {
     assert.ok(routes >= 7)
   })
 
-  test('a key or token of one environment does not open the other', async () => {
-    const production = await tokensOf()
-    const sandbox = await tokensOf(sandboxKey, '/sandbox')
-    assert.equal((await list(`Bearer ${sandbox.access_token}`, '/sandbox')).status, 200)
-    for (const [value, base] of [
-      [basic(`${productionKey}:`), '/sandbox'],
-      [`Bearer ${productionKey}`, '/sandbox'],
-      [`Bearer ${production.access_token}`, '/sandbox'],
-      [basic(`${sandboxKey}:`), ''],
-      [`Bearer ${sandboxKey}`, ''],
-      [`Bearer ${sandbox.access_token}`, ''],
+  test('the key or token decides the environment at the plain address', async () => {
+    const create = (key: string, title: string) =>
+      call(at('/videos'), { method: 'POST', key, json: { title } })
+    await create(productionKey, 'production')
+    await create(sandboxKey, 'sandbox')
+    const exchanged = await tokensOf(sandboxKey)
+    const refreshed = await post('/auth/refresh', { refreshToken: exchanged.refresh_token })
+    assert.equal(refreshed.status, 200, refreshed.text)
+    const below = await tokensOf(sandboxKey, '/sandbox')
+    for (const [value, title] of [
+      [basic(`${productionKey}:`), 'production'],
+      [`Bearer ${(await tokensOf()).access_token}`, 'production'],
+      [basic(`${sandboxKey}:`), 'sandbox'],
+      [`Bearer ${sandboxKey}`, 'sandbox'],
+      [`Bearer ${exchanged.access_token}`, 'sandbox'],
+      [`Bearer ${refreshed.body.access_token}`, 'sandbox'],
+      [`Bearer ${below.access_token}`, 'sandbox'],
     ] as const) {
-      assert.equal((await list(value, base)).status, 401)
+      // Twice: the second time the header is known.
+      for (let n = 0; n < 2; n++) {
+        const { status, body, text } = await list(value)
+        assert.equal(status, 200, text)
+        assert.deepEqual(
+          body.data.map((video: { title: string }) => video.title),
+          [title],
+        )
+      }
     }
+  })
+
+  test('below /sandbox, credentials of production are refused', async () => {
+    const production = await tokensOf()
+    const sandbox = await tokensOf(sandboxKey)
+    for (const value of [
+      basic(`${productionKey}:`),
+      `Bearer ${productionKey}`,
+      `Bearer ${production.access_token}`,
+    ]) {
+      // Known from the plain address, it is refused here all the same.
+      assert.equal((await list(value)).status, 200)
+      assert.equal((await list(value, '/sandbox')).status, 401)
+    }
+    assert.equal((await list(`Bearer ${sandbox.access_token}`, '/sandbox')).status, 200)
     const slug = 'authentication-invalid-user-credentials'
     assertProblem(await post('/sandbox/auth/api-key', { apiKey: productionKey }), 400, slug, '')
-    assertProblem(await post('/auth/api-key', { apiKey: sandboxKey }), 400, slug, '')
-    const { refresh_token: refreshToken } = sandbox
-    assertProblem(await post('/auth/refresh', { refreshToken }), 400, slug, '')
-    assert.equal((await post('/sandbox/auth/refresh', { refreshToken })).status, 200)
+    const foreign = await post('/sandbox/auth/refresh', { refreshToken: production.refresh_token })
+    assertProblem(foreign, 400, slug, '')
+    const own = await post('/sandbox/auth/refresh', { refreshToken: sandbox.refresh_token })
+    assert.equal(own.status, 200, own.text)
+    assert.equal((await post('/auth/refresh', { refreshToken: production.refresh_token })).status, 200)
   })
 
   test('an access token is good until it expires', async () => {

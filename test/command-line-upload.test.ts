@@ -355,7 +355,7 @@ describe('kinora upload', () => {
       [[film, at.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
       [[film, film, at.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /answered 401: /],
-      [[film], { KINORA_KEY: sandboxKey }, /answered 401: /],
+      [[film], { KINORA_URL: `${service.url}/sandbox` }, /answered 401: /],
       [[film], { KINORA_URL: await closedAddress() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
       [[film], { KINORA_URL: `${service.url}/nowhere` }, /answered 404: /],
       [[film], { KINORA_URL: 'ftp://localhost' }, /KINORA_URL must/],

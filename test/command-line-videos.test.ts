@@ -298,7 +298,8 @@ test('says in one sentence what is wrong, and the exit code is 1', async () => {
     [['retry', 'vi00000000000000'], {}, /answered 404: /],
     [['retry', videoId], {}, /answered 409: /],
     [['status', videoId], { KINORA_KEY: 'wrong' }, /answered 401: /],
-    [['retry', videoId], { KINORA_KEY: sandboxKey }, /answered 401: /],
+    [['retry', videoId], { KINORA_KEY: sandboxKey }, /answered 404: /],
+    [['retry', videoId], { KINORA_URL: `${service.url}/sandbox` }, /answered 401: /],
     [
       ['status', videoId, '--watch'],
       { KINORA_URL: `${service.url}/sandbox`, KINORA_KEY: sandboxKey },

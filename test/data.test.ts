@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { sql } from 'kysely'
+import {
+  aggregationsOf,
+  breakdowns,
+  bucketMetrics,
+  metrics,
+  timeMetrics,
+  viewDurations,
+} from '../server/analytics/data-schemas.ts'
 import { limitReads } from '../server/analytics/limited.ts'
 import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
@@ -41,7 +49,66 @@ async function buckets(
 
 beforeEach(() => clearSessions(service.database))
 
+/** What typed clients take in a context. They fail on any other word, though a word may be missing. */
+const views = [3, 5, 10, 30].flatMap((seconds) => [`view-${seconds}`, `unique-view-${seconds}`])
+const listedMetrics = ['play', 'play-rate', 'start', 'end', 'impression', 'ccv-average', 'ccv-peak']
+const listed: Record<string, Record<string, string[]>> = {
+  metrics: {
+    metric: [
+      ...['play', 'start', 'end', 'impression', 'impression-time', 'watch-time', 'ccv', 'unique-ccv'],
+      ...views,
+    ],
+    aggregation: ['count', 'rate', 'total', 'average', 'sum'],
+  },
+  buckets: {
+    metric: [...listedMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
+    breakdown: [
+      ...['media-id', 'media-type', 'continent', 'country'],
+      ...['device-type', 'operating-system', 'browser'],
+    ],
+  },
+  timeseries: {
+    metric: [...listedMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
+    interval: ['minute', 'hour', 'day'],
+  },
+}
+
 describe('metrics', () => {
+  test('typed clients can read the context of every answer', async () => {
+    await insert({ plays: 1, first_played_at: ago(second), playing_since: ago(second), seen_at: ago(0) })
+    const paths = [
+      ...metrics.flatMap((name) => aggregationsOf[name].map((each) => `metrics/${name}/${each}`)),
+      ...bucketMetrics
+        .filter((name) => name !== 'play-total')
+        .flatMap((name) => breakdowns.map((each) => `buckets/${name}/${each}`)),
+      'buckets/play-total/media-id',
+      ...timeMetrics.map((name) => `timeseries/${name}`),
+    ]
+    const variants = (path: string) => {
+      const unique = [path, `${path}?unique=true`]
+      if (/\/view/.test(path))
+        return unique.flatMap((each, i) => [
+          each,
+          ...viewDurations.map((d) => `${each}${i ? '&' : '?'}viewDuration=${d}`),
+        ])
+      return /\/ccv/.test(path) ? unique : [path]
+    }
+    for (const path of paths.flatMap(variants)) {
+      const { status, body, text } = await get(`/data/${path}`)
+      assert.equal(status, 200, text)
+      const [kind = ''] = path.split('/')
+      const { timeframe, ...words } = body.context
+      for (const [name, word] of Object.entries(words))
+        assert.ok(listed[kind]?.[name]?.includes(word as string), `${path}: ${name} ${word}`)
+      assert.ok(words.metric, path)
+      for (const time of Object.values(timeframe)) assert.ok(Date.parse(time as string) > 0, path)
+      for (const value of kind === 'metrics'
+        ? [body.data]
+        : body.data.map((each: { metricValue: number }) => each.metricValue))
+        assert.equal(typeof value, 'number', path)
+    }
+  })
+
   test('every metric has its aggregations, and they count what they say', async () => {
     await insert(
       { loaded_at: ago(3 * hour), ready_ms: 100 },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
 import { request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -174,6 +175,12 @@ describe('logs', () => {
       await call(`${url}/nothing?${name}=${tokens.access_token}`)
     }
     await call(`${url}/videos/%zz?token=${tokens.access_token}`)
+    const { token } = (await call(`${url}/upload-tokens`, { method: 'POST', json: {} })).body
+    for (const method of ['GET', 'DELETE']) await call(`${url}/upload-tokens/${token}`, { method })
+    const creation = { 'tus-resumable': '1.0.0', 'upload-length': '5' }
+    const created = await call(`${url}/tus`, { method: 'POST', headers: creation })
+    const address = created.headers.get('location')!
+    await call(address, { method: 'HEAD', key: '', headers: creation })
     const last = await call(`${url}/videos?title=last`)
     const id = last.headers.get('x-request-id')!
     await waitFor(() => output().includes(`"${id}"`))
@@ -203,9 +210,52 @@ describe('logs', () => {
       wrong,
       ...Object.values<string>(tokens),
       renewed.access_token,
+      token,
+      address.split('-').pop()!,
     ]) {
       if (secret.length > 10) assert.ok(!output().includes(secret), secret)
     }
+  })
+})
+
+describe('clients that go away', () => {
+  /** Sends a part of a body and closes the connection. */
+  async function breakOff(url: string, path: string, type: string, part: string): Promise<void> {
+    const sent = httpRequest(url + path, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Basic ${btoa(`${productionKey}:`)}`,
+        'content-type': type,
+        'content-length': 100_000,
+        'tus-resumable': '1.0.0',
+        'upload-length': 100_000,
+      },
+    })
+    sent.on('error', () => {})
+    await new Promise<void>((done) => sent.write(part, () => done()))
+    sent.destroy()
+  }
+
+  test('are not logged as errors of the service', async (t) => {
+    const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'info' })
+    const { videoId } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nbytes'
+    const cases = [
+      ['/videos?broken=json', 'application/json', '{"title":'],
+      ['/auth/api-key?broken=auth', 'application/json', '{"apiKey":'],
+      ['/collector/vod', 'text/plain', '{"session":'],
+      [`/videos/${videoId}/source?broken=form`, 'multipart/form-data; boundary=x', form],
+      ['/tus?broken=tus', 'application/offset+octet-stream', 'bytes'],
+    ] as const
+    for (const [path, type, part] of cases) await breakOff(url, path, type, part)
+    const logged = () => new Set(output().match(/broken=(?:json|auth|form)/g))
+    await waitFor(() => logged().size === 3, output)
+    // The upload that tus created is removed: nobody knows its address.
+    const videosTotal = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
+    await waitFor(async () => (await videosTotal()) === 1, output)
+    assert.doesNotMatch(output(), /"level":"(?:warn|error|fatal)"|request failed/)
+    assert.equal((await call(`${url}/readyz`)).status, 200)
   })
 })
 

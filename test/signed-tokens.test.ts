@@ -223,6 +223,16 @@ describe('a signed token', () => {
       assertRefused(await get(longOver, `hls/240p/init.mp4${bad}`))
   })
 
+  test('a session that the service did not make is none, and is replaced', async () => {
+    const token = await sign()
+    const passes = ['', 'x', 'é'.repeat(26), 'é'.repeat(13), `zzzzzzz-${'x'.repeat(22)}`, '\0'.repeat(26)]
+    for (const pass of [...passes, `0000000-${'x'.repeat(22)}`, 'NaN-'.padEnd(26, 'x'), 'x'.repeat(5_000)]) {
+      const answer = await get(token, `hls/manifest.m3u8?avh=${encodeURIComponent(pass)}`)
+      assert.equal(answer.status, 200, answer.text)
+      assert.match(answer.text, /\?avh=[0-9a-z]{6,8}-[\w-]{22}/)
+    }
+  })
+
   test('does not work before its time', async () => {
     assertRefused(await get(await sign({ nbf: second() + 600 }), 'hls/240p/init.mp4'))
     assertRefused(await get(await sign({ nbf: 'now' })))

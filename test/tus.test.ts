@@ -329,7 +329,37 @@ test('the sandbox has uploads of its own', async () => {
   const address = await uploadAll(`${url}/sandbox/tus`, content, { headers, chunkSize: 30_000 })
   assert.ok(address.startsWith(`${url}/sandbox/tus/vi`), address)
   await assertStored(folder, videoIn(address), content)
-  assert.equal((await head(address.replace('/sandbox', ''))).status, 404)
+  assert.equal((await head(address.replace('/sandbox', ''))).status, 200)
+
+  const production = await uploadAll(`${url}/tus`, content)
+  assert.equal((await head(production.replace('/tus/', '/sandbox/tus/'))).status, 404)
+})
+
+test('at the plain address, the key or token decides the environment of an upload', async () => {
+  const { url, data: folder } = service
+  const content = randomBytes(50_000)
+  const { body: token } = await call(`${url}/upload-tokens`, { method: 'POST', key: sandboxKey, json: {} })
+  const byKey = { headers: { authorization: `Bearer ${sandboxKey}` } }
+  const byToken = { headers: {} }
+  for (const [endpoint, options] of [
+    [`${url}/tus`, byKey],
+    [`${url}/tus?token=${token.token}`, byToken],
+  ] as const) {
+    const address = await uploadAll(endpoint, content, { ...options, chunkSize: 30_000 })
+    assert.ok(address.startsWith(`${url}/tus/vi`), address)
+    await assertStored(folder, videoIn(address), content)
+    const video = `${url}/videos/${videoIn(address)}`
+    assert.deepEqual(
+      [(await call(video, { key: sandboxKey })).status, (await call(video)).status],
+      [200, 404],
+    )
+  }
+
+  const { headers } = await create(`${url}/tus`, { 'upload-length': '5' }, { key: sandboxKey })
+  const unfinished = headers.get('location')!
+  assert.equal((await call(`${url}/videos`, { key: sandboxKey })).body.pagination.itemsTotal, 3)
+  await call(unfinished, { method: 'DELETE', key: '', headers: { 'tus-resumable': '1.0.0' } })
+  assert.equal((await call(`${url}/videos`, { key: sandboxKey })).body.pagination.itemsTotal, 2)
 })
 
 test('a video that was created before is filled, once', async () => {

@@ -220,14 +220,16 @@ test('an expired token is neither listed nor shown nor taken', async () => {
   assert.equal((await chunking().videos.list()).pagination.itemsTotal, 0)
 })
 
-test('a token of the sandbox uploads into the sandbox', async () => {
+test('a token of the sandbox uploads into the sandbox, at either address', async () => {
   const inSandbox = chunking('/sandbox', sandboxKey)
   const { token } = await inSandbox.uploadTokens.createToken()
-  const answer = await sendFile(`${service.url}/sandbox/upload?token=${token}`, small, { key: '' })
-  assert.equal(answer.status, 201, answer.text)
-  assert.equal((await inSandbox.videos.get(answer.body.videoId)).title, 'film.mp4')
+  for (const base of ['/sandbox', '']) {
+    const answer = await sendFile(`${service.url}${base}/upload?token=${token}`, small, { key: '' })
+    assert.equal(answer.status, 201, answer.text)
+    assert.equal((await inSandbox.videos.get(answer.body.videoId)).title, 'film.mp4')
+    await assertSource(service.data, answer.body.videoId, small)
+  }
   assert.equal((await chunking().videos.list()).pagination.itemsTotal, 0)
-  await assertSource(service.data, answer.body.videoId, small)
 })
 
 // --- what other clients send

@@ -36,19 +36,20 @@ export class Authenticator {
     this.#known.clear()
   }
 
-  async authenticate(header: string | undefined, environment: Environment): Promise<Scope> {
+  /** The credential decides the environment; `required` is set where the address admits only one. */
+  async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const known = header !== undefined && this.#isHearing() ? this.#known.get(header) : undefined
-    if (known && isGood(known, environment, this.#now())) return { environment, keyId: known.keyId }
-    return this.#lookUp(header, environment)
+    if (known && isGood(known, required, this.#now())) return scopeOf(known)
+    return this.#lookUp(header, required)
   }
 
-  async #lookUp(header: string | undefined, environment: Environment): Promise<Scope> {
+  async #lookUp(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const { secret, scheme } = readHeader(header)
     const generation = this.#generation
     const credential = await findCredential(this.#db, hashSecret(secret))
     // An access token is no user name: Basic takes keys alone.
     const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
-    if (!credential || !fitsScheme || !isGood(credential, environment, this.#now())) {
+    if (!credential || !fitsScheme || !isGood(credential, required, this.#now())) {
       throw unauthenticated(
         scheme === 'basic' ? 'authentication-invalid-api-key' : 'authentication-invalid-access-token',
       )
@@ -57,12 +58,18 @@ export class Authenticator {
       if (this.#known.size >= remembered) this.#known.clear()
       this.#known.set(header!, credential)
     }
-    return { environment, keyId: credential.keyId }
+    return scopeOf(credential)
   }
 }
 
-const isGood = (credential: Credential, environment: Environment, now: Date) =>
-  credential.environment === environment && (credential.expiresAt === null || credential.expiresAt > now)
+const scopeOf = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
+
+const isGood = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
+  isAdmitted(environment, required) && (expiresAt === null || expiresAt > now)
+
+/** Whether an address that requires this environment, or none, admits a credential of that one. */
+export const isAdmitted = (environment: Environment, required: Environment | undefined) =>
+  required === undefined || environment === required
 
 /** `Basic base64(key:)`, `Bearer token` or `Bearer key`; the scheme's case does not matter, clients echo either. */
 function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; secret: string } {

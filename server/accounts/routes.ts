@@ -23,12 +23,15 @@ export function accountRoutes(app: App, { db, now }: Context): void {
         summary: 'Exchange an API key for an access token',
         security: [],
         body: Type.Object({
-          apiKey: Type.String({ maxLength: 500, description: 'An API key of this environment.' }),
+          apiKey: Type.String({
+            maxLength: 500,
+            description: 'The API key. The tokens belong to its environment.',
+          }),
         }),
         response: { 200: ref(AccessToken) },
       },
     },
-    (request) => exchangeKey(db, request.environment, request.body.apiKey, now()),
+    (request) => exchangeKey(db, request.requiredEnvironment, request.body.apiKey, now()),
   )
 
   app.post(
@@ -44,6 +47,6 @@ export function accountRoutes(app: App, { db, now }: Context): void {
         response: { 200: ref(AccessToken) },
       },
     },
-    (request) => exchangeRefreshToken(db, request.environment, request.body.refreshToken, now()),
+    (request) => exchangeRefreshToken(db, request.requiredEnvironment, request.body.refreshToken, now()),
   )
 }

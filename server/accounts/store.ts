@@ -91,7 +91,7 @@ export async function deleteExpiredTokens(db: Db<Tables>, keyId: string, now: Da
 export async function retireRefreshToken(
   db: Db<Tables>,
   hash: Buffer,
-  environment: Environment,
+  required: Environment | undefined,
   now: Date,
   until: Date,
 ): Promise<string | undefined> {
@@ -99,7 +99,7 @@ export async function retireRefreshToken(
     update tokens t set expires_at = least(t.expires_at, ${until})
     from api_keys k
     where t.hash = ${hash} and t.kind = 'refresh' and t.expires_at > ${now}
-      and k.id = t.key_id and k.revoked_at is null and k.environment = ${environment}
+      and k.id = t.key_id and k.revoked_at is null and k.environment = coalesce(${required ?? null}, k.environment)
     returning t.key_id`.execute(db)
   return rows[0]?.key_id
 }

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
 import type { Environment, Tables } from '../contracts/tables.ts'
 import { badCredentials } from '../lib/errors.ts'
+import { isAdmitted } from './authenticate.ts'
 import { hashSecret, newSecret } from './keys.ts'
 import * as store from './store.ts'
 
@@ -22,25 +23,24 @@ async function issue(db: Kysely<Tables>, keyId: string, now: Date) {
   return { token_type: 'Bearer', expires_in: accessSeconds, access_token: access, refresh_token: refresh }
 }
 
-export async function exchangeKey(db: Kysely<Tables>, environment: Environment, apiKey: string, now: Date) {
+export async function exchangeKey(
+  db: Kysely<Tables>,
+  required: Environment | undefined,
+  apiKey: string,
+  now: Date,
+) {
   const key = await store.findKeyByHash(db, hashSecret(apiKey))
-  if (!key || key.revoked_at || key.environment !== environment) throw badCredentials()
+  if (!key || key.revoked_at || !isAdmitted(key.environment, required)) throw badCredentials()
   return issue(db, key.id, now)
 }
 
 export async function exchangeRefreshToken(
   db: Kysely<Tables>,
-  environment: Environment,
+  required: Environment | undefined,
   token: string,
   now: Date,
 ) {
-  const keyId = await store.retireRefreshToken(
-    db,
-    hashSecret(token),
-    environment,
-    now,
-    after(now, graceSeconds),
-  )
+  const keyId = await store.retireRefreshToken(db, hashSecret(token), required, now, after(now, graceSeconds))
   if (keyId === undefined) throw badCredentials()
   return issue(db, keyId, now)
 }

@@ -21,6 +21,8 @@ import {
   AggregatedMetric,
   aggregations,
   aggregationsOf,
+  answeredAggregation,
+  answeredBreakdown,
   breakdowns,
   bucketMetrics,
   dataQuery,
@@ -86,7 +88,11 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
       }
       const measure = readMeasure(metric, aggregation, query)
       const view = (timeframe: { from?: string; to?: string }, data: number) => ({
-        context: { metric: metricName(metric, measure), aggregation, timeframe },
+        context: {
+          metric: metricName(metric, measure),
+          aggregation: answeredAggregation(aggregation),
+          timeframe,
+        },
         data,
       })
       if (aggregation === 'total') {
@@ -151,8 +157,9 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
       const items = groups.map(({ dimension, value }) => ({ metricValue: value, dimensionValue: dimension }))
       return {
         context: {
-          metric: metricName(params.metric, measure),
-          breakdown,
+          // Total plays have no word of their own in the answer; that the timeframe is empty tells them apart.
+          metric: metricName(isTotal ? metric : params.metric, measure),
+          breakdown: answeredBreakdown(breakdown),
           timeframe: sessions ? viewPeriod(sessions.period) : {},
         },
         ...listResponse(

@@ -99,9 +99,35 @@ const timeframe = Type.Object(
 
 const metricName = Type.String({ description: 'With what it was asked for: `unique-view-5`.' })
 
+// The typed clients know these words in an answer, though they ask by more, and fail on any other.
+const answeredAggregations = ['count', 'rate', 'total', 'average', 'sum'] as const
+const answeredBreakdowns = [
+  'media-id',
+  'media-type',
+  'continent',
+  'country',
+  'device-type',
+  'operating-system',
+  'browser',
+] as const
+
+const answered =
+  <T extends string>(words: readonly T[]) =>
+  (word: string): T | undefined =>
+    words.find((each) => each === word)
+
+export const answeredAggregation = answered(answeredAggregations)
+export const answeredBreakdown = answered(answeredBreakdowns)
+
 export const AggregatedMetric = Type.Object(
   {
-    context: Type.Object({ metric: metricName, aggregation: Type.String(), timeframe }),
+    context: Type.Object({
+      metric: metricName,
+      aggregation: Type.Optional(
+        oneOf(answeredAggregations, { description: 'Absent for `peak` and `live`.' }),
+      ),
+      timeframe,
+    }),
     data: Type.Number(),
   },
   { $id: 'AggregatedMetric' },
@@ -109,7 +135,11 @@ export const AggregatedMetric = Type.Object(
 
 export const MetricBuckets = Type.Object(
   {
-    context: Type.Object({ metric: metricName, breakdown: Type.String(), timeframe }),
+    context: Type.Object({
+      metric: metricName,
+      breakdown: Type.Optional(oneOf(answeredBreakdowns, { description: 'Absent for `referrer`.' })),
+      timeframe,
+    }),
     data: Type.Array(
       Type.Object({
         metricValue: Type.Number(),
@@ -123,7 +153,7 @@ export const MetricBuckets = Type.Object(
 
 export const MetricSeries = Type.Object(
   {
-    context: Type.Object({ metric: metricName, interval: Type.String(), timeframe }),
+    context: Type.Object({ metric: metricName, interval: oneOf(intervals), timeframe }),
     data: Type.Array(
       Type.Object({
         emittedAt: Type.String({ format: 'date-time', description: 'When the interval begins.' }),

@@ -20,11 +20,11 @@ export const openapi = {
     title: 'Kinora',
     version: '1',
     description:
-      'Create videos, find them, change them. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys; the sandbox is the same API below /sandbox.',
+      'Create videos, find them, change them. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys, and the key decides: a sandbox key works at the same address as a production key. Below /sandbox the same API takes sandbox keys only.',
   },
   servers: [
-    { url: '/', description: 'Production' },
-    { url: '/sandbox', description: 'Sandbox' },
+    { url: '/', description: 'Production and sandbox: the key decides' },
+    { url: '/sandbox', description: 'Sandbox keys only' },
   ],
   tags: [
     { name: 'Videos' },

@@ -98,7 +98,7 @@ export function referencePage(document: Document, publicUrl: string): string {
 <main id="top">
 <h1>Kinora API</h1>
 <p>${prose(document.info.description)}</p>
-<dl><dt>Production</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
+<dl><dt>Production and sandbox, by the key</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
 <p>Errors are <code>application/problem+json</code>: <code>title</code> says what is wrong, <code>name</code> which attribute or parameter it is about, and <code>problems</code> lists every problem that was found.</p>

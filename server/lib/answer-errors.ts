@@ -4,6 +4,7 @@ import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorSlug, errorKinds, invalidPayload } from './errors.ts'
 import { FilesProblem } from './files/files.ts'
 import type { App } from './http.ts'
+import { withoutSecrets } from './log.ts'
 
 /** What Fastify itself refuses, in our words. */
 const frameworkErrors: Record<string, () => ApiError> = {
@@ -28,10 +29,27 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError('internal-error', { cause: error })
 }
 
+/** Nobody reads the answer then. */
+const isClientGone = ({ raw }: FastifyRequest) => raw.destroyed && !raw.complete
+
+/** Told by the request's own stream, it is no sign of a lost database: its code alone would say so. */
+const isBrokenConnection = (error: unknown) =>
+  error instanceof Error &&
+  'code' in error &&
+  (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+
+function logGone(request: FastifyRequest): void {
+  const line = { requestId: request.id, method: request.method, url: withoutSecrets(request.originalUrl) }
+  request.log.info(line, 'the client closed the connection before its body was complete')
+}
+
 /** The one place where an error becomes an answer. */
 export function answerErrors(app: App, typeBase: () => string): void {
   function answer(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-    const apiError = toApiError(error)
+    const isGone = isClientGone(request)
+    const apiError =
+      isGone && isBrokenConnection(error) ? new ApiError('bad-request', { cause: error }) : toApiError(error)
+    if (isGone && request.routeOptions.logLevel !== 'silent') logGone(request)
     if (apiError.status >= 500)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
     reply.code(apiError.status).headers(apiError.extra.headers ?? {})

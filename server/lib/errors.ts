@@ -31,7 +31,7 @@ export const errorKinds = {
   'authentication-invalid-user-credentials': [
     400,
     'The credentials are not valid.',
-    'The API key or refresh token is unknown, revoked, expired, or belongs to the other environment.',
+    'The API key or refresh token is unknown, revoked, expired, or of production and sent to /sandbox.',
   ],
   'authentication-missing-authorization-header': [
     401,
@@ -46,12 +46,12 @@ export const errorKinds = {
   'authentication-invalid-access-token': [
     401,
     'The access token is not valid.',
-    'The token is unknown, expired, made from a revoked key, or belongs to the other environment: the sandbox is at /sandbox.',
+    'The token is unknown, expired, made from a revoked key, or of production and sent to /sandbox.',
   ],
   'authentication-invalid-api-key': [
     401,
     'The API key is not valid.',
-    'The key is unknown, revoked, or belongs to the other environment: the sandbox is at /sandbox.',
+    'The key is unknown, revoked, or of production and sent to /sandbox.',
   ],
   'uploaded-file-no-file': [
     400,

@@ -30,15 +30,36 @@ export function createLog(level: string, isTerminal: boolean): Log {
   )
 }
 
-const secretParameters = /([?&](?:token|avh|access_token|apiKey)=)[^&]*/gi
+/** One address may stand in another, as in `/oembed?url=…`; there its own punctuation is encoded. */
+const [slash, start, equals] = ['(?:\\/|%2f)', '(?:[?&#]|%3f|%26|%23)', '(?:=|%3d)']
+const value = '(?:(?!%26|%23)[^&#])*'
+const segment = '(?:(?!%2f|%3f)[^/?])*'
 
-const secretSegments = /(\/vod\/+[^/?]*\/+token\/+)[^/?]*/i
-/** The words above may be written so, and mean the same. */
-const encodedLetters = /%(?:[46][1-9a-f]|[57][0-9a])/gi
+// Names are bounded, so that the time does not grow with the square of a long address.
+const name = '[\\w.-]{0,40}'
+const brackets = '(?:\\[[^\\]=&]{0,40}\\]){0,3}'
+/** Also what somebody puts there by mistake, such as an API key. */
+const secretWords = 'token|avh|api_?key|password|secret|signature|credential|authorization'
+const secretParameters = new RegExp(
+  `(${start}${name}(?:${secretWords})${name}${brackets}${equals})${value}`,
+  'gi',
+)
+
+/** The addresses of private media, of uploads by tus, and of upload tokens hold a secret as a segment. */
+const secretSegments = new RegExp(
+  `(${slash}(?:vod${slash}${segment}${slash}token|tus|upload-tokens)${slash})${segment}`,
+  'gi',
+)
+
+/** Letters, digits, `-`, `_`, `[` and `]` mean the same when they are encoded. */
+const encodedText = /%(?:2d|3\d|4[1-9a-f]|5[0-9a-bdf]|6[1-9a-f]|7[0-9a])/gi
+/** Several slashes count as one. */
+const repeatedSlashes = /(?<!:|%3a)(?:\/|%2f){2,}/gi
 
 /** An address as it may be logged. */
 export const withoutSecrets = (url: string) =>
   url
-    .replace(encodedLetters, (letter) => decodeURIComponent(letter))
+    .replace(encodedText, (code) => decodeURIComponent(code))
+    .replace(repeatedSlashes, '/')
     .replace(secretParameters, '$1[secret]')
     .replace(secretSegments, '$1[secret]')

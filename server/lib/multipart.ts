@@ -28,6 +28,9 @@ export async function readMultipart<T>(
   if (!/^multipart\/form-data\b/i.test(contentType)) {
     throw invalidPayload('The body must be multipart/form-data with the file in it.')
   }
+  // A stream that has ended emits nothing more: a client that left while it was being authorized is noticed here.
+  if (request.destroyed && !request.complete)
+    throw new ApiError('uploaded-file-invalid-file', { name: 'file' })
   const parser = openParser(contentType)
   const fields: Record<string, string> = {}
   let work: Promise<T> | undefined

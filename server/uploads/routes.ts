@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { isAdmitted } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
 import type { Environment, UploadTokenRow } from '../contracts/tables.ts'
 import { notFound, unauthenticated } from '../lib/errors.ts'
@@ -205,9 +206,12 @@ export function delegatedRoutes(app: App, context: Context): void {
       },
     },
     async (request, reply) => {
-      const token = await authorise(context, request.environment, request.query.token)
+      const { token, environment } = await authorise(
+        context,
+        request.requiredEnvironment,
+        request.query.token,
+      )
       const range = readRange(request.headers['content-range'])
-      const { environment } = request
       const { fields, result } = await readMultipart(request.raw, async ({ stream, filename, fields }) => {
         const sender = { token, filename, address: request.ip }
         const { videoId } = fields
@@ -219,7 +223,7 @@ export function delegatedRoutes(app: App, context: Context): void {
       const videoId = result.spooled
         ? await deliver(context, environment, range, result.sender, fields.videoId, result.spooled)
         : result.videoId
-      const video = await findVideo(context.db, request.environment, videoId)
+      const video = await findVideo(context.db, environment, videoId)
       if (!video) throw notFound('videoId')
       return reply.code(201).send(viewVideo(context, video))
     },
@@ -228,11 +232,12 @@ export function delegatedRoutes(app: App, context: Context): void {
 
 async function authorise(
   { db, now }: Context,
-  environment: Environment,
+  required: Environment | undefined,
   token: string | undefined,
-): Promise<string> {
+): Promise<UploadTokenRow> {
   if (!token) throw unauthenticated('authentication-missing-upload-token')
   const row = isId('to', token) ? await store.findToken(db, token, now()) : undefined
-  if (row?.environment !== environment) throw unauthenticated('authentication-invalid-upload-token')
-  return token
+  if (!row || !isAdmitted(row.environment, required))
+    throw unauthenticated('authentication-invalid-upload-token')
+  return row
 }

@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Metadata } from '@tus/server'
+import { isAdmitted } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
 import type { Environment, SourceRow } from '../contracts/tables.ts'
 import { ApiError, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
-import { deleteVideo, findVideo } from '../videos/store.ts'
+import { deleteVideo, findEnvironment } from '../videos/store.ts'
 import { alreadyFilled, newSource, type Sender, sourceKey } from './claim.ts'
 import { rangeProblem } from './range.ts'
 import * as store from './store.ts'
@@ -28,12 +29,13 @@ const secretOf = (handle: string) => createHash('sha256').update(`tus ${handle}`
 /** The source that an upload fills. */
 export async function findUpload(
   { db }: Pick<Context, 'db'>,
-  environment: Environment,
+  required: Environment | undefined,
   id: string,
 ): Promise<SourceRow> {
   const [videoId = '', secret = ''] = id.split('-')
-  const video = isId('vi', videoId) ? await findVideo(db, environment, videoId) : undefined
-  const source = video && (await store.findSource(db, videoId))
+  const environment = isId('vi', videoId) ? await findEnvironment(db, videoId) : undefined
+  const isOpen = environment !== undefined && isAdmitted(environment, required)
+  const source = isOpen ? await store.findSource(db, videoId) : undefined
   if (source?.form !== 'bytes' || !isEqual(id, uploadId(source)) || !secret) throw notFound('upload')
   return source
 }
@@ -104,11 +106,7 @@ async function begin(
 }
 
 /** Nothing is left of an upload that is given up, except a video that was there before it. */
-export async function removeUpload(
-  { db, files, queue }: Context,
-  environment: Environment,
-  videoId: string,
-): Promise<void> {
+export async function removeUpload({ db, files, queue }: Context, videoId: string): Promise<void> {
   const handle = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
@@ -117,7 +115,8 @@ export async function removeUpload(
       await store.deleteSource(trx, videoId)
       return source.handle
     }
-    await deleteVideo(trx, environment, videoId)
+    const environment = await findEnvironment(trx, videoId)
+    if (environment) await deleteVideo(trx, environment, videoId)
     await queue.send(trx, 'remove-files', { videoId, handle: source.handle })
     return undefined
   })

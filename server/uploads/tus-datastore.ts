@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
 import type { Context } from '../contracts/context.ts'
-import type { Environment, SourceRow } from '../contracts/tables.ts'
+import type { SourceRow } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import * as store from './store.ts'
 import { forsakenAfterMs } from './store-source.ts'
@@ -11,7 +11,6 @@ import { type Checksum, writeFrom } from './tus-write.ts'
 /** As long as an upload without news is kept: see removeForsakenUploads. */
 
 export type TusRequest = {
-  environment: Environment
   /** Known from the start, but for a request that creates it. */
   videoId: string
   holder: string
@@ -62,7 +61,7 @@ export class TusDataStore extends DataStore {
   }
 
   override async remove(): Promise<void> {
-    await removeUpload(this.#context, this.#request.environment, this.#request.videoId)
+    await removeUpload(this.#context, this.#request.videoId)
   }
 
   override getExpiration(): number {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Server } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator } from '../accounts/authenticate.ts'
+import { type Authenticator, isAdmitted } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
 import { ApiError, unauthenticated } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
@@ -58,8 +58,8 @@ async function answer(
   try {
     checkHeaders(request, method)
     const { uploadId: id } = request.params as { uploadId?: string }
+    const { requiredEnvironment } = request
     const tus: TusRequest = {
-      environment: request.environment,
       videoId: id === undefined || method === 'OPTIONS' ? '' : await videoOf(context, request, id),
       holder: '',
       checksum: readChecksum(readHeader(request, 'upload-checksum')),
@@ -91,7 +91,7 @@ async function answer(
         return uploadId(source)
       },
       generateUrl: (_request, { id }) =>
-        `${context.publicUrl}${tus.environment === 'sandbox' ? '/sandbox' : ''}/tus/${id}`,
+        `${context.publicUrl}${requiredEnvironment === 'sandbox' ? '/sandbox' : ''}/tus/${id}`,
       onResponseError(_request, error) {
         failure = error
         return isOfProtocol(error) ? undefined : { status_code: 500, body: '' }
@@ -104,7 +104,7 @@ async function answer(
     })
     // Without the answer nobody knows the address of the upload: nobody would ever go on with it.
     const isLost = failure !== undefined || (body && request.raw.destroyed && !request.raw.complete)
-    if (creator && tus.videoId && isLost) await removeUpload(context, tus.environment, tus.videoId)
+    if (creator && tus.videoId && isLost) await removeUpload(context, tus.videoId)
     if (failure !== undefined && !isOfProtocol(failure)) throw failure
     if (tus.videoId) reply.header('x-video-id', tus.videoId)
     return await send(reply, method, response)
@@ -148,8 +148,8 @@ function checkHeaders(request: FastifyRequest, method: string): void {
 const takesBody = (request: FastifyRequest, method: string) =>
   (method === 'PATCH' || method === 'POST') && readHeader(request, 'content-type') === contentType
 
-async function videoOf(context: Context, { environment }: FastifyRequest, id: string): Promise<string> {
-  return (await findUpload(context, environment, id)).video_id
+async function videoOf(context: Context, request: FastifyRequest, id: string): Promise<string> {
+  return (await findUpload(context, request.requiredEnvironment, id)).video_id
 }
 
 /** As /upload for whoever has a token, and as /videos/{id}/source for whoever has a key. */
@@ -158,18 +158,19 @@ async function authorise(
   authenticator: Authenticator,
   request: FastifyRequest,
 ): Promise<Creator> {
-  const { environment, ip: address } = request
+  const { requiredEnvironment, ip: address } = request
   // Not checked by a schema, it is a list of what was given.
   const { token: tokens } = request.query as { token?: string[] }
   if (tokens === undefined) {
-    const { keyId } = await authenticator.authenticate(request.headers.authorization, environment)
-    return { environment, keyId, address }
+    const scope = await authenticator.authenticate(request.headers.authorization, requiredEnvironment)
+    return { ...scope, address }
   }
   const [token = '', ...more] = tokens
   const isOne = more.length === 0 && isId('to', token)
   const row = isOne ? await store.findToken(db, token, now()) : undefined
-  if (row?.environment !== environment) throw unauthenticated('authentication-invalid-upload-token')
-  return { environment, keyId: row.token, address }
+  if (!row || !isAdmitted(row.environment, requiredEnvironment))
+    throw unauthenticated('authentication-invalid-upload-token')
+  return { environment: row.environment, keyId: row.token, address }
 }
 
 /** A client that sends less than this in a window is not coming through. */

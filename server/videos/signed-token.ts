@@ -98,10 +98,11 @@ export function makePass({ now, secret }: Pick<Context, 'now' | 'secret'>, token
 
 /** When it was made, if we made it for this token. */
 export function readPass({ secret }: Pick<Context, 'secret'>, token: string, pass: string): Date | undefined {
-  const [, time = ''] = /^([0-9a-z]{6,8})-[\w-]{22}$/.exec(pass) ?? []
+  const [, time] = /^([0-9a-z]{6,8})-[\w-]{22}$/.exec(pass) ?? []
+  if (time === undefined) return undefined
   const seconds = Number.parseInt(time, 36)
-  const wanted = Buffer.from(writePass(secret, token, seconds))
-  const isOurs = wanted.length === pass.length && timingSafeEqual(wanted, Buffer.from(pass))
+  const [wanted, given] = [Buffer.from(writePass(secret, token, seconds)), Buffer.from(pass)]
+  const isOurs = wanted.length === given.length && timingSafeEqual(wanted, given)
   return isOurs ? new Date(seconds * 1000) : undefined
 }
 

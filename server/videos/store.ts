@@ -93,6 +93,12 @@ export async function findVideo(
   return row
 }
 
+/** For those who have no environment of their own: the address of an upload names its video alone. */
+export async function findEnvironment(db: Db<Tables>, id: string): Promise<Environment | undefined> {
+  const row = await db.selectFrom('videos').select('environment').where('id', '=', id).executeTakeFirst()
+  return row?.environment
+}
+
 export type VideoChange = Partial<Omit<StoredVideo, 'id' | 'created_at'>>
 
 /** Undefined when there is no such video. Give a transaction: the counts of tags change with the tags. */

@@ -20,7 +20,7 @@ import type { Context } from './contracts/context.ts'
 import type { Environment } from './contracts/tables.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
-import { answerErrors, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
 import { createServer, refuse } from './lib/connections.ts'
 import { ApiError, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
@@ -138,6 +138,7 @@ export async function buildApp(
         'x-request-id': request.id,
         'access-control-allow-origin': '*',
         'access-control-expose-headers': exposedHeaders,
+        'cache-control': 'no-store',
       }
       reply
         .status(apiError.status as never)
@@ -240,6 +241,7 @@ export async function buildApp(
     if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
     else if (type === 'application/problem+json; charset=utf-8')
       reply.header('content-type', 'application/problem+json')
+    if (reply.statusCode >= 400) forbidCaching(reply)
     done(null, payload)
   })
   app.addHook('onResponse', (request, reply, done) => {

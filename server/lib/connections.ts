@@ -1,3 +1,4 @@
+import { lookup } from 'node:dns/promises'
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -6,7 +7,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { joinSmallChunks } from './join-chunks.ts'
 
 /**
@@ -15,6 +16,8 @@ import { joinSmallChunks } from './join-chunks.ts'
  */
 export type ConnectionLimits = {
   checkMs: number
+  /** How long the headers of a request, or a TLS handshake, may take. */
+  headersMs: number
   /** Checks without progress after which a client that does not read its response is disconnected. */
   stalledChecks: number
   /** After the response, checks in a row that the rest of the request body may be slow. */
@@ -29,6 +32,7 @@ export type ConnectionLimits = {
 
 const defaults: ConnectionLimits = {
   checkMs: 5_000,
+  headersMs: 60_000,
   // Five minutes. The systems on both sides keep megabytes and take more only when a third of them is read: of a client
   // that reads 10 KB per second, nothing is seen for more than two minutes.
   stalledChecks: 60,
@@ -38,8 +42,6 @@ const defaults: ConnectionLimits = {
   maxWaiting: 10_000,
 }
 
-/** How long the headers of a request, or a TLS handshake, may take. */
-const headersWithinMs = 60_000
 /** Longer than proxies keep connections to us open, so that they never use one that we are closing. */
 const keepAliveMs = 72_000
 
@@ -77,7 +79,7 @@ export function createServer(
   tls: { cert: Buffer; key: Buffer } | undefined,
   limits: Partial<ConnectionLimits> = {},
 ): Server {
-  const { checkMs, maxWaiting, ...checked } = { ...defaults, ...limits }
+  const { checkMs, headersMs, maxWaiting, ...checked } = { ...defaults, ...limits }
   const open = new Set<Connection>()
   let waiting = 0
 
@@ -111,7 +113,7 @@ export function createServer(
     // After the last response nothing more is answered.
     if (!connection || !request.socket.writable) return
     if (hasBody(request)) joinSmallChunks(request)
-    if (!connection.current) return begin(connection, { request, response })
+    if (!connection.current) return void begin(connection, { request, response })
     if (waiting >= maxWaiting) return void request.socket.destroy()
     waiting++
     connection.waiting.push({ request, response })
@@ -130,7 +132,7 @@ export function createServer(
     connection.current = undefined
     if (socket.destroyed) return
     // No other request can have been read before the end of this one.
-    if (!request.complete) return linger(connection, request)
+    if (!request.complete) return void linger(connection, request)
     const next = connection.waiting.shift()
     if (next) waiting--
     // The client may have closed its side after the last request, which is to be seen only after its response. A body
@@ -139,7 +141,7 @@ export function createServer(
       connection.isPaused = false
       socket.resume()
     }
-    if (!next || isFaulty(connection, next)) return sendRefusal(connection)
+    if (!next || isFaulty(connection, next)) return void sendRefusal(connection)
     // Also keeps requests that arrive from now on in line.
     connection.current = next
     // Other connections have their turn in between.
@@ -152,16 +154,38 @@ export function createServer(
     for (const connection of open) if (hasFailed(connection, checked)) connection.socket.destroy()
   }, checkMs).unref()
 
+  const options = { connectionsCheckingInterval: checkMs, keepAliveTimeout: keepAliveMs }
   const server = tls
-    ? createHttpsServer({ ...tls, handshakeTimeout: headersWithinMs }, dispatch)
-    : createHttpServer(dispatch)
-  server.headersTimeout = headersWithinMs
+    ? createHttpsServer({ ...options, ...tls, handshakeTimeout: headersMs }, dispatch)
+    : createHttpServer(options, dispatch)
   // Not for a request as a whole, which may be an upload of hours: each way of reading a body has its limit.
   server.requestTimeout = 0
-  server.keepAliveTimeout = keepAliveMs
+  // Node derives it from that one when it is created.
+  server.headersTimeout = headersMs
   server.on(tls ? 'secureConnection' : 'connection', accept)
   server.once('close', () => clearInterval(timer))
   return server
+}
+
+/**
+ * The name localhost stands for an address of IPv4 and one of IPv6 on most machines, and a server listens on one. Takes
+ * connections to the other ones for it, on the same port. One that cannot be used is left out.
+ */
+export async function listenOnAllOf(host: string, server: Server): Promise<{ close(): Promise<void> }> {
+  const { address: own, port } = server.address() as AddressInfo
+  const others = (await lookup(host, { all: true })).filter(({ address }) => address !== own)
+  const forwarders = others.map(({ address }) => {
+    const forwarder = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+      server.emit('connection', socket),
+    )
+    forwarder.on('error', () => {})
+    return forwarder.listen(port, address)
+  })
+  return {
+    async close() {
+      for (const forwarder of forwarders) forwarder.close()
+    },
+  }
 }
 
 /** Ends a connection that sent something other than a request, with this as its last response. For 'clientError'. */

@@ -46,8 +46,8 @@ export function joinSmallChunks(message: IncomingMessage): void {
     }
     if (!first && to === from) {
       first = chunk
-      // Runs when all that was read has been parsed.
-      process.nextTick(flush)
+      // Node runs ticks and microtasks after each chunk, but this only when all that was read has been parsed.
+      setImmediate(flush)
     } else {
       if (first) add(first)
       first = undefined

@@ -20,7 +20,8 @@ import type { Context } from './contracts/context.ts'
 import type { Environment } from './contracts/tables.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
-import { answerErrors, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import { createServer, refuse } from './lib/connections.ts'
 import { ApiError, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
@@ -28,6 +29,7 @@ import { withoutSecrets } from './lib/log.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
 import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
+import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
@@ -64,8 +66,9 @@ declare module 'fastify' {
   }
 }
 
-const jsonLimit = 1024 * 1024
-const jsonWithinMs = 60_000
+const bodyLimit = 1024 * 1024
+/** Of routes that need no key, unless they have a limit of their own. */
+const openBodyLimit = 16 * 1024
 /** Refuses bytes that are no text, where a lenient one would put question marks in their place. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
@@ -117,7 +120,7 @@ export async function buildApp(
     logController: new LogController({ disableRequestLogging: true }),
     // A logger for each request would cost more than the one line it writes, which names the request itself.
     childLoggerFactory: (logger) => logger,
-    bodyLimit: jsonLimit,
+    bodyLimit: openBodyLimit,
     genReqId: newRequestId,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     rewriteUrl,
@@ -127,8 +130,7 @@ export async function buildApp(
       maxParamLength: 16_384,
       querystringParser: parseQuery,
     },
-    // Not for the whole of a request, which may be an upload of hours: each way of reading a body has its limit.
-    requestTimeout: 0,
+    serverFactory: (handler) => createServer(handler, tls),
     // No hook has run for these.
     frameworkErrors(error, request, reply) {
       const apiError = toApiError(error)
@@ -136,6 +138,7 @@ export async function buildApp(
         'x-request-id': request.id,
         'access-control-allow-origin': '*',
         'access-control-expose-headers': exposedHeaders,
+        'cache-control': 'no-store',
       }
       reply
         .status(apiError.status as never)
@@ -143,17 +146,16 @@ export async function buildApp(
       reply.serializer(JSON.stringify).send(apiError.body(typeBase()) as never)
     },
     clientErrorHandler(error, socket) {
-      if (!socket.writable || error.code === 'ECONNRESET') return socket.destroy()
+      if (error.code === 'ECONNRESET') return socket.destroy()
       const slug =
         error.code === 'HPE_HEADER_OVERFLOW'
           ? 'headers-too-large'
           : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
             ? 'request-timeout'
             : 'bad-request'
-      socket.end(rawAnswer(slug, typeBase()))
+      refuse(socket, rawAnswer(slug, typeBase()))
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
-    ...(tls && { https: tls }),
   }
   const app = Fastify(options) as unknown as App
 
@@ -191,23 +193,18 @@ export async function buildApp(
   ])
     app.addSchema(schema)
 
-  // A client that is this slow with a small body is not coming through.
-  app.addHook('preParsing', (request, _reply, body, done) => {
-    if (!/^multipart\//i.test(request.headers['content-type'] ?? '')) {
-      const timer = setTimeout(() => request.raw.destroy(), jsonWithinMs)
-      request.raw.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer))
-    }
-    done(null, body)
-  })
-
   // Clients send JSON under several names, and some under none that says so.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
-    if (body.length === 0) return done(null, undefined)
+  app.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
+    // What is sent to an address that does not exist does not matter.
+    if (request.is404) return undefined
+    const maxBytes = request.routeOptions.bodyLimit ?? openBodyLimit
+    const bytes = await readBody(body, { maxBytes, withinMs: config.bodyMs })
+    if (bytes.length === 0) return undefined
     try {
-      done(null, JSON.parse(utf8.decode(body as Buffer)))
+      return JSON.parse(utf8.decode(bytes))
     } catch {
-      done(invalidPayload('The body is not valid JSON.'))
+      throw invalidPayload('The body is not valid JSON.')
     }
   })
 
@@ -244,6 +241,7 @@ export async function buildApp(
     if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
     else if (type === 'application/problem+json; charset=utf-8')
       reply.header('content-type', 'application/problem+json')
+    if (reply.statusCode >= 400) forbidCaching(reply)
     done(null, payload)
   })
   app.addHook('onResponse', (request, reply, done) => {
@@ -267,6 +265,9 @@ export async function buildApp(
   await embedRoutes(app, context)
   await pictureRoutes(app, context)
   await app.register(async (api) => {
+    api.addHook('onRoute', (route) => {
+      route.bodyLimit ??= bodyLimit
+    })
     authenticateRequests(api as App, authenticator)
     limitRates(api as App, context)
     apiRoutes(api as App, context)

@@ -157,6 +157,11 @@ export const settings = {
   ),
   KINORA_RATE_LIMIT_WRITES: define('30000', 'Writes per minute and key.', whole(1, 1e9)),
   KINORA_RATE_LIMIT_READS: define('60000', 'Reads per minute and key.', whole(1, 1e9)),
+  KINORA_BODY_SECONDS: define(
+    '60',
+    'Seconds within which the body of a request must arrive, unless it is a file.',
+    whole(1, 3_600),
+  ),
   KINORA_TLS_CERT: define(
     '',
     'Certificate file (PEM). With KINORA_TLS_KEY: HTTPS instead of HTTP.',
@@ -265,6 +270,7 @@ export type Config = {
   /** What the command line uses as a client. */
   cli: { url: string; key: string | undefined }
   rateLimits: { uploads: number; writes: number; reads: number } | undefined
+  bodyMs: number
   tls: { certFile: string; keyFile: string } | undefined
   logLevel: Values['KINORA_LOG_LEVEL']
   ffmpeg: string
@@ -341,6 +347,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
           reads: v.KINORA_RATE_LIMIT_READS,
         }
       : undefined,
+    bodyMs: v.KINORA_BODY_SECONDS * 1_000,
     tls:
       v.KINORA_TLS_CERT && v.KINORA_TLS_KEY
         ? { certFile: resolve(v.KINORA_TLS_CERT), keyFile: resolve(v.KINORA_TLS_KEY) }

@@ -11,6 +11,7 @@ import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
+import { listenOnAllOf } from './lib/connections.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { type Files, FilesProblem } from './lib/files/files.ts'
@@ -101,6 +102,7 @@ async function start(config: Config): Promise<Service> {
     await app.listen({ host: config.host, port: config.port }).catch((error) => {
       throw new StartProblem(listenProblem(error, config), { cause: error })
     })
+    if (config.host === 'localhost') closers.push((await listenOnAllOf(config.host, app.server)).close)
     const { port } = app.server.address() as AddressInfo
     context.publicUrl = config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     return { publicUrl: context.publicUrl, newKeys, close }

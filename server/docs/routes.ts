@@ -13,11 +13,12 @@ export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>):
     refResolver: { buildLocalReference: (json, _uri, _fragment, i) => String(json.$id ?? `def-${i}`) },
   })
 
-  let document: Document | undefined
-  const describe = () => {
-    document ??= completeDocument(app.swagger() as unknown as Document)
-    return document
-  }
+  // Each is made when it is first asked for, and once: the routes do not change, and all of a page would be kept in
+  // memory for every client that is slow to read it.
+  const describe = once(() => completeDocument(app.swagger() as unknown as Document))
+  const json = once(() => Buffer.from(JSON.stringify(describe(), null, 2)))
+  const reference = once(() => Buffer.from(referencePage(describe(), context.publicUrl)))
+  const stylesheet = Buffer.from(style)
 
   const hidden = { schema: { hide: true } }
   const page = {
@@ -28,16 +29,24 @@ export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>):
 
   app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.json', hidden, (_request, reply) =>
-    reply.header('content-type', 'application/json').send(JSON.stringify(describe(), null, 2)),
+    reply.header('content-type', 'application/json').send(json()),
   )
-  app.get('/docs', hidden, (_request, reply) =>
-    reply.headers(page).send(referencePage(describe(), context.publicUrl)),
+  app.get('/docs', hidden, (_request, reply) => reply.headers(page).send(reference()))
+  app.get('/docs/style.css', hidden, (_request, reply) =>
+    reply.type('text/css; charset=utf-8').send(stylesheet),
   )
-  app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
     return Object.hasOwn(errorKinds, slug)
       ? reply.headers(page).send(errorPage(slug as keyof typeof errorKinds))
       : reply.callNotFound()
   })
+}
+
+function once<T extends object>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }

@@ -78,6 +78,26 @@ export function answerErrors(app: App, typeBase: () => string): void {
   })
 }
 
+/** Headers of a success that was being prepared when it failed. */
+const successHeaders = [
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'x-accel-redirect',
+]
+
+/** Only successes may be kept: a cache would give the error to everybody for as long as the file would have lasted. */
+export function forbidCaching(reply: FastifyReply): void {
+  for (const name of successHeaders) reply.removeHeader(name)
+  // There it tells how long the file is.
+  if (reply.statusCode !== 416) reply.removeHeader('content-range')
+  reply.header('cache-control', 'no-store')
+}
+
 /** For what is refused before there is a request: the whole answer, as bytes. */
 export function rawAnswer(slug: ErrorSlug, typeBase: string): string {
   const [status] = errorKinds[slug]
@@ -86,6 +106,7 @@ export function rawAnswer(slug: ErrorSlug, typeBase: string): string {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/problem+json',
     'access-control-allow-origin: *',
+    'cache-control: no-store',
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]

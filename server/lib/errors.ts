@@ -240,7 +240,7 @@ export const errorKinds = {
   'payload-too-large': [
     413,
     'The body is too large.',
-    'JSON bodies may have at most 1 MiB, reports of viewing 64 KiB.',
+    'JSON bodies may have at most 1 MiB, reports of viewing 64 KiB, and bodies on routes that need no key 16 KiB.',
   ],
   'range-not-satisfiable': [
     416,

@@ -35,16 +35,13 @@ export async function readMultipart<T>(
   const fields: Record<string, string> = {}
   let work: Promise<T> | undefined
   let current: Readable | undefined
-  let isRefused = false
 
   try {
     await new Promise<void>((resolve, reject) => {
       const broken = () => reject(new ApiError('uploaded-file-invalid-file', { name: 'file' }))
-      const stopWatching = watch(request, () => {
-        // Whoever has its answer and neither reads it nor goes on is let go.
-        if (isRefused) request.destroy()
-        reject(new ApiError('request-timeout', { headers: { connection: 'close' } }))
-      })
+      const stopWatching = watch(request, () =>
+        reject(new ApiError('request-timeout', { headers: { connection: 'close' } })),
+      )
       parser.on('field', (name, value) => {
         fields[name] = value
       })
@@ -69,7 +66,6 @@ export async function readMultipart<T>(
       request.pipe(parser)
     })
   } catch (error) {
-    isRefused = true
     request.unpipe(parser)
     current?.destroy(error as Error)
     parser.destroy()

@@ -4,8 +4,6 @@ import type { Socket } from 'node:net'
 
 /** Sent through memory each time that the connection takes no more, to learn when it does again. */
 const pieceBytes = 64 * 1024
-/** A viewer who takes nothing for so long keeps a file open for nothing. */
-const mostIdleMs = 60_000
 
 type SendFile = (to: number, from: number, offset: BigInt64Array, count: number) => number
 
@@ -74,11 +72,7 @@ export function sendFile(response: ServerResponse, file: number, from: number, l
     at += length
     // What would follow on the connection would be taken for the rest of the file.
     if (length === 0) return void socket.destroy()
-    const tooLong = setTimeout(() => socket.destroy(), mostIdleMs)
-    socket.write(piece.subarray(0, length), () => {
-      clearTimeout(tooLong)
-      goOn()
-    })
+    socket.write(piece.subarray(0, length), goOn)
   }
 
   response.flushHeaders()

@@ -20,10 +20,12 @@ const quick = new Ajv(options)
 const thorough = new Ajv({ ...options, allErrors: true, verbose: true })
 
 /**
- * Arrays beyond this are reported by their first fault alone, and of all faults so many: a fault for each item would be
- * the larger attack.
+ * To collect all faults costs many times what it costs to find the first, and the answer may be larger than what was
+ * sent: larger input is told its first fault alone, and other input no more than so many.
  */
-const longestListed = 1_000
+const maxValues = 1_000
+const maxTextLength = 64 * 1024
+const maxFaults = 100
 
 type Schema = { type?: string; properties?: Record<string, Schema>; anyOf?: Schema[] }
 type Result = { value: unknown } | { error: Error }
@@ -44,14 +46,33 @@ export function compileValidator(route: { schema: unknown; httpPart?: string }):
       return { error: invalidPayload() }
     }
     let errors = check.errors ?? []
-    const lists = Object.values(value as object).filter(Array.isArray)
-    if (lists.every((list) => list.length <= longestListed)) {
+    if (isSmall(value)) {
       checkAll ??= thorough.compile(schema)
       checkAll(value)
-      errors = checkAll.errors?.slice(0, longestListed) ?? errors
+      errors = checkAll.errors?.slice(0, maxFaults) ?? errors
     }
     return { error: invalid(toProblems(errors, isQuery)) }
   }
+}
+
+/** Counts values and text at any depth. Without recursion: input may be nested deeper than the stack is. */
+function isSmall(input: unknown): boolean {
+  let values = 0
+  let textLength = 0
+  const left = [input]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string') textLength += value.length
+    if (typeof value !== 'object' || value === null) continue
+    if (Array.isArray(value) && value.length > maxValues) return false
+    for (const key in value) {
+      if (++values > maxValues) return false
+      textLength += key.length
+      left.push((value as Record<string, unknown>)[key])
+    }
+    if (textLength > maxTextLength) return false
+  }
+  return true
 }
 
 /** The values of each parameter by its name as it was written, brackets included. */

@@ -1,5 +1,6 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
+import { joinSmallChunks } from '../join-chunks.ts'
 import { codeOf, FetchFailed, reasonOf } from './errors.ts'
 
 export type Method = 'GET' | 'HEAD' | 'POST'
@@ -76,6 +77,7 @@ export function exchange(
     outgoing.on('upgrade', () => fail(protocol(url, 'switched to a protocol that was not asked for')))
     outgoing.on('response', (incoming) => {
       clearTimeout(headersTimer)
+      joinSmallChunks(incoming)
       incoming.on('error', (error) => fail(toFailure(url, error)))
       const refusal = refusalOf(url, message.method, incoming)
       if (refusal) return fail(refusal)

@@ -2,6 +2,33 @@ import type { Body } from './files.ts'
 
 export type Batch = { buffers: Buffer[]; size: number }
 
+/** Longer chunks cost more to copy than to keep. */
+const smallBytes = 4 * 1024
+const blockBytes = 64 * 1024
+
+/**
+ * Adds chunks to batches. Small ones are copied: a Buffer takes some hundred bytes of memory by itself, and a client may
+ * send a gigabyte byte by byte.
+ */
+function createCollector(): (batch: Batch, chunk: Buffer) => void {
+  let block = Buffer.alloc(0)
+  let used = 0
+  return (batch, chunk) => {
+    batch.size += chunk.length
+    if (chunk.length > smallBytes) return void batch.buffers.push(chunk)
+    if (block.length - used < chunk.length) {
+      block = Buffer.allocUnsafeSlow(blockBytes)
+      used = 0
+    }
+    const from = used
+    used += chunk.copy(block, used)
+    const last = batch.buffers.at(-1)
+    const isNext = last?.buffer === block.buffer && last.byteOffset + last.length === from
+    if (isNext) batch.buffers[batch.buffers.length - 1] = block.subarray(last.byteOffset, used)
+    else batch.buffers.push(block.subarray(from, used))
+  }
+}
+
 /**
  * The body in batches of exactly so many bytes, the last one excepted. Asks for each chunk itself, as a for-await would
  * notice the signal only when the next chunk comes, which may be never; and in one generator, as a second one would
@@ -15,6 +42,7 @@ export async function* inBatches(
   signal?.throwIfAborted()
   const bytesAt = typeof bytesOf === 'number' ? () => bytesOf : bytesOf
   const iterator = body[Symbol.asyncIterator]()
+  const add = createCollector()
   // One promise for each chunk: racing each against one that lasts would keep every chunk alive with it.
   let stop: ((reason: unknown) => void) | undefined
   const abort = () => stop?.(signal?.reason)
@@ -35,8 +63,7 @@ export async function* inBatches(
       const chunk = next.value
       for (let at = 0; at < chunk.length; ) {
         const taken = chunk.subarray(at, at + bytes - batch.size)
-        batch.buffers.push(taken)
-        batch.size += taken.length
+        add(batch, taken)
         at += taken.length
         if (batch.size < bytes) continue
         yield batch

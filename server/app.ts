@@ -22,13 +22,14 @@ import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
 import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
 import { createServer, refuse } from './lib/connections.ts'
-import { ApiError, invalidPayload } from './lib/errors.ts'
+import { invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
+import { createLimit, type Limit } from './lib/limit-requests.ts'
 import { withoutSecrets } from './lib/log.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
-import { createRateLimits, type RateClass } from './lib/rate-limits.ts'
+import type { RateClass } from './lib/rate-limits.ts'
 import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
@@ -38,7 +39,9 @@ import { playbackRoutes } from './playback/routes.ts'
 import { embedRoutes } from './players/embed-routes.ts'
 import { playerRoutes } from './players/routes.ts'
 import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
-import { delegatedRoutes, UploadToken, UploadTokenList, uploadRoutes } from './uploads/routes.ts'
+import { createContention } from './uploads/contention.ts'
+import { delegatedRoutes, type Shared, uploadRoutes } from './uploads/routes.ts'
+import { UploadToken, UploadTokenList, uploadTokenRoutes } from './uploads/token-routes.ts'
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
@@ -74,11 +77,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
 /** Every slice's routes, in one list. */
-function apiRoutes(app: App, context: Context): void {
+function apiRoutes(app: App, context: Context, uploads: Shared): void {
   videoRoutes(app, context)
   signingKeyRoutes(app, context)
   thumbnailRoutes(app, context)
-  uploadRoutes(app, context)
+  uploadRoutes(app, context, uploads)
+  uploadTokenRoutes(app, context)
   encodingRoutes(app, context)
   playerRoutes(app, context)
   webhookRoutes(app, context)
@@ -258,8 +262,10 @@ export async function buildApp(
 
   await docsRoutes(app, context)
   accountRoutes(app, context)
-  delegatedRoutes(app, context)
-  tusRoutes(app, context, authenticator)
+  const limit = createLimit(config.rateLimits, context.now)
+  const uploads = { contention: createContention(), limit }
+  delegatedRoutes(app, context, uploads)
+  tusRoutes(app, context, authenticator, uploads)
   playbackRoutes(app, context)
   collectorRoutes(app, context)
   await embedRoutes(app, context)
@@ -269,8 +275,8 @@ export async function buildApp(
       route.bodyLimit ??= bodyLimit
     })
     authenticateRequests(api as App, authenticator)
-    limitRates(api as App, context)
-    apiRoutes(api as App, context)
+    limitRates(api as App, limit)
+    apiRoutes(api as App, context, uploads)
   })
   return app
 }
@@ -296,19 +302,11 @@ function authenticateRequests(app: App, authenticator: Authenticator): void {
   })
 }
 
-function limitRates(app: App, { config, now }: Context): void {
-  if (!config.rateLimits) return
-  const use = createRateLimits(config.rateLimits, () => now().getTime())
+function limitRates(app: App, limit: Limit): void {
   app.addHook('onRequest', (request, reply, done) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
-    const usage = use(
-      request.scope.keyId,
-      request.routeOptions.config.rateClass ?? (isRead ? 'reads' : 'writes'),
-    )
-    reply.header('x-ratelimit-limit', usage.limit)
-    reply.header('x-ratelimit-remaining', usage.remaining)
-    reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
-    if (!usage.isExceeded) return done()
-    done(new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } }))
+    const { rateClass = isRead ? 'reads' : 'writes' } = request.routeOptions.config
+    limit(reply, request.scope.keyId, rateClass)
+    done()
   })
 }

@@ -149,10 +149,10 @@ export const settings = {
     'For the kinora command: the address that kinora upload and kinora videos talk to; with /sandbox at its end for the sandbox.',
     (value) => address(['http:', 'https:'])(value)?.replace(/\/+$/, '') ?? '',
   ),
-  KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key.', onOff),
+  KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key and upload token.', onOff),
   KINORA_RATE_LIMIT_UPLOADS: define(
     '30000',
-    'Uploads (chunks count singly) per minute and key.',
+    'Uploads (chunks count singly) per minute and key or upload token.',
     whole(1, 1e9),
   ),
   KINORA_RATE_LIMIT_WRITES: define('30000', 'Writes per minute and key.', whole(1, 1e9)),

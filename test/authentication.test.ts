@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { assertProblem, call, kinora, productionKey, query, sandboxKey, sharedKinora } from './harness.ts'
+import {
+  type Answer,
+  assertProblem,
+  call,
+  kinora,
+  productionKey,
+  query,
+  sandboxKey,
+  sendFile,
+  sharedKinora,
+} from './harness.ts'
 
 // Who may call, and how often (interface notes 2 and 16).
 
@@ -81,8 +91,10 @@ describe('credentials', () => {
         const answer = await call(at(path.replaceAll(/\{\w+\}/g, 'x')), {
           method: method.toUpperCase(),
           key: '',
+          headers: { 'tus-resumable': '1.0.0' },
         })
-        assertProblem(answer, 401, 'authentication-missing-authorization-header')
+        const needed = path === '/upload' ? 'upload-token' : 'authorization-header'
+        assertProblem(answer, 401, `authentication-missing-${needed}`)
         routes++
       }
     }
@@ -291,6 +303,58 @@ describe('rate limits', () => {
     assert.deepEqual([missing.status, allowance(missing).remaining], [404, 0])
     assert.equal((await call(`${url}/videos`, { method: 'POST', json: {} })).status, 429)
     assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 0)
+  })
+
+  test('uploads count for the token or the key, on every way of uploading', async (t) => {
+    const { url } = await kinora(t, { KINORA_RATE_LIMIT_UPLOADS: '3', KINORA_RATE_LIMIT_READS: '1' })
+    const tus = { 'tus-resumable': '1.0.0' }
+    const post = (path: string, options: object) => call(url + path, { method: 'POST', ...options })
+    const create = (query: string, key = '') =>
+      post(`/tus${query}`, { key, headers: { ...tus, 'upload-length': '9' } })
+    const newToken = async () => (await post('/upload-tokens', { json: {} })).body.token
+    const [one, other] = [await newToken(), await newToken()]
+    const refused = (answer: Answer) => {
+      assertProblem(answer, 429, 'too-many-requests')
+      assert.deepEqual([allowance(answer).limit, allowance(answer).remaining], [3, 0])
+      assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+      assert.match(answer.headers.get('access-control-expose-headers') ?? '', /x-ratelimit-retry-after/)
+    }
+
+    // Whoever has the address of an upload uses up the requests of the token that created it.
+    const sent = await sendFile(`${url}/upload?token=${one}`, Buffer.from('film'), { key: '' })
+    assert.deepEqual([sent.status, allowance(sent).remaining], [201, 2], sent.text)
+    const created = await create(`?token=${one}`)
+    assert.deepEqual([created.status, allowance(created).remaining], [201, 1], created.text)
+    const address = created.headers.get('location') ?? ''
+    const patch = (at: string) =>
+      call(at, {
+        method: 'PATCH',
+        key: '',
+        headers: { ...tus, 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
+        body: '123',
+      })
+    assert.deepEqual([(await patch(address)).status, (await patch(address)).status], [204, 429])
+    refused(await patch(address))
+    refused(await create(`?token=${one}`))
+    refused(await sendFile(`${url}/upload?token=${one}`, Buffer.from('film'), { key: '' }))
+    const peeks = [0, 1].map(() => call(address, { method: 'HEAD', key: '', headers: tus }))
+    assert.deepEqual((await Promise.all(peeks)).map(({ status }) => status).sort(), [200, 429])
+
+    // Another token has its own requests, and so has a key, for tus and all else together.
+    assert.equal((await create(`?token=${other}`)).status, 201)
+    const { videoId } = (await post('/videos', { json: {} })).body
+    for (const left of [2, 1]) assert.equal(allowance(await create('', productionKey)).remaining, left)
+    assert.equal((await sendFile(`${url}/videos/${videoId}/source`, Buffer.from('film'))).status, 201)
+    refused(await create('', productionKey))
+
+    // What has no token counts for its address, and harms nobody who has one.
+    const invalid = 'to0000000000000000000000'
+    const attempts = [`/upload?token=${invalid}`, '/upload', `/upload?token=x`]
+    for (const path of attempts) assert.equal((await post(path, { key: '' })).status, 401)
+    refused(await post(`/upload?token=${invalid}`, { key: '' }))
+    refused(await create(`?token=${invalid}`))
+    refused(await patch(`${url}/tus/x`))
+    assert.equal((await create(`?token=${other}`)).status, 201)
   })
 
   test('limits can be turned off', async (t) => {

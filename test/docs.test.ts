@@ -52,7 +52,7 @@ describe('openapi.json', () => {
     const tags = new Set(document.tags.map(({ name }) => name))
     for (const { method, path, operation } of operations) {
       const name = `${method} ${path}`
-      assert.match(method, /^(get|post|put|patch|delete)$/, name)
+      assert.match(method, /^(get|head|post|put|patch|delete)$/, name)
       assert.match(operation.operationId, /^[\w-]+$/, name)
       assert.ok(operation.summary?.length > 5, name)
       assert.ok(operation.tags?.length > 0 && operation.tags.every((tag) => tags.has(tag)), name)
@@ -65,8 +65,13 @@ describe('openapi.json', () => {
         assert.ok(response.description, `${name} ${status}`)
         const [type, ...more] = Object.keys(response.content ?? {})
         assert.deepEqual(more, [])
-        const expected =
-          status === '204' ? undefined : status < '400' ? 'application/json' : 'application/problem+json'
+        // tus answers by headers alone.
+        const isEmpty = status === '204' || (operation.tags.includes('tus') && status < '400')
+        const expected = isEmpty
+          ? undefined
+          : status < '400'
+            ? 'application/json'
+            : 'application/problem+json'
         assert.equal(type, expected, `${name} ${status}`)
       }
       const isOpen = operation.security?.length === 0
@@ -105,6 +110,32 @@ describe('openapi.json', () => {
       assert.equal(typeof target, 'object', reference)
     }
     for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Za-z0-9._-]+$/)
+  })
+
+  test('tus is described by its headers, its statuses and who may use it', async () => {
+    const { document } = await readDocument()
+    const creation = document.paths['/tus']?.post
+    const { head, patch, delete: termination } = document.paths['/tus/{uploadId}'] ?? {}
+    assert.ok(creation && head && patch && termination)
+    assert.deepEqual(creation.security, [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }])
+    const headersOf = ({ parameters }: Operation) =>
+      parameters?.filter((each) => each.in === 'header').map(({ name }) => name)
+    for (const name of ['Tus-Resumable', 'Upload-Length', 'Upload-Defer-Length', 'Upload-Metadata'])
+      assert.ok(headersOf(creation)?.includes(name), name)
+    assert.deepEqual(Object.keys(patch.requestBody?.content ?? {}), ['application/offset+octet-stream'])
+    assert.ok(headersOf(patch)?.includes('Upload-Offset'))
+    for (const [operation, statuses] of [
+      [creation, ['201', '400', '401', '404', '412', '413', '429', '460', '501']],
+      [head, ['200', '404', '412', '429']],
+      [patch, ['204', '400', '404', '409', '412', '413', '415', '429', '460']],
+      [termination, ['204', '400', '404', '412', '429']],
+    ] as const)
+      assert.deepEqual(Object.keys(operation.responses), statuses)
+    const sent = (operation: Operation, status: string) =>
+      Object.keys((operation.responses[status] as { headers?: Json }).headers ?? {})
+    assert.ok(sent(creation, '201').includes('Location'))
+    assert.ok(sent(head, '200').includes('Upload-Offset'))
+    assert.ok(sent(patch, '204').includes('X-RateLimit-Remaining'))
   })
 
   test('the description is of the routes that there are', async () => {

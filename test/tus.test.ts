@@ -422,49 +422,123 @@ test('bytes that have not the checksum they came with do not count', async () =>
   await assertStored(folder, videoIn(address), content)
 })
 
-test('what the protocol forbids is refused by its status', async () => {
+test('what the protocol forbids is refused by its status, as a problem', async () => {
   const { url } = service
   const address = await createEmpty(url, 10)
   const body = Buffer.from('12345')
-  assert.equal((await patch(address, { offset: 3, body })).status, 409)
-  assert.equal((await patch(address, { offset: 0, body: Buffer.alloc(11) })).status, 413)
-  assert.equal(
-    (await patch(address, { offset: 0, body, headers: { 'content-type': 'video/mp4' } })).status,
-    415,
-  )
-  const old = await patch(address, { offset: 0, body, headers: { 'tus-resumable': '0.2.2' } })
-  assert.equal(old.status, 412)
+  const refusedPatch = async (
+    at: string,
+    options: Partial<Patch>,
+    status: number,
+    slug: string,
+    name?: string,
+  ) => {
+    const answer = await patch(at, { offset: 0, body, ...options })
+    assertProblem({ ...answer, body: JSON.parse(answer.text || '{}') }, status, slug, name)
+    assert.equal(answer.headers.get('tus-resumable'), '1.0.0')
+    return answer
+  }
+  const headers = (changed: Record<string, string>) => ({ headers: changed })
+  await refusedPatch(address, { offset: 3 }, 409, 'upload-offset-conflict', 'Upload-Offset')
+  await refusedPatch(address, { body: Buffer.alloc(11) }, 413, 'upload-too-large')
+  const media = headers({ 'content-type': 'video/mp4' })
+  await refusedPatch(address, media, 415, 'unsupported-media-type', 'Content-Type')
+  const version = headers({ 'tus-resumable': '0.2.2' })
+  const old = await refusedPatch(address, version, 412, 'tus-version-not-supported', 'Tus-Resumable')
   assert.equal(old.headers.get('tus-version'), '1.0.0')
-  assert.equal((await patch(address, { offset: 0, body, headers: { 'upload-offset': '-1' } })).status, 400)
-  assert.equal((await patch(address, { offset: 0, body, headers: { 'upload-length': '20' } })).status, 400)
-  assert.equal((await patch(`${address}0`, { offset: 0, body })).status, 404)
-  assert.equal((await patch(`${address.slice(0, -1)}g`, { offset: 0, body })).status, 404)
-  assert.equal((await patch(`${url}/tus/${videoIn(address)}`, { offset: 0, body })).status, 404)
-  assert.equal((await patch(`${url}/tus/%2e%2e%2fx`, { offset: 0, body })).status, 404)
-  assert.equal((await patch(address, { offset: 0, body, method: 'POST' })).status, 405)
+  for (const name of ['Upload-Offset', 'Upload-Length'])
+    await refusedPatch(address, headers({ [name.toLowerCase()]: '-1' }), 400, 'invalid-tus-request', name)
+  await refusedPatch(address, headers({ 'upload-length': '20' }), 400, 'invalid-tus-request', 'Upload-Length')
+  const gone = [
+    `${address}0`,
+    `${address.slice(0, -1)}g`,
+    `${url}/tus/${videoIn(address)}`,
+    `${url}/tus/%2e%2e%2fx`,
+  ]
+  for (const at of gone) await refusedPatch(at, {}, 404, 'resource-not-found', 'upload')
+  await refusedPatch(address, { method: 'POST' }, 405, 'method-not-allowed')
   assert.equal(await offsetAt(address), 0)
 
-  const refused = async (headers: Record<string, string>) => (await create(`${url}/tus`, headers)).status
-  assert.equal(await refused({}), 400)
-  assert.equal(await refused({ 'upload-length': '-5' }), 400)
-  assert.equal(await refused({ 'upload-length': '0' }), 400)
-  assert.equal(await refused({ 'upload-length': '9223372036854776000' }), 413)
-  assert.equal(await refused({ 'upload-length': '5', 'upload-defer-length': '1' }), 400)
-  assert.equal(await refused({ 'upload-length': '5', 'upload-metadata': 'filename %%%' }), 400)
-  assert.equal(await refused({ 'upload-length': '5', 'upload-metadata': `title ${btoa('a\0b')}` }), 400)
-  assert.equal(
-    await refused({ 'upload-length': '5', 'upload-metadata': `title ${btoa('x'.repeat(1001))}` }),
-    400,
-  )
-  assert.equal(await refused({ 'upload-length': '5', 'upload-concat': 'partial' }), 501)
+  const refused = async (headers: Record<string, string>, status: number, slug: string, name?: string) =>
+    assertProblem(await create(`${url}/tus`, headers), status, slug, name)
+  const invalid = 'invalid-tus-request'
+  await refused({}, 400, invalid, 'Upload-Length')
+  await refused({ 'upload-length': '-5' }, 400, invalid, 'Upload-Length')
+  await refused({ 'upload-length': '0' }, 400, 'uploaded-file-empty', 'Upload-Length')
+  await refused({ 'upload-length': '9223372036854776000' }, 413, 'upload-too-large', 'Upload-Length')
+  await refused({ 'upload-length': '5', 'upload-defer-length': '1' }, 400, invalid, 'Upload-Length')
+  const metadata = (value: string) => ({ 'upload-length': '5', 'upload-metadata': value })
+  await refused(metadata('filename %%%'), 400, invalid, 'Upload-Metadata')
+  await refused(metadata(`title ${btoa('a\0b')}`), 400, 'invalid-attribute', 'title')
+  await refused(metadata(`title ${btoa('x'.repeat(1001))}`), 400, 'invalid-attribute', 'title')
+  const parallel = { 'upload-length': '5', 'upload-concat': 'partial' }
+  await refused(parallel, 501, 'tus-extension-not-supported')
   const tooMuch = { 'upload-length': '2', 'content-type': 'application/offset+octet-stream' }
   const answer = await call(`${url}/tus`, {
     method: 'POST',
     headers: { 'tus-resumable': '1.0.0', ...tooMuch },
     body: '12345',
   })
-  assert.equal(answer.status, 413)
+  assertProblem(answer, 413, 'upload-too-large', 'Upload-Length')
   assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
+})
+
+test('an empty Upload-Metadata header is as good as none', async () => {
+  const { url, data: folder } = service
+  // As tus-py-client and go-tus send it.
+  for (const empty of ['', ' ']) {
+    const headers = { 'upload-length': '5', 'upload-metadata': empty }
+    const created = await create(`${url}/tus`, headers)
+    assert.equal(created.status, 201, created.text)
+    const address = created.headers.get('location') ?? ''
+    const told = (await head(address)).headers.get('upload-metadata')
+    assert.equal(told, `videoId ${btoa(videoIn(address))}`)
+    assert.equal((await patch(address, { offset: 0, body: Buffer.from('12345') })).status, 204)
+    await assertStored(folder, videoIn(address), Buffer.from('12345'))
+  }
+})
+
+test('a creation whose answer was lost is repeated for the same video, until bytes have arrived', async () => {
+  const { url, data: folder } = service
+  const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
+  const headers = { 'upload-length': '5', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
+  const lost = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
+  const again = await create(`${url}/tus`, headers)
+  assert.equal(again.status, 201, again.text)
+  const address = again.headers.get('location') ?? ''
+  assert.notEqual(address, lost)
+  assert.equal((await head(lost)).status, 404)
+  assert.equal((await patch(address, { offset: 0, body: Buffer.from('12') })).status, 204)
+  assertProblem(
+    await create(`${url}/tus`, headers),
+    400,
+    'video-content-range-already-initiated',
+    'Content-Range',
+  )
+  assert.equal((await patch(address, { offset: 2, body: Buffer.from('345') })).status, 204)
+  await assertStored(folder, video.videoId, Buffer.from('12345'))
+})
+
+test('while a tus upload runs, the status shows what has arrived as one range, and nothing before it', async () => {
+  const { url } = service
+  const address = await createEmpty(url, 10)
+  const videoId = videoIn(address)
+  const ingest = async () => (await call(`${url}/videos/${videoId}/status`)).body.ingest
+  const hanging = patchPartly(address, 0, 10, Buffer.alloc(0))
+  const isLocked = async () =>
+    (
+      await query(service.database, 'select from sources where video_id = $1 and lock_until > now()', [
+        videoId,
+      ])
+    ).length === 1
+  hanging.flushHeaders()
+  await waitFor(isLocked)
+  assert.equal(await ingest(), null)
+  hanging.destroy()
+  await waitFor(async () => !(await isLocked()))
+  for (const offset of [0, 1, 2])
+    assert.equal((await patch(address, { offset, body: Buffer.from('x') })).status, 204)
+  assert.deepEqual((await ingest()).receivedBytes, [{ from: 0, to: 2, total: 10 }])
 })
 
 test('POST stands in for PATCH where a proxy does not know it', async () => {

@@ -6,6 +6,7 @@ import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { Agent, request } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Jobs, queues } from '../server/contracts/queues.ts'
@@ -13,8 +14,13 @@ import { openDatabase } from '../server/database.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { createLog } from '../server/lib/log.ts'
 import { openQueue } from '../server/lib/queue.ts'
+import { createContention } from '../server/uploads/contention.ts'
+import { receivePiece } from '../server/uploads/receive.ts'
+import { takeLock } from '../server/uploads/store.ts'
 import { removeForsakenUploads } from '../server/uploads/store-source.ts'
+import { TusDataStore } from '../server/uploads/tus-datastore.ts'
 import {
+  type Answer,
   assertProblem,
   assertSource,
   call,
@@ -39,6 +45,12 @@ const parts = [big.subarray(0, piece), big.subarray(piece, 2 * piece), big.subar
 
 async function newVideo({ url }: Service): Promise<string> {
   return (await call(`${url}/videos`, { method: 'POST', json: { title: 'Film' } })).body.videoId
+}
+
+/** The address of an empty tus upload. */
+async function newTus({ url }: Service, length: number) {
+  const headers = { 'tus-resumable': '1.0.0', 'upload-length': String(length) }
+  return (await call(`${url}/tus`, { method: 'POST', headers })).headers.get('location')
 }
 
 const sourceOf = ({ url }: Service, videoId: string) => `${url}/videos/${videoId}/source`
@@ -116,6 +128,137 @@ suite('what takes long', { concurrency: 6 }, () => {
     await assertSource(service.data, videoId, big)
     // The file is moved to its place before the rest goes.
     await waitFor(async () => (await pending(service)).length === 0)
+  })
+
+  test('of a hundred requests for a piece that is being written, few wait and the others are refused at once', async (t) => {
+    const service = await kinora(t)
+    const videoId = await newVideo(service)
+    const content = randomBytes(20_000)
+    const address = (await newTus(service, 10)) ?? ''
+    const range = 'part 1/1'
+    const writer = openUpload(sourceOf(service, videoId), content, { range })
+    await writer.write(1000)
+    await waitFor(async () => (await claims(service, videoId)) === 1)
+    const answers: Answer[] = []
+    const sent = Array.from({ length: 100 }, async () => {
+      const answer = await sendFile(sourceOf(service, videoId), content, { range })
+      answers.push(answer)
+      return answer
+    })
+    // The writer goes on meanwhile: a silent one would lose its piece to one of those who wait.
+    await waitFor(async () => {
+      await writer.write(1)
+      return answers.length === 96
+    })
+    for (const answer of answers) {
+      assertProblem(answer, 409, 'upload-in-progress')
+      assert.equal(answer.headers.get('retry-after'), '10')
+    }
+    assert.equal((await writer.end()).status, 201)
+    // They have sent the same bytes.
+    const statuses = (await Promise.all(sent)).map(({ status }) => status)
+    assert.equal(statuses.filter((status) => status === 201).length, 4)
+    await assertSource(service.data, videoId, content)
+
+    const patch = () =>
+      fetch(address, {
+        method: 'PATCH',
+        headers: {
+          'tus-resumable': '1.0.0',
+          'upload-offset': '0',
+          'content-type': 'application/offset+octet-stream',
+        },
+        body: '0123456789',
+      })
+    const patched = await Promise.all(Array.from({ length: 50 }, async () => (await patch()).status))
+    assert.equal(patched.filter((status) => status === 204).length, 1)
+    assert.equal(patched.filter((status) => status === 409).length, 49)
+    assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+  })
+
+  test('a request reads no more rows beside ten thousand pieces than beside ten', async (t) => {
+    const service = await kinora(t)
+    const config = { databaseUrl: service.database, dataDir: service.data }
+    const log = createLog('silent', false)
+    const { db: plain, connection, close } = await openDatabase(config, log)
+    let rows = 0
+    const db = plain.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        rows += result.rows.length
+        return result
+      },
+    })
+    const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+    const files = await openDiskFiles(join(service.data, 'files'))
+    const deps = { db, files, queue, log, now: () => new Date(), contention: createContention() }
+    const sender = { created_by: null, token: null, filename: null, address: null }
+    const counted = async (work: () => Promise<unknown>) => {
+      rows = 0
+      await work()
+      return rows
+    }
+    const addPieces = async (videoId: string, first: number, count: number, size: number) => {
+      await query(
+        service.database,
+        `insert into source_pieces (video_id, position, size, place)
+         select $1, $2::bigint + i * $4::bigint, $3, 'own-' || lpad(to_hex(i), 24, '0')
+         from generate_series(0, $5::int - 1) i`,
+        [videoId, first, size, first === 1 ? 1 : size, count],
+      )
+      await query(
+        service.database,
+        `update sources set received_pieces = received_pieces + $2::int,
+                            received_bytes = received_bytes + $2::bigint * $3::bigint
+         where video_id = $1`,
+        [videoId, count, size],
+      )
+    }
+
+    async function costs(pieces: number) {
+      const [byParts, byBytes] = [await newVideo(service), await newVideo(service)]
+      const sendPart = (part: number) =>
+        receivePiece(
+          deps,
+          byParts,
+          { form: 'parts', part, total: undefined },
+          sender,
+          Readable.from([parts[0]]),
+        )
+      await sendPart(pieces + 1)
+      await addPieces(byParts, 1, pieces, piece)
+      const sendRange = (from: number) => {
+        const range = { form: 'bytes', from, to: from + piece - 1, total: undefined } as const
+        return receivePiece(deps, byBytes, range, sender, Readable.from([parts[0]]))
+      }
+      await sendRange(pieces * piece)
+      await addPieces(byBytes, 0, pieces, piece)
+      const address = (await newTus(service, 100_000)) ?? ''
+      const tusId = /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? ''
+      await addPieces(tusId, 0, pieces, 1)
+      const holder = 'test'
+      const lease = { now: new Date(), until: new Date(Date.now() + 3_600_000) }
+      assert.ok(await takeLock(plain, tusId, holder, lease))
+      const request = { environment: 'production', videoId: tusId, holder, checksum: undefined } as const
+      const tus = new TusDataStore(deps, request)
+      assert.equal((await tus.getUpload('x')).offset, pieces)
+      return {
+        part: await counted(() => sendPart(pieces + 2)),
+        partAgain: await counted(() => sendPart(pieces + 2)),
+        range: await counted(() => sendRange((pieces + 1) * piece)),
+        tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), 'x', pieces)),
+        offset: await counted(() => tus.getUpload('x')),
+      }
+    }
+
+    try {
+      const [few, many] = [await costs(10), await costs(9_990)]
+      t.diagnostic(JSON.stringify(few))
+      assert.deepEqual(many, few)
+    } finally {
+      await queue.close()
+      await close()
+    }
   })
 
   test('a client that sends a byte now and then is told that it is too slow, and nothing of it stays', async (t) => {

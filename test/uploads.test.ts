@@ -60,6 +60,16 @@ async function newToken(ttl = 0): Promise<string> {
   return (await chunking().uploadTokens.createToken({ ttl })).token!
 }
 
+/** A token that may fill this video only. */
+async function boundToken(videoId: string): Promise<string> {
+  const { status, text, body } = await call(`${service.url}/upload-tokens`, {
+    method: 'POST',
+    json: { videoId },
+  })
+  assert.equal(status, 200, text)
+  return body.token
+}
+
 async function ingestOf(videoId: string) {
   const { status, body } = await call(`${service.url}/videos/${videoId}/status`)
   assert.equal(status, 200)
@@ -337,20 +347,22 @@ test('a file name that is very long or has characters that no text holds does no
   }
 })
 
-test('a token fills a container that was created before, named before or after the file', async () => {
-  const token = await newToken()
-  for (const place of ['before', 'after'] as const) {
+test('a bound token fills its container, named before or after the file or not at all', async () => {
+  for (const place of ['before', 'after', undefined] as const) {
     const videoId = await newVideo('Prepared')
-    const answer = await sendFile(delegated(token), small, { [place]: { videoId }, key: '' })
+    const named = place && { [place]: { videoId } }
+    const answer = await sendFile(delegated(await boundToken(videoId)), small, { ...named, key: '' })
     assert.equal(answer.status, 201, answer.text)
     assert.equal(answer.body.videoId, videoId)
     assert.equal(answer.body.title, 'Prepared')
     await assertSource(service.data, videoId, small)
   }
-  for (const place of ['before', 'after'] as const) {
+  for (const place of ['before', 'after', undefined] as const) {
     const videoId = await newVideo('Prepared')
+    const token = await boundToken(videoId)
     for (const [i, part] of parts.entries()) {
-      const options = { range: `part ${i + 1}/3`, [place]: { videoId }, key: '', filename: `p${i}` }
+      const named = place && { [place]: { videoId } }
+      const options = { range: `part ${i + 1}/3`, ...named, key: '', filename: `p${i}` }
       const answer = await sendFile(delegated(token), part, options)
       assert.equal(answer.status, 201, answer.text)
       assert.equal(answer.body.videoId, videoId)

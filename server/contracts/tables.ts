@@ -45,6 +45,8 @@ export type VideoRow = {
   /** Hashes of the tags and of the metadata pairs: what the search index holds. */
   tag_terms: string[]
   metadata_terms: string[]
+  /** The upload token that created it, if one did. */
+  upload_token: string | null
 }
 
 export type VideoCountRow = { environment: Environment; tag: string; videos: number }
@@ -56,6 +58,8 @@ export type UploadTokenRow = {
   ttl: number
   created_at: Date
   expires_at: Date | null
+  /** The only video that the token may fill; null: those that it creates itself. */
+  video_id: string | null
 }
 
 export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone'
@@ -76,10 +80,19 @@ export type SourceRow = {
   token: string | null
   filename: string | null
   address: string | null
+  /** The key or upload token that began the upload. */
+  created_by: string | null
   /** By which a server tells whether a file is still the same. */
   validator: string | null
-  /** What a tus client wants to be told again. */
+  /** What a tus client wants to be told again; null: not a tus upload. */
   tus_metadata: string | null
+  /** Sums of the pieces that have arrived. */
+  received_pieces: number
+  received_bytes: number
+  /** The tus request that may write, until when unless renewed, and whether another one waits for it. */
+  lock_holder: string | null
+  lock_until: Date | null
+  lock_wanted: boolean
   created_at: Date
   updated_at: Date
 }

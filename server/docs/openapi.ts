@@ -7,6 +7,8 @@ type Operation = {
   parameters?: Parameter[]
   requestBody?: unknown
   responses: Json
+  /** Kinds of errors that are particular to the route. */
+  'x-errors'?: ErrorSlug[]
 }
 export type Document = {
   info: { title: string; version: string; description: string }
@@ -29,6 +31,7 @@ export const openapi = {
   tags: [
     { name: 'Videos' },
     { name: 'Uploads' },
+    { name: 'tus' },
     { name: 'Upload tokens' },
     { name: 'Tags' },
     { name: 'Signing keys' },
@@ -43,6 +46,7 @@ export const openapi = {
     securitySchemes: {
       apiKey: { type: 'http', scheme: 'basic', description: 'The API key as user name, an empty password.' },
       bearerAuth: { type: 'http', scheme: 'bearer', description: 'An access token, or the API key itself.' },
+      uploadToken: { type: 'apiKey', in: 'query', name: 'token', description: 'An upload token.' },
     },
   },
 } as const
@@ -73,7 +77,7 @@ const problemSchema = {
 }
 
 const rateHeaders = {
-  'X-RateLimit-Limit': 'Requests of this class that the key has in a minute.',
+  'X-RateLimit-Limit': 'Requests of this class that the key or token has in a minute.',
   'X-RateLimit-Remaining': 'How many are left.',
   'X-RateLimit-Retry-After': 'Seconds until the minute is over.',
 }
@@ -91,24 +95,24 @@ function completeOperation(operation: Operation): void {
   for (const parameter of operation.parameters ?? []) spellParameter(parameter)
   const isOpen = operation.security?.length === 0
   const hasInput = operation.requestBody !== undefined || operation.parameters?.some((p) => p.in === 'query')
-  const errors: ErrorSlug[] = []
+  const errors: ErrorSlug[] = operation['x-errors'] ?? []
+  delete operation['x-errors']
   if (hasInput) errors.push('invalid-attribute')
   if (!isOpen) errors.push('authentication-invalid-api-key')
   if (operation.parameters?.some((p) => p.in === 'path')) errors.push('resource-not-found')
   if (!isOpen) errors.push('too-many-requests')
+  const isLimited = errors.includes('too-many-requests')
   for (const slug of errors) operation.responses[errorKinds[slug][0]] ??= problemResponse(slug)
   // A 204 has no body to describe.
   const none = operation.responses['204'] as Json | undefined
   if (none) delete none.content
-  if (isOpen) return
-  for (const response of Object.values(operation.responses)) {
-    ;(response as Json).headers = Object.fromEntries(
-      Object.entries(rateHeaders).map(([name, description]) => [
-        name,
-        { description, schema: { type: 'integer' } },
-      ]),
-    )
-  }
+  if (!isLimited) return
+  const limits = Object.entries(rateHeaders).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'integer' } },
+  ])
+  for (const response of Object.values(operation.responses) as Json[])
+    response.headers = { ...(response.headers as Json | undefined), ...Object.fromEntries(limits) }
 }
 
 /** Lists are sent as `tags[]=a&tags[]=b`, maps as `metadata[key]=value`. */

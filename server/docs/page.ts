@@ -22,7 +22,7 @@ type Operation = {
   tags: string[]
   summary: string
   description?: string
-  security?: unknown[]
+  security?: object[]
   parameters?: Parameter[]
   requestBody?: Content
   responses: Record<string, Content & { description?: string }>
@@ -187,11 +187,15 @@ function example(
   body: Schema | undefined,
   publicUrl: string,
 ) {
-  const url =
-    publicUrl +
-    path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`)
+  const [way] = operation.security ?? []
+  const isByToken = way !== undefined && 'uploadToken' in way
+  const place = path.replaceAll(
+    /\{(\w+)\}/g,
+    (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`,
+  )
+  const url = publicUrl + place + (isByToken ? '?token=$UPLOAD_TOKEN' : '')
   const flags = [method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`]
-  if (operation.security?.length !== 0) flags.push(' -u "$KINORA_KEY:"')
+  if (operation.security?.length !== 0 && !isByToken) flags.push(' -u "$KINORA_KEY:"')
   if (!body) return `curl${flags.join('')} "${url}"`
   const sample = Object.fromEntries(
     Object.keys(body.properties ?? {})

@@ -199,12 +199,47 @@ export const errorKinds = {
   'authentication-invalid-upload-token': [
     401,
     'The upload token is not valid.',
-    'The token is unknown, expired or deleted.',
+    'The token is unknown, expired or deleted, or the video that it was bound to is.',
   ],
   'upload-in-progress': [
     409,
     'This piece is being uploaded by another request.',
     'Wait for that request to end, or try again in some seconds.',
+  ],
+  'upload-offset-conflict': [
+    409,
+    'The offset is not where the upload stands.',
+    'Of tus uploads. `HEAD` on the address of the upload tells how many bytes have arrived: go on from there.',
+  ],
+  'upload-checksum-mismatch': [
+    460,
+    'The body does not have the checksum that it was sent with.',
+    'Of tus uploads. Nothing of this request counts: send it again.',
+  ],
+  'upload-too-large': [
+    413,
+    'There are more bytes than the length of the upload.',
+    'Of tus uploads. The body must not reach beyond `Upload-Length`, which can be 2^53 - 1 at most.',
+  ],
+  'invalid-tus-request': [
+    400,
+    'The request is not valid in the tus protocol.',
+    'A header is missing or malformed, or the upload is complete. `title` says which, `name` is the header.',
+  ],
+  'tus-version-not-supported': [
+    412,
+    'Tus-Resumable must be 1.0.0.',
+    'Requests of the tus protocol say their version. The Tus-Version header lists those that are supported.',
+  ],
+  'tus-extension-not-supported': [
+    501,
+    'This extension of the tus protocol is not supported.',
+    '`OPTIONS /tus` lists those that are. Turn parallel uploads off in the client.',
+  ],
+  'unsupported-media-type': [
+    415,
+    'Content-Type must be application/offset+octet-stream.',
+    'This is how the tus protocol marks the bytes of a file.',
   ],
   'nothing-to-retry': [
     409,
@@ -250,7 +285,7 @@ export const errorKinds = {
   'too-many-requests': [
     429,
     'Too many requests.',
-    'This API key has used up its requests of this minute, and the X-RateLimit-Retry-After header says in how many seconds to go on; or this address sends reports of viewing too fast, and the Retry-After header says it.',
+    'This API key or upload token has used up its requests of this minute, and the X-RateLimit-Retry-After header says in how many seconds to go on. The same goes for an address that sends uploads without a valid token. An address that sends reports of viewing too fast is told by the Retry-After header.',
   ],
   'headers-too-large': [
     431,

@@ -1,21 +1,29 @@
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { Context } from '../contracts/context.ts'
-import type { Environment } from '../contracts/tables.ts'
+import type { UploadTokenRow } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
 import { createVideo } from '../videos/create.ts'
+import { abandonUnlessKnown } from './begin.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
-import { adoptPiece, limited, receivePiece } from './receive.ts'
+import { adoptPiece, type Deps, limited, receivePiece } from './receive.ts'
 import * as store from './store.ts'
-import { findTarget } from './target.ts'
+import { checkTarget, targetOf } from './target.ts'
 
-type NamedSender = { token: string; filename: string; address: string }
+/** Who sends a piece with an upload token. */
+export type Uploader = { token: UploadTokenRow; filename: string; address: string }
 
 /** A piece whose video is not known yet: many clients name it after the file. */
 export type Spooled = { handle: string; key: string; piece: Piece }
 
-export async function spool({ files }: Context, range: Range, body: Readable): Promise<Spooled> {
+export const senderOf = ({ token: { token }, filename, address }: Uploader) => ({
+  created_by: token,
+  token,
+  filename,
+  address,
+})
+
+export async function spool({ files }: Deps, range: Range, body: Readable): Promise<Spooled> {
   const key = `spool/${randomUUID()}`
   const handle = await files.beginUpload(key)
   try {
@@ -30,27 +38,27 @@ export async function spool({ files }: Context, range: Range, body: Readable): P
 
 /** Gives the piece to its video; the video's id. */
 export async function deliver(
-  context: Context,
-  environment: Environment,
+  deps: Deps,
+  uploader: Uploader,
   range: Range,
-  sender: NamedSender,
   named: string | undefined,
   spooled: Spooled,
 ): Promise<string> {
-  const { files } = context
+  const { files } = deps
+  let videoId: string | undefined
   try {
-    const videoId = await chooseVideo(context, environment, range, sender, named)
+    videoId = await chooseVideo(deps, uploader, range, named)
+    const sender = senderOf(uploader)
     // The first piece of an upload becomes its beginning as it is; a later one has to be put beside the others.
-    if (isFirst(range) && (await adoptPiece(context, videoId, range, sender, spooled))) return videoId
+    if (isFirst(range) && (await adoptPiece(deps, videoId, range, sender, spooled))) return videoId
     if (spooled.piece.size > 0) await files.finishUpload(spooled.handle, spooled.key, [spooled.piece])
     else await files.put(spooled.key, Buffer.alloc(0))
-    await receivePiece(context, videoId, range, sender, await files.read(spooled.key))
+    await receivePiece(deps, videoId, range, sender, await files.read(spooled.key))
     await files.remove(spooled.key)
     return videoId
   } catch (error) {
-    // A commit whose answer was lost may have made it a video's. What cannot be told is left to the clean-up.
-    const isTaken = await store.isHandleKnown(context.db, spooled.handle).catch(() => true)
-    if (!isTaken) await files.abandonUpload(spooled.handle)
+    if (videoId === undefined) await files.abandonUpload(spooled.handle)
+    else await abandonUnlessKnown(deps, videoId, spooled.handle)
     await files.remove(spooled.key)
     throw error
   }
@@ -60,23 +68,31 @@ const isFirst = (range: Range) =>
   range.form === 'whole' || positionOf(range) === (range.form === 'parts' ? 1 : 0)
 
 async function chooseVideo(
-  context: Context,
-  environment: Environment,
+  deps: Deps,
+  { token, filename, address }: Uploader,
   range: Range,
-  sender: NamedSender,
   named: string | undefined,
 ): Promise<string> {
-  if (named) {
-    await findTarget(context, environment, named)
-    return named
+  const { environment } = token
+  const target = targetOf(token, named)
+  if (target !== undefined) {
+    await checkTarget(deps, environment, target, token)
+    return target
   }
   if (isFirst(range)) {
-    const video = await createVideo(context, { environment, keyId: sender.token }, { title: sender.filename })
+    const scope = { environment, keyId: token.token }
+    const video = await createVideo(deps, scope, { title: filename }, token.token)
     return video.id
   }
   const total = range.form === 'whole' ? undefined : range.total
-  const position = positionOf(range)
-  const found = await store.findDelegated(context.db, { ...sender, form: range.form, position, total })
+  const found = await store.findDelegated(deps.db, {
+    token: token.token,
+    filename,
+    address,
+    form: range.form,
+    position: positionOf(range),
+    total,
+  })
   if (found) return found
   throw new ApiError('attribute-required', {
     name: 'videoId',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../contracts/context.ts'
 import type { SourceRow } from '../contracts/tables.ts'
@@ -7,7 +6,8 @@ import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
-import { holdMs, newSource, sourceKey } from './claim.ts'
+import { beginSource, ensurePlace, newSource, sourceKey } from './begin.ts'
+import * as pieceStore from './piece-store.ts'
 import { smallestPiece } from './range.ts'
 import * as store from './store.ts'
 
@@ -50,10 +50,9 @@ async function ensureSource(
   form: 'url' | 'clone',
 ): Promise<SourceRow | undefined> {
   const found = await store.findSource(deps.db, videoId)
-  if (found) return found
-  const handle = await deps.files.beginUpload(sourceKey(videoId))
-  const row = newSource(videoId, form, handle, { token: null, filename: null, address: null }, deps.now())
-  if (!(await store.insertSource(deps.db, row))) await deps.files.abandonUpload(handle)
+  if (found) return ensurePlace(deps, found)
+  const sender = { created_by: null, token: null, filename: null, address: null }
+  await beginSource(deps, videoId, (handle) => newSource(videoId, form, handle, sender, deps.now()))
   return store.findSource(deps.db, videoId)
 }
 
@@ -184,12 +183,9 @@ async function writePiece(
     await files.removePiece(handle, piece)
     return 0
   }
-  const holder = randomUUID()
   const isKnown = await db.transaction().execute(async (trx) => {
     if (!(await store.lockSource(trx, videoId))) return false
-    const until = new Date(now().getTime() + holdMs)
-    await store.holdPiece(trx, { video_id: videoId, position: offset, size: piece.size }, holder, until)
-    await store.recordPiece(trx, videoId, holder, piece)
+    await pieceStore.addPiece(trx, videoId, offset, piece)
     await store.updateSource(trx, videoId, { updated_at: now() })
     return true
   })
@@ -199,23 +195,21 @@ async function writePiece(
 
 /** The server does not go on where it stopped, or has another file now. */
 async function discard({ db, files }: Deps, { video_id: videoId, handle }: SourceRow): Promise<void> {
-  for (const { place, size } of await store.listPieces(db, videoId)) {
+  for (const { place, size } of await pieceStore.listPieces(db, videoId)) {
     if (place) await files.removePiece(handle, { place, size })
   }
-  await store.deletePieces(db, videoId)
+  await db.transaction().execute((trx) => pieceStore.deletePieces(trx, videoId))
 }
 
 async function receivedBytes({ db }: Deps, videoId: string): Promise<number> {
-  const pieces = await store.listPieces(db, videoId)
-  return pieces.reduce((sum, { size }) => sum + size, 0)
+  return (await store.findSource(db, videoId))?.received_bytes ?? 0
 }
 
 async function complete({ db, queue, now }: Deps, videoId: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (source?.state !== 'receiving') return
-    const pieces = await store.listPieces(trx, videoId)
-    const size = pieces.reduce((sum, piece) => sum + piece.size, 0)
+    const { received_bytes: size } = source
     await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
     await queue.send(trx, 'store-source', { videoId })
   })

@@ -14,6 +14,25 @@ import {
 } from './range.ts'
 
 const MiB = 1024 * 1024
+
+type Pieces = { position: number; size: number }[]
+const sumsOf = (pieces: Pieces) => ({
+  pieces: pieces.length,
+  bytes: pieces.reduce((sum, { size }) => sum + size, 0),
+})
+const inOrder = (pieces: Pieces) => pieces.toSorted((a, b) => a.position - b.position)
+
+/** What the store tells of the pieces, by the definition. */
+const lookBeside = (range: Range, pieces: Pieces) => ({
+  last: inOrder(pieces).at(-1),
+  isOverlapping:
+    range.form === 'bytes' &&
+    pieces.some(({ position, size }) => range.from < position + size && position <= range.to),
+})
+
+const offsetAfter = (range: Range, pieces: Pieces) =>
+  offsetOf(range, { ...sumsOf(pieces), first: inOrder(pieces)[0], last: inOrder(pieces).at(-1) })
+
 const slugOf = (work: () => unknown) => {
   try {
     work()
@@ -82,7 +101,8 @@ test('what does not fit what has arrived is refused by its kind', () => {
     [`bytes ${6 * MiB}-${12 * MiB}/*`, bytes, undefined],
   ] as const) {
     const { form, total, pieces } = received
-    const beside = () => checkBeside(readRange(header), { form, total, pieces: [...pieces] })
+    const range = readRange(header)
+    const beside = () => checkBeside(range, { form, total, ...lookBeside(range, [...pieces]) })
     assert.equal(slugOf(beside), slug, header)
   }
 })
@@ -125,13 +145,13 @@ test('a source cut anywhere, sent in any order, is complete at its last piece an
         .sort((a, b) => a.key - b.key)
       const pieces: { position: number; size: number }[] = []
       for (const [n, { item }] of order.entries()) {
-        const received = { form: item.range.form, total, pieces: [...pieces] }
-        assert.equal(isComplete(received), false)
-        checkBeside(item.range, received)
+        const { form } = item.range
+        assert.equal(isComplete(form, total, sumsOf(pieces)), false)
+        checkBeside(item.range, { form, total, ...lookBeside(item.range, pieces) })
         checkSize(item.range, item.size)
-        if (byBytes) assert.equal(offsetOf(item.range, pieces), positionOf(item.range))
+        if (byBytes) assert.equal(offsetAfter(item.range, pieces), positionOf(item.range))
         pieces.push({ position: positionOf(item.range), size: item.size })
-        assert.equal(isComplete({ form: item.range.form, total, pieces }), n === order.length - 1)
+        assert.equal(isComplete(form, total, sumsOf(pieces)), n === order.length - 1)
       }
     }),
   )
@@ -142,7 +162,7 @@ test('a part that follows all before it has a known place, one of uniform parts 
     { position: 1, size: 6 * MiB },
     { position: 2, size: 7 * MiB },
   ]
-  assert.equal(offsetOf({ form: 'parts', part: 3, total: undefined }, pieces), 13 * MiB)
-  assert.equal(offsetOf({ form: 'parts', part: 5, total: undefined }, pieces), 24 * MiB)
-  assert.equal(offsetOf({ form: 'parts', part: 2, total: undefined }, []), undefined)
+  assert.equal(offsetAfter({ form: 'parts', part: 3, total: undefined }, pieces), 13 * MiB)
+  assert.equal(offsetAfter({ form: 'parts', part: 5, total: undefined }, pieces), 24 * MiB)
+  assert.equal(offsetAfter({ form: 'parts', part: 2, total: undefined }, []), undefined)
 })

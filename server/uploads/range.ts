@@ -67,9 +67,16 @@ export function positionOf(range: Range): number {
 export type ReceivedPiece = { position: number; size: number }
 
 /** What has arrived of a source, and how many bytes or parts it has, once any request has said so. */
-export type Received = { form: Range['form']; total: number | undefined; pieces: ReceivedPiece[] }
+export type Received = {
+  form: Range['form']
+  total: number | undefined
+  /** The last piece but the range's own. */
+  last: ReceivedPiece | undefined
+  /** Whether any other piece is in the way of the range. */
+  isOverlapping: boolean
+}
 
-/** Refuses what cannot be right beside what has arrived or is arriving. `pieces` leaves the range's own piece out. */
+/** Refuses what cannot be right beside what has arrived or is arriving. */
 export function checkBeside(range: Range, received: Received): void {
   if (range.form !== received.form) {
     if (range.form === 'whole') {
@@ -92,7 +99,10 @@ export function checkBeside(range: Range, received: Received): void {
   if (range.form === 'parts') checkPartBeside(range, received)
 }
 
-function checkBytesBeside(range: Extract<Range, { form: 'bytes' }>, { total, pieces }: Received): void {
+function checkBytesBeside(
+  range: Extract<Range, { form: 'bytes' }>,
+  { total, last, isOverlapping }: Received,
+): void {
   if (total !== undefined && range.total !== undefined && range.total !== total) {
     throw rangeProblem('by-bytes-different-total-bytes', `The total was given as ${total} before.`)
   }
@@ -102,23 +112,22 @@ function checkBytesBeside(range: Extract<Range, { form: 'bytes' }>, { total, pie
       `The last byte must be below the total of ${total}.`,
     )
   }
-  const end = Math.max(0, ...pieces.map((piece) => piece.position + piece.size))
+  const end = last ? last.position + last.size : 0
   if (range.total !== undefined && range.total < end) {
     throw rangeProblem('by-bytes-total-bytes-too-low', `${end} bytes have arrived already.`)
   }
-  if (pieces.some((piece) => range.from < piece.position + piece.size && piece.position <= range.to)) {
+  if (isOverlapping)
     throw rangeProblem('by-bytes-range-overlap', 'The range overlaps with one that has arrived.')
-  }
 }
 
-function checkPartBeside(range: Extract<Range, { form: 'parts' }>, { total, pieces }: Received): void {
+function checkPartBeside(range: Extract<Range, { form: 'parts' }>, { total, last }: Received): void {
   if (total !== undefined && range.total !== undefined && range.total !== total) {
     throw rangeProblem('by-part-different-total-parts', `The total was given as ${total} before.`)
   }
   if (total !== undefined && range.part > total) {
     throw rangeProblem('by-part-part-too-high-total', `The part must not exceed the total of ${total}.`)
   }
-  const highest = Math.max(0, ...pieces.map((piece) => piece.position))
+  const highest = last?.position ?? 0
   if (range.total !== undefined && range.total < highest) {
     throw rangeProblem('by-part-total-parts-too-low', `Part ${highest} has arrived already.`)
   }
@@ -143,23 +152,34 @@ export function checkSize(range: Range, size: number): void {
 }
 
 /** Whether everything up to the total is there. */
-export function isComplete({ form, total, pieces }: Received): boolean {
-  if (form === 'whole') return pieces.length === 1
-  if (total === undefined) return false
-  if (form === 'parts') return pieces.length === total
+export function isComplete(
+  form: Range['form'],
+  total: number | undefined,
+  received: { pieces: number; bytes: number },
+): boolean {
+  if (form === 'whole') return received.pieces === 1
   // Ranges do not overlap, so their sizes add up to the total exactly when there is no gap.
-  return pieces.reduce((sum, { size }) => sum + size, 0) === total
+  return total !== undefined && (form === 'parts' ? received.pieces : received.bytes) === total
 }
 
 /**
  * Where in the file the piece begins, where that is known or likely: parts but the last are mostly of one size. A
  * guess that proves wrong is put right when all is there.
  */
-export function offsetOf(range: Range, pieces: ReceivedPiece[]): number | undefined {
+export function offsetOf(
+  range: Range,
+  received: {
+    pieces: number
+    bytes: number
+    first: ReceivedPiece | undefined
+    last: ReceivedPiece | undefined
+  },
+): number | undefined {
   if (range.form === 'whole') return 0
   if (range.form === 'bytes') return range.from
-  const before = pieces.filter(({ position }) => position < range.part)
-  if (before.length === range.part - 1) return before.reduce((sum, { size }) => sum + size, 0)
-  const [any] = before
-  return any && (range.part - 1) * any.size
+  const { pieces, bytes, first, last } = received
+  // In order, as most clients send them: what has arrived is all that comes before.
+  if (pieces === range.part - 1 && (last?.position ?? 0) < range.part) return bytes
+  if (range.part === 1) return 0
+  return first && first.position < range.part ? (range.part - 1) * first.size : undefined
 }

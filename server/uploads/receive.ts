@@ -1,26 +1,29 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
 import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
+import { alreadyFilled, newSource, type Sender, sourceKey } from './begin.ts'
 import {
-  alreadyFilled,
   type Claim,
   claimPiece,
   differsFromReceived,
   holdMs,
   inProgress,
-  newSource,
+  lookBeside,
   renewMs,
-  type Sender,
-  sourceKey,
 } from './claim.ts'
+import type { Contention } from './contention.ts'
+import * as pieceStore from './piece-store.ts'
 import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import * as store from './store.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { contention: Contention }
+
+/** One that writes and some that wait: a client sends a piece again when it has lost a connection, not by the dozen. */
+const maxRequestsForPiece = 5
 
 /** Takes in one piece of a video's source. When this returns, the piece is durable and known. */
 export async function receivePiece(
@@ -30,18 +33,32 @@ export async function receivePiece(
   sender: Sender,
   body: Readable,
 ): Promise<void> {
-  const claim = await claimPiece(deps, videoId, range, sender)
-  if (claim.kind === 'compare') {
-    const received = await hashOf(await openReceived(deps, videoId, claim))
-    if ((await hashOf(body)) !== received) throw differsFromReceived(range)
-    if (range.form !== 'whole' && range.total !== undefined) await restate(deps, videoId, range)
-    return
+  const entry = deps.contention.enter(`${videoId} ${positionOf(range)}`, maxRequestsForPiece)
+  if (!entry) throw inProgress()
+  try {
+    const claim = await claimPiece(deps, entry, videoId, range, sender)
+    if (claim.kind === 'compare') await compare(deps, videoId, range, claim, body)
+    else await take(deps, videoId, range, claim, body)
+  } finally {
+    entry.leave()
   }
+}
+
+type CompareClaim = Extract<Claim, { kind: 'compare' }>
+type WriteClaim = Extract<Claim, { kind: 'write' }>
+
+async function compare(deps: Deps, videoId: string, range: Range, claim: CompareClaim, body: Readable) {
+  const received = await hashOf(await openReceived(deps, videoId, range, claim))
+  if ((await hashOf(body)) !== received) throw differsFromReceived(range)
+  if (range.form !== 'whole' && range.total !== undefined) await restate(deps, videoId, range)
+}
+
+async function take(deps: Deps, videoId: string, range: Range, claim: WriteClaim, body: Readable) {
   try {
     const piece = await write(deps, videoId, range, claim, body)
     await record(deps, videoId, range, claim, piece)
   } catch (error) {
-    await store.releasePiece(deps.db, videoId, claim.holder).catch((err) => {
+    await pieceStore.releasePiece(deps.db, claim.held).catch((err) => {
       deps.log.warn({ err, videoId }, 'a claim could not be released, it ends by itself')
     })
     throw error
@@ -56,19 +73,20 @@ async function hashOf(body: Readable): Promise<string> {
 
 /** It moves to where the whole is kept when everything has arrived. */
 async function openReceived(
-  { files }: Deps,
+  { db, files }: Deps,
   videoId: string,
-  { handle, piece, offset }: Extract<Claim, { kind: 'compare' }>,
+  range: Range,
+  { handle, piece }: CompareClaim,
 ): Promise<Readable> {
   try {
     return await files.readPiece(handle, piece)
   } catch (error) {
     if (!(error instanceof FileMissing)) throw error
-    return files.read(sourceKey(videoId), { from: offset, to: offset + piece.size - 1 })
+    const position = positionOf(range)
+    const from = range.form === 'parts' ? await pieceStore.sumBefore(db, videoId, position) : position
+    return files.read(sourceKey(videoId), { from, to: from + piece.size - 1 })
   }
 }
-
-type WriteClaim = Extract<Claim, { kind: 'write' }>
 
 async function write(
   deps: Deps,
@@ -84,7 +102,7 @@ async function write(
     // The end of a client that vanished is not told to us: whoever sends the piece again need not wait for it.
     if (client.awaitedSince !== undefined && time - client.awaitedSince > renewMs) return
     const until = new Date(time + holdMs)
-    const isKept = await store.keepHolding(deps.db, videoId, claim.holder, until).catch(() => true)
+    const isKept = await pieceStore.keepHolding(deps.db, claim.held, until).catch(() => true)
     if (!isKept) lost.abort(await whyLost(deps, videoId))
   }, renewMs)
   try {
@@ -148,40 +166,42 @@ async function record(
   claim: WriteClaim,
   piece: Piece,
 ): Promise<void> {
-  await deps.db
-    .transaction()
-    .execute(async (trx) => {
-      const source = await store.lockSource(trx, videoId)
-      if (!source) throw notFound('videoId')
-      // What came meanwhile may have settled otherwise.
-      if (source.state !== 'receiving') throw alreadyFilled(source.form)
-      await checkTotal(trx, source, range)
-      if (!(await store.recordPiece(trx, videoId, claim.holder, piece))) throw inProgress()
-      await settle(deps, trx, source, range)
-    })
-    .catch(async (error) => {
-      // A commit whose answer was lost may have counted: then the piece must stay.
-      if (error instanceof ApiError) await deps.files.removePiece(claim.handle, piece)
-      throw error
-    })
+  const work = async (trx: Transaction<Tables>) => {
+    const source = await store.lockSource(trx, videoId)
+    if (!source) throw notFound('videoId')
+    // What came meanwhile may have settled otherwise.
+    if (source.state !== 'receiving') throw alreadyFilled(source.form)
+    await checkTotal(trx, source, range)
+    const received = await pieceStore.recordPiece(trx, claim.held, piece)
+    if (!received) throw inProgress()
+    await settle(deps, trx, source, range, received)
+  }
+  try {
+    await deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
+  } catch (error) {
+    // A commit whose answer was lost may have counted: then the piece must stay.
+    if (error instanceof ApiError) await deps.files.removePiece(claim.handle, piece)
+    throw error
+  }
 }
 
 /** A piece that is there already may still be the first to say how many there are. */
 function restate(deps: Deps, videoId: string, range: Range): Promise<void> {
-  return deps.db.transaction().execute(async (trx) => {
+  const work = async (trx: Transaction<Tables>) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) return
     await checkTotal(trx, source, range)
-    if (source.state === 'receiving') await settle(deps, trx, source, range)
-  })
+    if (source.state !== 'receiving') return
+    const received = { pieces: source.received_pieces, bytes: source.received_bytes }
+    await settle(deps, trx, source, range, received)
+  }
+  return deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
 }
 
 /** Refuses a total that does not fit what has arrived. */
 async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
-  const pieces = (await store.listPieces(trx, source.video_id)).filter(
-    ({ position, place }) => place !== null && position !== positionOf(range),
-  )
-  checkBeside(range, { form: range.form, total: source.total ?? undefined, pieces })
+  const beside = await lookBeside(trx, source.video_id, range, { except: positionOf(range) })
+  checkBeside(range, { form: range.form, total: source.total ?? undefined, ...beside })
 }
 
 /** Notes the total that a request states, and whether all is there now. */
@@ -190,16 +210,16 @@ async function settle(
   trx: Transaction<Tables>,
   source: SourceRow,
   range: Range,
+  received: { pieces: number; bytes: number },
 ): Promise<void> {
   const videoId = source.video_id
-  const pieces = (await store.listPieces(trx, videoId)).filter(({ place }) => place !== null)
   const stated = range.form === 'whole' ? undefined : range.total
   const total = stated ?? source.total ?? undefined
-  const isAll = isComplete({ form: range.form, total, pieces })
+  const isAll = isComplete(range.form, total, received)
   await store.updateSource(trx, videoId, {
     total: total ?? null,
     updated_at: now(),
-    ...(isAll && { state: 'received', size: pieces.reduce((sum, { size }) => sum + size, 0) }),
+    ...(isAll && { state: 'received', size: received.bytes }),
   })
   if (isAll) await queue.send(trx, 'store-source', { videoId })
 }
@@ -213,13 +233,11 @@ export async function adoptPiece(
   { handle, piece }: { handle: string; piece: Piece },
 ): Promise<boolean> {
   const row = newSource(videoId, range.form, handle, sender, deps.now())
-  return deps.db.transaction().execute(async (trx) => {
+  const work = async (trx: Transaction<Tables>) => {
     if (!(await store.insertSource(trx, row))) return false
-    const holder = randomUUID()
-    const position = positionOf(range)
-    await store.holdPiece(trx, { video_id: videoId, position, size: piece.size }, holder, row.created_at)
-    await store.recordPiece(trx, videoId, holder, piece)
-    await settle(deps, trx, row, range)
+    const received = await pieceStore.addPiece(trx, videoId, positionOf(range), piece)
+    await settle(deps, trx, row, range, received)
     return true
-  })
+  }
+  return deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
 }

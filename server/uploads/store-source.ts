@@ -1,6 +1,7 @@
 import type { Context } from '../contracts/context.ts'
-import { sourceKey } from './claim.ts'
+import { sourceKey } from './begin.ts'
 import { wakeClones } from './fetch-source.ts'
+import { listPieces } from './piece-store.ts'
 import * as store from './store.ts'
 
 /** Makes one file of the pieces of a source that is all there. Runs again and changes nothing. */
@@ -12,7 +13,7 @@ export async function storeSource(
   const source = await store.findSource(db, videoId)
   if (source?.state === 'stored') await wakeClones(context, videoId)
   if (source?.state !== 'received') return
-  const pieces = (await store.listPieces(db, videoId)).filter(({ size }) => size > 0)
+  const pieces = (await listPieces(db, videoId)).filter(({ size }) => size > 0)
   await files.finishUpload(
     source.handle,
     sourceKey(videoId),

@@ -1,14 +1,6 @@
 import { sql, type Transaction } from 'kysely'
-import type {
-  Environment,
-  SourceForm,
-  SourcePieceRow,
-  SourceRow,
-  Tables,
-  UploadTokenRow,
-} from '../contracts/tables.ts'
-import { type Db, listPage } from '../lib/db.ts'
-import type { Page } from '../lib/paging.ts'
+import type { SourceForm, SourceRow, Tables } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
 
 /** Whoever changes a source or its pieces holds this row. */
 export function lockSource(trx: Transaction<Tables>, videoId: string): Promise<SourceRow | undefined> {
@@ -39,13 +31,27 @@ export async function updateSource(
 }
 
 /** As if the upload had not begun. */
-export async function restartSource(
-  trx: Transaction<Tables>,
-  videoId: string,
-  form: SourceForm,
-): Promise<void> {
-  await deletePieces(trx, videoId)
-  await trx.updateTable('sources').set({ form, total: null }).where('video_id', '=', videoId).execute()
+export async function replaceSource(trx: Transaction<Tables>, row: SourceRow): Promise<void> {
+  await trx.deleteFrom('source_pieces').where('video_id', '=', row.video_id).execute()
+  await trx.updateTable('sources').set(row).where('video_id', '=', row.video_id).execute()
+}
+
+/** Gives a source another place in the file store, unless somebody else has done so or something has arrived. */
+export async function replaceHandle(
+  db: Db<Tables>,
+  { video_id: videoId, handle }: Pick<SourceRow, 'video_id' | 'handle'>,
+  newHandle: string,
+): Promise<boolean> {
+  const replaced = await db
+    .updateTable('sources')
+    .set({ handle: newHandle })
+    .where('video_id', '=', videoId)
+    .where('handle', '=', handle)
+    .where('received_pieces', '=', 0)
+    .where('state', '=', 'receiving')
+    .returning('video_id')
+    .executeTakeFirst()
+  return replaced !== undefined
 }
 
 /** Videos that wait to be made of this one. */
@@ -65,73 +71,6 @@ export async function deleteSource(db: Db<Tables>, videoId: string): Promise<voi
   await db.deleteFrom('sources').where('video_id', '=', videoId).execute()
 }
 
-export function listPieces(db: Db<Tables>, videoId: string): Promise<SourcePieceRow[]> {
-  return db
-    .selectFrom('source_pieces')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .orderBy('position')
-    .execute()
-}
-
-export async function deletePieces(db: Db<Tables>, videoId: string): Promise<void> {
-  await db.deleteFrom('source_pieces').where('video_id', '=', videoId).execute()
-}
-
-/** Claims the place for a holder, taking it over from one that is gone. */
-export async function holdPiece(
-  trx: Transaction<Tables>,
-  piece: Pick<SourcePieceRow, 'video_id' | 'position' | 'size'>,
-  holder: string,
-  until: Date,
-): Promise<void> {
-  await trx
-    .insertInto('source_pieces')
-    .values({ ...piece, place: null, holder, held_until: until })
-    .onConflict((c) =>
-      c.columns(['video_id', 'position']).doUpdateSet({ size: piece.size, holder, held_until: until }),
-    )
-    .execute()
-}
-
-/** False when the claim was lost. */
-export async function keepHolding(
-  db: Db<Tables>,
-  videoId: string,
-  holder: string,
-  until: Date,
-): Promise<boolean> {
-  const kept = await db
-    .updateTable('source_pieces')
-    .set({ held_until: until })
-    .where('video_id', '=', videoId)
-    .where('holder', '=', holder)
-    .returning('position')
-    .executeTakeFirst()
-  return kept !== undefined
-}
-
-export async function releasePiece(db: Db<Tables>, videoId: string, holder: string): Promise<void> {
-  await db.deleteFrom('source_pieces').where('video_id', '=', videoId).where('holder', '=', holder).execute()
-}
-
-/** False when the claim was lost. */
-export async function recordPiece(
-  trx: Transaction<Tables>,
-  videoId: string,
-  holder: string,
-  piece: { size: number; place: string },
-): Promise<boolean> {
-  const recorded = await trx
-    .updateTable('source_pieces')
-    .set({ ...piece, holder: null, held_until: null })
-    .where('video_id', '=', videoId)
-    .where('holder', '=', holder)
-    .returning('position')
-    .executeTakeFirst()
-  return recorded !== undefined
-}
-
 /** The newest upload by this token of a file of this name from this address that lacks the piece. */
 export async function findDelegated(
   db: Db<Tables>,
@@ -139,7 +78,7 @@ export async function findDelegated(
     token: string
     filename: string
     address: string
-    form: string
+    form: SourceForm
     position: number
     total: number | undefined
   },
@@ -176,49 +115,63 @@ export async function isHandleKnown(db: Db<Tables>, handle: string): Promise<boo
   return row !== undefined
 }
 
-// --- upload tokens
-
-const isActive = (now: Date) => sql<boolean>`(expires_at is null or expires_at > ${now})`
-
-export async function insertToken(db: Db<Tables>, row: UploadTokenRow): Promise<void> {
-  await db.insertInto('upload_tokens').values(row).execute()
+/** Waits for a transaction that is still writing the source of this video: its answer may be lost, its commit not. */
+export async function waitForWriters(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await sql`set local lock_timeout = '2s'`.execute(trx)
+  // A row that refers to the video holds a share of this lock until its transaction ends.
+  await trx.selectFrom('videos').select('id').where('id', '=', videoId).forUpdate().execute()
 }
 
-export function findToken(db: Db<Tables>, token: string, now: Date): Promise<UploadTokenRow | undefined> {
-  return db
-    .selectFrom('upload_tokens')
-    .selectAll()
-    .where('token', '=', token)
-    .where(isActive(now))
-    .executeTakeFirst()
-}
+// --- the lock of a tus upload
 
-export async function deleteToken(db: Db<Tables>, environment: Environment, token: string): Promise<boolean> {
-  const deleted = await db
-    .deleteFrom('upload_tokens')
-    .where('environment', '=', environment)
-    .where('token', '=', token)
-    .returning('token')
-    .executeTakeFirst()
-  return deleted !== undefined
-}
-
-export async function listTokens(
+export async function takeLock(
   db: Db<Tables>,
-  environment: Environment,
-  { by, order }: { by: 'createdAt' | 'ttl'; order: 'asc' | 'desc' },
-  page: Page,
-  now: Date,
-): Promise<{ tokens: UploadTokenRow[]; total: number }> {
-  const active = db.selectFrom('upload_tokens').where('environment', '=', environment).where(isActive(now))
-  const { rows: tokens, total } = await listPage(
-    active,
-    (q) =>
-      q
-        .selectAll()
-        .orderBy(by === 'ttl' ? 'ttl' : 'created_at', order)
-        .orderBy('token', order),
-    page,
-  )
-  return { tokens, total }
+  videoId: string,
+  holder: string,
+  { now, until }: { now: Date; until: Date },
+): Promise<boolean> {
+  const taken = await db
+    .updateTable('sources')
+    .set({ lock_holder: holder, lock_until: until, lock_wanted: false })
+    .where('video_id', '=', videoId)
+    .where((eb) => eb.or([eb('lock_until', 'is', null), eb('lock_until', '<=', now)]))
+    .returning('video_id')
+    .executeTakeFirst()
+  return taken !== undefined
+}
+
+/** Undefined when the lock was lost; else whether somebody waits for it. */
+export async function renewLock(
+  db: Db<Tables>,
+  videoId: string,
+  holder: string,
+  until: Date,
+): Promise<{ isWanted: boolean } | undefined> {
+  return db
+    .updateTable('sources')
+    .set({ lock_until: until })
+    .where('video_id', '=', videoId)
+    .where('lock_holder', '=', holder)
+    .returning('lock_wanted as isWanted')
+    .executeTakeFirst()
+}
+
+export async function releaseLock(db: Db<Tables>, videoId: string, holder: string): Promise<void> {
+  await db
+    .updateTable('sources')
+    .set({ lock_holder: null, lock_until: null, lock_wanted: false })
+    .where('video_id', '=', videoId)
+    .where('lock_holder', '=', holder)
+    .execute()
+}
+
+/** Tells a holder in another process that somebody waits. */
+export async function askForLock(db: Db<Tables>, videoId: string): Promise<void> {
+  await db
+    .updateTable('sources')
+    .set({ lock_wanted: true })
+    .where('video_id', '=', videoId)
+    .where('lock_holder', 'is not', null)
+    .where('lock_wanted', '=', false)
+    .execute()
 }

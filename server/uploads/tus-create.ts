@@ -2,15 +2,16 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { Metadata } from '@tus/server'
 import { isAdmitted } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
-import type { Environment, SourceRow } from '../contracts/tables.ts'
+import type { Environment, SourceRow, UploadTokenRow } from '../contracts/tables.ts'
 import { ApiError, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo, findEnvironment } from '../videos/store.ts'
-import { alreadyFilled, newSource, type Sender, sourceKey } from './claim.ts'
+import { alreadyFilled, beginSource, newSource, replaceUnstarted, type Sender } from './begin.ts'
 import { rangeProblem } from './range.ts'
+import type { Deps } from './receive.ts'
 import * as store from './store.ts'
-import { findTarget } from './target.ts'
+import { checkTarget, targetOf } from './target.ts'
 
 type TusMetadata = Record<string, string | null>
 
@@ -36,7 +37,8 @@ export async function findUpload(
   const environment = isId('vi', videoId) ? await findEnvironment(db, videoId) : undefined
   const isOpen = environment !== undefined && isAdmitted(environment, required)
   const source = isOpen ? await store.findSource(db, videoId) : undefined
-  if (source?.form !== 'bytes' || !isEqual(id, uploadId(source)) || !secret) throw notFound('upload')
+  const isTus = source?.form === 'bytes' && source.tus_metadata !== null
+  if (!isTus || !isEqual(id, uploadId(source)) || !secret) throw notFound('upload')
   return source
 }
 
@@ -45,30 +47,43 @@ function isEqual(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-export type Creator = { environment: Environment; keyId: string; address: string }
+/** Whose upload it is: an upload token's, or a key's. */
+export type Creator = {
+  environment: Environment
+  keyId: string
+  token: UploadTokenRow | undefined
+  address: string
+}
 
-/** Makes the upload, and its video unless one is named. */
+/** Makes the upload, and its video unless one is named or the token is bound to one. */
 export async function createUpload(
-  context: Context,
+  deps: Deps,
   creator: Creator,
-  header: string | null,
+  header: string,
   total: number | null,
 ): Promise<SourceRow> {
+  const { environment, keyId, token, address } = creator
   const metadata = readMetadata(header)
   if (total === 0) throw new ApiError('uploaded-file-empty', { name: 'Upload-Length' })
   const filename = readName('filename', metadata.filename ?? metadata.name)
   // Without the token: it is there for parts of other uploads that look for their video, and must not find this one.
-  const sender = { token: null, filename: filename ?? null, address: creator.address }
-  if (metadata.videoId) {
-    await findTarget(context, creator.environment, metadata.videoId)
-    return begin(context, metadata.videoId, sender, header, total)
+  const sender = { created_by: keyId, token: null, filename: filename ?? null, address }
+  const named = metadata.videoId || undefined
+  const target = token ? targetOf(token, named) : named
+  if (target !== undefined) {
+    await checkTarget(deps, environment, target, token)
+    // By which removeUpload knows that the video was there before.
+    const stored = named ? header : Metadata.stringify({ ...metadata, videoId: target })
+    return begin(deps, target, sender, stored, total)
   }
   const title = readName('title', metadata.title) ?? filename ?? ''
-  const video = await createVideo(context, creator, { title })
+  const video = await createVideo(deps, { environment, keyId }, { title }, token?.token)
   try {
-    return await begin(context, video.id, sender, header, total)
+    return await begin(deps, video.id, sender, header, total)
   } catch (error) {
-    await context.db.transaction().execute((trx) => deleteVideo(trx, creator.environment, video.id))
+    const deleted = await deps.db.transaction().execute((trx) => deleteVideo(trx, environment, video.id))
+    // The source is there where the answer to its commit was lost.
+    if (deleted?.handle) await deps.files.abandonUpload(deleted.handle)
     throw error
   }
 }
@@ -84,29 +99,31 @@ function readName(name: 'title' | 'filename', value: string | null | undefined):
 }
 
 async function begin(
-  { db, files, now }: Context,
+  deps: Deps,
   videoId: string,
   sender: Sender,
-  header: string | null,
+  header: string,
   total: number | null,
 ): Promise<SourceRow> {
-  const handle = await files.beginUpload(sourceKey(videoId))
-  // The metadata is shown to whoever asks for the offset; of an upload, the column has nothing else to hold.
-  const row = { ...newSource(videoId, 'bytes', handle, sender, now()), total, tus_metadata: header }
-  try {
-    if (await store.insertSource(db, row)) return row
-    const found = await store.findSource(db, videoId)
-    if (found && found.state !== 'receiving') throw alreadyFilled(found.form)
-    throw rangeProblem('already-initiated', 'Another upload into this video has begun.')
-  } catch (error) {
-    await files.abandonUpload(handle)
-    if (error instanceof Error && 'code' in error && error.code === '23503') throw notFound('videoId')
-    throw error
-  }
+  // The metadata is shown to whoever asks for the offset.
+  const rowOf = (handle: string): SourceRow => ({
+    ...newSource(videoId, 'bytes', handle, sender, deps.now()),
+    total,
+    tus_metadata: header,
+  })
+  const begun = await beginSource(deps, videoId, rowOf)
+  if (begun) return begun
+  // A client that never got the answer to its creation creates the upload once more.
+  const again = await replaceUnstarted(deps, videoId, rowOf)
+  if (!again) throw rangeProblem('already-initiated', 'Another upload into this video has begun.')
+  return again
 }
 
 /** Nothing is left of an upload that is given up, except a video that was there before it. */
-export async function removeUpload({ db, files, queue }: Context, videoId: string): Promise<void> {
+export async function removeUpload(
+  { db, files, queue }: Pick<Context, 'db' | 'files' | 'queue'>,
+  videoId: string,
+): Promise<void> {
   const handle = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')

@@ -1,16 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 import { Server } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Authenticator, isAdmitted } from '../accounts/authenticate.ts'
+import type { Authenticator } from '../accounts/authenticate.ts'
 import type { Context } from '../contracts/context.ts'
-import { ApiError, unauthenticated } from '../lib/errors.ts'
+import { ApiError } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
-import { isId } from '../lib/ids.ts'
-import * as store from './store.ts'
+import { addressOf, authorizeToken } from './authorize.ts'
+import type { Deps } from './receive.ts'
+import { depsOf, type Shared } from './routes.ts'
 import { type Creator, createUpload, findUpload, removeUpload, uploadId } from './tus-create.ts'
 import { TusDataStore, type TusRequest } from './tus-datastore.ts'
+import * as described from './tus-described.ts'
 import { createLock, createPeek, type Running } from './tus-lock.ts'
-import { TusProblem } from './tus-problem.ts'
+import { problemOf } from './tus-problem.ts'
 import { checksumAlgorithms, readChecksum } from './tus-write.ts'
 
 declare module 'fastify' {
@@ -31,88 +33,117 @@ const cors = {
   allowedHeaders:
     'authorization, content-type, tus-resumable, upload-length, upload-defer-length, upload-metadata, upload-offset, upload-checksum, x-http-method-override, x-requested-with, x-request-id',
   exposedHeaders:
-    'location, tus-resumable, tus-version, tus-extension, tus-max-size, tus-checksum-algorithm, upload-offset, upload-length, upload-defer-length, upload-metadata, upload-expires, x-video-id, x-request-id, retry-after',
+    'location, tus-resumable, tus-version, tus-extension, tus-max-size, tus-checksum-algorithm, upload-offset, upload-length, upload-defer-length, upload-metadata, upload-expires, x-video-id, x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, retry-after',
   preflightContinue: true,
 }
 
-/** tus 1.0 (https://tus.io/protocols/resumable-upload), for the many clients that speak it. */
-export function tusRoutes(app: App, context: Context, authenticator: Authenticator): void {
-  const running: Running = new Map()
-  // All is done before the body is touched: what comes after that is made for small bodies.
-  const onRequest = (request: FastifyRequest, reply: FastifyReply) =>
-    answer(context, authenticator, running, request, reply)
-  const common = { config: { cors }, schema: { hide: true }, onRequest, handler() {} }
-  app.route({ method: ['POST', 'OPTIONS'], url: '/tus', ...common })
-  app.route({ method: ['HEAD', 'PATCH', 'DELETE', 'POST', 'OPTIONS'], url: '/tus/:uploadId', ...common })
+type Tus = {
+  context: Context
+  deps: Deps
+  shared: Shared
+  authenticator: Authenticator
+  running: Running
 }
 
-async function answer(
-  context: Context,
-  authenticator: Authenticator,
-  running: Running,
-  request: FastifyRequest,
-  reply: FastifyReply,
-) {
+/** tus 1.0 (https://tus.io/protocols/resumable-upload), for the many clients that speak it. */
+export function tusRoutes(app: App, context: Context, authenticator: Authenticator, shared: Shared): void {
+  const tus: Tus = {
+    context,
+    deps: depsOf(context, shared),
+    shared,
+    authenticator,
+    running: new Map(),
+  }
+  // All is done before the body is touched: what comes after that is made for small bodies.
+  const onRequest = (request: FastifyRequest, reply: FastifyReply) => answer(tus, request, reply)
+  const common = { onRequest, handler() {} }
+  const route = (method: string, url: string, description: object) =>
+    app.route({
+      method,
+      url,
+      ...common,
+      config: { cors, described: description, swagger: { exposeHeadRoute: true } } as object,
+    })
+  route('POST', '/tus', described.creation)
+  route('HEAD', '/tus/:uploadId', described.offset)
+  route('PATCH', '/tus/:uploadId', described.patch)
+  route('DELETE', '/tus/:uploadId', described.termination)
+  const hidden = { ...common, config: { cors }, schema: { hide: true } }
+  app.route({ method: 'OPTIONS', url: '/tus', ...hidden })
+  // POST stands in for PATCH and DELETE.
+  app.route({ method: ['POST', 'OPTIONS'], url: '/tus/:uploadId', ...hidden })
+}
+
+async function answer(tus: Tus, request: FastifyRequest, reply: FastifyReply) {
   reply.header('tus-resumable', version)
   const method = methodOf(request)
-  try {
-    checkHeaders(request, method)
-    const { uploadId: id } = request.params as { uploadId?: string }
-    const { requiredEnvironment } = request
-    const tus: TusRequest = {
-      videoId: id === undefined || method === 'OPTIONS' ? '' : await videoOf(context, request, id),
-      holder: '',
-      checksum: readChecksum(readHeader(request, 'upload-checksum')),
-    }
-    const creator =
-      id === undefined && method === 'POST' && (await authorise(context, authenticator, request))
-    let failure: unknown
-    const server = new Server({
-      path: '/tus',
-      datastore: new TusDataStore(context, tus),
-      maxSize: mostBytes,
-      disableTerminationForFinishedUploads: true,
-      // From when somebody else asks for the upload until the request is ended, with what has come by then.
-      lockDrainTimeout: 200,
-      locker: {
-        newLock() {
-          if (method === 'HEAD') return createPeek(context, tus.videoId, running)
-          const lock = createLock(context, tus.videoId, running)
-          tus.holder = lock.holder
-          return lock
-        },
-      },
-      async namingFunction(created) {
-        if (!creator) throw new TusProblem(404, 'There is no such upload.')
-        const length = created.headers.get('upload-length')
-        const metadata = created.headers.get('upload-metadata')
-        const source = await createUpload(context, creator, metadata, length === null ? null : Number(length))
-        tus.videoId = source.video_id
-        return uploadId(source)
-      },
-      generateUrl: (_request, { id }) =>
-        `${context.publicUrl}${requiredEnvironment === 'sandbox' ? '/sandbox' : ''}/tus/${id}`,
-      onResponseError(_request, error) {
-        failure = error
-        return isOfProtocol(error) ? undefined : { status_code: 500, body: '' }
-      },
-    })
-    const body = takesBody(request, method) ? arriving(request.raw) : undefined
-    const response = await server.handleWeb(toWeb(request, method, body)).finally(() => {
-      // What the client still sends is read and thrown away, so that it gets to read the answer.
-      void body?.return(undefined).then(() => request.raw.resume())
-    })
-    // Without the answer nobody knows the address of the upload: nobody would ever go on with it.
-    const isLost = failure !== undefined || (body && request.raw.destroyed && !request.raw.complete)
-    if (creator && tus.videoId && isLost) await removeUpload(context, tus.videoId)
-    if (failure !== undefined && !isOfProtocol(failure)) throw failure
-    if (tus.videoId) reply.header('x-video-id', tus.videoId)
-    return await send(reply, method, response)
-  } catch (error) {
-    if (!(error instanceof TusProblem)) throw error
-    if (error.status_code === 412) reply.header('tus-version', version)
-    return reply.code(error.status_code).type('text/plain').send(error.body)
+  checkHeaders(request, reply, method)
+  const { uploadId: id } = request.params as { uploadId?: string }
+  const isCreation = id === undefined && method === 'POST'
+  const asked: TusRequest = {
+    base: request.requiredEnvironment === 'sandbox' ? '/sandbox/tus' : '/tus',
+    videoId: id === undefined || method === 'OPTIONS' ? '' : await videoOf(tus, request, reply, method, id),
+    holder: '',
+    checksum: readChecksum(readHeader(request, 'upload-checksum')),
   }
+  const creator = isCreation ? await authorize(tus, request, reply) : undefined
+  const state: Handled = { failure: undefined }
+  const server = createServer(tus, asked, creator, method, state)
+  const body = takesBody(request, method) ? arriving(request.raw) : undefined
+  const response = await server.handleWeb(toWeb(request, method, body)).finally(() => {
+    // What the client still sends is read and thrown away, so that it gets to read the answer.
+    void body?.return(undefined).then(() => request.raw.resume())
+  })
+  // Without the answer nobody knows the address of the upload: nobody would ever go on with it.
+  const isLost = response.status >= 400 || (body && request.raw.destroyed && !request.raw.complete)
+  if (creator && asked.videoId && isLost) await removeUpload(tus.deps, asked.videoId)
+  if (state.failure instanceof ApiError) throw state.failure
+  if (state.failure !== undefined && !isOfProtocol(state.failure)) throw state.failure
+  if (response.status >= 400) throw problemOf(response.status, await response.text())
+  if (asked.videoId) reply.header('x-video-id', asked.videoId)
+  return send(reply, method, response)
+}
+
+/** Why @tus/server could not handle a request. */
+type Handled = { failure: unknown }
+
+/** One for each request: @tus/server has no other way to pass on who asks. */
+function createServer(
+  { context, deps, running }: Tus,
+  asked: TusRequest,
+  creator: Creator | undefined,
+  method: string,
+  state: Handled,
+): Server {
+  return new Server({
+    path: '/tus',
+    datastore: new TusDataStore(deps, asked),
+    maxSize: mostBytes,
+    disableTerminationForFinishedUploads: true,
+    // From when somebody else asks for the upload until the request is ended, with what has come by then.
+    lockDrainTimeout: 200,
+    locker: {
+      newLock() {
+        if (method === 'HEAD') return createPeek(deps, asked.videoId, running)
+        const lock = createLock(deps, asked.videoId, running)
+        asked.holder = lock.holder
+        return lock
+      },
+    },
+    async namingFunction(created) {
+      if (!creator) throw new ApiError('resource-not-found', { name: 'upload' })
+      const length = created.headers.get('upload-length')
+      const metadata = created.headers.get('upload-metadata') ?? ''
+      const source = await createUpload(deps, creator, metadata, length === null ? null : Number(length))
+      asked.videoId = source.video_id
+      return uploadId(source)
+    },
+    generateUrl: (_request, { id }) => `${context.publicUrl}${asked.base}/${id}`,
+    onResponseError(_request, error) {
+      state.failure = error
+      return isOfProtocol(error) ? undefined : { status_code: 500, body: '' }
+    },
+  })
 }
 
 const readHeader = (request: FastifyRequest, name: string) => {
@@ -128,49 +159,76 @@ function methodOf(request: FastifyRequest): string {
 }
 
 /** Where @tus/server is less exact than the protocol, or too late. */
-function checkHeaders(request: FastifyRequest, method: string): void {
+function checkHeaders(request: FastifyRequest, reply: FastifyReply, method: string): void {
   if (method === 'OPTIONS') return
-  if (request.headers['tus-resumable'] !== version)
-    throw new TusProblem(412, `Tus-Resumable must be ${version}.`)
+  if (request.headers['tus-resumable'] !== version) {
+    reply.header('tus-version', version)
+    throw new ApiError('tus-version-not-supported', { name: 'Tus-Resumable' })
+  }
   const { uploadId } = request.params as { uploadId?: string }
   const isCreation = uploadId === undefined
-  if (isCreation ? method !== 'POST' : method === 'POST')
-    throw new TusProblem(405, 'This address does not take that method.')
+  if (isCreation ? method !== 'POST' : method === 'POST') throw new ApiError('method-not-allowed')
   if (method === 'PATCH' && readHeader(request, 'content-type') !== contentType)
-    throw new TusProblem(415, `Content-Type must be ${contentType}.`)
+    throw new ApiError('unsupported-media-type', { name: 'Content-Type' })
   const length = readHeader(request, 'upload-length')
-  if (Number(length ?? 0) > mostBytes) throw new TusProblem(413, 'No file is as long as Upload-Length tells.')
   const bodyLength = Number(request.headers['content-length'] ?? 0)
-  if (isCreation && takesBody(request, method) && length !== undefined && bodyLength > Number(length))
-    throw new TusProblem(413, 'The body is longer than Upload-Length tells.')
+  const isBodyLonger =
+    isCreation && takesBody(request, method) && length !== undefined && bodyLength > Number(length)
+  if (Number(length ?? 0) > mostBytes || isBodyLonger)
+    throw new ApiError('upload-too-large', { name: 'Upload-Length' })
 }
 
 const takesBody = (request: FastifyRequest, method: string) =>
   (method === 'PATCH' || method === 'POST') && readHeader(request, 'content-type') === contentType
 
-async function videoOf(context: Context, request: FastifyRequest, id: string): Promise<string> {
-  return (await findUpload(context, request.requiredEnvironment, id)).video_id
+/** The video of an upload. Requests for it count against whoever created it; for one that does not exist, against the address. */
+async function videoOf(
+  { deps, shared: { limit } }: Tus,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  method: string,
+  id: string,
+): Promise<string> {
+  const rateClass = method === 'HEAD' ? 'reads' : 'uploads'
+  try {
+    const source = await findUpload(deps, request.requiredEnvironment, id)
+    limit(reply, source.created_by ?? source.video_id, rateClass)
+    return source.video_id
+  } catch (error) {
+    if (error instanceof ApiError && error.slug === 'resource-not-found')
+      limit(reply, addressOf(request), rateClass)
+    throw error
+  }
 }
 
 /** As /upload for whoever has a token, and as /videos/{id}/source for whoever has a key. */
-async function authorise(
-  { db, now }: Context,
-  authenticator: Authenticator,
+async function authorize(
+  { deps, shared: { limit }, authenticator }: Tus,
   request: FastifyRequest,
+  reply: FastifyReply,
 ): Promise<Creator> {
   const { requiredEnvironment, ip: address } = request
   // Not checked by a schema, it is a list of what was given.
   const { token: tokens } = request.query as { token?: string[] }
-  if (tokens === undefined) {
-    const scope = await authenticator.authenticate(request.headers.authorization, requiredEnvironment)
-    return { ...scope, address }
+  if (tokens !== undefined) {
+    // Of several it cannot be told which one is meant.
+    const token = await authorizeToken(
+      deps,
+      limit,
+      request,
+      reply,
+      tokens.length === 1 ? tokens[0] : 'several',
+    )
+    return { environment: token.environment, keyId: token.token, token, address }
   }
-  const [token = '', ...more] = tokens
-  const isOne = more.length === 0 && isId('to', token)
-  const row = isOne ? await store.findToken(db, token, now()) : undefined
-  if (!row || !isAdmitted(row.environment, requiredEnvironment))
-    throw unauthenticated('authentication-invalid-upload-token')
-  return { environment: row.environment, keyId: row.token, address }
+  try {
+    const scope = await authenticator.authenticate(request.headers.authorization, requiredEnvironment)
+    limit(reply, scope.keyId, 'uploads')
+    return { ...scope, token: undefined, address }
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) limit(reply, addressOf(request), 'uploads')
+    throw error
+  }
 }
 
 /** A client that sends less than this in a window is not coming through. */
@@ -210,7 +268,8 @@ function toWeb(request: FastifyRequest, method: string, body: AsyncGenerator<Buf
   const headers = new Headers()
   for (const name of passedOn) {
     const value = readHeader(request, name)
-    if (value !== undefined) headers.set(name, value)
+    // Some clients send an empty Upload-Metadata when they have none, which @tus/server takes for a malformed one.
+    if (value !== undefined && value.trim() !== '') headers.set(name, value)
   }
   const path = request.url.split('?', 1)[0]
   return new Request(`http://tus${path}`, {
@@ -220,7 +279,7 @@ function toWeb(request: FastifyRequest, method: string, body: AsyncGenerator<Buf
   })
 }
 
-/** An error that @tus/server has made an answer of already; ours are answered as everywhere. */
+/** An error of @tus/server itself, which has made an answer of it. */
 const isOfProtocol = (error: unknown) =>
   !(error instanceof ApiError) && typeof (error as { status_code?: unknown }).status_code === 'number'
 

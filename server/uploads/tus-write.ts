@@ -1,16 +1,14 @@
-import { createHash, type Hash, randomUUID } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
 import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
-import { holdMs } from './claim.ts'
+import { lookBeside } from './claim.ts'
+import * as pieceStore from './piece-store.ts'
+import type { Deps } from './receive.ts'
 import * as store from './store.ts'
-import { holdsLock } from './tus-lock.ts'
-import { TusProblem } from './tus-problem.ts'
-
-type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+import { inProgress } from './tus-lock.ts'
 
 /** The first must be there, by the protocol. */
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5']
@@ -23,10 +21,10 @@ export function readChecksum(header: string | undefined): Checksum | undefined {
   const [, algorithm = '', digest = ''] = /^(\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(header) ?? []
   if (!checksumAlgorithms.includes(algorithm)) {
     const known = checksumAlgorithms.join(', ')
-    throw new TusProblem(
-      400,
-      `Upload-Checksum must be an algorithm (${known}), a space and the digest in Base64.`,
-    )
+    throw new ApiError('invalid-tus-request', {
+      name: 'Upload-Checksum',
+      title: `Upload-Checksum must be an algorithm (${known}), a space and the digest in Base64.`,
+    })
   }
   return { algorithm, digest }
 }
@@ -74,9 +72,12 @@ export async function writeFrom(
       checkSum(hash, checksum)
       await record(deps, videoId, holder, at, piece)
     } catch (error) {
-      await deps.files.removePiece(handle, piece).catch((err) => {
-        deps.log.warn({ err, videoId }, 'a piece that was refused goes only with its upload')
-      })
+      // A commit whose answer was lost may have counted: then the piece must stay.
+      if (error instanceof ApiError) {
+        await deps.files.removePiece(handle, piece).catch((err) => {
+          deps.log.warn({ err, videoId }, 'a piece that was refused goes only with its upload')
+        })
+      }
       throw error
     }
     at += piece.size
@@ -86,54 +87,41 @@ export async function writeFrom(
 
 function checkSum(hash: Hash | undefined, checksum: Checksum | undefined): void {
   if (hash && hash.digest('base64') !== checksum?.digest)
-    throw new TusProblem(460, 'The body has not the checksum that Upload-Checksum tells.')
+    throw new ApiError('upload-checksum-mismatch', { name: 'Upload-Checksum' })
 }
 
 function record(
-  { db, queue, now }: Deps,
+  { db, queue, now, contention }: Deps,
   videoId: string,
   holder: string,
   at: number,
   piece: Piece | undefined,
 ): Promise<void> {
-  return db.transaction().execute(async (trx) => {
+  const work = async (trx: Transaction<Tables>) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') return
-    if (!(await holdsLock(trx, videoId, holder))) throw new ApiError('upload-in-progress')
-    if (piece) await insertPiece(trx, videoId, at, piece, now())
-    const received = at + (piece?.size ?? 0)
+    if (source.lock_holder !== holder) throw inProgress()
+    const received = piece ? await insertPiece(trx, videoId, at, piece, now()) : source.received_bytes
     const isAll = received === source.total
     await store.updateSource(trx, videoId, {
       updated_at: now(),
       ...(isAll && { state: 'received', size: received }),
     })
     if (isAll) await queue.send(trx, 'store-source', { videoId })
-  })
+  }
+  return contention.exclusively(videoId, () => db.transaction().execute(work))
 }
 
-/** Ranges may come into the same video by the other ways of uploading. */
+/** How many bytes have arrived with this piece. Ranges may come into the same video by the other ways of uploading. */
 async function insertPiece(
   trx: Transaction<Tables>,
   videoId: string,
   at: number,
   piece: Piece,
-  time: Date,
-): Promise<void> {
-  const others = await store.listPieces(trx, videoId)
-  const isInTheWay = others.some(
-    ({ position, size, place, held_until }) =>
-      position < at + piece.size &&
-      position + size > at &&
-      (place !== null || (held_until !== null && held_until > time)),
-  )
-  if (isInTheWay) throw new ApiError('upload-in-progress')
-  const writer = randomUUID()
-  await store.holdPiece(
-    trx,
-    { video_id: videoId, position: at, size: piece.size },
-    writer,
-    new Date(time.getTime() + holdMs),
-  )
-  await store.recordPiece(trx, videoId, writer, piece)
+  now: Date,
+): Promise<number> {
+  const range = { form: 'bytes', from: at, to: at + piece.size - 1, total: undefined } as const
+  if ((await lookBeside(trx, videoId, range, { now })).isOverlapping) throw inProgress()
+  return (await pieceStore.addPiece(trx, videoId, at, piece)).bytes
 }

@@ -7,11 +7,15 @@ import { readMetadata, readSource, titleFromAddress } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
 
-/** Creates the container and, where a source is named, the job that fetches it: both or neither. */
+/**
+ * Creates the container and, where a source is named, the job that fetches it: both or neither. `uploadToken` is the
+ * one that it is created with, if any: no other token may fill it.
+ */
 export async function createVideo(
   { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   scope: Scope,
   payload: VideoCreation,
+  uploadToken: string | null = null,
 ): Promise<StoredVideo> {
   checkWatermark(payload.watermark)
   const source = await findSource(db, scope, payload.source)
@@ -35,6 +39,7 @@ export async function createVideo(
       : null,
     created_at: time,
     updated_at: time,
+    upload_token: uploadToken,
   }
   await withPlayer(payload.playerId, () =>
     source.type === 'upload'

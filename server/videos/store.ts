@@ -42,7 +42,11 @@ export const tagTerms = (environment: Environment, tags: string[]) =>
 export const metadataTerms = (environment: Environment, metadata: Metadata[]) =>
   metadata.map(({ key, value }) => hashTerm(`${environment} ${key.length} ${key} ${value}`))
 
-export type NewVideo = StoredVideo & { environment: Environment; clip: Clip | null }
+export type NewVideo = StoredVideo & {
+  environment: Environment
+  clip: Clip | null
+  upload_token: string | null
+}
 
 // Counted in the same statement. Nothing is returned: the row is what it was given.
 const insert = prepare(
@@ -52,8 +56,8 @@ const insert = prepare(
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at,
-                       tag_terms, metadata_terms)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+                       tag_terms, metadata_terms, upload_token)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
 )
 
 export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
@@ -76,6 +80,7 @@ export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void
     video.updated_at,
     tagTerms(video.environment, video.tags),
     metadataTerms(video.environment, video.metadata),
+    video.upload_token,
   ])
 }
 
@@ -97,6 +102,20 @@ export async function findVideo(
 export async function findEnvironment(db: Db<Tables>, id: string): Promise<Environment | undefined> {
   const row = await db.selectFrom('videos').select('environment').where('id', '=', id).executeTakeFirst()
   return row?.environment
+}
+
+/** What decides whether somebody may upload into a video. */
+export function findUploadTarget(
+  db: Db<Tables>,
+  environment: Environment,
+  id: string,
+): Promise<Pick<VideoRow, 'id' | 'source_type' | 'upload_token'> | undefined> {
+  return db
+    .selectFrom('videos')
+    .select(['id', 'source_type', 'upload_token'])
+    .where('id', '=', id)
+    .where('environment', '=', environment)
+    .executeTakeFirst()
 }
 
 export type VideoChange = Partial<Omit<StoredVideo, 'id' | 'created_at'>>
@@ -150,16 +169,37 @@ export async function deleteVideo(
   return rows[0]
 }
 
-export type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'failure'> & {
-  pieces: { position: number; size: number }[]
+export type ReceivedSource = Pick<
+  SourceRow,
+  'form' | 'total' | 'size' | 'state' | 'failure' | 'received_pieces'
+> & {
+  /** Of an upload by parts: their numbers. */
+  parts: number[]
+  /** Of what comes by bytes. */
+  ranges: { position: number; size: number }[]
 }
 
-/** What of a video's content has arrived. */
+/**
+ * What of a video's content has arrived. Of a tus upload, which may consist of any number of tiny pieces, all that has
+ * arrived without a gap is one range; the parts of an upload that is complete are known without reading them.
+ */
 export async function findReceived(db: Db<Tables>, videoId: string): Promise<ReceivedSource | undefined> {
   const { rows } = await sql<ReceivedSource>`
-    select form, total, size, state, failure, coalesce((
-      select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
-      from source_pieces p where p.video_id = s.video_id and place is not null), '[]') as pieces
+    select form, total, size, state, failure, received_pieces,
+      case when form <> 'parts' then '{}'
+           when state <> 'receiving' then array(select generate_series(1, received_pieces))
+           else array(select position::integer from source_pieces p
+                      where p.video_id = s.video_id and place is not null order by position)
+      end as parts,
+      case when form not in ('bytes', 'url') then '[]'
+           when tus_metadata is not null and received_bytes = (
+             select position + p.size from source_pieces p
+             where p.video_id = s.video_id and place is not null order by position desc limit 1)
+           then jsonb_build_array(jsonb_build_object('position', 0, 'size', received_bytes))
+           else coalesce((
+             select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
+             from source_pieces p where p.video_id = s.video_id and place is not null), '[]')
+      end as ranges
     from sources s where video_id = ${videoId}`.execute(db)
   return rows[0]
 }

@@ -8,14 +8,16 @@ import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
 
 /**
  * The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1).
- * Those of a private video are for one viewer: each answer has others.
+ * Those of a private video are for one viewer: each answer has others. Somebody who may only upload it gets addresses
+ * that do not play.
  */
 export function viewVideo(
   { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
   row: StoredVideo,
+  { mayWatch = true } = {},
 ): Video {
   const plain = `${publicUrl}/vod/${row.id}`
-  const token = row.public ? undefined : issueToken(secret, row.id, now())
+  const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`
   const assets: Video['assets'] = {
@@ -138,20 +140,18 @@ function aspectRatio({ width, height }: { width: number; height: number }): stri
 function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = row.source_type === 'upload'
   // A container that never received anything has no ingest at all; clients compare it with null.
-  if (isUpload && (!source || (source.state === 'receiving' && source.pieces.length === 0))) return null
+  if (isUpload && (!source || (source.state === 'receiving' && source.received_pieces === 0))) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
-  const pieces = source?.pieces ?? []
   const total = source?.total ?? null
   const isByBytes = source?.form === 'bytes' || source?.form === 'url'
   return {
     ...(source?.failure != null && { failure: source.failure }),
     status: isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting',
     filesize: source?.size ?? (isByBytes ? total : null),
-    receivedBytes: isByBytes
-      ? pieces.map(({ position, size }) => ({ from: position, to: position + size - 1, total }))
-      : [],
+    receivedBytes:
+      source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],
     receivedParts: {
-      parts: source?.form === 'parts' ? pieces.map(({ position }) => position) : [],
+      parts: source?.parts ?? [],
       total: source?.form === 'parts' ? total : null,
     },
   }

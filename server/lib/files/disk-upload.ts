@@ -109,7 +109,7 @@ class PieceWriter {
     await this.#flushing
     if (this.#lost) throw this.#lost
     await this.#claim?.end(this.#claim.from + this.#written)
-    const folders = this.#claim ? [this.#folder, claimsOf(this.#folder)] : [this.#folder]
+    const folders = [this.#folder, ...(this.#claim?.folders() ?? [])]
     await Promise.all([this.#file?.datasync(), ...folders.map(syncFolder)])
     await this.#file?.close()
     return this.#claim ? `at-${this.#claim.from}-${this.#claim.id}` : (this.#own ?? '')

@@ -163,6 +163,10 @@ export async function openDiskFiles(root: string): Promise<Files> {
       return handle
     }),
 
+    hasUpload: guarded(
+      async (handle: string) => (await ifThere(stat(claimsOf(folderOf(handle))))) !== undefined,
+    ),
+
     writePiece: guarded(
       (
         handle: string,

@@ -45,6 +45,8 @@ export type Files = {
 
   /** Of one file that arrives in pieces, in any order, from several processes at once. The handle is to be stored. */
   beginUpload(key: string): Promise<string>
+  /** Whether pieces can be written to the upload; true where nothing has to be made for it. */
+  hasUpload(handle: string): Promise<boolean>
   /**
    * Durable when resolved; on failure nothing of it counts. `offset` is where it belongs, as far as known: a wrong
    * one costs a copy at the end, never bytes. `order` sorts pieces. `length` is how long it will be, if known.

@@ -115,6 +115,10 @@ export function openS3Files(settings: S3Settings): Files {
       return randomUUID()
     },
 
+    async hasUpload(handle) {
+      return handlePattern.test(handle)
+    },
+
     async writePiece(handle, order, _offset, body, signal) {
       const place = `${prefixOf(known(handle))}piece-${order}-${randomUUID()}`
       try {

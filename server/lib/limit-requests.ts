@@ -1,0 +1,20 @@
+import type { FastifyReply } from 'fastify'
+import { ApiError } from './errors.ts'
+import { createRateLimits, type RateClass } from './rate-limits.ts'
+
+/** Counts a request of somebody, tells in the headers where they stand, and throws past the limit. */
+export type Limit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
+
+/** `limits` undefined: nobody is limited. */
+export function createLimit(limits: Record<RateClass, number> | undefined, now: () => Date): Limit {
+  if (!limits) return () => {}
+  const use = createRateLimits(limits, () => now().getTime())
+  return (reply, subject, rateClass) => {
+    const usage = use(subject, rateClass)
+    reply.header('x-ratelimit-limit', usage.limit)
+    reply.header('x-ratelimit-remaining', usage.remaining)
+    reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
+    if (!usage.isExceeded) return
+    throw new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } })
+  }
+}

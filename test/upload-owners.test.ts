@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import {
+  type Answer,
+  assertProblem,
+  assertSource,
+  call,
+  type FileOptions,
+  isThere,
+  MiB,
+  openUpload,
+  productionKey,
+  query,
+  sandboxKey,
+  sendFile,
+  sharedKinora,
+  sourcePath,
+  waitFor,
+} from './harness.ts'
+
+// Whose video an upload token may fill: those that it created itself, or the one that it is bound to.
+
+const service = sharedKinora()
+const piece = 5 * MiB
+const big = randomBytes(2 * piece)
+const [first, second] = [big.subarray(0, piece), big.subarray(piece)] as const
+const small = randomBytes(10_000)
+
+async function newVideo(json: object = { title: 'Film' }, prefix = '', key = productionKey): Promise<string> {
+  const { status, text, body } = await call(`${service.url}${prefix}/videos`, { method: 'POST', json, key })
+  assert.equal(status, 201, text)
+  return body.videoId
+}
+
+const createToken = (json: object = {}, prefix = '', key = productionKey) =>
+  call(`${service.url}${prefix}/upload-tokens`, { method: 'POST', json, key })
+
+async function newToken(json: object = {}, prefix = '', key = productionKey): Promise<string> {
+  const { status, text, body } = await createToken(json, prefix, key)
+  assert.equal(status, 200, text)
+  return body.token
+}
+
+const send = (token: string, content: Buffer, options: FileOptions = {}) =>
+  sendFile(`${service.url}/upload?token=${token}`, content, { key: '', ...options })
+
+/** Creates a tus upload; with metadata that names a video, into it. */
+const createTus = (token: string, videoId?: string, length = small.length) =>
+  call(`${service.url}/tus?token=${token}`, {
+    method: 'POST',
+    key: '',
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-length': String(length),
+      ...(videoId && { 'upload-metadata': `videoId ${btoa(videoId)}` }),
+    },
+  })
+
+async function patch(address: string, content: Buffer, offset = 0): Promise<number> {
+  const { status } = await fetch(address, {
+    method: 'PATCH',
+    headers: {
+      'tus-resumable': '1.0.0',
+      'upload-offset': String(offset),
+      'content-type': 'application/offset+octet-stream',
+    },
+    body: new Uint8Array(content),
+  })
+  return status
+}
+
+const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
+const isUnknown = (answer: Answer) => assertProblem(answer, 404, 'resource-not-found', 'videoId')
+
+// --- other people's videos
+
+test('a token cannot fill a video that a key created, whichever way it names it', async () => {
+  const [token, bound] = [await newToken(), await newToken({ videoId: await newVideo() })]
+  for (const json of [{ title: 'Open' }, { title: 'Closed', public: false }]) {
+    const videoId = await newVideo(json)
+    const unknown = await send(token, small, { before: { videoId: 'vi0000000000000000000000' } })
+    for (const mine of [token, bound]) {
+      for (const place of ['before', 'after'] as const) {
+        for (const range of [undefined, 'part 1/1', 'part 2/2']) {
+          const options = { [place]: { videoId }, ...(range && { range }) }
+          const answer = await send(mine, small, options)
+          isUnknown(answer)
+          assert.deepEqual(answer.body, unknown.body)
+        }
+      }
+      isUnknown(await createTus(mine, videoId))
+    }
+    assert.equal((await statusOf(videoId)).ingest, null)
+    assert.equal((await sendFile(`${service.url}/videos/${videoId}/source`, small)).status, 201)
+  }
+  assert.equal((await query(service.database, 'select from videos')).length, 3)
+})
+
+test('a token cannot go on with what another one has begun', async () => {
+  const [one, other] = [await newToken(), await newToken()]
+  const begun = await send(one, first, { range: 'part 1/2' })
+  assert.equal(begun.status, 201, begun.text)
+  const { videoId } = begun.body
+  for (const place of ['before', 'after'] as const)
+    isUnknown(await send(other, second, { range: 'part 2/2', [place]: { videoId } }))
+  isUnknown(await createTus(other, videoId))
+  // The same name from the same address, but another token.
+  assertProblem(await send(other, second, { range: 'part 2/2' }), 400, 'attribute-required', 'videoId')
+  assert.deepEqual((await statusOf(videoId)).ingest.receivedParts.parts, [1])
+  const ended = await send(one, second, { range: 'part 2/2', after: { videoId } })
+  assert.equal(ended.status, 201, ended.text)
+  await assertSource(service.data, videoId, big)
+})
+
+test('a token cannot compare its guesses with what others have uploaded', async () => {
+  const videoId = await newVideo()
+  const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
+  assert.equal((await send(one, first, { range: 'part 1/2' })).status, 201)
+  const guess = await send(other, first, { range: 'part 1/2', before: { videoId } })
+  assertProblem(guess, 400, 'video-content-range-already-initiated', 'Content-Range')
+})
+
+test('a token of the sandbox knows no video of production', async () => {
+  const token = await newToken({}, '/sandbox', sandboxKey)
+  const videoId = await newVideo()
+  const url = `${service.url}/sandbox/upload?token=${token}`
+  for (const place of ['before', 'after'] as const)
+    isUnknown(await sendFile(url, small, { key: '', [place]: { videoId } }))
+  assertProblem(await createToken({ videoId }, '/sandbox', sandboxKey), 400, 'invalid-attribute', 'videoId')
+})
+
+test('an upload by tus belongs to the token that created it', async () => {
+  const [one, other] = [await newToken(), await newToken()]
+  const created = await createTus(one)
+  assert.equal(created.status, 201, created.text)
+  const videoId = created.headers.get('x-video-id') ?? ''
+  isUnknown(await createTus(other, videoId))
+  isUnknown(await send(other, small, { before: { videoId } }))
+  assert.equal(await patch(created.headers.get('location') ?? '', small), 204)
+  await assertSource(service.data, videoId, small)
+})
+
+test('an API key may go on with any upload of its environment', async () => {
+  const begun = await send(await newToken(), first, { range: 'part 1/2' })
+  const { videoId } = begun.body
+  const ended = await sendFile(`${service.url}/videos/${videoId}/source`, second, { range: 'part 2/2' })
+  assert.equal(ended.status, 201, ended.text)
+  await assertSource(service.data, videoId, big)
+})
+
+test('a video that a token created stays its own when the token is deleted', async () => {
+  const [one, other] = [await newToken(), await newToken()]
+  const { videoId } = (await send(one, first, { range: 'part 1/2' })).body
+  await call(`${service.url}/upload-tokens/${one}`, { method: 'DELETE' })
+  const options = { range: 'part 2/2', before: { videoId } }
+  assertProblem(await send(one, second, options), 401, 'authentication-invalid-upload-token')
+  isUnknown(await send(other, second, options))
+})
+
+// --- what the answer gives away
+
+test('the answer to a token gives no access to a private video', async () => {
+  const videoId = await newVideo({ title: 'Closed', public: false })
+  const token = await newToken({ videoId })
+  for (const [i, content] of [first, second].entries()) {
+    const answer = await send(token, content, {
+      range: `part ${i + 1}/2`,
+      ...(i === 0 && { before: { videoId } }),
+    })
+    assert.equal(answer.status, 201, answer.text)
+    assert.equal(answer.body.public, false)
+    const { assets } = answer.body
+    assert.equal(assets.player, `${service.url}/vod/${videoId}`)
+    for (const address of Object.values<string>(assets)) assert.doesNotMatch(address, /token/)
+  }
+  const { assets } = (await call(`${service.url}/videos/${videoId}`)).body
+  assert.match(assets.hls, /\/token\//)
+})
+
+// --- bound tokens
+
+test('a bound token shows its video, and fills it alone, once', async () => {
+  const videoId = await newVideo({ title: 'Mine' })
+  const created = await createToken({ ttl: 60, videoId })
+  assert.equal(created.body.videoId, videoId)
+  const { token } = created.body
+  assert.deepEqual((await call(`${service.url}/upload-tokens/${token}`)).body, created.body)
+  const listed = (await call(`${service.url}/upload-tokens?pageSize=100`)).body.data
+  assert.equal(listed.find((each: { token: string }) => each.token === token).videoId, videoId)
+  const unbound = (await createToken()).body
+  assert.ok(!('videoId' in unbound))
+
+  const answer = await send(token, small)
+  assert.deepEqual(
+    [answer.status, answer.body.videoId, answer.body.title],
+    [201, videoId, 'Mine'],
+    answer.text,
+  )
+  await assertSource(service.data, videoId, small)
+  assertProblem(await send(token, first), 400, 'video-source-already-uploaded')
+  assertProblem(await createTus(token), 400, 'video-source-already-uploaded')
+  assert.equal((await query(service.database, 'select from videos')).length, 1)
+})
+
+test('a bound token fills its video by tus, named or not, and giving up leaves the video', async () => {
+  for (const isNamed of [true, false]) {
+    const videoId = await newVideo({ title: 'Mine' })
+    const token = await newToken({ videoId })
+    const created = await createTus(token, isNamed ? videoId : undefined)
+    assert.equal(created.status, 201, created.text)
+    assert.equal(created.headers.get('x-video-id'), videoId)
+    const address = created.headers.get('location') ?? ''
+    const headers = { 'tus-resumable': '1.0.0' }
+    assert.equal((await call(address, { method: 'DELETE', key: '', headers })).status, 204)
+    assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 200)
+    const again = (await createTus(token, isNamed ? videoId : undefined)).headers.get('location') ?? ''
+    assert.equal(await patch(again, small), 204)
+    await assertSource(service.data, videoId, small)
+  }
+})
+
+test('of two tokens that are bound to one video, the first that sends has the upload', async () => {
+  const videoId = await newVideo()
+  const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
+  // An upload that was begun and has received nothing belongs to nobody yet: it may be replaced.
+  const empty = (await createTus(one, undefined, big.length)).headers.get('location') ?? ''
+  const slow = openUpload(`${service.url}/upload?token=${other}`, big, { key: '', before: { videoId } })
+  await slow.write(2 * MiB)
+  await waitFor(
+    async () =>
+      (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length > 0,
+  )
+  assert.equal(await patch(empty, small), 404)
+  const already = await send(one, first, { range: 'part 1/2', before: { videoId } })
+  assertProblem(already, 400, 'video-content-range-already-initiated', 'Content-Range')
+  const answer = await slow.end()
+  assert.equal(answer.status, 201, answer.text)
+  await assertSource(service.data, videoId, big)
+})
+
+test('a token is bound to a video of its environment that has no content, or not made', async () => {
+  const filled = await newVideo()
+  assert.equal((await sendFile(`${service.url}/videos/${filled}/source`, small)).status, 201)
+  const begun = await newVideo()
+  const range = 'part 1/2'
+  assert.equal((await sendFile(`${service.url}/videos/${begun}/source`, first, { range })).status, 201)
+  const fetched = (
+    await call(`${service.url}/videos`, { method: 'POST', json: { source: 'http://127.0.0.1:9/film.mp4' } })
+  ).body.videoId
+  const sandboxed = await newVideo({ title: 'Trial' }, '/sandbox', sandboxKey)
+  const cases = [filled, begun, fetched, sandboxed, 'vi0000000000000000000000', 'nonsense', '', 7, "'; --"]
+  for (const videoId of cases)
+    assertProblem(await createToken({ videoId }), 400, 'invalid-attribute', 'videoId')
+})
+
+test('a token goes with the video that it is bound to', async () => {
+  const videoId = await newVideo()
+  const token = await newToken({ videoId })
+  assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
+  for (const options of [{}, { before: { videoId } }])
+    assertProblem(await send(token, small, options), 401, 'authentication-invalid-upload-token')
+  assertProblem(await createTus(token), 401, 'authentication-invalid-upload-token')
+  assertProblem(await call(`${service.url}/upload-tokens/${token}`), 404, 'resource-not-found', 'uploadToken')
+  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+})
+
+test('the service has logged no error in all of this', () => {
+  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+})

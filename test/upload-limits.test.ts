@@ -239,7 +239,7 @@ suite('what takes long', { concurrency: 6 }, () => {
       const holder = 'test'
       const lease = { now: new Date(), until: new Date(Date.now() + 3_600_000) }
       assert.ok(await takeLock(plain, tusId, holder, lease))
-      const request = { environment: 'production', videoId: tusId, holder, checksum: undefined } as const
+      const request = { base: '/tus', videoId: tusId, holder, checksum: undefined } as const
       const tus = new TusDataStore(deps, request)
       assert.equal((await tus.getUpload('x')).offset, pieces)
       return {

@@ -3,13 +3,14 @@ import { api } from './api.ts'
 import { encode } from './encode.ts'
 import { playback } from './playback.ts'
 import { upload } from './upload.ts'
+import { uploadToS3 } from './upload-s3.ts'
 import { webhooks } from './webhooks.ts'
 
 /** `npm run bench -- <name>`; what follows the name narrows it down. */
 const benches: Record<string, (parts: string[]) => Promise<void>> = {
   api,
   analytics,
-  upload,
+  upload: ([to]) => (to === 's3' ? uploadToS3() : upload()),
   encode,
   playback,
   webhooks,

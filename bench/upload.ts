@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import * as tus from 'tus-js-client'
 import { authorization, key, median, startServer, stopServer } from './servers.ts'
 
-const MiB = 1024 * 1024
+export const MiB = 1024 * 1024
 const fileBytes = 1024 * MiB
 const chunkBytes = 50 * MiB
 const atOnce = 4
@@ -30,7 +30,13 @@ async function* read(path: string, from: number, to: number) {
 type Piece = { from: number; to: number }
 
 /** Sends part of the file, as a raw body or as a form, and waits for the answer. */
-async function send(url: string, path: string, piece: Piece, form: boolean, headers: Record<string, string>) {
+export async function send(
+  url: string,
+  path: string,
+  piece: Piece,
+  form: boolean,
+  headers: Record<string, string>,
+) {
   const boundary = `kinora${randomBytes(12).toString('hex')}`
   const head = form
     ? `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="film.mp4"\r\ncontent-type: application/octet-stream\r\n\r\n`
@@ -62,13 +68,13 @@ function sendByTus(endpoint: string, path: string, headers: Record<string, strin
   return promise
 }
 
-async function seconds(work: () => Promise<void>): Promise<number> {
+export async function seconds(work: () => Promise<void>): Promise<number> {
   const start = performance.now()
   await work()
   return (performance.now() - start) / 1000
 }
 
-async function createVideo(url: string): Promise<string> {
+export async function createVideo(url: string): Promise<string> {
   const response = await fetch(`${url}/videos`, {
     method: 'POST',
     headers: { authorization, 'content-type': 'application/json' },
@@ -78,13 +84,13 @@ async function createVideo(url: string): Promise<string> {
   return `${url}/videos/${videoId}`
 }
 
-async function sendChunks(video: string, path: string): Promise<void> {
+export async function sendChunks(video: string, path: string, bytes = fileBytes): Promise<void> {
   let at = 0
   const work = async () => {
-    while (at < fileBytes) {
-      const piece = { from: at, to: Math.min(fileBytes, at + chunkBytes) - 1 }
+    while (at < bytes) {
+      const piece = { from: at, to: Math.min(bytes, at + chunkBytes) - 1 }
       at = piece.to + 1
-      const range = `bytes ${piece.from}-${piece.to}/${fileBytes}`
+      const range = `bytes ${piece.from}-${piece.to}/${bytes}`
       await send(`${video}/source`, path, piece, true, { authorization, 'content-range': range })
     }
   }
@@ -105,7 +111,7 @@ const startKinora = (folder: string) =>
   })
 
 /** What one way leaves to be written or removed must not slow down the next: the peers do not all wait for the disk. */
-async function settle(url: string): Promise<void> {
+export async function settle(url: string): Promise<void> {
   const listed = await fetch(`${url}/videos`, { headers: { authorization } })
   const { data } = (await listed.json()) as { data: { videoId: string }[] }
   for (const { videoId } of data)

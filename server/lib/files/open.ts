@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openDiskFiles } from './disk.ts'
 import type { Files } from './files.ts'
-import type { S3Settings } from './s3-client.ts'
+import type { S3Settings } from './s3-send.ts'
 
 /** The S3 client takes 0.3 s and some 50 MB to load: only where it is used. */
 export async function openFiles(config: { dataDir: string; s3: S3Settings | undefined }): Promise<Files> {

@@ -6,37 +6,19 @@ import {
   GetObjectCommand,
   HeadObjectCommand,
   ListObjectsV2Command,
-  S3Client,
-  type S3ClientConfig,
+  type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { inParallel } from '../parallel.ts'
 import { type AnswerHeaders, FileMissing, FilesProblem } from './files.ts'
-
-export type S3Settings = {
-  endpoint: string
-  bucket: string
-  region: string
-  accessKey: string
-  secretKey: string
-  /** Files are given out by addresses of the store. */
-  isRedirecting?: boolean
-}
+import { type Limits, type S3Settings, Sender } from './s3-send.ts'
 
 export const KiB = 1024
 export const MiB = 1024 * KiB
 export const GiB = 1024 * MiB
 
-/**
- * A request waits for: 3 attempts, each 3 s to connect and 15 s without a byte, with 0.1 to 0.3 s between them. A store
- * that refuses connections is told in under a second, one that drops packets in 10 s: within the patience of clients.
- */
-const attempts = 3
-const connectWithinMs = 3_000
-const silenceMs = 15_000
-
-/** Copies inside the store answer when they are done; 5 GiB at 50 MB/s take 110 s. */
-const copySilenceMs = 300_000
+/** Work inside the store is answered when it is done: 5 GiB at 50 MB/s take 110 s. */
+const workBytesPerMs = 50_000
 
 const sameForMs = 900_000
 const signedForSeconds = 3_600
@@ -44,62 +26,31 @@ const signedForSeconds = 3_600
 /** As many requests at once as clean-up and joining make; more would only crowd out uploads. */
 export const parallel = 8
 
-const networkCodes =
-  /^(E(CONN|HOST|NET|PIPE|AI_|PROTO|TIMEDOUT)|ENOTFOUND|CERT_|DEPTH_|SELF_|UNABLE_|ERR_TLS|ERR_SSL)/
-
-type Failure = Error & { Code?: string; code?: string; $metadata?: { httpStatusCode?: number } }
-
-/** Only what `send` throws is judged: a body that breaks off (ECONNRESET) is not the store's doing. */
-function judge(error: unknown): unknown {
-  if (!(error instanceof Error) || error.name === 'AbortError') return error
-  const { name, code = '', $metadata } = error as Failure
-  const status = $metadata?.httpStatusCode ?? 0
-  if (name === 'NoSuchBucket') return new FilesProblem('refused', error)
-  if (status === 404) return new FileMissing(error.message || name, { cause: error })
-  if (status === 507 || /Quota|StorageFull/.test(name)) return new FilesProblem('full', error)
-  if ([301, 307, 401, 403].includes(status) || name === 'AuthorizationHeaderMalformed') {
-    return new FilesProblem('refused', error)
-  }
-  if (status >= 500 || status === 429 || status === 408) return new FilesProblem('unreachable', error)
-  if (name === 'TimeoutError' || networkCodes.test(code)) return new FilesProblem('unreachable', error)
-  return error
-}
-
-type Command = Parameters<S3Client['send']>[0]
+type Options = { requestTimeout?: number }
 
 export class Bucket {
   readonly name: string
-  readonly #quick: S3Client
-  readonly #patient: S3Client
+  readonly send: S3Client['send']
+  readonly limits: Limits
+  readonly #sender: Sender
 
-  constructor({ endpoint, bucket, region, accessKey, secretKey }: S3Settings) {
-    this.name = bucket
-    const shared: S3ClientConfig = {
-      endpoint,
-      region,
-      forcePathStyle: true,
-      credentials: { accessKeyId: accessKey, secretAccessKey: secretKey },
-      maxAttempts: attempts,
-      // The default sends checksums as trailers, which many S3-compatible stores do not know. Bodies are signed anyway.
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-    }
-    const handler = (socketTimeout: number) => ({ connectionTimeout: connectWithinMs, socketTimeout })
-    this.#quick = new S3Client({ ...shared, requestHandler: handler(silenceMs) })
-    this.#patient = new S3Client({ ...shared, requestHandler: handler(copySilenceMs) })
+  constructor(settings: S3Settings) {
+    this.name = settings.bucket
+    this.#sender = new Sender(settings)
+    this.send = this.#sender.send
+    this.limits = this.#sender.limits
   }
 
-  /** `send` of the client, with errors that the callers know. */
-  readonly send: S3Client['send'] = ((command: Command, options: { abortSignal?: AbortSignal }) =>
-    this.#quick.send(command, options).catch((error: unknown) => {
-      throw judge(error)
-    })) as S3Client['send']
+  /** For what the store does at length by itself with so many bytes. */
+  longFor(bytes: number): { requestTimeout: number } {
+    return { requestTimeout: this.limits.giveUpMs + Math.ceil(bytes / workBytesPerMs) }
+  }
 
-  /** For what the store does at length by itself. */
-  readonly sendPatiently: S3Client['send'] = ((command: Command) =>
-    this.#patient.send(command).catch((error: unknown) => {
-      throw judge(error)
-    })) as S3Client['send']
+  /** For cleaning up after this error: whoever waits for it has waited for the store already. */
+  briefAfter(error: unknown): { requestTimeout?: number } {
+    const isUnreachable = error instanceof FilesProblem && error.kind === 'unreachable'
+    return isUnreachable ? { requestTimeout: this.limits.cleanUpMs } : {}
+  }
 
   async sizeOf(key: string): Promise<number | undefined> {
     try {
@@ -121,11 +72,11 @@ export class Bucket {
       ...(disposition !== undefined && { ResponseContentDisposition: disposition }),
     })
     const signingDate = new Date(Math.floor(Date.now() / sameForMs) * sameForMs)
-    return getSignedUrl(this.#quick, command, { expiresIn: signedForSeconds, signingDate })
+    return getSignedUrl(this.#sender.asking, command, { expiresIn: signedForSeconds, signingDate })
   }
 
-  async delete(key: string): Promise<void> {
-    await this.send(new DeleteObjectCommand({ Bucket: this.name, Key: key })).catch(unlessMissing)
+  async delete(key: string, options: Options = {}): Promise<void> {
+    await this.send(new DeleteObjectCommand({ Bucket: this.name, Key: key }), options).catch(unlessMissing)
   }
 
   async *list(prefix: string): AsyncGenerator<{ key: string; modified: Date }> {
@@ -150,38 +101,41 @@ export class Bucket {
     await inParallel(this.list(prefix), parallel, ({ key }) => this.delete(key))
   }
 
-  async begin(key: string): Promise<string> {
-    const { UploadId } = await this.send(new CreateMultipartUploadCommand({ Bucket: this.name, Key: key }))
+  /** Whether the object was made from this upload. */
+  async isFrom(key: string, handle: string, size: number): Promise<boolean> {
+    const object = { Bucket: this.name, Key: key }
+    const found = await this.send(new HeadObjectCommand(object)).catch(unlessMissing)
+    return found?.ContentLength === size && found.Metadata?.upload === handle
+  }
+
+  async begin(key: string, handle: string): Promise<string> {
+    const upload = { Bucket: this.name, Key: key, Metadata: { upload: handle } }
+    const { UploadId } = await this.send(new CreateMultipartUploadCommand(upload))
     if (!UploadId) throw new Error('the store began a multipart upload without an id')
     return UploadId
   }
 
-  async abort(key: string, id: string): Promise<void> {
-    await this.send(new AbortMultipartUploadCommand({ Bucket: this.name, Key: key, UploadId: id })).catch(
-      unlessMissing,
-    )
+  async abort(key: string, id: string, options: Options = {}): Promise<void> {
+    const upload = { Bucket: this.name, Key: key, UploadId: id }
+    await this.send(new AbortMultipartUploadCommand(upload), options).catch(unlessMissing)
   }
 
   async complete(key: string, id: string, tags: string[], size: number): Promise<void> {
     const parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
-    await this.sendPatiently(
-      new CompleteMultipartUploadCommand({
-        Bucket: this.name,
-        Key: key,
-        UploadId: id,
-        MultipartUpload: { Parts: parts },
-      }),
-    ).catch((error) => {
-      // An answer that was lost on the way makes the second attempt find no upload: the size below decides.
+    const upload = { Bucket: this.name, Key: key, UploadId: id, MultipartUpload: { Parts: parts } }
+    try {
+      await this.send(new CompleteMultipartUploadCommand(upload), this.longFor(size))
+    } catch (error) {
+      // An answer that was lost on the way makes the second attempt find no upload: the size decides.
       if (!(error instanceof FileMissing)) throw error
-    })
-    const stored = await this.sizeOf(key)
-    if (stored !== size) throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+      const stored = await this.sizeOf(key)
+      if (stored !== size)
+        throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+    }
   }
 
   close(): void {
-    this.#quick.destroy()
-    this.#patient.destroy()
+    this.#sender.close()
   }
 }
 

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import {
-  GetObjectCommand,
-  PutObjectCommand,
-  UploadPartCommand,
-  UploadPartCopyCommand,
-} from '@aws-sdk/client-s3'
+import { PutObjectCommand, UploadPartCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3'
 import { inParallel } from '../parallel.ts'
-import { type Batch, inBatches } from './body.ts'
 import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
 import { type Bucket, MiB, parallel } from './s3-client.ts'
+import { type BodyPart, inParts } from './s3-parts.ts'
 import { type Part, planParts, type Slice } from './s3-plan.ts'
+import { readObject } from './s3-read.ts'
 
 /**
  * Parts of 8 MiB, two under way while the third is gathered: some 32 MiB of memory for each body. As there may be
@@ -20,9 +16,6 @@ const partsAtOnce = 2
 
 export const uploadsPrefix = '.uploads/'
 export const prefixOf = (handle: string) => `${uploadsPrefix}${handle}/`
-
-const joined = ({ buffers, size }: Batch) =>
-  buffers.length === 1 && buffers[0] ? buffers[0] : Buffer.concat(buffers, size)
 
 /** What a crash leaves of a multipart upload is seen in no list of files, so a small file tells of it. */
 const noteOf = (handle: string) => `${prefixOf(handle)}open-${randomUUID()}`
@@ -35,18 +28,21 @@ async function withParts(
   key: string,
   work: (id: string) => Promise<{ tags: string[]; size: number }>,
 ): Promise<void> {
-  const id = await bucket.begin(key)
+  const id = await bucket.begin(key, handle)
+  const open: Open = { key, id }
   const note = noteOf(handle)
+  // Parts need not wait for it: the upload has to be noted from its beginning on, parts or not.
+  const noted = putWhole(bucket, note, Buffer.from(JSON.stringify(open)))
   try {
-    const open: Open = { key, id }
-    await putWhole(bucket, note, Buffer.from(JSON.stringify(open)))
-    const { tags, size } = await work(id)
+    const [{ tags, size }] = await Promise.all([work(id), noted])
     await bucket.complete(key, id, tags, size)
   } catch (error) {
+    await Promise.allSettled([noted])
+    const options = bucket.briefAfter(error)
     // Where the store cannot be reached now either, the note is found later. The first error is the one that tells.
     await bucket
-      .abort(key, id)
-      .then(() => bucket.delete(note))
+      .abort(key, id, options)
+      .then(() => bucket.delete(note, options))
       .catch(() => {})
     throw error
   }
@@ -56,13 +52,11 @@ async function withParts(
 /** Aborts what the notes below a handle tell of, then removes everything there. */
 export async function clearUpload(bucket: Bucket, handle: string): Promise<void> {
   await inParallel(bucket.list(`${prefixOf(handle)}open-`), parallel, async ({ key: note }) => {
-    const stored = await bucket
-      .send(new GetObjectCommand({ Bucket: bucket.name, Key: note }))
-      .catch((error) => {
-        if (!(error instanceof FileMissing)) throw error
-      })
-    if (!stored?.Body) return
-    const open: Open = JSON.parse(await stored.Body.transformToString())
+    const stored = await readObject(bucket, note).catch((error) => {
+      if (!(error instanceof FileMissing)) throw error
+    })
+    if (!stored) return
+    const open: Open = JSON.parse(stored.toString())
     await bucket.abort(open.key, open.id)
   })
   await bucket.deleteBelow(prefixOf(handle))
@@ -87,36 +81,35 @@ export async function store(
   body: Body,
   signal?: AbortSignal,
 ): Promise<{ size: number }> {
-  const batches = inBatches(body, partBytes, signal)
-  const options = signal ? { abortSignal: signal } : {}
-  const first = await batches.next()
-  const head: Batch = first.done ? { buffers: [], size: 0 } : first.value
-  if (head.size < partBytes(0)) {
-    await putWhole(bucket, key, joined(head), signal)
-    return { size: head.size }
+  const parts = inParts(body, partBytes, signal)
+  const first = await parts.next()
+  const head = first.done ? { bytes: Buffer.alloc(0), release() {} } : first.value
+  if (head.bytes.length < partBytes(0)) {
+    await putWhole(bucket, key, head.bytes, signal)
+    return { size: head.bytes.length }
   }
   let size = 0
   async function* all() {
     yield head
-    yield* batches
+    yield* parts
   }
   try {
     await withParts(bucket, handle, key, async (id) => {
       const tags: string[] = []
-      let count = 0
-      const upload = async (batch: Batch) => {
-        const number = ++count
-        const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: joined(batch) }
-        size += batch.size
-        const { ETag } = await bucket.send(new UploadPartCommand(part), options)
+      const upload = async ({ bytes, release }: BodyPart) => {
+        const number = tags.push('')
+        size += bytes.length
+        const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: bytes }
+        const { ETag } = await bucket.send(new UploadPartCommand(part), signal ? { abortSignal: signal } : {})
         tags[number - 1] = ETag ?? ''
+        release()
       }
       await inParallel(all(), partsAtOnce, upload)
       return { tags, size }
     })
   } finally {
     // The body is given up also where it was not read to its end.
-    await batches.return(undefined)
+    await parts.return(undefined)
   }
   return { size }
 }
@@ -126,7 +119,7 @@ export async function join(bucket: Bucket, handle: string, key: string, pieces: 
   const size = sizeOf(pieces)
   const plan = planParts(pieces)
   if (plan.length === 0 || (plan.length === 1 && plan[0]!.length > 1)) {
-    return putWhole(bucket, key, await read(bucket, plan[0] ?? []))
+    return putWhole(bucket, key, await readSlices(bucket, plan[0] ?? []))
   }
   await withParts(bucket, handle, key, async (id) => {
     const tags: string[] = []
@@ -137,6 +130,8 @@ export async function join(bucket: Bucket, handle: string, key: string, pieces: 
         part,
       )
     })
+    // Overwriting it would leave its parts behind in some stores (Swift), where nobody sees them.
+    if (await bucket.isFrom(key, handle, size)) throw new FileMissing('another process has joined the pieces')
     return { tags, size }
   })
 }
@@ -150,19 +145,22 @@ async function addPart(bucket: Bucket, target: Target, part: Part): Promise<stri
     const isWhole = only.to - only.from + 1 === only.of
     const range = isWhole ? {} : { CopySourceRange: `bytes=${only.from}-${only.to}` }
     const source = { CopySource: `${bucket.name}/${only.place}`, ...range }
-    const { CopyPartResult } = await bucket.sendPatiently(new UploadPartCopyCommand({ ...target, ...source }))
+    const { CopyPartResult } = await bucket.send(
+      new UploadPartCopyCommand({ ...target, ...source }),
+      bucket.longFor(only.to - only.from + 1),
+    )
     return CopyPartResult?.ETag ?? ''
   }
-  const { ETag } = await bucket.send(new UploadPartCommand({ ...target, Body: await read(bucket, part) }))
+  const { ETag } = await bucket.send(
+    new UploadPartCommand({ ...target, Body: await readSlices(bucket, part) }),
+  )
   return ETag ?? ''
 }
 
-async function read(bucket: Bucket, slices: Slice[]): Promise<Buffer> {
+async function readSlices(bucket: Bucket, slices: Slice[]): Promise<Buffer> {
   const buffers: Buffer[] = []
   await inParallel(slices.entries(), parallel, async ([i, { place, from, to }]) => {
-    const range = { Bucket: bucket.name, Key: place, Range: `bytes=${from}-${to}` }
-    const { Body } = await bucket.send(new GetObjectCommand(range))
-    const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
+    const bytes = await readObject(bucket, place, { from, to })
     if (bytes.length !== to - from + 1)
       throw new FileMissing(`a piece of ${to + 1} bytes has fewer in the store`)
     buffers[i] = bytes

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { CopyObjectCommand, GetObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
+import { CopyObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
 import { checkKey, FileMissing, type Files, FilesProblem, mostHotBytes, type Piece, sizeOf } from './files.ts'
 import { HotFiles } from './hot.ts'
-import { Bucket, GiB, type S3Settings } from './s3-client.ts'
+import { Bucket, GiB } from './s3-client.ts'
+import { openObject, readObject } from './s3-read.ts'
+import type { S3Settings } from './s3-send.ts'
 import { clearUpload, join, prefixOf, putWhole, store, uploadsPrefix } from './s3-write.ts'
 
 const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -28,23 +30,15 @@ export function openS3Files(settings: S3Settings): Files {
     return handle
   }
 
-  const copyOne = async (from: string, to: string) => {
-    await bucket.sendPatiently(
-      new CopyObjectCommand({ ...inBucket, Key: to, CopySource: `${bucket.name}/${from}` }),
-    )
-  }
-
-  const open = async (key: string, range?: { Range: string }) => {
-    const { Body } = await bucket.send(new GetObjectCommand({ ...inBucket, Key: key, ...range }))
-    if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
-    return Body
+  const copyOne = async (from: string, to: string, size: number, handle?: string) => {
+    const mark = handle && { MetadataDirective: 'REPLACE' as const, Metadata: { upload: handle } }
+    const copy = { ...inBucket, Key: to, CopySource: `${bucket.name}/${from}`, ...mark }
+    await bucket.send(new CopyObjectCommand(copy), bucket.longFor(size))
   }
 
   const hot = new HotFiles<Buffer>({
     async open(key, size) {
-      const chunks: Buffer[] = []
-      for await (const chunk of await open(checkKey(key))) chunks.push(chunk)
-      const bytes = Buffer.concat(chunks)
+      const bytes = await readObject(bucket, checkKey(key))
       return bytes.length === size ? bytes : undefined
     },
     weightOf: (size) => size,
@@ -68,9 +62,8 @@ export function openS3Files(settings: S3Settings): Files {
     async read(key, range) {
       checkKey(key)
       if (range && range.to < range.from) return Readable.from([])
-      const Range = range && { Range: `bytes=${range.from}-${range.to}` }
       try {
-        return await open(key, Range)
+        return await openObject(bucket, key, range)
       } catch (error) {
         if ((error as Error).name === 'InvalidRange') return Readable.from([])
         throw error
@@ -96,7 +89,7 @@ export function openS3Files(settings: S3Settings): Files {
       checkKey(to)
       const size = await bucket.sizeOf(checkKey(from))
       if (size === undefined) throw new FileMissing(`there is no file ${from}`)
-      if (size <= copyBytes) return copyOne(from, to)
+      if (size <= copyBytes) return copyOne(from, to, size)
       await join(bucket, randomUUID(), to, [{ place: from, size }])
     },
 
@@ -125,13 +118,13 @@ export function openS3Files(settings: S3Settings): Files {
         return { place, ...(await store(bucket, handle, place, body, signal)) }
       } catch (error) {
         // One that was cut off may have arrived all the same.
-        await bucket.delete(place).catch(() => {})
+        await bucket.delete(place, bucket.briefAfter(error)).catch(() => {})
         throw signal?.aborted ? signal.reason : error
       }
     },
 
     async readPiece(handle, piece) {
-      return open(placeOf(known(handle), piece))
+      return openObject(bucket, placeOf(known(handle), piece))
     },
 
     async removePiece(handle, piece) {
@@ -143,11 +136,15 @@ export function openS3Files(settings: S3Settings): Files {
       const size = sizeOf(pieces)
       const places = pieces.map((piece) => placeOf(known(handle), piece))
       try {
-        if (places.length === 1 && places[0] && size <= copyBytes) await copyOne(places[0], key)
-        else await join(bucket, handle, key, pieces)
-        const stored = await bucket.sizeOf(key)
-        if (stored !== size)
-          throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+        // Where the process was killed before it removed the pieces, there is nothing else to do.
+        if (!(await bucket.isFrom(key, handle, size))) {
+          if (places.length === 1 && places[0] && size <= copyBytes)
+            await copyOne(places[0], key, size, handle)
+          else await join(bucket, handle, key, pieces)
+          const stored = await bucket.sizeOf(key)
+          if (stored !== size)
+            throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+        }
       } catch (error) {
         // It may have been finished before, by a process that was killed or is faster: pieces go last.
         if (!(error instanceof FileMissing) || (await bucket.sizeOf(key)) !== size) throw error

@@ -1,0 +1,13 @@
+import { startFauxqs } from 'fauxqs'
+
+// The emulated S3 store of the tests in a process of its own, so that it shares no event loop with the benchmark.
+
+const server = await startFauxqs({
+  port: 0,
+  host: '127.0.0.1',
+  logger: false,
+  s3StorageDir: process.env.STORE_FOLDER ?? '',
+})
+server.createBucket('videos')
+process.once('SIGTERM', () => server.stop().then(() => process.exit(0)))
+console.log(`store ready http://127.0.0.1:${server.port}`)

@@ -127,7 +127,10 @@ async function copy(
   }
   const copied = await probe(tools, path, {})
   const extent = await findExtent(tools, path, copied, {})
-  const picture = copied.picture && media.picture && { ...media.picture, index: copied.picture.index }
+  const { index = 0, rate, sourceRate } = copied.picture ?? {}
+  // The rate of a file is an average over times that are now different ones.
+  const rates = repair && rate && sourceRate ? { rate, sourceRate } : {}
+  const picture = copied.picture && media.picture && { ...media.picture, index, ...rates }
   const sound = copied.sound && media.sound && { ...copied.sound, codec: media.sound.codec }
   return { path, media: { ...media, picture, sound }, extent }
 }

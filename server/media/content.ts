@@ -66,7 +66,7 @@ export async function scanContent(
 ): Promise<Content> {
   const { picture, sound } = media
   const content = { frames: 0, soundSeconds: 0, maxGapSeconds: 0 }
-  const repair = createRepair(picture ? picture.rate.den / picture.rate.num : 0)
+  const repair = createRepair()
   let end = Number.POSITIVE_INFINITY
   const add = (packet: Packet) => {
     const isSound = packet.stream === sound?.index

@@ -23,6 +23,7 @@ const MAX_SKEW_SECONDS = 10
 const MAX_BACKWARD_SECONDS = 0.5
 /** No stream reorders frames over more than that. */
 const MAX_REORDERING_SECONDS = 10
+const USUAL_STEP_SECONDS = 0.04
 /** Each is a term of an expression that ffmpeg evaluates for each packet. */
 const MAX_SHIFTS = 500
 
@@ -33,7 +34,7 @@ type Track = { first: number; shift: number; last: number | undefined; step: num
  * after a jump, a stream goes on where it was. One damaged timestamp is two jumps, there and back. Another stream that
  * jumps by the same amount gets the same shift, so picture and sound stay together.
  */
-export function createRepair(frameSeconds: number): {
+export function createRepair(): {
   add(packet: Packet): void
   finish(): Repair | undefined
 } {
@@ -47,12 +48,12 @@ export function createRepair(frameSeconds: number): {
     at >= last - MAX_BACKWARD_SECONDS &&
     (now === undefined || (at <= now + MAX_STEP_SECONDS && at >= now - MAX_SKEW_SECONDS))
 
-  function add({ stream, pts, dts, seconds = frameSeconds, position }: Packet): void {
+  function add({ stream, pts, dts, seconds = 0, position }: Packet): void {
     const time = dts ?? pts
     if (time === undefined || !isPossible) return
     const track = tracks.get(stream) ?? {
       ...{ first: time, shift: 0, last: undefined },
-      ...{ step: seconds, shifts: [] },
+      ...{ step: seconds > 0 && seconds < 1 ? seconds : USUAL_STEP_SECONDS, shifts: [] },
     }
     tracks.set(stream, track)
     if (!fits(time + track.shift, track)) {
@@ -97,6 +98,8 @@ export function repairFilter({ firstSeconds, shifts }: StreamRepair): string {
       `gte(POS,${position})*(${(seconds - (shifts[i - 1]?.seconds ?? 0)).toFixed(6)})`,
   )
   const shift = `(${[`-${OFFSET_SECONDS}`, ...terms].join('+')})*${unit}`
-  const isFar = `gt(abs(PTS-DTS),${MAX_REORDERING_SECONDS}*${unit})`
-  return `setts=pts='if(${isFar},DTS,PTS)+${shift}':dts='DTS+${shift}'`
+  // More than any time there is: one of both is missing.
+  const isFar = `between(abs(PTS-DTS),${MAX_REORDERING_SECONDS}*${unit},1e15)`
+  const duration = `if(gt(DURATION,${MAX_STEP_SECONDS}*${unit}),0,DURATION)`
+  return `setts=pts='if(${isFar},DTS,PTS)+${shift}':dts='DTS+${shift}':duration='${duration}'`
 }

@@ -23,9 +23,9 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   const { queue } = context
   await queue.work('fetch-source', 16, (job) => fetchSource(context, job))
   await queue.work('store-source', 8, (job) => storeSource(context, job))
-  await queue.work('plan-encoding', 8, (job) => planEncoding(context, job))
-  await queue.work('finish-encoding', 4, (job) => finishEncoding(context, job))
-  await queue.work('make-pictures', 2, (job) => makePictures(context, job))
+  await queue.work('plan-encoding', 8, (job, retries) => planEncoding(context, job, retries))
+  await queue.work('finish-encoding', 4, (job, retries) => finishEncoding(context, job, retries))
+  await queue.work('make-pictures', 2, (job, retries) => makePictures(context, job, retries))
   await queue.work('remove-files', 1, async (job) => {
     await removeFiles(context, job)
     await forgetSessions(context.db, { mediaId: job.videoId })

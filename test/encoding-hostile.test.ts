@@ -167,26 +167,6 @@ describe('a source that asks for too much is refused, or done within bounds', ()
     assert.match(await assertRefused(await uploadBytes(matroskaWithStreams(1000))), /too many streams/)
   })
 
-  test('two frames that are 20 hours apart', async () => {
-    for (const name of ['gap.mp4', 'gap.mkv']) {
-      const path = join(folder, name)
-      const far = 'color=s=64x48:r=25:d=1,setpts=N*72000/TB'
-      await ffmpeg(...lavfi(far), ...words('-frames:v 2 -fps_mode passthrough -c:v libx264'), path)
-      const failure = await assertRefused(await uploadBytes(await readFile(path)))
-      assert.match(failure, /claims to last 20 hours/)
-    }
-  })
-
-  test('two frames that are 50 minutes apart are done at a low rate', async () => {
-    const path = join(folder, 'minutes.mkv')
-    const far = 'color=s=64x48:r=25:d=1,setpts=N*3000/TB'
-    await ffmpeg(...lavfi(far), ...words('-frames:v 2 -fps_mode passthrough -c:v libx264'), path)
-    const encoder = await openEncoder(await temporaryFolder({ after() {} }))
-    const { plan, chunks } = await encoder.plan('minutes', path)
-    assert.deepEqual(plan.rate, { num: 1, den: 1 })
-    assert.ok(plan.frames >= 3000 && plan.frames <= 3002 && chunks.length < 200)
-  })
-
   for (const [name, mark] of [
     ['MP4', 'mvhd'],
     ['MKV', '\x44\x89\x88'],
@@ -357,6 +337,8 @@ test(`files that are damaged in any way fail as such or play (SEED=${seed})`, {
     await writeFile(path, bytes)
     try {
       const work = await encoder.plan(videoId, path)
+      // An original holds 38 frames at most; each may be shown 60 times, and a minute is free.
+      assert.ok(work.plan.frames <= 60 * 60, `${work.plan.frames} frames of ${videoId}`)
       // Of every third one the sound, as each is read by itself.
       const wanted = id % 3 === 0 ? 'sound' : 'picture'
       const chunk = work.chunks.find(({ track }) => track === wanted) ?? work.chunks[0]!

@@ -211,6 +211,8 @@ export type EncodingPlan = {
   rungs: { quality: string; width: number; height: number; maxKbps: number }[]
   hasSound: boolean
   isWatermarked: boolean
+  /** The size of the source, in proportion to which it may cost CPU time. Plans of earlier versions have no limit. */
+  sourceBytes?: number
 }
 
 export type EncodingRow = {

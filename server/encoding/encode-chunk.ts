@@ -14,8 +14,8 @@ import { codecOf, splitFragments } from '../media/boxes.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { type Segment, segmentsOf, soundSegmentOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
-import { inputLimits } from '../media/limits.ts'
-import { cutSound, dropOf, soundChunkArgs, soundInit } from '../media/sound.ts'
+import { inputLimits, pictureLimits, soundLimits } from '../media/limits.ts'
+import { cutSound, dropOf, frameSamples, soundChunkArgs, soundInit, soundRate } from '../media/sound.ts'
 import { type Input, openInput } from './input.ts'
 import type { Encoded } from './settle.ts'
 import type { ClaimedChunk } from './store.ts'
@@ -70,6 +70,7 @@ const putSegments = (files: Files, key: string, bodies: (() => Body | Buffer)[])
 const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, signal, stored }) => {
   const { files, tools } = deps
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
+  const frames = segments.reduce((sum, segment) => sum + segment.frames, 0)
   const outputs = plan.rungs
     .filter(({ quality }) => chunk.qualities.includes(quality))
     .map((rung) => ({ rung: rung as Rung, path: join(folder, `${rung.quality}.mp4`) }))
@@ -84,13 +85,17 @@ const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, 
       : 'still',
     grid: plan,
     fromFrame: segments[0]!.fromFrame,
-    frames: segments.reduce((sum, { frames }) => sum + frames, 0),
+    frames,
     segments: segments.length,
     outputs,
     watermark: plan.isWatermarked ? watermark : undefined,
     canToneMap: tools.canToneMap,
   })
-  await runFfmpeg(tools, args, { signal })
+  const { sourceBytes } = plan
+  const sizes = [...(media.picture ? [media.picture] : []), ...outputs.map(({ rung }) => rung)]
+  const megapixels = sizes.reduce((sum, { width, height }) => sum + (width * height) / 1e6, 0)
+  const limits = sourceBytes === undefined ? {} : pictureLimits({ frames, megapixels, sourceBytes })
+  await runFfmpeg(tools, args, { signal, limits })
   const encoded: Encoded[] = []
   for (const { rung, path } of outputs) {
     const { init, fragments } = await splitFragments(path)
@@ -142,7 +147,10 @@ const encodeSound: Encode = async (deps, { chunk, plan, media, input, folder, si
     frames,
     output,
   })
-  await runFfmpeg(deps.tools, args, { signal })
+  const { sourceBytes } = plan
+  const seconds = (frames * frameSamples) / soundRate
+  const limits = sourceBytes === undefined ? {} : soundLimits({ seconds, sourceBytes })
+  await runFfmpeg(deps.tools, args, { signal, limits })
   const adts = await readFile(output)
   const fragments = cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments)
   const key = newKey(chunk, 'sound')

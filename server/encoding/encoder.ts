@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
 import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
+import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
+import { Unreadable } from '../media/probe.ts'
 import { encodeChunk } from './encode-chunk.ts'
 import { isPassing } from './passing.ts'
 import { failChunk, finishChunk } from './settle.ts'
@@ -20,6 +22,9 @@ const pauseMs = 10_000
 const leastRoomBytes = 16 * 1024 * 1024
 /** A chunk that takes its worker along every time must end some day. */
 const mostLosses = 20
+const lostReason = 'Every worker that encoded a part of this video stopped in the middle of it.'
+/** An ffmpeg that was killed is tried again after 1 s, 2 s, 4 s and so on: what took its memory may need a while. */
+const maxRetryAfterMs = 300_000
 
 type Equipped = Context & { tools: Tools }
 
@@ -80,8 +85,7 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
     for (const key of isThere ? keys : [`videos/${chunk.video_id}`]) await files.remove(key).catch(() => {})
   }
   try {
-    if (chunk.losses >= mostLosses)
-      throw new Error('every worker that encoded this part ended in the middle of it')
+    if (chunk.losses >= mostLosses) throw new Unreadable(lostReason)
     await store.startRenditions(db, chunk)
     const encoding = await store.findEncoding(db, chunk.video_id)
     if (!encoding?.plan || !encoding.media) return
@@ -102,9 +106,14 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
       else if (isPassing(err) || (await isFull(config.dataDir))) {
         log.warn({ err, ...details }, 'the encoding of a chunk has to wait')
         await store.returnChunk(db, chunk, { afterMs: pauseMs, failures: chunk.failures })
+      } else if (isLoss(err) && !isFinal(err, chunk.losses + 1) && !isWorthSplitting(chunk)) {
+        log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is tried again')
+        const { failures, losses } = chunk
+        const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** losses)
+        await store.returnChunk(db, chunk, { afterMs, failures, losses: losses + 1 })
       } else {
         log.warn({ err, ...details }, 'a chunk could not be encoded')
-        await failChunk(context, chunk, reasonOf(err))
+        await failChunk(context, chunk, reasonOf(err), isHopeless(err, chunk))
       }
     } catch (error) {
       log.warn({ err: error, ...details }, 'a chunk could not be given back, its claim ends by itself')
@@ -121,13 +130,21 @@ async function isFull(folder: string): Promise<boolean> {
   return bavail * bsize < leastRoomBytes
 }
 
-/** For the owner of the video: what ffmpeg said, without our paths. */
-function reasonOf(error: unknown): string {
-  const text =
-    error instanceof RunError
-      ? lastLine(error.stderr) || `ffmpeg ${error.message.split(':')[0]}`
-      : String((error as Error).message ?? error)
-  return text.replaceAll(/(?:\/[^\s:'"]+)+\/|https?:\/\/\S+/g, '').slice(0, 500)
+/** ffmpeg is gone as if its worker were. */
+const isLoss = (error: unknown): error is RunError =>
+  error instanceof RunError && ['killed', 'stalled'].includes(failureOf(error))
+
+/** A single quality takes less memory than all of them at once. */
+const isWorthSplitting = ({ losses, qualities }: store.ClaimedChunk) => losses >= 2 && qualities.length > 1
+
+/** Another try would end like this one. */
+function isHopeless(error: unknown, { losses }: store.ClaimedChunk): boolean {
+  if (isLoss(error)) return isFinal(error, losses + 1)
+  return error instanceof Unreadable || (error instanceof RunError && failureOf(error) === 'cpu')
 }
 
-const lastLine = (text: string) => text.trim().split('\n').at(-1)?.trim() ?? ''
+/** For the owner of the video. The log has the details. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Unreadable) return error.message
+  return error instanceof RunError ? explain(error) : 'A part of the video could not be encoded.'
+}

@@ -9,13 +9,13 @@ import { segmentFile } from '../contracts/segment-files.ts'
 import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
-import { RunError } from '../lib/run.ts'
 import { mp4Args } from '../media/argv.ts'
+import { blameOf, explain } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
+import { copyFolder } from './examine.ts'
 import { removeStrays } from './leftovers.ts'
-import { isPassing } from './passing.ts'
-import { copyFolder } from './plan.ts'
+import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
@@ -23,15 +23,19 @@ type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: 
 const mp4Folder = (videoId: string) => `videos/${videoId}/mp4`
 
 /** What comes after the last quality, and whenever `mp4Support` changes. Runs again and changes nothing. */
-export async function finishEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+export async function finishEncoding(
+  deps: Deps,
+  { videoId }: { videoId: string },
+  retries = 0,
+): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, `finish ${videoId}`, () => finish(deps, videoId))
+  const isOurs = await exclusively(deps.db, `finish ${videoId}`, () => finish(deps, videoId, retries))
   if (!isOurs) throw new Error(`${videoId} is being finished by another job`)
 }
 
-async function finish(deps: Deps, videoId: string): Promise<void> {
+async function finish(deps: Deps, videoId: string, retries: number): Promise<void> {
   const wanted = await reconcile(deps, videoId)
-  if (wanted) await makeMp4(deps, videoId, wanted)
+  if (wanted) await makeMp4(deps, videoId, wanted, retries)
   await removeStrays(deps, videoId)
   const encoding = await store.findEncoding(deps.db, videoId)
   const renditions = await store.listRenditions(deps.db, videoId)
@@ -91,7 +95,7 @@ async function replaceMp4(
   await store.insertRenditions(trx, [{ ...row, video_id: videoId, type: 'mp4', key: null }])
 }
 
-async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> {
+async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number): Promise<void> {
   const { db, files, now, log, config } = deps
   const { quality, height, replaces } = wanted
   const folder = join(config.dataDir, 'work', randomUUID())
@@ -110,11 +114,12 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> 
     await files.put(key, createReadStream(output))
   } catch (error) {
     await files.remove(key).catch(() => {})
-    // What the store cannot do now is tried again; what ffmpeg cannot do it will not do later.
     if (error instanceof FileMissing) return
-    if (!(error instanceof RunError) || isPassing(error)) throw error
+    // What the store cannot do now, and an ffmpeg that was killed, is tried again; what ffmpeg rejects it always will.
+    if (!isGivingUp(error, retries)) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')
-    const change = { state: 'failed', failure: 'The MP4 could not be put together.' } as const
+    const failure = blameOf(error) === 'file' ? 'The MP4 could not be put together.' : explain(error)
+    const change = { state: 'failed', failure } as const
     if (!replaces) await store.updateRendition(db, { video_id: videoId, type: 'mp4', quality }, change)
     return
   } finally {

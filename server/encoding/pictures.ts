@@ -24,7 +24,7 @@ import {
 } from '../media/pictures.ts'
 import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
 import * as pictures from '../videos/pictures-store.ts'
-import { isPassing } from './passing.ts'
+import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
@@ -37,13 +37,13 @@ const mostSize = { width: 1_280, height: 1_280 }
  * Thumbnail and sprites of what is encoded, not of the source: there it is upright, cut and marked. Runs again and
  * changes nothing.
  */
-export async function makePictures(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+export async function makePictures(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, `pictures ${videoId}`, () => make(deps, videoId))
+  const isOurs = await exclusively(deps.db, `pictures ${videoId}`, () => make(deps, videoId, retries))
   if (!isOurs) throw new Error(`the pictures of ${videoId} are being made by another job`)
 }
 
-async function make(deps: Deps, videoId: string): Promise<void> {
+async function make(deps: Deps, videoId: string, retries: number): Promise<void> {
   const row = await pictures.openPictures(deps.db, videoId)
   const encoding = await store.findEncoding(deps.db, videoId)
   // Deleted, and perhaps before a job that was killed had stored what it made.
@@ -53,8 +53,8 @@ async function make(deps: Deps, videoId: string): Promise<void> {
   try {
     if (encoding?.plan) {
       const planned = { ...encoding, plan: encoding.plan }
-      await orNot(deps, videoId, () => makeThumbnail(deps, row, planned, folder))
-      await orNot(deps, videoId, () => makeSprites(deps, row, planned, folder))
+      await orNot(deps, videoId, retries, () => makeThumbnail(deps, row, planned, folder))
+      await orNot(deps, videoId, retries, () => makeSprites(deps, row, planned, folder))
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -62,14 +62,22 @@ async function make(deps: Deps, videoId: string): Promise<void> {
   await removeStrays(deps, videoId)
 }
 
-/** What the store cannot do now is tried again; what ffmpeg cannot do it will not do later, and the video plays without. */
-async function orNot({ log }: Deps, videoId: string, work: () => Promise<void>): Promise<void> {
+/**
+ * What the store cannot do now, and an ffmpeg that was killed, is tried again; what ffmpeg rejects it always will, and
+ * the video plays without.
+ */
+async function orNot(
+  { log }: Deps,
+  videoId: string,
+  retries: number,
+  work: () => Promise<void>,
+): Promise<void> {
   try {
     await work()
   } catch (error) {
     // Deleted meanwhile, or a quality that failed after all.
     if (error instanceof FileMissing) return
-    if (!(error instanceof RunError) || isPassing(error)) throw error
+    if (!isGivingUp(error, retries)) throw error
     log.warn({ err: error, videoId }, 'a picture could not be made')
   }
 }
@@ -217,7 +225,10 @@ async function makeSprites(
   await runFfmpeg(deps.tools, sheetArgs({ input, tile: { width, height }, columns, rows: down, output }))
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))
-    throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, { command: deps.tools.ffmpeg })
+    throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, {
+      command: deps.tools.ffmpeg,
+      exitCode: 0,
+    })
   const key = `${folderOf(videoId)}/sprites-${randomUUID()}`
   for (let sheet = 0; sheet < made; sheet++)
     await deps.files.put(`${key}/${sheet}.jpg`, createReadStream(join(sheets, `${sheet}.jpg`)))

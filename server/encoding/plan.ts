@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
-import type { Clip, EncodingPlan, RenditionRow, SourceMedia } from '../contracts/tables.ts'
-import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
-import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
+import { explain } from '../media/failure.ts'
+import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
   boundRate,
@@ -18,31 +14,20 @@ import {
   soundCut,
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
-import { probe, Unreadable } from '../media/probe.ts'
-import { openInput } from './input.ts'
-import { isPassing } from './passing.ts'
+import { Unreadable } from '../media/probe.ts'
+import { type Examined, endOf, examine } from './examine.ts'
+import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
 
 /** Where only sound is: few frames, as nothing moves. */
 const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
-/** Sound that goes on after the picture is heard over its last frame; a bit more is how sound ends. */
-const soundBeyondSeconds = 1
-
-/**
- * A few bytes may claim any time, and two frames any distance: without limits, 600 bytes are days of work. A file is
- * as long as it says for an hour, and beyond that as long as there are 128 bits for each second, which is less than
- * any sound or picture takes.
- */
-const freeSeconds = 3_600
-const leastBytesPerSecond = 16
+/** Beyond it, timestamps are wrong. */
 const mostSeconds = 7 * 86_400
 
-export const copyFolder = (videoId: string) => `videos/${videoId}/copy`
-
 /** Looks at a source that has arrived, and lays out the work. Runs again and changes nothing. */
-export async function planEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
   const video = await store.findVideo(db, videoId)
   if (!video || (await store.findEncoding(db, videoId))) return
@@ -62,76 +47,29 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string })
   } catch (error) {
     // Deleted meanwhile, and perhaps before a copy was stored.
     if (!(await store.findVideo(db, videoId))) return deps.files.remove(`videos/${videoId}`)
-    if (!(error instanceof Unreadable)) throw error
-    log.info({ videoId, reason: error.message }, 'a source cannot be read')
-    const row = { video_id: videoId, environment, state: 'failed', failure: error.message } as const
+    const isGone = isGivingUp(error, retries)
+    if (!(error instanceof Unreadable) && !isGone) throw error
+    const failure = isGone ? explain(error) : error.message
+    log.info({ videoId, reason: failure, err: isGone ? error : error.cause }, 'a source cannot be read')
+    const row = { video_id: videoId, environment, state: 'failed', failure } as const
     await db
       .transaction()
       .execute((trx) => store.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
   }
 }
 
-type Looks = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir' | 'sandbox'> }
-type Examined = { key: string; bytes: number; media: SourceMedia; extent: Extent }
-
-/** Where one cannot seek, the streams are first copied into a file in which one can. */
-export async function examine(deps: Looks, videoId: string): Promise<Examined> {
-  const source = `videos/${videoId}/source`
-  const input = await openInput(deps.files, source)
-  try {
-    const media = await probe(deps.tools, input.path, input)
-    const extent = await findExtent(deps.tools, input.path, media, input)
-    const bytes = (await deps.files.stat(source))?.size ?? 0
-    if (extent.isSeekable) return { key: source, bytes, media, extent }
-    return { ...(await remux(deps, videoId, input, media)), bytes }
-  } finally {
-    await input.close()
-  }
-}
-
-async function remux(
-  { config, files, tools }: Looks,
-  videoId: string,
-  input: { path: string; isServed: boolean },
-  media: SourceMedia,
-): Promise<Omit<Examined, 'bytes'>> {
-  const folder = join(config.dataDir, 'work', randomUUID())
-  const path = join(folder, 'source.mkv')
-  await mkdir(folder, { recursive: true })
-  try {
-    const failure = await runFfmpeg(tools, remuxArgs(input.path, path, media, input)).catch((error) => error)
-    // Of a file that is cut off, what could be read is there all the same.
-    const isThere = ((await stat(path).catch(() => undefined))?.size ?? 0) > 0
-    if (failure && (isPassing(failure) || !isThere)) throw unreadable(failure)
-    const copied = await probe(tools, path, {})
-    const extent = await findExtent(tools, path, copied, {})
-    if (!extent.isSeekable) throw new Unreadable('The file cannot be read from its beginning to its end.')
-    const key = `${copyFolder(videoId)}/source.mkv`
-    await files.put(key, createReadStream(path))
-    const picture = copied.picture && media.picture && { ...media.picture, index: copied.picture.index }
-    const sound = copied.sound && media.sound && { ...copied.sound, codec: media.sound.codec }
-    return { key, media: { ...media, picture, sound }, extent }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}
-
-function unreadable(error: unknown): unknown {
-  return isPassing(error) ? error : new Unreadable('The file cannot be read.', { cause: error })
-}
-
 export function makePlan(
-  { config }: Pick<Looks, 'config'>,
-  { key, bytes, media, extent }: Examined,
+  { config }: { config: Pick<Context['config'], 'sandbox'> },
+  { key, bytes, media, extent, content }: Examined,
   { environment, clip }: { environment: string; clip: Clip | null },
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture, sound } = media
   const end = endOf(media, extent)
-  if (end > mostSeconds || end > Math.max(freeSeconds, bytes / leastBytesPerSecond))
+  if (end > mostSeconds)
     throw new Unreadable(`The file claims to last ${Math.round(end / 3_600)} hours, which cannot be true.`)
   const { rate: wantedRate, ...size } = picture ?? still
-  const rate = picture ? boundRate(wantedRate, end, bytes) : wantedRate
+  const rate = picture && content ? boundRate(wantedRate, end, content) : wantedRate
   const { fromSeconds: wanted, toSeconds } = readClip(clip, end)
   const fromSeconds = picture ? alignGrid(rate, wanted, extent.pictureStartSeconds ?? 0) : wanted
   const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
@@ -145,12 +83,8 @@ export function makePlan(
     rungs: picture ? rungs : rungs.slice(0, 1),
     hasSound: sound !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
+    sourceBytes: bytes,
   }
-}
-
-function endOf({ picture }: SourceMedia, { pictureEndSeconds = 0, soundEndSeconds = 0 }: Extent): number {
-  const isSoundOver = soundEndSeconds <= pictureEndSeconds + soundBeyondSeconds
-  return picture && isSoundOver ? pictureEndSeconds : soundEndSeconds
 }
 
 /** Timecodes that make no sense for this source leave it whole. */

@@ -52,8 +52,13 @@ function isBeginningOfLong(
   return isLong && track === 'picture' && first_segment === 0 && qualities.includes(lowest)
 }
 
-/** A chunk could not be encoded: another try, each quality by itself, or the end of its quality. */
-export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string): Promise<void> {
+/** A chunk could not be encoded: another try, each quality by itself, or, if that is hopeless, the end of its qualities. */
+export function failChunk(
+  deps: Deps,
+  chunk: store.ClaimedChunk,
+  reason: string,
+  isHopeless: boolean,
+): Promise<void> {
   const { video_id, track } = chunk
   const failures = chunk.failures + 1
   return deps.db.transaction().execute(async (trx) => {
@@ -61,7 +66,7 @@ export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string)
     const wanted = encoding && (await store.findWanted(trx, chunk))
     if (!wanted) return
     const { qualities } = wanted
-    if (track === 'picture' && qualities.length > 1) {
+    if (track === 'picture' && qualities.length > 1 && !isHopeless) {
       // One of them may be to blame, and the others go on without it.
       await store.deleteChunk(trx, chunk)
       const { first_segment, segments, priority } = chunk
@@ -72,7 +77,7 @@ export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string)
       await store.insertChunks(trx, encoding, alone)
       return store.announceChunks(trx)
     }
-    if (failures < mostFailures) {
+    if (failures < mostFailures && !isHopeless) {
       return store.returnChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
     }
     await store.deleteChunk(trx, chunk)
@@ -81,10 +86,12 @@ export function failChunk(deps: Deps, chunk: store.ClaimedChunk, reason: string)
       await store.updateEncoding(trx, video_id, { sound_failure: reason })
       return settle(deps, trx, { ...encoding, sound_failure: reason })
     }
-    const [quality = ''] = qualities
-    await store.dropQuality(trx, video_id, quality)
-    await store.deleteSegments(trx, video_id, quality)
-    await store.updateRendition(trx, { video_id, type: 'hls', quality }, { state: 'failed', failure: reason })
+    const failed = { state: 'failed', failure: reason } as const
+    for (const quality of qualities) {
+      await store.dropQuality(trx, video_id, quality)
+      await store.deleteSegments(trx, video_id, quality)
+      await store.updateRendition(trx, { video_id, type: 'hls', quality }, failed)
+    }
     await settle(deps, trx, encoding)
   })
 }

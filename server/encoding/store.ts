@@ -178,10 +178,10 @@ export async function keepChunk(db: Db<Tables>, chunk: ClaimedChunk, holdMs: num
 export async function returnChunk(
   db: Db<Tables>,
   chunk: ClaimedChunk,
-  { afterMs, failures }: { afterMs: number; failures: number },
+  { afterMs, failures, losses = chunk.losses }: { afterMs: number; failures: number; losses?: number },
 ): Promise<void> {
   await sql`
-    update chunks set holder = null, held_until = null, failures = ${failures},
+    update chunks set holder = null, held_until = null, failures = ${failures}, losses = ${losses},
       not_before = now() + ${afterMs} * interval '1 millisecond'
     where id = ${chunk.id} and holder = ${chunk.holder}`.execute(db)
 }

@@ -6,11 +6,14 @@ type Options = { retryLimit: number; retryDelay: number; retryBackoff: boolean; 
 export type Queue<Jobs> = {
   /** Enqueues in the caller's transaction: the job exists if and only if the change that asks for it does. */
   send<N extends keyof Jobs & string, T>(db: Db<T>, name: N, data: Jobs[N]): Promise<void>
-  /** Runs the jobs of a queue, so many at once. A handler that throws is tried again. */
+  /**
+   * Runs the jobs of a queue, so many at once. A handler that throws is tried again; it is told how often that has
+   * happened already.
+   */
   work<N extends keyof Jobs & string>(
     name: N,
     atOnce: number,
-    handler: (data: Jobs[N]) => Promise<void>,
+    handler: (data: Jobs[N], retries: number) => Promise<void>,
   ): Promise<void>
   close(): Promise<void>
 }
@@ -62,7 +65,7 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
         notifyPollingIntervalSeconds: lookEverySeconds,
       }
       await boss.work<Jobs[typeof name]>(name, options, async ([job]) => {
-        if (job) await handler(job.data)
+        if (job) await handler(job.data, job.retryCount)
       })
     },
     close: () => boss.stop({ graceful: true, timeout: 10_000 }),

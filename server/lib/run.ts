@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
+import { type ExceededLimit, type ProcessLimits, watchProcess } from './watch.ts'
 
 export type RunOptions = {
   cwd?: string
@@ -10,7 +11,9 @@ export type RunOptions = {
   /** A command that writes more than this is killed: half an answer is worse than none. */
   stdoutLimitBytes?: number
   /** As it is written. It is then not kept. */
-  onStdout?: (text: string) => void
+  onStdout?: (text: string, reportProgress: () => void) => void
+  /** A command that exceeds one of these is killed. */
+  limits?: ProcessLimits
   /** From -20 (first) to 19 (last), as of nice(1). */
   priority?: number
 }
@@ -28,10 +31,18 @@ export class RunError extends Error {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
   readonly stderr: string
+  /** The limit that it was killed for. */
+  readonly limit: ExceededLimit | undefined
 
   constructor(
     what: string,
-    end: { command: string; exitCode?: number | null; signal?: NodeJS.Signals | null; stderr?: string },
+    end: {
+      command: string
+      exitCode?: number | null
+      signal?: NodeJS.Signals | null
+      stderr?: string
+      limit?: ExceededLimit | undefined
+    },
     cause?: unknown,
   ) {
     const stderr = end.stderr ?? ''
@@ -41,6 +52,7 @@ export class RunError extends Error {
     this.exitCode = end.exitCode ?? null
     this.signal = end.signal ?? null
     this.stderr = stderr
+    this.limit = end.limit
   }
 }
 
@@ -61,21 +73,27 @@ export function run(command: string, args: readonly string[], options: RunOption
     })
     const stdout = new ByteLog()
     const stderr = new ByteLog(STDERR_TAIL_BYTES)
-    let stopped: { what: string; cause?: unknown } | undefined
+    let stopped: { what: string; cause?: unknown; limit?: ExceededLimit } | undefined
 
     // SIGKILL, because a command that may tidy up may also publish half a result (ffmpeg does on SIGTERM).
-    const stop = (what: string, cause?: unknown): void => {
-      stopped ??= { what, cause }
+    const stop = (what: string, cause?: unknown, limit?: ExceededLimit): void => {
+      stopped ??= { what, cause, ...(limit && { limit }) }
       killGroup(child)
     }
     const abort = () => stop('was stopped', signal?.reason)
     signal?.addEventListener('abort', abort, { once: true })
 
+    const { limits } = options
+    const watch =
+      limits && child.pid !== undefined
+        ? watchProcess(child.pid, limits, (limit) => stop(describeLimit(limit, limits), undefined, limit))
+        : undefined
+    const reportProgress = () => watch?.reportProgress()
     if (options.priority !== undefined && child.pid !== undefined) lower(child.pid, options.priority)
 
     child.stdout.on('data', (bytes: Buffer) => {
       if (stopped) return
-      if (options.onStdout) return options.onStdout(bytes.toString())
+      if (options.onStdout) return options.onStdout(bytes.toString(), reportProgress)
       stdout.add(bytes)
       if (stdout.length > stdoutLimitBytes) stop(`wrote more than ${stdoutLimitBytes} bytes`)
     })
@@ -83,6 +101,7 @@ export function run(command: string, args: readonly string[], options: RunOption
 
     let linger: NodeJS.Timeout | undefined
     child.once('exit', () => {
+      watch?.close()
       // Still open pipes belong to a grandchild, which would otherwise keep us waiting and its files changing.
       linger = setTimeout(() => killGroup(child), LINGER_MS)
     })
@@ -95,7 +114,13 @@ export function run(command: string, args: readonly string[], options: RunOption
     child.once('close', (exitCode, exitSignal) => {
       clearTimeout(linger)
       signal?.removeEventListener('abort', abort)
-      const end = { command: shown, exitCode, signal: exitSignal, stderr: stderr.toString() }
+      const end = {
+        command: shown,
+        exitCode,
+        signal: exitSignal,
+        stderr: stderr.toString(),
+        limit: stopped?.limit,
+      }
       if (stopped) reject(new RunError(stopped.what, end, stopped.cause))
       else if (exitCode === 0) resolve({ stdout: stdout.toString(), stderr: end.stderr })
       else if (exitSignal) reject(new RunError(`was ended by ${exitSignal}`, end))
@@ -103,6 +128,11 @@ export function run(command: string, args: readonly string[], options: RunOption
     })
   })
 }
+
+const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessLimits) =>
+  limit === 'cpu'
+    ? `used more than ${cpuMs / 1000} seconds of CPU time`
+    : `did nothing for ${idleMs / 1000} seconds`
 
 class ByteLog {
   readonly #limit: number

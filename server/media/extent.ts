@@ -1,6 +1,7 @@
 import type { Programs } from './ffmpeg.ts'
 import { inputLimits } from './limits.ts'
 import { askFfprobe, type ProbeOptions, type SourceMedia, Unreadable } from './probe.ts'
+import { type Repair, repairFilter, repairInput } from './repair.ts'
 
 /** Where the source really ends, and whether one can seek in it. Seconds, 0 being where ffmpeg's output begins. */
 export type Extent = {
@@ -23,7 +24,8 @@ type Header = {
   packets?: Packet[]
 }
 
-const TIMEOUT_MS = 5000
+/** Without an index that works, ffprobe reads the file from end to end; a copy costs no more than that. */
+const CPU_SECONDS = 5
 const PAST_ANY_END = '10000000%'
 /** Less that is missing at the end is not worth a copy of the file. */
 const CUT_OFF_SECONDS = 1
@@ -57,7 +59,7 @@ export async function findExtent(
   const read = async (interval: string) =>
     (
       await askFfprobe(tools, input, ['-read_intervals', interval, '-show_entries', ENTRIES], {
-        timeoutMs: TIMEOUT_MS,
+        cpuSeconds: CPU_SECONDS,
         ...options,
       })
     ).answer as Header
@@ -159,13 +161,13 @@ const MP4_ONLY = new Set(['vp9', 'av1', 'opus', 'flac', 'truehd'])
 
 /**
  * Arguments for ffmpeg that copy picture and sound of a source without a working index into a file that has one.
- * A source that is cut off gives what is there.
+ * A source that is cut off gives what is there. With a repair, jumps are removed from the timestamps.
  */
 export function remuxArgs(
   input: string,
   output: string,
   media: SourceMedia,
-  options: { isServed?: boolean } = {},
+  options: { isServed?: boolean; repair?: Repair | undefined } = {},
 ): string[] {
   const { picture, sound } = media
   const streams = [picture, sound].filter((stream) => stream !== undefined)
@@ -173,18 +175,27 @@ export function remuxArgs(
   const isMov = media.container === 'mov'
   const format = !isMov ? 'matroska' : streams.some(({ codec }) => MP4_ONLY.has(codec)) ? 'mp4' : 'mov'
   const isIndexed = isMov || media.container === 'matroska'
+  const { repair } = options
+  const repairs = (stream: { index: number } | undefined) => {
+    const found = stream && repair?.get(stream.index)
+    return found ? [repairFilter(found)] : []
+  }
+  // DivX in AVI packs two frames into one packet, which only AVI can hold.
+  const unpack = media.container === 'avi' && picture?.codec === 'mpeg4' ? ['mpeg4_unpack_bframes'] : []
+  const filters = { v: [...unpack, ...repairs(picture)].join(','), a: repairs(sound).join(',') }
   return [
     ...['-v', 'error', '-nostdin', '-y'],
     ...['-err_detect', 'ignore_err'],
     // AVI and MPEG programs leave out presentation times, which Matroska refuses.
     ...(isIndexed ? [] : ['-fflags', '+genpts']),
+    ...(repair ? repairInput : []),
     ...inputLimits(options),
     ...['-i', input],
     ...streams.flatMap(({ index }) => ['-map', `0:${index}`]),
     ...['-map_metadata', '-1', '-map_chapters', '-1'],
     ...['-c', 'copy'],
-    // DivX in AVI packs two frames into one packet, which only AVI can hold.
-    ...(media.container === 'avi' && picture?.codec === 'mpeg4' ? ['-bsf:v', 'mpeg4_unpack_bframes'] : []),
+    ...(filters.v ? ['-bsf:v', filters.v] : []),
+    ...(filters.a ? ['-bsf:a', filters.a] : []),
     // The picture waits in the queue until the first sound is decoded, which may begin late.
     ...(sound && !isMov && !MATROSKA_SOUND.has(sound.codec)
       ? ['-c:a', 'pcm_s16le', '-max_muxing_queue_size', '10000']

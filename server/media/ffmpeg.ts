@@ -1,5 +1,5 @@
-import { RunError, run } from '../lib/run.ts'
-import { childLimits } from './limits.ts'
+import { run } from '../lib/run.ts'
+import { type ChildLimits, childLimits, watchedLimits } from './limits.ts'
 
 /** Where the two are found. */
 export type Programs = { ffmpeg: string; ffprobe: string }
@@ -7,44 +7,38 @@ export type Programs = { ffmpeg: string; ffprobe: string }
 export type Tools = Programs & {
   /** Whether the filters that HDR needs are there. */
   canToneMap: boolean
-  /** An ffmpeg that gets nowhere for so long hangs. */
+  /** An ffmpeg that does nothing for so long hangs. */
   stallMs: number
+}
+
+type FfmpegOptions = {
+  signal?: AbortSignal
+  /** How many times as long it may get nowhere. */
+  patience?: number
+  /** For files of strangers: how much they may cost. */
+  limits?: ChildLimits
 }
 
 /** Runs ffmpeg at the lowest priority, so that whoever asks the service something need not wait for it. */
 export async function runFfmpeg(
   tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],
-  {
-    signal,
-    patience = 1,
-  }: { signal?: AbortSignal /** How many times as long it may get nowhere. */; patience?: number } = {},
+  { signal, patience = 1, limits = {} }: FfmpegOptions = {},
 ): Promise<void> {
-  const stallMs = tools.stallMs * patience
-  const stalled = new AbortController()
-  const stop = () => stalled.abort()
-  let timer = setTimeout(stop, stallMs)
   let seen = ''
-  const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args])
-  try {
-    await run(command, rest, {
-      signal: signal ? AbortSignal.any([signal, stalled.signal]) : stalled.signal,
-      priority: 19,
-      onStdout(text) {
-        // Reports come also when nothing moves.
-        const state = text.match(/^(?:frame|out_time_us|total_size)=.*$/gm)?.join() ?? ''
-        if (state === seen) return
-        seen = state
-        clearTimeout(timer)
-        timer = setTimeout(stop, stallMs)
-      },
-    })
-  } catch (error) {
-    if (!stalled.signal.aborted || !(error instanceof RunError)) throw error
-    throw new RunError(`got nowhere for ${stallMs / 1000} seconds`, error)
-  } finally {
-    clearTimeout(timer)
-  }
+  const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args], limits)
+  await run(command, rest, {
+    ...(signal && { signal }),
+    priority: 19,
+    limits: { ...watchedLimits(limits), idleMs: tools.stallMs * patience },
+    onStdout(text, reportProgress) {
+      // Reports come also when nothing moves.
+      const state = text.match(/^(?:frame|out_time_us|total_size)=.*$/gm)?.join() ?? ''
+      if (state === seen) return
+      seen = state
+      reportProgress()
+    },
+  })
 }
 
 /** One helpful sentence about a program that cannot be used. */

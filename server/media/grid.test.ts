@@ -183,10 +183,13 @@ test('a grid begins so that the frames of the picture are on it', () => {
   assert.equal(alignGrid(film, 0, 0), 0)
 })
 
-test('a file has no more frames than its bytes can hold', () => {
+test('few frames are not repeated too often', () => {
   const rate = { num: 25, den: 1 }
-  assert.deepEqual(boundRate(rate, 3, 1_000), rate)
-  assert.deepEqual(boundRate(rate, 3_000, 1_378), { num: 1, den: 1 })
-  assert.deepEqual(boundRate(rate, 3_600, 58_000), { num: 2, den: 1 })
-  assert.deepEqual(boundRate(rate, 0, 0), rate)
+  assert.deepEqual(boundRate(rate, 3, { frames: 90 }), rate)
+  assert.deepEqual(boundRate(rate, 60, { frames: 1 }), rate)
+  assert.deepEqual(boundRate(rate, 3_000, { frames: 50 }), { num: 1, den: 1 })
+  assert.deepEqual(boundRate(rate, 3_600, { frames: 150 }), { num: 2, den: 1 })
+  // An hour of sound over one picture.
+  assert.deepEqual(boundRate(rate, 3_600, { frames: 1 }), { num: 1, den: 1 })
+  assert.deepEqual(boundRate(rate, 0, { frames: 0 }), rate)
 })

@@ -1,3 +1,4 @@
+import { maxFrames } from './content.ts'
 import type { Rational } from './probe.ts'
 import { frameSamples, soundRate } from './sound.ts'
 
@@ -46,13 +47,11 @@ export function alignGrid(rate: Rational, wantedSeconds: number, pictureStartSec
   return start < 0 ? start + frame : start
 }
 
-/** No codec and container get a frame into less, not even one in which nothing changes. */
-const leastFrameBytes = 8
-
-/** The rate, unless a file of so many bytes cannot have that many frames: it is of few pictures far apart then. */
-export function boundRate(rate: Rational, seconds: number, bytes: number): Rational {
-  const most = bytes / leastFrameBytes / seconds
-  return most < rate.num / rate.den ? { num: Math.max(1, Math.floor(most)), den: 1 } : rate
+/** The rate, unless that would repeat the few frames that a file holds too often. */
+export function boundRate(rate: Rational, seconds: number, content: { frames: number }): Rational {
+  const perSecond = rate.num / rate.den
+  const most = maxFrames(content, perSecond) / seconds
+  return most < perSecond ? { num: Math.max(1, Math.floor(most)), den: 1 } : rate
 }
 
 export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segmentSeconds))

@@ -41,8 +41,20 @@ export function inputLimits(options: { isServed?: boolean } = {}): string[] {
 export type ChildLimits = {
   /** Address space, not memory in use: 3840x2160 in 10 bits to six x264 outputs takes 1.5 GiB, 2.6 with threads. */
   memoryBytes?: number
+  /** CPU time rather than elapsed time, which depends on what else the machine does. */
   cpuSeconds?: number
+  /** The size of each file it writes. */
+  fileBytes?: number
 }
+
+/**
+ * CPU time is watched by the service, which can tell it from a kill by the kernel; the limit of the kernel is higher and
+ * only for a service that is too busy to watch.
+ */
+export const watchedLimits = ({ cpuSeconds }: ChildLimits) => ({
+  cpuMs: cpuSeconds === undefined ? undefined : cpuSeconds * 1000,
+})
+const KERNEL_CPU_FACTOR = 2
 
 const DEFAULT_MEMORY_BYTES = 4 * 1024 ** 3
 
@@ -64,14 +76,36 @@ export function childLimits(argv: readonly string[], limits: ChildLimits = {}): 
   ]
 }
 
+/** Copying streams: a hundred times what it takes, and room for sound that has to be decoded. */
+export const copyLimits = (bytes: number): ChildLimits => ({
+  cpuSeconds: 60 + bytes / 1e6,
+  fileBytes: 1024 ** 3 + 100 * bytes,
+})
+
+/**
+ * Encoding a chunk: a hundred times what an ordinary computer takes for so many pixels, in and out, and what it takes to
+ * decode the source up to the chunk if that has no key frames.
+ */
+export const pictureLimits = (work: {
+  frames: number
+  megapixels: number
+  sourceBytes: number
+}): ChildLimits => ({ cpuSeconds: 120 + work.frames * work.megapixels + work.sourceBytes / 1e5 })
+
+export const soundLimits = (work: { seconds: number; sourceBytes: number }): ChildLimits => ({
+  cpuSeconds: 120 + work.seconds + work.sourceBytes / 1e5,
+})
+
 /** A service that is killed takes its ffmpegs along: one that hangs would stay for ever. */
 const dieWithParent = ['--pdeathsig', 'KILL', '--']
 
-function prlimitOptions({ memoryBytes = DEFAULT_MEMORY_BYTES, cpuSeconds }: ChildLimits): string[] {
+function prlimitOptions(limits: ChildLimits): string[] {
+  const { memoryBytes = DEFAULT_MEMORY_BYTES, cpuSeconds, fileBytes } = limits
   return [
     `--as=${memoryBytes}`,
     // Hostile files crash decoders; a core of 4 GiB for each attempt would fill the disk.
     '--core=0',
-    ...(cpuSeconds === undefined ? [] : [`--cpu=${Math.max(1, Math.ceil(cpuSeconds))}`]),
+    ...(cpuSeconds === undefined ? [] : [`--cpu=${Math.ceil(KERNEL_CPU_FACTOR * cpuSeconds) + 1}`]),
+    ...(fileBytes === undefined ? [] : [`--fsize=${Math.ceil(fileBytes)}`]),
   ]
 }

@@ -1,12 +1,18 @@
 import { stat } from 'node:fs/promises'
 import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
-import { RunError, run } from '../lib/run.ts'
+import { RunError, type RunResult, run } from '../lib/run.ts'
+import { blameOf, explain, failureOf } from './failure.ts'
 import type { Programs } from './ffmpeg.ts'
-import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE } from './limits.ts'
+import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from './limits.ts'
 
 export type { Picture, Rational, Sound, SourceMedia }
 
-export type ProbeOptions = { isServed?: boolean; signal?: AbortSignal; timeoutMs?: number }
+export type ProbeOptions = {
+  isServed?: boolean
+  signal?: AbortSignal
+  cpuSeconds?: number
+  idleMs?: number
+}
 
 /** The file's fault. The message is for the owner of the video. */
 export class Unreadable extends Error {
@@ -33,7 +39,9 @@ type ProbedStream = {
   side_data_list?: { rotation?: number }[]
 }
 
-const TIMEOUT_MS = 20_000
+const CPU_SECONDS = 20
+/** For a file in a store elsewhere, which may keep ffprobe waiting. */
+const IDLE_MS = 60_000
 /** 30 days. Beyond it a header lies. */
 const MAX_DURATION_SECONDS = 30 * 86_400
 const ENTRIES = [
@@ -75,56 +83,56 @@ export async function probe(
   }
 }
 
-/** Runs ffprobe within our limits. Throws `Unreadable` for what is the file's fault, and anything else as it came. */
+/**
+ * Runs ffprobe within our limits. Throws `Unreadable` for what is the file's fault, and anything else as it came: a
+ * `RunError` is then the fault of the environment.
+ */
 export async function askFfprobe(
   tools: Programs,
   input: string,
   args: readonly string[],
   options: ProbeOptions,
 ): Promise<{ answer: Record<string, unknown>; stderr: string }> {
-  const { isServed = false, signal, timeoutMs = TIMEOUT_MS } = options
-  const limit = AbortSignal.timeout(timeoutMs)
-  const [command, ...rest] = childLimits(
-    [
-      tools.ffprobe,
-      '-v',
-      'error',
-      ...inputLimits({ isServed }),
-      ...args,
-      '-of',
-      'json=compact=1',
-      '-i',
-      input,
-    ],
-    { cpuSeconds: timeoutMs / 1000 },
-  )
   try {
-    const { stdout, stderr } = await run(command!, rest, {
-      signal: signal ? AbortSignal.any([signal, limit]) : limit,
-    })
+    const { stdout, stderr } = await runFfprobe(tools, input, [...args, '-of', 'json=compact=1'], options)
     return { answer: JSON.parse(stdout), stderr }
   } catch (error) {
-    if (signal?.aborted) throw error
-    if (limit.aborted)
-      throw new Unreadable('The file could not be read in reasonable time.', { cause: error })
     // Not JSON: a crash in the middle that exited with 0.
     if (error instanceof SyntaxError) throw new Unreadable(NOT_A_VIDEO, { cause: error })
-    if (!(error instanceof RunError) || isOurFault(error, isServed)) throw error
-    throw new Unreadable(reasonOf(error.stderr), { cause: error })
+    throw error
   }
 }
 
-/** ffprobe is not there, or the input could not be opened or fetched: nothing is known of the file then. */
-function isOurFault({ exitCode, signal, stderr }: RunError, isServed: boolean): boolean {
-  // 126 and 127 are prlimit's, for a command that it cannot start.
-  const hasStarted = signal !== null || (exitCode !== null && exitCode < 126)
+/** Like `askFfprobe`, for answers of any form; with `onStdout` also of any length. */
+export async function runFfprobe(
+  tools: Programs,
+  input: string,
+  args: readonly string[],
+  options: ProbeOptions & { onStdout?: (text: string) => void },
+): Promise<RunResult> {
+  const { isServed = false, signal, cpuSeconds = CPU_SECONDS, idleMs = IDLE_MS, onStdout } = options
+  const limits = { cpuSeconds }
+  const argv = [tools.ffprobe, '-v', 'error', ...inputLimits({ isServed }), ...args, '-i', input]
+  const [command = '', ...rest] = childLimits(argv, limits)
+  try {
+    return await run(command, rest, {
+      ...(signal && { signal }),
+      ...(onStdout && { onStdout }),
+      limits: { ...watchedLimits(limits), idleMs },
+    })
+  } catch (error) {
+    if (signal?.aborted || !(error instanceof RunError)) throw error
+    if (blameOf(error) === 'environment' || isFetchFailure(error, isServed)) throw error
+    const reason = failureOf(error) === 'cpu' ? explain(error) : reasonOf(error.stderr)
+    throw new Unreadable(reason, { cause: error })
+  }
+}
+
+/** A file that is served could not be fetched: nothing is known of it then. */
+function isFetchFailure({ stderr }: RunError, isServed: boolean): boolean {
   const lastLine = stderr.trimEnd().split('\n').at(-1) ?? ''
-  return (
-    !hasStarted ||
-    /: (No such file or directory|Permission denied|Is a directory|Too many open files)$/.test(lastLine) ||
-    // Some demuxers say the last one of a file that is cut off; over HTTP it is also an answer that is cut off.
-    (isServed && /: (Connection .*|Server returned .*|Input\/output error)$/.test(lastLine))
-  )
+  // Some demuxers say the last one of a file that is cut off; over HTTP it is also an answer that is cut off.
+  return isServed && /: (Connection .*|Server returned .*|Input\/output error)$/.test(lastLine)
 }
 
 function reasonOf(stderr: string): string {

@@ -11,6 +11,7 @@ import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { createTurns, type Turns } from '../lib/turns.ts'
+import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
 import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
 import * as store from './pictures-store.ts'
@@ -19,7 +20,7 @@ type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue'>
 
 const mostBytes = 8 * 1024 * 1024
 /** An ordinary picture takes a tenth of a second. */
-const withinMs = 20_000
+const cpuSeconds = 20
 /** Cameras put a picture's orientation before all else, at most behind a small preview. */
 const headBytes = 128 * 1024
 
@@ -79,19 +80,19 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
   const orientation = kind === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
   try {
-    const signal = AbortSignal.timeout(withinMs)
-    await runFfmpeg(tools, pictureArgs({ input, kind, orientation, output }), { signal })
+    await runFfmpeg(tools, pictureArgs({ input, kind, orientation, output }), { limits: { cpuSeconds } })
   } catch (error) {
-    if (!(error instanceof RunError) || !hasStarted(error)) throw error
+    if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FilesProblem('full', error)
+    const failure = failureOf(error)
+    if (failure === 'host') throw error
+    // A picture that crashes the decoder will do so again.
+    if (blameOf(error) === 'environment' && failure !== 'crashed')
+      throw new ApiError('service-unavailable', { headers: { 'retry-after': '5' }, cause: error })
     const title = 'The picture cannot be read: it is broken, cut off or too large.'
     throw new ApiError('uploaded-file-invalid-file', { title, name: 'file', cause: error })
   }
 }
-
-/** 126 and 127 come from what starts it, where there is no such program. */
-const hasStarted = ({ exitCode, signal }: RunError) =>
-  (exitCode !== null || signal !== null) && exitCode !== 126 && exitCode !== 127
 
 async function readHead(path: string): Promise<Buffer> {
   await using file = await open(path)

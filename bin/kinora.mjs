@@ -4,7 +4,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import * as module from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NODE_MAJOR = 24
@@ -13,6 +13,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 // By version, and by whether it strips types: some distributions build Node without that part.
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features.typescript) {
   if (root.split('/').includes('node_modules')) stripTypesOfThisPackage()
+  keepCompiledModules()
   const { main } = await import('../server/cli/main.ts')
   await main(process.argv.slice(2))
 } else {
@@ -25,6 +26,17 @@ if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features
     )
     process.exitCode = 1
   }
+}
+
+// Stripping types and compiling is most of what a start costs, so Node keeps the result for the next one. Beside the
+// packages: whoever may write there may change the program anyway. Where this user may not (a checkout of root, a
+// read-only image), the service keeps it in its data folder, once there is one.
+function keepCompiledModules() {
+  const { ENABLED, ALREADY_ENABLED } = module.constants.compileCacheStatus
+  const isKept = (folder) => [ENABLED, ALREADY_ENABLED].includes(module.enableCompileCache(folder).status)
+  if (isKept(join(root, 'node_modules/.cache/compiled'))) return
+  const dataFolder = resolve(process.env.KINORA_DATA_DIR || 'data')
+  if (process.argv[2] === 'start' && existsSync(dataFolder)) isKept(join(dataFolder, 'cache'))
 }
 
 // Node refuses to strip types below a node_modules folder (ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING), as

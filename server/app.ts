@@ -110,11 +110,17 @@ function rewriteUrl(incoming: Incoming): string {
   return (incoming[sandbox] ? plain.slice('/sandbox'.length) : plain) + query || '/'
 }
 
+type AppOptions = {
+  tls?: { cert: Buffer; key: Buffer } | undefined
+  /** Registers plugins that watch the routes being added. */
+  beforeRoutes?: (app: App) => Promise<void>
+}
+
 export async function buildApp(
   context: Context,
   authenticator: Authenticator,
   metrics: Metrics,
-  tls?: { cert: Buffer; key: Buffer },
+  { tls, beforeRoutes }: AppOptions = {},
 ): Promise<App> {
   const { config, log } = context
   const typeBase = () => `${context.publicUrl}/docs/errors/`
@@ -260,7 +266,8 @@ export async function buildApp(
   operationsRoutes(app, context, metrics)
   if (!config.roles.has('api')) return app
 
-  await docsRoutes(app, context)
+  await beforeRoutes?.(app)
+  docsRoutes(app, context)
   accountRoutes(app, context)
   const limit = createLimit(config.rateLimits, context.now)
   const uploads = { contention: createContention(), limit }

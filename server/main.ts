@@ -89,7 +89,7 @@ async function start(config: Config): Promise<Service> {
       log,
       now,
     }
-    const app = await buildApp(context, authenticator, createMetrics(pool), tls)
+    const app = await buildApp(context, authenticator, createMetrics(pool), { tls })
     if (config.roles.has('worker')) {
       const worker = await startWorker(context)
       closers.push(worker.close)

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { Type } from 'typebox'
 import type { Context } from './contracts/context.ts'
 import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
+import { Type } from './lib/schema.ts'
 
 const checkWithinMs = 3_000
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { describeApi } from '../scripts/openapi.ts'
 import { settings } from '../server/config.ts'
 import { errorKinds } from '../server/lib/errors.ts'
 import { call, root, sharedKinora } from './harness.ts'
@@ -39,8 +40,10 @@ async function readDocument() {
 }
 
 describe('openapi.json', () => {
-  test('the file is what the service serves (npm run openapi writes it)', async () => {
-    assert.equal(await read('openapi.json'), `${(await get('/openapi.json')).text}\n`)
+  test('the file describes the routes (npm run openapi writes it) and is what the service serves', async () => {
+    const file = await read('openapi.json')
+    assert.equal(file, await describeApi())
+    assert.equal(file, (await get('/openapi.json')).text)
   })
 
   test('every operation has an id of its own, a summary, a known tag and its answers', async () => {

@@ -31,9 +31,11 @@ import {
 } from '../server/lib/postgres/open.ts'
 import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres/process.ts'
 import { RunError, run } from '../server/lib/run.ts'
+import { ensureSystemUser } from '../server/lib/system-user.ts'
 
 type User = { uid: number; gid: number }
 type Told = {
+  logged?: string[]
   tookMs?: number
   connection?: PostgresConnection
   name?: string
@@ -43,6 +45,7 @@ type Told = {
 
 const isRoot = process.geteuid!() === 0
 const rootOnly = { skip: isRoot ? false : 'needs root, to act as several users' }
+const root = join(import.meta.dirname, '..')
 const fixture = join(import.meta.dirname, 'fixtures/open-postgres.ts')
 const NOBODY = 65534
 /** Most of the time goes into waiting for processes to start. */
@@ -85,13 +88,20 @@ describe('opening', twoAtOnce, () => {
 
     const second = await place.open()
     assert.deepEqual(await query(second.connection, 'SELECT what FROM notes'), [{ what: 'ü' }])
-    assert.equal((await stat(join(place.cluster, 'kinora.password'))).mode & 0o777, 0o600)
   })
 
-  test('nobody gets in without the password', async (t) => {
-    const place = await makePlace(t, { copy: true })
+  test('the folder is closed to other users, and holds no password', async (t) => {
+    const place = await makePlace(t)
+    await chmod(place.folder, 0o755)
     const { connection } = await place.open()
-    await assert.rejects(query({ ...connection, password: 'guess' }, 'SELECT 1'), { code: '28P01' })
+    assert.equal((await stat(place.folder)).mode & 0o777, 0o700)
+    assert.equal((await stat(place.cluster)).mode & 0o777, 0o700)
+    assert.equal(connection.password, undefined)
+    const names = await readdir(place.folder, { recursive: true })
+    assert.deepEqual(
+      names.filter((name) => /password/.test(name)),
+      [],
+    )
   })
 
   test('a folder deeper than a socket path may be long works, also when the server is brought back', async (t) => {
@@ -159,36 +169,74 @@ describe('opening', twoAtOnce, () => {
 })
 
 describe('users', twoAtOnce, () => {
-  test('root runs the server as nobody, inside a folder that only root may enter', rootOnly, async (t) => {
-    const CAP_DAC_READ_SEARCH = 2n
-    const held = /^CapPrm:\s*(\w+)/m.exec(await readFile('/proc/self/status', 'utf8'))?.[1]
-    if (!((BigInt(`0x${held}`) >> CAP_DAC_READ_SEARCH) & 1n)) {
-      return t.skip('this root lacks CAP_DAC_READ_SEARCH, as in many containers')
-    }
-    const place = await makePlace(t, { path: 'closed/postgres', copy: true })
-    await chmod(join(place.folder, '..'), 0o700)
-    await place.open()
-    assert.equal((await stat(`/proc/${await findPostmaster(place.cluster)}`)).uid, NOBODY)
-  })
-
   test(
-    'a root without the capability to pass closed folders opens one that is not closed',
+    'root runs the server as a user of its own, without capabilities, inside folders that only root may enter',
     rootOnly,
     async (t) => {
-      const place = await makePlace(t)
-      const withoutIt = ['setpriv', '--bounding-set=-dac_read_search', '--inh-caps=-all']
-      const { connection, message } = await place.openElsewhere({ prefix: withoutIt }).told
-      assert.ok(connection, message)
-      await query(connection, 'SELECT 1')
+      const place = await makePlace(t, { path: 'closed/postgres' })
+      await chmod(join(place.folder, '..'), 0o700)
+      const { connection } = await place.open()
+      const status = await readFile(`/proc/${await findPostmaster(place.cluster)}/status`, 'utf8')
+      assert.match(status, new RegExp(`^Uid:(\\s+${(await postgresUser()).uid}){4}$`, 'm'))
+      assert.match(status, /^Groups:\s*$/m)
+      for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'])
+        assert.match(status, new RegExp(`^${set}:\\s+0+$`, 'm'))
+      // Loads a library from the package.
+      await query(connection, 'CREATE EXTENSION pg_trgm')
+      await place.reopens(connection)
     },
   )
 
-  test('and is told what to do about one that is', rootOnly, async (t) => {
-    const place = await makePlace(t, { path: 'closed/postgres' })
-    await chmod(join(place.folder, '..'), 0o700)
-    const withoutIt = ['setpriv', '--bounding-set=-dac_read_search', '--inh-caps=-all']
-    const told = await place.openElsewhere({ prefix: withoutIt }).told
-    assert.match(told.message ?? '', /^Postgres runs as uid 65534, which may not use .*chmod o\+x/)
+  test('a process that runs as the user of the server does not get in', rootOnly, async (t) => {
+    const place = await makePlace(t, { copy: true })
+    // So that it gets as far as the socket.
+    for (const path of [join(place.folder, '..'), place.folder]) await chmod(path, 0o711)
+    const { connection } = await place.open()
+    await chmod(place.folder, 0o711)
+    const code = await runAs(
+      await postgresUser(),
+      `import pg from 'pg'
+       const client = new pg.Client(${JSON.stringify(connection)})
+       console.log(await client.connect().then(() => 'in', (error) => error.code))`,
+    )
+    assert.equal(code, '28000')
+  })
+
+  test(
+    'a cluster of an older version, which belongs to nobody and has a password, is taken over',
+    rootOnly,
+    async (t) => {
+      const place = await makePlace(t, { copy: true })
+      await run('chown', ['-R', `${NOBODY}:${NOBODY}`, place.cluster])
+      await chmod(place.folder, 0o711)
+      await writeFile(join(place.cluster, 'kinora.password'), 'old', { mode: 0o600 })
+      await writeFile(join(place.cluster, 'pg_hba.conf'), 'local all all scram-sha-256\n')
+      const { connection } = await place.open()
+      assert.deepEqual(await query(connection, 'SELECT * FROM kept'), [])
+      const { uid } = await postgresUser()
+      for (const name of await readdir(place.cluster))
+        if (name !== 'postmaster.pid') assert.equal((await stat(join(place.cluster, name))).uid, uid, name)
+      await assert.rejects(stat(join(place.cluster, 'kinora.password')), { code: 'ENOENT' })
+    },
+  )
+
+  test('where no user can be created the server runs as nobody, and the log says so', rootOnly, async (t) => {
+    const place = await makePlace(t)
+    const users = join(base, 'passwd')
+    const known = (await readFile('/etc/passwd', 'utf8')).split('\n')
+    await writeFile(users, known.filter((line) => !line.startsWith('kinora-')).join('\n'))
+    // A file that is mounted cannot be replaced, which is how users are added.
+    const mount = `mount --bind ${users} /etc/passwd && exec "$@"`
+    const isAllowed = await run('unshare', ['--mount', 'sh', '-c', mount, 'sh', 'true']).then(
+      () => true,
+      () => false,
+    )
+    if (!isAllowed) return t.skip('this root may not mount')
+    const opener = place.openElsewhere({ prefix: ['unshare', '--mount', 'sh', '-c', mount, 'sh'] })
+    const { connection, message, logged } = await opener.told
+    assert.ok(connection, message)
+    assert.match(String(logged), /Postgres runs as the user nobody/)
+    assert.equal((await stat(`/proc/${await findPostmaster(place.cluster)}`)).uid, NOBODY)
   })
 
   test('an ordinary user opens, closes and opens again', rootOnly, async (t) => {
@@ -234,12 +282,6 @@ describe('users', twoAtOnce, () => {
     assert.match(told.message ?? '', /^Postgres needs a user with id 54321 in \/etc\/passwd/)
     assert.deepEqual(await place.leftovers(), [])
   })
-
-  test('a root without setpriv is told to install it or to start as somebody else', rootOnly, async (t) => {
-    const place = await makePlace(t)
-    const told = await place.openElsewhere({ env: { PATH: '/nowhere' } }).told
-    assert.match(told.message ?? '', /setpriv .* is missing: install util-linux/)
-  })
 })
 
 describe('being killed', twoAtOnce, () => {
@@ -278,6 +320,37 @@ describe('being killed', twoAtOnce, () => {
     const { connection } = await place.open()
     await query(connection, 'SELECT 1')
     assert.deepEqual(await place.leftovers(), [])
+  })
+
+  test('a server that is killed while it starts is started again', async (t) => {
+    const place = await makePlace(t, { copy: true })
+    const opener = place.openElsewhere()
+    const killed: number[] = []
+    for (let i = 0; i < 2; i++) {
+      const pid = await opener.childOtherThan(killed)
+      assert.ok(pid)
+      process.kill(pid, 'SIGKILL')
+      killed.push(pid)
+    }
+    const { connection, message } = await opener.told
+    assert.ok(connection, message)
+    await place.answers(connection)
+  })
+
+  test('a server that is killed on every start is given up, with a sentence', async (t) => {
+    const place = await makePlace(t, { copy: true })
+    const opener = place.openElsewhere()
+    const killed: number[] = []
+    for (;;) {
+      const pid = await opener.childOtherThan(killed)
+      if (pid === undefined) break
+      killed.push(pid)
+      process.kill(pid, 'SIGKILL')
+    }
+    assert.match(
+      (await opener.told).message ?? '',
+      /^Postgres in .* was killed \d+ times while it was starting .*SIGKILL/,
+    )
   })
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
@@ -336,7 +409,7 @@ describe('being killed', twoAtOnce, () => {
   test('a left-over pid file that names a process of the same user does not keep the server from starting', async (t) => {
     const place = await makePlace(t, { copy: true })
     await (await place.open()).close()
-    const user = isRoot ? { uid: NOBODY, gid: NOBODY } : {}
+    const user = isRoot ? await postgresUser() : {}
     const stranger = spawn('sleep', ['60'], { stdio: 'ignore', ...user })
     t.after(() => stranger.kill('SIGKILL'))
     const stale = `${stranger.pid}\n${place.cluster}\n1700000000\n5432\n.\n\n  1234567         9\nready   \n`
@@ -528,6 +601,17 @@ describe('run', () => {
     assert.ok(await waitUntilGone(Number(await readFile(pidFile, 'utf8')), 2000))
   })
 
+  test('a command inherits nothing of the environment but where programs are', async () => {
+    process.env.KINORA_PRODUCTION_KEY = 'secret'
+    try {
+      const { stdout } = await run('env', [])
+      assert.match(stdout, /^PATH=/m)
+      assert.doesNotMatch(stdout, /secret|^(HOME|USER|NODE_|npm_|KINORA_|AWS_)/m)
+    } finally {
+      delete process.env.KINORA_PRODUCTION_KEY
+    }
+  })
+
   test('a command that writes too much is ended', async () => {
     await assert.rejects(
       run('yes', [], { stdoutLimitBytes: 100_000 }),
@@ -616,12 +700,32 @@ async function makePlace(t: TestContext, wish: { copy?: boolean; owner?: User; p
       told.catch(() => {})
       return {
         told,
+        /** The server that it starts next. Undefined when it has ended instead. */
+        async childOtherThan(known: number[]): Promise<number | undefined> {
+          let found: number | undefined
+          await until('the opener starts a server', async () => {
+            if (child.exitCode !== null) return true
+            const text = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+            found = text
+              .split(' ')
+              .map(Number)
+              .find((pid) => pid > 0 && !known.includes(pid))
+            return found !== undefined
+          })
+          return found
+        },
         async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> {
           const exit = once(child, 'exit')
           child.kill(signal)
           return (await exit)[0]
         },
       }
+    },
+
+    /** After the server was killed. */
+    async reopens(connection: PostgresConnection) {
+      process.kill((await findPostmaster(cluster))!, 'SIGKILL')
+      await this.answers(connection)
     },
 
     answers: (connection: PostgresConnection) =>
@@ -675,6 +779,14 @@ function problem(sentence: RegExp) {
     assert.doesNotMatch(error.message, /\n/)
     return true
   }
+}
+
+const postgresUser = async () => (await ensureSystemUser('kinora-postgres'))!
+
+/** What a script prints that runs as another user, who may not be allowed into the checkout. */
+async function runAs(user: User, script: string): Promise<string> {
+  const args = ['--input-type=module', '--eval', script]
+  return (await run(process.execPath, args, { cwd: root, user })).stdout.trim()
 }
 
 /** With an entry in /etc/passwd, which Postgres wants, and not the one whom root's servers run as. */

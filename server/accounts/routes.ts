@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { type App, ref } from '../lib/http.ts'
+import { Type } from '../lib/schema.ts'
 import { exchangeKey, exchangeRefreshToken } from './tokens.ts'
 
 export const AccessToken = Type.Object(

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
+import { Type } from '../lib/schema.ts'
 import {
   LiveReport,
   type MediaReport,

@@ -1,8 +1,8 @@
-import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { ApiError } from '../lib/errors.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { compileValidator } from '../lib/validation.ts'
 import {

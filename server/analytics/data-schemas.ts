@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
+import { type Static, Type } from '../lib/schema.ts'
 
 /** What can be counted, and how. */
 export const aggregationsOf = {

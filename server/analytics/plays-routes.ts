@@ -1,7 +1,7 @@
-import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { badQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'

@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { invalidAttribute } from '../lib/errors.ts'
 import { oneOf, text } from '../lib/http.ts'
+import { type Static, Type } from '../lib/schema.ts'
 import type { Report, ReportedEvent, ReportedType } from './follow.ts'
 
 /** What a page sends, whatever its format. */

@@ -1,6 +1,6 @@
-import { Type } from 'typebox'
 import { nullable, ref } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
+import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { lengthOf, parseRanges } from './ranges.ts'
 import type { StoredSession } from './session-reads.ts'

@@ -1,15 +1,10 @@
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { createKey, KeyProblem, revokeKey } from '../accounts/keys.ts'
-import { listKeys } from '../accounts/store.ts'
 import { readConfig, SettingsProblem } from '../config.ts'
-import { type Environment, environments } from '../contracts/tables.ts'
-import { type Database, openDatabase } from '../database.ts'
-import { DatabaseProblem } from '../lib/db.ts'
-import { createLog } from '../lib/log.ts'
-import { PostgresProblem } from '../lib/postgres/open.ts'
+import { environments } from '../contracts/tables.ts'
 import { ClientProblem, type Server } from './client.ts'
 import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
+import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, retryVideo, showStatus, watchStatus } from './videos.ts'
 
@@ -28,13 +23,7 @@ const usage = `kinora: a self-hosted video hosting API
 
 Add --json for output that programs read. Settings are environment variables: see docs/settings.md.`
 
-/** One helpful sentence about how the command was called. */
-class UsageProblem extends Error {}
-
-type Options = {
-  environment: Environment | undefined
-  name: string | undefined
-  json: boolean
+type Options = KeyOptions & {
   title: string | undefined
   private: boolean
   watch: boolean
@@ -109,56 +98,6 @@ function readCall(args: string[]): Call | undefined {
   }
 }
 
-function needed({ environment, name }: Options): { environment: Environment; name: string } {
-  if (!environment) throw new UsageProblem('--environment production or --environment sandbox is needed.')
-  if (!name) throw new UsageProblem('--name is needed.')
-  return { environment, name }
-}
-
-type Work = (db: Database['db']) => Promise<string>
-
-/** Each checks its options before the database is opened. */
-const keyCommands: Record<string, (options: Options) => Work> = {
-  'keys create'(options) {
-    const { environment, name } = needed(options)
-    return async (db) => {
-      const made = await createKey(db, environment, name, new Date())
-      return options.json ? JSON.stringify(made) : `${made.key}\nThis is the only time the key is shown.`
-    }
-  },
-
-  'keys list'(options) {
-    return async (db) => {
-      const keys = (await listKeys(db, options.environment)).map((row) => ({
-        id: row.id,
-        environment: row.environment,
-        name: row.name,
-        createdAt: row.created_at,
-        revokedAt: row.revoked_at,
-      }))
-      if (options.json) return JSON.stringify(keys)
-      if (keys.length === 0) return 'There are no keys.'
-      return keys
-        .map((key) => {
-          const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
-          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  made ${key.createdAt.toISOString()}  ${state}`
-        })
-        .join('\n')
-    }
-  },
-
-  'keys revoke'(options) {
-    const { environment, name } = needed(options)
-    return async (db) => {
-      const revoked = await revokeKey(db, environment, name, new Date())
-      if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
-      if (options.json)
-        return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
-      return `The key "${name}" of the ${environment} environment no longer works.`
-    }
-  },
-}
-
 function findServer(): Server {
   const { cli } = readConfig(process.env)
   if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
@@ -224,27 +163,17 @@ export async function main(args: string[]): Promise<void> {
     const call = readCall(args)
     if (!call) return console.log(usage)
     const { command, names, options } = call
-    // Loaded for itself: it is most of the program, and the other commands are over sooner than that takes.
+    // Commands load what they need: most are over sooner than it takes to load the service or the database.
     if (command === 'start') return await (await import('../main.ts')).serve()
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
-    const work = keyCommands[command]!(options)
-    const database = await openDatabase(readConfig(process.env), createLog('silent', false))
-    try {
-      console.log(await work(database.db))
-    } finally {
-      await database.close()
-    }
+    const { runKeyCommand } = await import('./keys.ts')
+    console.log(await runKeyCommand(command, options))
   } catch (error) {
-    const isKnown = [
-      UsageProblem,
-      KeyProblem,
-      SettingsProblem,
-      DatabaseProblem,
-      PostgresProblem,
-      ClientProblem,
-    ].some((kind) => error instanceof kind)
+    const isKnown = [UsageProblem, CommandProblem, SettingsProblem, ClientProblem].some(
+      (kind) => error instanceof kind,
+    )
     if (!isKnown) throw error
     console.error(`kinora: ${(error as Error).message}`)
     if (error instanceof UsageProblem) console.error('\nkinora --help shows what there is.')

@@ -1,24 +1,18 @@
-import swagger from '@fastify/swagger'
+import { readFile } from 'node:fs/promises'
 import type { Context } from '../contracts/context.ts'
 import { errorKinds } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
-import { completeDocument, type Document, openapi } from './openapi.ts'
 import { errorPage, referencePage, style } from './page.ts'
 
-/** Registered ahead of the routes that it describes. */
-export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): Promise<void> {
-  await app.register(swagger, {
-    openapi: openapi as never,
-    transform: ({ schema, url, route }) => ({ schema: { ...schema, ...route.config?.described }, url }),
-    refResolver: { buildLocalReference: (json, _uri, _fragment, i) => String(json.$id ?? `def-${i}`) },
-  })
-
-  // Each is made when it is first asked for, and once: the routes do not change, and all of a page would be kept in
-  // memory for every client that is slow to read it.
-  const describe = once(() => completeDocument(app.swagger() as unknown as Document))
-  const json = once(() => Buffer.from(JSON.stringify(describe(), null, 2)))
-  const reference = once(() => Buffer.from(referencePage(describe(), context.publicUrl)))
-  const stylesheet = Buffer.from(style)
+/**
+ * Serves the committed description of the API. A test compares it with the routes; to build it from them on each start
+ * would delay the start for a document that few processes are asked for.
+ */
+export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
+  const read = once(() => readFile(new URL('../../openapi.json', import.meta.url)))
+  const reference = once(async () =>
+    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl)),
+  )
 
   const hidden = { schema: { hide: true } }
   const page = {
@@ -28,13 +22,11 @@ export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>):
   }
 
   app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
-  app.get('/openapi.json', hidden, (_request, reply) =>
-    reply.header('content-type', 'application/json').send(json()),
+  app.get('/openapi.json', hidden, async (_request, reply) =>
+    reply.header('content-type', 'application/json').send(await read()),
   )
-  app.get('/docs', hidden, (_request, reply) => reply.headers(page).send(reference()))
-  app.get('/docs/style.css', hidden, (_request, reply) =>
-    reply.type('text/css; charset=utf-8').send(stylesheet),
-  )
+  app.get('/docs', hidden, async (_request, reply) => reply.headers(page).send(await reference()))
+  app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
     return Object.hasOwn(errorKinds, slug)
@@ -43,10 +35,14 @@ export async function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>):
   })
 }
 
-function once<T extends object>(make: () => T): () => T {
-  let made: T | undefined
+/** Built by the first request; a failure is not kept. */
+function once<T>(build: () => Promise<T>): () => Promise<T> {
+  let built: Promise<T> | undefined
   return () => {
-    made ??= make()
-    return made
+    built ??= build().catch((error) => {
+      built = undefined
+      throw error
+    })
+    return built
   }
 }

@@ -11,7 +11,7 @@ import pg from 'pg'
 
 export type Connection =
   | string
-  | { host: string; port: number; user: string; password: string; database: string }
+  | { host: string; port: number; user: string; password?: string | undefined; database: string }
 
 /** What a store function needs: the database or a transaction of it. */
 export type Db<T> = Kysely<T> | Transaction<T>

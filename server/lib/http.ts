@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServerDefault } from 'fastify'
-import { type Static, type TSchema, Type } from 'typebox'
+import { type Static, type TSchema, Type } from './schema.ts'
 
 /** Gives handlers the types of their schemas. */
 interface SchemaTypes extends FastifyTypeProvider {

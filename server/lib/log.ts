@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module'
 import { pino } from 'pino'
-import { PinoPretty } from 'pino-pretty'
+import type { PinoPretty } from 'pino-pretty'
 
 export type Log = pino.Logger
 
@@ -18,9 +19,11 @@ export function createLog(level: string, isTerminal: boolean): Log {
   }
   if (!isTerminal) return pino(options)
   const { formatters: _, ...pretty } = options
+  // Loaded here, because a service under systemd or in a container has no use for it.
+  const format: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pino(
     pretty,
-    PinoPretty({
+    format({
       colorize: true,
       translateTime: 'SYS:HH:MM:ss',
       ignore: 'requestId',

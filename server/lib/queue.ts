@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, PgBoss } from 'pg-boss'
 import { type Connection, connectionOptions, type Db } from './db.ts'
 
@@ -46,8 +47,11 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
   await boss.start()
+  const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
   for (const [name, settings] of Object.entries<Options>(options.queues)) {
     const queue = { ...settings, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
+    // Left alone where nothing changes: an update empties pg-boss's cache, and every worker would fill it again.
+    if (hasSettings(existing.get(name), queue)) continue
     await boss.createQueue(name, queue)
     await boss.updateQueue(name, queue)
   }
@@ -71,3 +75,6 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     close: () => boss.stop({ graceful: true, timeout: 10_000 }),
   }
 }
+
+const hasSettings = (existing: object | undefined, wanted: object) =>
+  existing !== undefined && isDeepStrictEqual({ ...existing, ...wanted }, existing)

@@ -1,11 +1,17 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
+import { childEnvironment } from './environment.ts'
 import { type ExceededLimit, type ProcessLimits, watchProcess } from './watch.ts'
 
 export type RunOptions = {
   cwd?: string
+  /** What it inherits by default is little: see `childEnvironment`. */
   env?: NodeJS.ProcessEnv
+  /** Whom it runs as; for root alone. It keeps none of root's groups and capabilities. */
+  user?: { uid: number; gid: number } | undefined
+  /** Open files and folders that it inherits, from descriptor 3 on. */
+  descriptors?: readonly number[]
   /** Kills the command and everything it started. */
   signal?: AbortSignal
   /** A command that writes more than this is killed: half an answer is worse than none. */
@@ -67,10 +73,11 @@ export function run(command: string, args: readonly string[], options: RunOption
     // A group of its own: one kill reaches what the command started, and a Ctrl-C for us does not reach it.
     const child = spawn(command, args, {
       cwd: options.cwd,
-      env: options.env,
+      env: options.env ?? childEnvironment(),
+      ...options.user,
       detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+      stdio: ['ignore', 'pipe', 'pipe', ...(options.descriptors ?? [])],
+    }) as ChildProcessByStdio<null, Readable, Readable>
     const stdout = new ByteLog()
     const stderr = new ByteLog(STDERR_TAIL_BYTES)
     let stopped: { what: string; cause?: unknown; limit?: ExceededLimit } | undefined

@@ -1,9 +1,9 @@
-import { Type } from 'typebox'
 import type { Context } from '../contracts/context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import { Type } from '../lib/schema.ts'
 import { createVideo } from './create.ts'
 import {
   TagList,

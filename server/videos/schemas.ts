@@ -1,6 +1,6 @@
-import { type Static, Type } from 'typebox'
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
+import { type Static, Type } from '../lib/schema.ts'
 
 /** The languages that a video may be in. */
 export const languages = [

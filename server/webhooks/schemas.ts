@@ -1,7 +1,7 @@
-import { Type } from 'typebox'
 import type { WebhookRow } from '../contracts/tables.ts'
 import { nullable, oneOf, ref } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
+import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { eventTypes } from './events.ts'
 import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-store.ts'

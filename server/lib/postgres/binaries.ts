@@ -1,7 +1,23 @@
-import { access, chmod, constants, lstat, mkdir, readFile, rename, stat, symlink } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import {
+  access,
+  chmod,
+  constants,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorCode, fileProblem, OWN_SERVER, PostgresProblem } from './problem.ts'
+import { childEnvironment } from '../environment.ts'
+import type { SystemUser } from '../system-user.ts'
+import { errorCode, errorMessage, fileProblem, OWN_SERVER, PostgresProblem } from './problem.ts'
 
 export type PostgresBinaries = {
   initdb: string
@@ -30,50 +46,136 @@ export function findPackage(target = `${process.platform}-${process.arch}`): str
   }
 }
 
-/** Makes the package's programs ready to run. `folder` takes what cannot be put into the package. */
-export async function prepareBinaries(root: string, folder: string): Promise<PostgresBinaries> {
-  const initdb = join(root, 'native/bin/initdb')
-  const postgres = join(root, 'native/bin/postgres')
-  await makeExecutable(initdb)
-  await makeExecutable(postgres)
-  const libraries = await linkLibraries(root, join(folder, 'lib'))
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
-  return { initdb, postgres, majorVersion: version.split('.')[0]!, env: environment(libraries) }
-}
+/** Where root keeps the programs for a user who cannot reach the package. */
+const SHARED_FOLDER = '/var/cache/kinora'
 
 /**
- * npm packages cannot hold symbolic links, and npm no longer runs the install script that would make them. A
- * package that belongs to somebody else (installed by root, run by a user) gets its links in our own folder.
+ * Makes the package's programs ready to run, by `user` if that is not us. `folder` takes what cannot be put into the
+ * package.
  */
-async function linkLibraries(root: string, ownFolder: string): Promise<string | undefined> {
-  const list = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')
-  const links = JSON.parse(list) as Link[]
+export async function prepareBinaries(
+  root: string,
+  folder: string,
+  user?: SystemUser,
+): Promise<PostgresBinaries> {
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  const majorVersion = version.split('.')[0]!
+  await makeExecutable(programsOf(root))
+  const isLinked = await linkLibraries(root)
+  if (user && !(isLinked && (await isReachable(root, user)))) {
+    const copy = await ensureCopy(root, join(SHARED_FOLDER, `postgres-${version}-${process.arch}`))
+    return { ...programsOf(copy), majorVersion, env: environment([]) }
+  }
+  // The loader does not follow a link to find a library's own libraries, so it needs both.
+  const libraries = isLinked ? [] : [await linkElsewhere(root, join(folder, 'lib')), join(root, 'native/lib')]
+  return { ...programsOf(root), majorVersion, env: environment(libraries) }
+}
+
+/** With the libraries of the package alone: those of the host may be other versions. */
+function environment(libraries: string[]): NodeJS.ProcessEnv {
+  const { LD_LIBRARY_PATH: _, ...env } = childEnvironment()
+  return libraries.length > 0 ? { ...env, LD_LIBRARY_PATH: libraries.join(':') } : env
+}
+
+const programsOf = (root: string) => ({
+  initdb: join(root, 'native/bin/initdb'),
+  postgres: join(root, 'native/bin/postgres'),
+})
+
+const readLinks = async (root: string) =>
+  JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[]
+
+/**
+ * npm packages cannot hold symbolic links, and npm no longer runs the install script that would make them. False for a
+ * package that we may not write to.
+ */
+async function linkLibraries(root: string): Promise<boolean> {
   try {
-    for (const { source, target } of links) {
+    for (const { source, target } of await readLinks(root)) {
       const link = join(root, target)
       if (await isMissing(link)) await linkOnce(relative(dirname(target), source), link)
     }
-    return undefined
+    return true
   } catch (error) {
     if (!['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '')) throw fileProblem(error, root)
+    return false
   }
-  // The loader does not follow a link to find a library's own libraries, so it needs both.
-  const searched = [ownFolder, join(root, 'native/lib')]
-  if (searched.some((path) => /[:;]/.test(path))) {
+}
+
+/** A package that belongs to somebody else (installed by root, run by a user) gets its links in our own folder. */
+async function linkElsewhere(root: string, ownFolder: string): Promise<string> {
+  if ([root, ownFolder].some((path) => /[:;]/.test(path))) {
     throw new PostgresProblem(
       `Postgres' library links are missing in ${root} and cannot be made there: ` +
         'start Kinora once as the user to whom that folder belongs.',
     )
   }
   await mkdir(ownFolder, { recursive: true, mode: 0o755 })
-  for (const { source, target } of links) {
+  for (const { source, target } of await readLinks(root)) {
     // Replaced each time, because an update of the package moves the libraries.
     const link = join(ownFolder, basename(target))
     const fresh = `${link}.${process.pid}.new`
     await linkOnce(join(root, source), fresh)
     await rename(fresh, link)
   }
-  return searched.join(':')
+  return ownFolder
+}
+
+/** Whether the user gets to the programs: a checkout below /root is closed to all but root. */
+async function isReachable(root: string, user: SystemUser): Promise<boolean> {
+  const library = (await readdir(join(root, 'native/lib'))).find((name) => name.includes('.so'))
+  if (!(await isAllowed(join(root, 'native/lib', library ?? ''), user, 0o4))) return false
+  for (let path = join(root, 'native/lib'); ; path = dirname(path)) {
+    if (!(await isAllowed(path, user, 0o1))) return false
+    if (path === dirname(path)) return true
+  }
+}
+
+async function isAllowed(path: string, user: SystemUser, bits: number): Promise<boolean> {
+  const { uid, gid, mode } = await stat(path)
+  const shift = uid === user.uid ? 6 : gid === user.gid ? 3 : 0
+  return ((mode >> shift) & bits) === bits
+}
+
+/** A copy of the package, links included, that everybody can read and only root can change. */
+async function ensureCopy(root: string, target: string): Promise<string> {
+  try {
+    await mkdir(SHARED_FOLDER, { recursive: true, mode: 0o755 })
+    const { uid, mode } = await stat(SHARED_FOLDER)
+    if (uid !== 0 || mode & 0o022) throw new Error(`${SHARED_FOLDER} can be changed by other users than root`)
+    await chmod(SHARED_FOLDER, 0o755)
+    if (!(await isMissing(target))) return target
+    const fresh = `${target}.${randomUUID()}.new`
+    try {
+      await cp(join(root, 'native'), join(fresh, 'native'), { recursive: true, verbatimSymlinks: true })
+      await openForReading(fresh)
+      await makeExecutable(programsOf(fresh))
+      await linkLibraries(fresh)
+      await rename(fresh, target).catch(async (error) => {
+        // Another process was faster.
+        if (await isMissing(target)) throw error
+      })
+      return target
+    } finally {
+      await rm(fresh, { recursive: true, force: true })
+    }
+  } catch (cause) {
+    throw new PostgresProblem(
+      `Postgres cannot run as another user from ${root}, and its programs could not be copied to ${SHARED_FOLDER} ` +
+        `(${errorMessage(cause)}): let everybody into the folders above (chmod o+x), or ${OWN_SERVER}.`,
+      { cause },
+    )
+  }
+}
+
+/** Whatever the umask was when the package was installed, and is now. */
+async function openForReading(folder: string): Promise<void> {
+  await chmod(folder, 0o755)
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isDirectory()) await chmod(path, 0o755)
+    else if (entry.isFile()) await chmod(path, 0o644)
+  }
 }
 
 async function isMissing(path: string): Promise<boolean> {
@@ -90,28 +192,19 @@ async function linkOnce(to: string, link: string): Promise<void> {
   })
 }
 
-async function makeExecutable(program: string): Promise<void> {
-  try {
-    const { mode } = await stat(program)
-    // For everybody, because a root's server runs as somebody else.
-    if ((mode & 0o111) !== 0o111) await chmod(program, (mode & 0o777) | 0o111)
-  } catch (cause) {
-    await access(program, constants.X_OK).catch(() => {
-      throw new PostgresProblem(
-        `The program ${program} is missing or may not be executed: run npm install again, or ${OWN_SERVER}.`,
-        { cause },
-      )
-    })
+async function makeExecutable(programs: Record<string, string>): Promise<void> {
+  for (const program of Object.values(programs)) {
+    try {
+      const { mode } = await stat(program)
+      // For everybody, because a root's server runs as somebody else.
+      if ((mode & 0o111) !== 0o111) await chmod(program, (mode & 0o777) | 0o111)
+    } catch (cause) {
+      await access(program, constants.X_OK).catch(() => {
+        throw new PostgresProblem(
+          `The program ${program} is missing or may not be executed: run npm install again, or ${OWN_SERVER}.`,
+          { cause },
+        )
+      })
+    }
   }
-}
-
-/**
- * Our own environment holds secrets that are no business of Postgres, PG* variables that would lead it astray,
- * and a language in which we could not read its messages.
- */
-function environment(libraries: string | undefined): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => name === 'PATH' || name.startsWith('NIX_LD'))
-  const env: NodeJS.ProcessEnv = { ...Object.fromEntries(kept), LC_ALL: 'C' }
-  if (libraries) env.LD_LIBRARY_PATH = libraries
-  return env
 }

@@ -1,28 +1,39 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { chmod, lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { RunError, run } from '../run.ts'
 import { chooseAccount, type PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
-import { configuration } from './configuration.ts'
+import { accessRules, configuration, userMap } from './configuration.ts'
 import { withLock } from './lock.ts'
-import { errorCode, fileProblem, outputProblem, PostgresProblem } from './problem.ts'
+import { errorCode, fileProblem, outputProblem, PostgresProblem, spawnProblem } from './problem.ts'
 import { findPostgresProcesses, readPidFile } from './process.ts'
 
 export const USER = 'kinora'
 export const DATABASE = 'kinora'
 
-/** Beside Postgres' own files, so that one rename brings the cluster and its password into being together. */
-const PASSWORD_FILE = 'kinora.password'
+/** Of clusters that were made before the kernel vouched for who connects. */
+const OLD_PASSWORD_FILE = 'kinora.password'
 const UNFINISHED = 'cluster.new.'
 const INITDB_LIMIT_MS = 300_000
+/** The kernel may end it when memory is short. */
+const INITDB_ATTEMPTS = 3
+
+/**
+ * How the folder of the cluster is named to Postgres, which inherits it as its first open file: the folders above may be
+ * closed to the user that Postgres runs as.
+ */
+export const INHERITED_FOLDER = '/proc/self/fd/3'
+
+export const clusterOf = (folder: string) => join(folder, 'cluster')
 
 export async function ensureFolder(folder: string): Promise<void> {
   try {
     await mkdir(dirname(folder), { recursive: true })
-    // A root's server runs as somebody else, who must get through to the cluster, which is closed to all others.
-    await mkdir(folder, { mode: process.geteuid!() === 0 ? 0o711 : 0o700 }).catch(async (error) => {
+    await mkdir(folder, { mode: 0o700 }).catch(async (error) => {
       if (errorCode(error) !== 'EEXIST' || !(await stat(folder)).isDirectory()) throw error
+      const { uid, mode } = await stat(folder)
+      if (uid === process.geteuid!() && mode & 0o077) await chmod(folder, 0o700)
     })
     await syncFolder(dirname(folder))
   } catch (error) {
@@ -30,15 +41,13 @@ export async function ensureFolder(folder: string): Promise<void> {
   }
 }
 
-/** Creates the cluster if there is none, and gives the password of its superuser. */
+/** Creates the cluster if there is none. The password is that of a server which an older Kinora has left running. */
 export async function ensureCluster(
   folder: string,
   binaries: PostgresBinaries,
   signal: AbortSignal,
-): Promise<{ cluster: string; password: string; created: boolean }> {
-  const cluster = join(folder, 'cluster')
-  // Also tells whether the folder is ours to use, so it comes before anything that would fail less clearly.
-  await chooseAccount(folder, cluster)
+): Promise<{ cluster: string; password: string | undefined; created: boolean }> {
+  const cluster = clusterOf(folder)
   let created = false
   if (await isAbsent(cluster)) {
     await withLock(folder, signal, async () => {
@@ -47,7 +56,9 @@ export async function ensureCluster(
       created = true
     })
   }
-  return { cluster, password: await readPassword(folder, cluster, binaries.majorVersion), created }
+  await checkVersion(folder, cluster, binaries.majorVersion)
+  const password = await readFile(join(cluster, OLD_PASSWORD_FILE), 'utf8').catch(() => undefined)
+  return { cluster, password, created }
 }
 
 async function isAbsent(cluster: string): Promise<boolean> {
@@ -67,13 +78,13 @@ async function createCluster(
 ): Promise<void> {
   const account = await chooseAccount(folder, cluster)
   const unfinished = join(folder, `${UNFINISHED}${randomUUID()}`)
-  const passwordFile = `${unfinished}.password`
   try {
-    await mkdir(unfinished, { mode: 0o700 })
-    await lchown(unfinished, account.uid, account.gid)
-    await writeNew(passwordFile, randomBytes(24).toString('base64url'), account)
-    await initdb(folder, unfinished, passwordFile, binaries, account, signal)
-    await rename(passwordFile, join(unfinished, PASSWORD_FILE))
+    for (let attempt = 1; ; attempt++) {
+      await mkdir(unfinished, { mode: 0o700 })
+      await lchown(unfinished, account.uid, account.gid)
+      if (await initdb(folder, unfinished, binaries, account, signal, attempt < INITDB_ATTEMPTS)) break
+      await rm(unfinished, { recursive: true, force: true, maxRetries: 3 })
+    }
     await syncFolder(unfinished)
     await rename(unfinished, cluster)
     await syncFolder(folder)
@@ -83,21 +94,20 @@ async function createCluster(
   }
 }
 
+/** False when it was killed and may be run again. */
 async function initdb(
   folder: string,
   unfinished: string,
-  passwordFile: string,
   binaries: PostgresBinaries,
   account: PostgresAccount,
   signal: AbortSignal,
-): Promise<void> {
-  const [command = '', ...args] = [
-    ...account.prefix,
-    binaries.initdb,
-    `--pgdata=${unfinished}`,
+  mayBeRepeated: boolean,
+): Promise<boolean> {
+  await using handle = await open(unfinished)
+  const args = [
+    `--pgdata=${INHERITED_FOLDER}`,
     `--username=${USER}`,
-    `--pwfile=${passwordFile}`,
-    '--auth=scram-sha-256',
+    '--auth=peer',
     '--encoding=UTF8',
     // Built into Postgres: an update of the host's C library or ICU cannot change an order that indexes rely on.
     '--locale-provider=builtin',
@@ -109,33 +119,36 @@ async function initdb(
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(INITDB_LIMIT_MS)])
     // In the root folder, because the account may not be allowed into the one we happen to be in.
-    await run(command, args, { cwd: '/', env: binaries.env, signal: limit })
+    const options = { cwd: '/', env: binaries.env, signal: limit, user: account.user }
+    await run(binaries.initdb, args, { ...options, descriptors: [handle.fd] })
+    return true
   } catch (cause) {
     signal.throwIfAborted()
-    const output = cause instanceof RunError ? cause.stderr : ''
-    throw outputProblem('Postgres could not create its files', output, { folder, uid: account.uid, cause })
+    if (!(cause instanceof RunError)) throw spawnProblem(cause, account.uid)
+    if (cause.cause && cause.exitCode === null && cause.signal === null)
+      throw spawnProblem(cause.cause, account.uid)
+    const wasKilled = cause.cause === undefined && (cause.signal || /terminated by signal/.test(cause.stderr))
+    if (wasKilled && mayBeRepeated) return false
+    throw outputProblem('Postgres could not create its files', cause.stderr, {
+      folder,
+      uid: account.uid,
+      cause,
+    })
   }
 }
 
-async function readPassword(folder: string, cluster: string, majorVersion: string): Promise<string> {
+async function checkVersion(folder: string, cluster: string, majorVersion: string): Promise<void> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error) => {
     if (errorCode(error) !== 'ENOENT') throw fileProblem(error, folder)
     throw new PostgresProblem(
       `The folder ${cluster} is not a database of Postgres: move it away, or choose another with KINORA_DATA_DIR.`,
     )
   })
-  if (version.trim() !== majorVersion) {
-    throw new PostgresProblem(
-      `The database in ${folder} was made by Postgres ${version.trim()} and this Kinora brings Postgres ${majorVersion}: ` +
-        'dump it with the Kinora that made it, and load the dump into a new folder.',
-    )
-  }
-  return await readFile(join(cluster, PASSWORD_FILE), 'utf8').catch((cause) => {
-    throw new PostgresProblem(
-      `The password of the database cannot be read from ${join(cluster, PASSWORD_FILE)}: restore that file.`,
-      { cause },
-    )
-  })
+  if (version.trim() === majorVersion) return
+  throw new PostgresProblem(
+    `The database in ${folder} was made by Postgres ${version.trim()} and this Kinora brings Postgres ${majorVersion}: ` +
+      'dump it with the Kinora that made it, and load the dump into a new folder.',
+  )
 }
 
 /** What has to be right each time before the server starts. Under the lock. */
@@ -143,15 +156,16 @@ export async function readyCluster(folder: string, cluster: string): Promise<Pos
   try {
     const account = await chooseAccount(folder, cluster)
     const { uid, mode } = await stat(cluster)
-    // Copied back from a backup, a cluster may belong to root, or be open to others: Postgres takes neither.
+    // Copied back from a backup, a cluster may belong to root, or be open to others: Postgres takes neither. Those of
+    // an older Kinora that ran as root belong to nobody.
     if (uid !== account.uid) await giveTo(cluster, account)
     if (mode & 0o077) await chmod(cluster, 0o700)
     await removeUnfinished(folder)
     await removeEmptyLockFiles(cluster)
-    const conf = join(cluster, 'postgresql.conf')
-    await rm(`${conf}.new`, { force: true })
-    await writeNew(`${conf}.new`, configuration(), account)
-    await rename(`${conf}.new`, conf)
+    await replace(join(cluster, 'postgresql.conf'), configuration(), account)
+    await replace(join(cluster, 'pg_hba.conf'), accessRules(), account)
+    await replace(join(cluster, 'pg_ident.conf'), userMap(account.clients), account)
+    await rm(join(cluster, OLD_PASSWORD_FILE), { force: true })
     return account
   } catch (error) {
     throw fileProblem(error, folder)
@@ -175,23 +189,30 @@ async function removeUnfinished(folder: string): Promise<void> {
   }
 }
 
-async function giveTo(path: string, account: PostgresAccount): Promise<void> {
-  await lchown(path, account.uid, account.gid)
-  for (const entry of await readdir(path, { recursive: true })) {
-    await lchown(join(path, entry), account.uid, account.gid)
+/**
+ * Root's alone until all of it is given: its former owner must not put links in the way, and a start that is cut off here
+ * is repeated by the next.
+ */
+async function giveTo(cluster: string, account: PostgresAccount): Promise<void> {
+  if (account.user) await lchown(cluster, 0, 0)
+  await chmod(cluster, 0o700)
+  for (const entry of await readdir(cluster, { recursive: true })) {
+    await lchown(join(cluster, entry), account.uid, account.gid)
   }
+  await lchown(cluster, account.uid, account.gid)
 }
 
 /** Never through an existing name: the folder may belong to a user whom root must not write for elsewhere. */
-async function writeNew(path: string, text: string, account: PostgresAccount): Promise<void> {
-  const file = await open(path, 'wx', 0o600)
-  try {
+async function replace(path: string, text: string, account: PostgresAccount): Promise<void> {
+  const fresh = `${path}.new`
+  await rm(fresh, { force: true })
+  {
+    await using file = await open(fresh, 'wx', 0o600)
     await file.writeFile(text)
-    if (account.prefix.length > 0) await file.chown(account.uid, account.gid)
+    if (account.user) await file.chown(account.uid, account.gid)
     await file.sync()
-  } finally {
-    await file.close()
   }
+  await rename(fresh, path)
 }
 
 async function syncFolder(path: string): Promise<void> {

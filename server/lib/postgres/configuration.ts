@@ -52,3 +52,20 @@ log_line_prefix = '%m [%p] '
 log_checkpoints = off
 log_min_error_statement = panic
 `
+
+/**
+ * Who may connect: users of the system by their name, which the kernel tells the server. There is no password that could
+ * be read from a file, and a process that runs as the server's own user does not get in.
+ */
+export const accessRules = () => `# Written by Kinora before each start of the server: changes here are lost.
+local all kinora peer map=kinora
+local all all scram-sha-256
+`
+
+export const userMap = (clients: readonly string[]) =>
+  ['# Written by Kinora before each start of the server: changes here are lost.']
+    .concat(
+      clients.map((name) => `kinora "${name}" kinora`),
+      '',
+    )
+    .join('\n')

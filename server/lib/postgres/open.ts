@@ -2,8 +2,9 @@ import { constants, type FileHandle, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { chooseAccount, isShared, POSTGRES_USER } from './account.ts'
 import { findPackage, prepareBinaries } from './binaries.ts'
-import { DATABASE, ensureCluster, ensureFolder, USER } from './cluster.ts'
+import { clusterOf, DATABASE, ensureCluster, ensureFolder, USER } from './cluster.ts'
 import { withLock } from './lock.ts'
 import { errorCode, errorMessage, fileProblem, PostgresProblem } from './problem.ts'
 import { findPostmaster, readPidFile } from './process.ts'
@@ -33,6 +34,8 @@ const READY_LIMIT_MS = 300_000
 const PROGRESS_MS = 5000
 const WATCH_MS = 2000
 const RETRY_LIMIT_MS = 10_000
+const MAX_KILLS = 6
+const KILL_PAUSE_MS = 100
 
 /**
  * A real Postgres in a folder. All processes that open the same folder share one server: the first starts it,
@@ -45,7 +48,16 @@ export async function openEmbeddedPostgres(options: {
   const folder = resolve(options.folder)
   const root = findPackage()
   await ensureFolder(folder)
-  const binaries = await prepareBinaries(root, folder)
+  // Also tells whether the folder is ours to use, so it comes before anything that would fail less clearly.
+  const account = await chooseAccount(folder, clusterOf(folder))
+  if (isShared(account)) {
+    options.log.warn(
+      { folder },
+      `Postgres runs as the user nobody, because no user ${POSTGRES_USER} could be created: ` +
+        'other programs that run as nobody could change the database',
+    )
+  }
+  const binaries = await prepareBinaries(root, folder, account.user)
   const begun = Date.now()
   const { cluster, password, created } = await ensureCluster(folder, binaries, new AbortController().signal)
   if (created) options.log.info({ folder, tookMs: Date.now() - begun }, 'Postgres cluster created')
@@ -158,11 +170,13 @@ async function attach(site: Site, closing: AbortSignal): Promise<Session> {
   const limit = AbortSignal.timeout(READY_LIMIT_MS)
   const signal = AbortSignal.any([closing, limit])
   let reason = 'it is starting'
+  let kills = 0
   const progress = setInterval(() => site.log.info({ reason }, 'waiting for Postgres'), PROGRESS_MS)
   try {
     for (;;) {
       const answer = await reach(site, signal)
       if (answer.state === 'busy') reason = answer.reason
+      if (answer.state === 'killed') await waitAfterKill(site, answer.reason, ++kills, signal)
       if (answer.state === 'ready' && (await holdServer(site, answer.session))) return answer.session
       await delay(25, undefined, { signal })
     }
@@ -178,6 +192,18 @@ async function attach(site: Site, closing: AbortSignal): Promise<Session> {
   }
 }
 
+/** Whatever killed it may do so again; a start that never succeeds has to end some day. */
+async function waitAfterKill(site: Site, reason: string, kills: number, signal: AbortSignal): Promise<void> {
+  if (kills >= MAX_KILLS) {
+    throw new PostgresProblem(
+      `Postgres in ${site.folder} was killed ${kills} times while it was starting (${reason}): ` +
+        'see whether this machine is short of memory, and what else ends its processes.',
+    )
+  }
+  site.log.warn({ reason, kills }, 'Postgres was killed while it was starting: starting it again')
+  await delay(KILL_PAUSE_MS * 2 ** (kills - 1), undefined, { signal })
+}
+
 type Reached = Awaited<ReturnType<typeof ask>>
 
 async function reach(site: Site, signal: AbortSignal): Promise<Reached> {
@@ -186,8 +212,7 @@ async function reach(site: Site, signal: AbortSignal): Promise<Reached> {
   return await withLock(site.folder, signal, async () => {
     const again = await ask(site.connection)
     if (again.state !== 'silent' || (await findPostmaster(site.cluster))) return again
-    const session = await startServer(site, signal)
-    return session ? { state: 'ready', session } : again
+    return await startServer(site, signal)
   })
 }
 

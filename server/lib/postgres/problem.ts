@@ -43,7 +43,37 @@ export function fileProblem(error: unknown, folder: string): PostgresProblem {
   }
 }
 
-/** For what initdb, setpriv or the server itself wrote before it gave up. */
+/** For a program of Postgres that could not even be started. */
+export function spawnProblem(error: unknown, uid: number): PostgresProblem {
+  const cause = { cause: error }
+  switch (errorCode(error)) {
+    case 'ENOENT':
+      return new PostgresProblem(
+        `The Postgres program does not run here, because it needs glibc: use a glibc system, or ${OWN_SERVER}.`,
+        cause,
+      )
+    case 'EPERM':
+    case 'EINVAL':
+      return new PostgresProblem(
+        `Postgres refuses to run as root, and this root may not run it as uid ${uid}: ` +
+          `start Kinora as an ordinary user, or ${OWN_SERVER}.`,
+        cause,
+      )
+    default:
+      return new PostgresProblem(
+        `The Postgres program cannot be run as uid ${uid} (${errorMessage(error)}): ` +
+          `let that user into the folder that Kinora is installed in, or ${OWN_SERVER}.`,
+        cause,
+      )
+  }
+}
+
+export const missingUser = (uid: number) =>
+  new PostgresProblem(
+    `Postgres needs a user with id ${uid} in /etc/passwd, and there is none: add one, or ${OWN_SERVER}.`,
+  )
+
+/** For what initdb or the server itself wrote before it gave up. */
 export function outputProblem(
   what: string,
   output: string,
@@ -55,18 +85,7 @@ export function outputProblem(
   function sentence(): string {
     const library = /error while loading shared libraries: ([^:\s]+)/.exec(output)?.[1]
     if (library) return `Postgres needs the library ${library}: install it on this machine, or ${OWN_SERVER}.`
-    if (/could not look up effective user ID/.test(output)) {
-      return `Postgres needs a user with id ${uid} in /etc/passwd, and there is none: add one, or ${OWN_SERVER}.`
-    }
-    if (/^setpriv: failed to execute .*No such file/m.test(output)) {
-      return `The Postgres program does not run here, because it needs glibc: use a glibc system, or ${OWN_SERVER}.`
-    }
-    if (/^setpriv: /m.test(output)) {
-      return (
-        `Postgres refuses to run as root, and this root may not run it as uid ${uid}: ` +
-        `start Kinora as an ordinary user, or ${OWN_SERVER}.`
-      )
-    }
+    if (/could not look up effective user ID/.test(output)) return missingUser(uid).message
     // Shared memory has a size and a number of its own; the disk has nothing to do with it.
     if (/shared memory.*(No space left on device|Cannot allocate memory)/.test(output)) {
       return 'Postgres cannot get the shared memory it needs: give this machine or container more of it.'
@@ -75,8 +94,8 @@ export function outputProblem(
       return diskFull(folder)
     if (/Permission denied/.test(output)) {
       return (
-        `Postgres runs as uid ${uid}, which may not use ${folder} or a folder above it: ` +
-        'let it in (chmod o+x), or start Kinora as an ordinary user who may.'
+        `Postgres runs as uid ${uid}, which may not use ${folder}: ` +
+        'give that folder to the user who starts Kinora, with chown -R.'
       )
     }
     const last = [...output.matchAll(/(?:FATAL|PANIC|error):\s+(.+)/g)].at(-1)?.[1]

@@ -4,8 +4,15 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { PostgresBinaries } from './binaries.ts'
-import { readyCluster } from './cluster.ts'
-import { errorCode, errorMessage, fileProblem, outputProblem, PostgresProblem } from './problem.ts'
+import { INHERITED_FOLDER, readyCluster } from './cluster.ts'
+import {
+  errorCode,
+  errorMessage,
+  fileProblem,
+  outputProblem,
+  PostgresProblem,
+  spawnProblem,
+} from './problem.ts'
 import { findPostgresProcesses, findPostmaster, readPidFile, waitUntilGone } from './process.ts'
 
 export type PostgresLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
@@ -13,7 +20,8 @@ export type PostgresConnection = {
   host: string
   port: number
   user: string
-  password: string
+  /** Only of a server that an older Kinora has left running. */
+  password?: string | undefined
   database: string
 }
 
@@ -32,6 +40,8 @@ export type Answer =
   | { state: 'ready'; session: Session }
   | { state: 'busy'; reason: string }
   | { state: 'silent' }
+  /** Ended from outside before it took connections. */
+  | { state: 'killed'; reason: string }
 
 const CONNECT_LIMIT_MS = 5000
 const QUERY_LIMIT_MS = 30_000
@@ -64,7 +74,7 @@ export async function ask(connection: PostgresConnection): Promise<Answer> {
     if (code === 'ECONNREFUSED' || code === 'ENOENT') return { state: 'silent' }
     if (code === 'EACCES' || code === '28P01' || code === '28000') {
       throw new PostgresProblem(
-        'The embedded Postgres does not let Kinora in: the password file, its owner or pg_hba.conf was changed.',
+        'The embedded Postgres does not let Kinora in: the owner of its folder, pg_hba.conf or pg_ident.conf was changed.',
         { cause: error },
       )
     }
@@ -72,14 +82,16 @@ export async function ask(connection: PostgresConnection): Promise<Answer> {
   }
 }
 
-/** Starts the server and waits until it takes connections. Undefined when it ended for a reason worth another look. */
-export async function startServer(site: Site, signal: AbortSignal): Promise<Session | undefined> {
+/** Starts the server and waits until it takes connections. Silent when it ended for a reason worth another look. */
+export async function startServer(site: Site, signal: AbortSignal): Promise<Answer> {
   const { folder, cluster, log } = site
   const account = await readyCluster(folder, cluster)
   const begun = Date.now()
   const { file, size } = await openLog(folder)
-  const [command = '', ...args] = [...account.prefix, site.binaries.postgres, '-D', cluster]
+  const command = site.binaries.postgres
+  const args = ['-D', INHERITED_FOLDER]
   const stale = await readPidFile(cluster)
+  const handle = await open(cluster)
   let child: ChildProcess
   try {
     // Not by pg_ctl, which goes through a shell, and leaves a server that dies to an init that a container may lack.
@@ -88,16 +100,19 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Sess
       // The server refuses to start while a process of the same user has the pid in a left-over pid file, but
       // for this one, which pg_ctl uses to name its own parent. We know that it is no server of this cluster.
       env: { ...site.binaries.env, ...(stale && { PG_GRANDPARENT_PID: String(stale.pid) }) },
+      ...account.user,
       // A session of its own: Ctrl-C is for us, who then stop it in order.
       detached: true,
-      stdio: ['ignore', file.fd, file.fd],
+      stdio: ['ignore', file.fd, file.fd, handle.fd],
     })
+  } catch (error) {
+    throw spawnProblem(error, account.uid)
   } finally {
-    await file.close()
+    await Promise.all([file.close(), handle.close()])
   }
   child.unref()
-  const exit = new Promise<string>((resolve) => {
-    child.once('error', (error) => resolve(error.message))
+  const exit = new Promise<string>((resolve, reject) => {
+    child.once('error', (error) => reject(spawnProblem(error, account.uid)))
     child.once('exit', (code, by) => resolve(by ? `ended by ${by}` : `exit code ${code}`))
   })
 
@@ -108,15 +123,18 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Sess
       const answer = await ask(site.connection)
       if (answer.state !== 'ready') continue
       log.info({ pid: child.pid, tookMs: Date.now() - begun }, 'Postgres started')
-      return answer.session
+      return answer
     }
     const output = await readLog(folder, size)
     // Somebody stopped it, or it found another server: both are seen by looking again.
-    if (ending === 'exit code 0' || /lock file ".*" already exists/.test(output)) return undefined
+    if (ending === 'exit code 0' || /lock file ".*" already exists/.test(output)) return { state: 'silent' }
     if (/pre-existing shared memory block .* is still in use/.test(output)) {
       await endStragglers(cluster)
-      return undefined
+      return { state: 'silent' }
     }
+    // By the kernel when memory is short, or by somebody's hand; also one of its processes, which ends them all.
+    const killed = /^ended by .*/.exec(ending) ?? /\(PID \d+\) was terminated by signal.*/.exec(output)
+    if (killed) return { state: 'killed', reason: killed[0] }
     const cause = new Error(`${ending}: ${[command, ...args].join(' ')}\n${output}`)
     // A server on a full disk cannot write why it ends.
     const { bavail } = await statfs(folder)

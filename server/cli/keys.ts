@@ -1,0 +1,75 @@
+import { createKey, KeyProblem, revokeKey } from '../accounts/keys.ts'
+import { listKeys } from '../accounts/store.ts'
+import { readConfig } from '../config.ts'
+import type { Environment } from '../contracts/tables.ts'
+import { type Database, openDatabase } from '../database.ts'
+import { DatabaseProblem } from '../lib/db.ts'
+import { createLog } from '../lib/log.ts'
+import { PostgresProblem } from '../lib/postgres/open.ts'
+import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'
+
+function needed({ environment, name }: KeyOptions): { environment: Environment; name: string } {
+  if (!environment) throw new UsageProblem('--environment production or --environment sandbox is needed.')
+  if (!name) throw new UsageProblem('--name is needed.')
+  return { environment, name }
+}
+
+type Work = (db: Database['db']) => Promise<string>
+
+/** Each checks its options before the database is opened. */
+const keyCommands: Record<string, (options: KeyOptions) => Work> = {
+  'keys create'(options) {
+    const { environment, name } = needed(options)
+    return async (db) => {
+      const made = await createKey(db, environment, name, new Date())
+      return options.json ? JSON.stringify(made) : `${made.key}\nThis is the only time the key is shown.`
+    }
+  },
+
+  'keys list'(options) {
+    return async (db) => {
+      const keys = (await listKeys(db, options.environment)).map((row) => ({
+        id: row.id,
+        environment: row.environment,
+        name: row.name,
+        createdAt: row.created_at,
+        revokedAt: row.revoked_at,
+      }))
+      if (options.json) return JSON.stringify(keys)
+      if (keys.length === 0) return 'There are no keys.'
+      return keys
+        .map((key) => {
+          const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
+          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  made ${key.createdAt.toISOString()}  ${state}`
+        })
+        .join('\n')
+    }
+  },
+
+  'keys revoke'(options) {
+    const { environment, name } = needed(options)
+    return async (db) => {
+      const revoked = await revokeKey(db, environment, name, new Date())
+      if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
+      if (options.json)
+        return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
+      return `The key "${name}" of the ${environment} environment no longer works.`
+    }
+  },
+}
+
+/** What the command prints. */
+export async function runKeyCommand(command: string, options: KeyOptions): Promise<string> {
+  const work = keyCommands[command]!(options)
+  try {
+    const database = await openDatabase(readConfig(process.env), createLog('silent', false))
+    try {
+      return await work(database.db)
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    const isKnown = [KeyProblem, DatabaseProblem, PostgresProblem].some((kind) => error instanceof kind)
+    throw isKnown ? new CommandProblem((error as Error).message, { cause: error }) : error
+  }
+}

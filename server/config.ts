@@ -146,7 +146,7 @@ export const settings = {
   ),
   KINORA_URL: define(
     'http://localhost:8080',
-    'For the kinora command: the address that kinora upload and kinora videos talk to; with /sandbox at its end for the sandbox.',
+    'For the kinora command: the address that kinora upload and kinora videos talk to. The key decides the environment.',
     (value) => address(['http:', 'https:'])(value)?.replace(/\/+$/, '') ?? '',
   ),
   KINORA_RATE_LIMITS: define('on', 'on or off: limits on requests per API key and upload token.', onOff),

@@ -52,7 +52,7 @@ async function startStore(t: TestContext, limits: Partial<Limits> = {}) {
   })
   const endpoint = await listen(t, proxy)
   const open = (own: Partial<Limits>) => {
-    const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...own } })
+    const files = openS3Files({ ...keys, endpoint, isRedirecting: true, limits: { ...patient, ...own } })
     t.after(() => files.close())
     return files
   }
@@ -217,31 +217,32 @@ describe('readers', () => {
 
 describe('a store that fails', () => {
   test('one that accepts requests and never answers is given up after two attempts', async (t) => {
-    let requests = 0
+    const paths: string[] = []
     const hung = createServer((incoming) => {
-      requests++
+      paths.push(incoming.url ?? '')
       incoming.resume()
     })
     const endpoint = await listen(t, hung)
     const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...quick } })
     t.after(() => files.close())
-    const handle = await files.beginUpload('v/source')
     const body = () => Readable.from([randomBytes(100_000)])
     const large = () => Readable.from(Array.from({ length: 20 }, () => randomBytes(MiB)))
-    for (const [name, work, most] of [
-      ['stat', () => files.stat('v/a'), 2],
-      ['read', () => files.read('v/a'), 2],
-      ['hold', () => files.hold('v/a', 100, true), 2],
-      ['remove', () => files.remove('v/a'), 2],
-      ['put', () => files.put('v/a', body()), 2],
-      ['put in parts', () => files.put('v/a', large()), 2],
+    const [small, parts] = [await files.beginUpload('v/source'), await files.beginUpload('v/source')]
+    for (const [place, work, most] of [
+      ['v/stat', () => files.stat('v/stat'), 2],
+      ['v/read', () => files.read('v/read'), 2],
+      ['v/hold', () => files.hold('v/hold', 100, true), 2],
+      ['v/remove', () => files.remove('v/remove'), 2],
+      ['v/put', () => files.put('v/put', body()), 2],
+      ['v/parts', () => files.put('v/parts', large()), 2],
       // One more to clean up, which takes no second attempt.
-      ['piece', () => files.writePiece(handle, 1, 0, body()), 3],
-      ['piece in parts', () => files.writePiece(handle, 1, 0, large()), 3],
+      [small, () => files.writePiece(small, 1, 0, body()), 3],
+      [parts, () => files.writePiece(parts, 1, 0, large()), 3],
     ] as const) {
-      requests = 0
-      await assert.rejects(work(), isUnreachable, name)
-      assert.ok(requests <= most, `${name} made ${requests} requests`)
+      await assert.rejects(work(), isUnreachable, place)
+      // A busy machine may take one for silent before it was sent.
+      const requests = paths.filter((path) => path.includes(place)).length
+      assert.ok(requests <= most, `${place} took ${requests} requests`)
     }
     const { silenceMs, giveUpMs, cleanUpMs } = defaultLimits
     // Two attempts, or one of a body and one more; then the upload is aborted and its piece removed.
@@ -291,5 +292,14 @@ describe('a store that fails', () => {
     assert.equal((await Array.fromAsync(files.list('v'))).length, 1)
     const signed = seen.map(({ headers }) => String(headers['x-amz-date']))
     assert.ok(signed.at(-1)! > signed[0]!, String(signed))
+    state.fault = (_, response, answer) => {
+      response.writeHead(answer.statusCode ?? 500, { ...answer.headers, date: ahead.toUTCString() })
+      return Boolean(answer.pipe(response))
+    }
+    await files.stat('v/a')
+    const answer = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
+    const address = new URL((await files.addressOf?.('v/a', answer)) ?? '')
+    const signedAt = address.searchParams.get('X-Amz-Date') ?? ''
+    assert.ok(signedAt > signed[0]!, `${signedAt} in an address is not later than ${signed[0]}`)
   })
 })

@@ -11,6 +11,7 @@ import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, isThere, kinora, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
 import { assertWhole, fakeProgram } from './recovery.ts'
+import { lacksSwift, startSwift } from './swift.ts'
 
 // The same with a store elsewhere: what ffmpeg reads comes through loopback, and what it makes goes into the bucket.
 
@@ -53,6 +54,26 @@ async function startStore(t: TestContext) {
   }
 }
 
+async function startSwiftStore(t: TestContext) {
+  const swift = await startSwift(t)
+  const bucket = await swift.createBucket()
+  const { endpoint, keys } = swift
+  const files = openS3Files({ ...keys, endpoint, bucket })
+  t.after(() => files.close())
+  return {
+    swift,
+    files,
+    env: {
+      KINORA_S3_ENDPOINT: endpoint,
+      KINORA_S3_BUCKET: bucket,
+      KINORA_S3_REGION: keys.region,
+      KINORA_S3_ACCESS_KEY: keys.accessKey,
+      KINORA_S3_SECRET_KEY: keys.secretKey,
+      KINORA_S3_REDIRECT: 'on',
+    },
+  }
+}
+
 async function keysOf(files: Files, videoId: string): Promise<string[]> {
   const keys: string[] = []
   for await (const key of files.list(`videos/${videoId}`)) keys.push(key)
@@ -85,6 +106,25 @@ suite('in a bucket', { concurrency: 3 }, () => {
     assert.equal(await isThere(join(service.data, 'files')), false)
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await keysOf(files, videoId)).length === 0)
+  })
+
+  test('on Swift, a video is encoded though the store is killed, and viewers get it there', {
+    skip: lacksSwift,
+  }, async (t) => {
+    const { swift, env, files } = await startSwiftStore(t)
+    const service = await kinora(t, env)
+    const videoId = await uploadVideo(service, clip)
+    await waitFor(async () => (await encodingOf(service, videoId)).playable)
+    await swift.kill()
+    await swift.start()
+    await assertEncoded(service, videoId, events)
+    // fetch follows the redirects.
+    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertAllInBucket(files, service.database, videoId)
+    const { status, headers } = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`, {
+      redirect: 'manual',
+    })
+    assert.deepEqual([status, new URL(headers.get('location') ?? '').origin], [302, swift.endpoint])
   })
 
   test('a source in which one cannot seek is copied in the bucket first, and the copy goes at the end', async (t) => {

@@ -14,7 +14,7 @@ import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { FileMissing, type Files, FilesProblem, type Piece } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { type Part, planParts } from '../server/lib/files/s3-plan.ts'
-import { temporaryFolder, waitFor } from './harness.ts'
+import { patienceMs, temporaryFolder, waitFor } from './harness.ts'
 import { lacksSwift, type Swift, startSwift } from './swift.ts'
 
 const MiB = 1024 * 1024
@@ -551,6 +551,55 @@ contract(
   },
   { skip: lacksSwift, isSlow: true },
 )
+
+describe('files on Swift', { skip: lacksSwift }, () => {
+  test('an address of the store gives out the file, whole or by range, with the headers it was told', async (t) => {
+    const { settings } = await startOnSwift()
+    const files = openS3Files({ ...settings, isRedirecting: true })
+    t.after(() => files.close())
+    const bytes = randomBytes(9 * MiB)
+    await files.put('v/a', streamed(bytes))
+    const answer = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
+    const address = (await files.addressOf?.('v/a', answer)) ?? ''
+    const whole = await fetch(address)
+    assert.deepEqual(
+      ['content-type', 'cache-control', 'content-disposition'].map((name) => whole.headers.get(name)),
+      ['video/mp4', 'private, max-age=5', 'attachment'],
+    )
+    assert.ok(bytes.equals(Buffer.from(await whole.arrayBuffer())))
+    const part = await fetch(address, { headers: { range: 'bytes=8388600-8388700' } })
+    assert.equal(part.status, 206)
+    assert.ok(bytes.subarray(8_388_600, 8_388_701).equals(Buffer.from(await part.arrayBuffer())))
+    assert.equal((await fetch(address.replace('v/a', 'v/b'))).status, 403)
+  })
+
+  test('a store that is killed loses nothing: readers wait for it, writers come back', async (t) => {
+    const { store, settings } = await startOnSwift()
+    // It takes seconds to start.
+    const files = openS3Files({ ...settings, limits: { giveUpMs: patienceMs } })
+    t.after(() => files.close())
+    const bytes = randomBytes(24 * MiB)
+    const [first, second] = cut(bytes, 12 * MiB)
+    const handle = await files.beginUpload('v/source')
+    const pieces = [await files.writePiece(handle, 1, 0, streamed(first!.bytes))]
+    const stream = await files.readPiece(handle, pieces[0]!)
+    await once(stream, 'readable')
+    async function* body() {
+      yield* streamed(second!.bytes.subarray(0, 9 * MiB))
+      await waitFor(async () => (await store.list(settings.bucket)).some((key) => key.includes('/open-')))
+      await store.kill()
+      yield* streamed(second!.bytes.subarray(9 * MiB))
+    }
+    await assert.rejects(files.writePiece(handle, 2, undefined, body()), isProblem('unreachable'))
+    const read = bytesOf(stream)
+    await store.start()
+    assert.ok(first!.bytes.equals(await read))
+    pieces.push(await files.writePiece(handle, 2, undefined, streamed(second!.bytes)))
+    await files.finishUpload(handle, 'v/source', pieces)
+    assert.ok(bytes.equals(await bytesOf(await files.read('v/source'))))
+    assert.deepEqual(await store.list(settings.bucket), ['v/source'])
+  })
+})
 
 describe('files on S3', () => {
   test('a store that cannot be reached, refuses, lacks the bucket, fails or is full is told as such', async (t) => {

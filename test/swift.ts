@@ -128,7 +128,10 @@ function ringOf(port: number): Buffer {
   return gzipSync(Buffer.concat([head, json, Buffer.from([0, 0])]))
 }
 
-/** One process each. Listings must be complete at once, also on a busy machine: nothing here would mend them later. */
+/**
+ * One process each. Listings must be complete at once, also on a busy machine: nothing here would mend them later. Their
+ * pages are short, so that there are several.
+ */
 function configOf(server: Server, folder: string, port: number, cache: number): string {
   const shared = `[DEFAULT]
 bind_ip = 127.0.0.1
@@ -159,6 +162,7 @@ use = egg:swift#memcache
 memcache_servers = 127.0.0.1:${cache}
 [filter:s3api]
 use = egg:swift#s3api
+max_bucket_listing = 10
 ${['catch_errors', 'gatekeeper', 'copy', 'slo', 'dlo', 'listing_formats', 'versioned_writes'].map((name) => `[filter:${name}]\nuse = egg:swift#${name}\n`).join('')}`
 }
 

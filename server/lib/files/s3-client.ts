@@ -71,8 +71,11 @@ export class Bucket {
       ResponseCacheControl: cacheControl,
       ...(disposition !== undefined && { ResponseContentDisposition: disposition }),
     })
-    const signingDate = new Date(Math.floor(Date.now() / sameForMs) * sameForMs)
-    return getSignedUrl(this.#sender.asking, command, { expiresIn: signedForSeconds, signingDate })
+    const client = this.#sender.asking
+    // By the store's clock, as far as ours is known to be wrong.
+    const now = Date.now() + client.config.systemClockOffset
+    const signingDate = new Date(Math.floor(now / sameForMs) * sameForMs)
+    return getSignedUrl(client, command, { expiresIn: signedForSeconds, signingDate })
   }
 
   async delete(key: string, options: Options = {}): Promise<void> {

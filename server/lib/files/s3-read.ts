@@ -24,6 +24,8 @@ export async function openObject(bucket: Bucket, key: string, range?: ByteRange)
       { abortSignal: gone.signal, ...(withinMs !== undefined && { requestTimeout: withinMs }) },
     )
     if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
+    // It may break while nobody reads it. The next read is told.
+    Body.on('error', () => {})
     return { body: Body, etag: ETag, length: ContentLength }
   }
   const first = await open(from)
@@ -43,6 +45,7 @@ function followed(
   let { body } = first
   let chunks = body[Symbol.asyncIterator]()
   let given = 0
+  let isEnded = false
 
   const ask = async (): Promise<Buffer | null> => {
     const { done, value } = await nextWithin(body, chunks, limits.silenceMs)
@@ -83,14 +86,18 @@ function followed(
       next().then(
         (chunk) => {
           given += chunk?.length ?? 0
+          isEnded = chunk === null
           this.push(chunk)
         },
         (error) => this.destroy(error),
       )
     },
     destroy(error, done) {
-      gone.abort()
-      body.destroy()
+      // The connection of a whole body is used again.
+      if (!isEnded) {
+        gone.abort()
+        body.destroy()
+      }
       done(error)
     },
   })

@@ -15,8 +15,8 @@ export type S3Settings = {
 }
 
 /**
- * How long a store may keep us waiting. A hung store is reported within 30 s: two attempts of 12 s, and 3 s for cleaning
- * up. Only silence is limited while a body is sent or read, as a slow connection is no fault.
+ * How long a store may keep us waiting. A hung store is reported within 30 s: two attempts of 12 s, and 2 s for each
+ * step of cleaning up. Only silence is limited while a body is sent or read, as a slow connection is no fault.
  */
 export type Limits = {
   connectMs: number
@@ -28,7 +28,12 @@ export type Limits = {
   cleanUpMs: number
 }
 
-const defaults: Limits = { connectMs: 3_000, silenceMs: 12_000, giveUpMs: 24_000, cleanUpMs: 3_000 }
+export const defaultLimits: Limits = {
+  connectMs: 3_000,
+  silenceMs: 12_000,
+  giveUpMs: 24_000,
+  cleanUpMs: 2_000,
+}
 
 const maxAttempts = 3
 /** Silent attempts: a third one would take longer than a client waits. */
@@ -59,7 +64,7 @@ export class Sender {
   readonly asking: S3Client
 
   constructor({ endpoint, region, accessKey, secretKey, limits }: S3Settings) {
-    this.limits = { ...defaults, ...limits }
+    this.limits = { ...defaultLimits, ...limits }
     const shared: S3ClientConfig = {
       endpoint,
       region,

@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { describe, type TestContext, test } from 'node:test'
+import { startFauxqs } from 'fauxqs'
+import { FilesProblem } from '../server/lib/files/files.ts'
+import { openS3Files } from '../server/lib/files/s3.ts'
+import { defaultLimits, type Limits } from '../server/lib/files/s3-send.ts'
+import { MiB, patienceMs, waitFor } from './harness.ts'
+
+// A store that hangs, breaks off or is slow, and readers who are.
+
+const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test', bucket: 'videos' }
+
+/** Nobody waits for a limit here, unless the test is about it. */
+const patient: Limits = {
+  connectMs: patienceMs,
+  silenceMs: patienceMs,
+  giveUpMs: patienceMs,
+  cleanUpMs: patienceMs,
+}
+
+type State = { fault: Fault | undefined; hung?: ServerResponse }
+
+type Fault = (incoming: IncomingMessage, response: ServerResponse, answer: IncomingMessage) => boolean
+
+/** A store behind a proxy that may treat an answer in its own way. */
+async function startStore(t: TestContext, limits: Partial<Limits> = {}) {
+  const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
+  t.after(() => server.stop())
+  server.createBucket('videos')
+  const seen: IncomingMessage[] = []
+  const state: State = { fault: undefined }
+  const proxy = createServer((incoming, response) => {
+    seen.push(incoming)
+    const { method, url, headers } = incoming
+    const target = { port: server.port, host: '127.0.0.1', method, path: url, headers, agent: false }
+    const outgoing = request(target, (answer) => {
+      if (state.fault?.(incoming, response, answer)) {
+        state.hung = response
+        return
+      }
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      pipeline(answer, response).catch(() => {})
+    })
+    outgoing.on('error', () => response.destroy())
+    pipeline(incoming, outgoing).catch(() => {})
+  })
+  const endpoint = await listen(t, proxy)
+  const open = (own: Partial<Limits>) => {
+    const files = openS3Files({ ...keys, endpoint, isRedirecting: true, limits: { ...patient, ...own } })
+    t.after(() => files.close())
+    return files
+  }
+  return { files: open(limits), open, seen, state, directly: `http://127.0.0.1:${server.port}` }
+}
+
+async function listen(t: TestContext, server: ReturnType<typeof createServer>): Promise<string> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** The beginning of an answer; then the connection breaks, or nothing more comes. */
+function beginsWith(bytes: number, then: 'breaks' | 'hangs', times = 1): Fault {
+  let left = times
+  return (incoming, response, answer) => {
+    if (incoming.method !== 'GET' || left-- <= 0) return false
+    response.writeHead(answer.statusCode ?? 500, answer.headers).flushHeaders()
+    void (async () => {
+      let sent = 0
+      for await (const chunk of answer) {
+        const part = chunk.subarray(0, bytes - sent)
+        sent += part.length
+        // Taken by the reader's side before the connection goes, or it would go with it.
+        await new Promise((done) => response.write(part, done))
+        if (sent >= bytes) break
+      }
+      if (then === 'breaks') response.destroy()
+    })().catch(() => {})
+    return true
+  }
+}
+
+async function bytesOf(stream: Readable): Promise<Buffer> {
+  return Buffer.concat(await stream.toArray())
+}
+
+const isUnreachable = (error: unknown) => error instanceof FilesProblem && error.kind === 'unreachable'
+
+/** Resolves when a store that says nothing has been given up under these limits: so much time has passed. */
+async function untilGivenUp(t: TestContext, limits: Partial<Limits>): Promise<void> {
+  const endpoint = await listen(
+    t,
+    createServer(() => {}),
+  )
+  const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...limits } })
+  t.after(() => files.close())
+  await assert.rejects(files.stat('v/a'), isUnreachable)
+}
+
+const quick = { silenceMs: 200, giveUpMs: 500, cleanUpMs: 200 }
+
+describe('readers', () => {
+  test('a reader may pause for longer than a store may be silent', async (t) => {
+    const { files, open, seen } = await startStore(t)
+    const bytes = randomBytes(20 * MiB)
+    await files.put('v/a', bytes)
+    const stream = await open({ silenceMs: 1_000 }).read('v/a')
+    const started = stream[Symbol.asyncIterator]()
+    const chunks: Buffer[] = [(await started.next()).value]
+    // From here on nobody asks the store for anything.
+    await waitFor(() => stream.readableLength >= stream.readableHighWaterMark)
+    const requests = seen.length
+    await untilGivenUp(t, { silenceMs: 1_000 })
+    assert.equal(seen.length, requests)
+    assert.equal(seen.at(-1)?.socket.destroyed, false, 'the connection was cut')
+    for await (const chunk of { [Symbol.asyncIterator]: () => started }) chunks.push(chunk)
+    assert.ok(bytes.equals(Buffer.concat(chunks)))
+  })
+
+  test('a body that breaks off or hangs goes on by range, of the same object', async (t) => {
+    const { files, open, seen, state } = await startStore(t)
+    const bytes = randomBytes(6 * MiB)
+    await files.put('v/a', bytes)
+    for (const [then, range] of [
+      ['breaks', undefined],
+      ['breaks', { from: 1_000, to: 5 * MiB }],
+      ['hangs', { from: 1_000, to: 5 * MiB }],
+    ] as const) {
+      // Silence is short only where it is waited for: a busy machine may be silent too.
+      const reader = then === 'hangs' ? open({ silenceMs: 1_000 }) : files
+      const { from, to } = range ?? { from: 0, to: bytes.length - 1 }
+      seen.length = 0
+      state.fault = beginsWith(300_000, then, 2)
+      assert.ok(bytes.subarray(from, to + 1).equals(await bytesOf(await reader.read('v/a', range))), then)
+      const [first, ...others] = seen.map(({ headers }) => headers)
+      assert.equal(first?.['if-match'], undefined)
+      assert.ok(others.length >= 2)
+      for (const { range: asked, 'if-match': etag } of others) {
+        const [, start, end] = /^bytes=(\d+)-(\d*)$/.exec(asked ?? '') ?? []
+        assert.ok(Number(start) > from && Number(start) <= from + 600_000, asked)
+        assert.equal(end, range ? String(to) : '')
+        assert.match(etag ?? '', /^"[0-9a-f]{32}/)
+      }
+    }
+  })
+
+  test('a connection that breaks while nobody reads is no failure', async (t) => {
+    const { files, seen } = await startStore(t)
+    const bytes = randomBytes(20 * MiB)
+    await files.put('v/a', bytes)
+    seen.length = 0
+    const stream = await files.read('v/a')
+    seen[0]?.socket.destroy()
+    await once(seen[0]!.socket, 'close')
+    assert.ok(bytes.equals(await bytesOf(stream)))
+  })
+
+  test('an object that was replaced while it was read is not mixed with its successor', async (t) => {
+    const { files, state, directly } = await startStore(t)
+    const [old, replaced] = [randomBytes(6 * MiB), randomBytes(6 * MiB)]
+    await files.put('v/a', old)
+    const other = openS3Files({ ...keys, endpoint: directly })
+    t.after(() => other.close())
+    state.fault = beginsWith(300_000, 'hangs')
+    const stream = await files.read('v/a')
+    const chunks: Buffer[] = []
+    stream.on('data', (chunk) => chunks.push(chunk))
+    const failed = once(stream, 'error')
+    await waitFor(() => Buffer.concat(chunks).length >= 300_000)
+    await other.put('v/a', replaced)
+    state.hung?.destroy()
+    const [error] = await failed
+    assert.ok(isUnreachable(error), String(error))
+    assert.ok(old.subarray(0, 300_000).equals(Buffer.concat(chunks)))
+  })
+
+  test('a store that stays silent in the middle of a body is given up', async (t) => {
+    const { files, open, state } = await startStore(t)
+    await files.put('v/a', randomBytes(3 * MiB))
+    state.fault = beginsWith(0, 'hangs', Number.POSITIVE_INFINITY)
+    const read = async () => bytesOf(await open(quick).read('v/a'))
+    await assert.rejects(read(), isUnreachable)
+    // A small file that viewers share is read to its end before it is sent.
+    await assert.rejects(open(quick).hold('v/a', 3 * MiB, true), isUnreachable)
+  })
+
+  test('a reader that leaves closes its connection to the store', async (t) => {
+    const { files, seen } = await startStore(t)
+    await files.put('v/a', randomBytes(20 * MiB))
+    const stream = await files.read('v/a')
+    await once(stream, 'readable')
+    const { socket } = seen.at(-1)!
+    stream.destroy()
+    await waitFor(() => socket.destroyed)
+  })
+
+  test('readers that pause keep nobody else waiting, however many they are', async (t) => {
+    const { files } = await startStore(t, { connectMs: defaultLimits.connectMs })
+    const bytes = randomBytes(500_000)
+    await files.put('v/a', bytes)
+    const readers = await Promise.all(Array.from({ length: 60 }, () => files.read('v/a')))
+    await files.put('v/b', randomBytes(9 * MiB))
+    assert.ok(bytes.equals(await bytesOf(await files.read('v/a'))))
+    for (const reader of readers) reader.destroy()
+  })
+})
+
+describe('a store that fails', () => {
+  test('one that accepts requests and never answers is given up after two attempts', async (t) => {
+    const paths: string[] = []
+    const hung = createServer((incoming) => {
+      paths.push(incoming.url ?? '')
+      incoming.resume()
+    })
+    const endpoint = await listen(t, hung)
+    const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...quick } })
+    t.after(() => files.close())
+    const body = () => Readable.from([randomBytes(100_000)])
+    const large = () => Readable.from(Array.from({ length: 20 }, () => randomBytes(MiB)))
+    const [small, parts] = [await files.beginUpload('v/source'), await files.beginUpload('v/source')]
+    for (const [place, work, most] of [
+      ['v/stat', () => files.stat('v/stat'), 2],
+      ['v/read', () => files.read('v/read'), 2],
+      ['v/hold', () => files.hold('v/hold', 100, true), 2],
+      ['v/remove', () => files.remove('v/remove'), 2],
+      ['v/put', () => files.put('v/put', body()), 2],
+      ['v/parts', () => files.put('v/parts', large()), 2],
+      // One more to clean up, which takes no second attempt.
+      [small, () => files.writePiece(small, 1, 0, body()), 3],
+      [parts, () => files.writePiece(parts, 1, 0, large()), 3],
+    ] as const) {
+      await assert.rejects(work(), isUnreachable, place)
+      // A busy machine may take one for silent before it was sent.
+      const requests = paths.filter((path) => path.includes(place)).length
+      assert.ok(requests <= most, `${place} took ${requests} requests`)
+    }
+    const { silenceMs, giveUpMs, cleanUpMs } = defaultLimits
+    // Two attempts, or one of a body and one more; then the upload is aborted and its piece removed.
+    assert.ok(Math.max(2 * silenceMs, giveUpMs) + 2 * cleanUpMs < 30_000)
+  })
+
+  test('a body that takes long is not cut as long as it moves', async (t) => {
+    // Requests without a body would be given up at once.
+    const { files } = await startStore(t, { giveUpMs: 0 })
+    const bytes = randomBytes(6 * MiB)
+    await files.put('v/a', bytes)
+    await assert.rejects(files.stat('v/a'), isUnreachable)
+  })
+
+  test('what passes is asked again: overload, lost connections, a clock that is wrong', async (t) => {
+    const { files, state, seen } = await startStore(t)
+    await files.put('v/a', randomBytes(1_000))
+    const refuse = (status: number, code: string, headers: Record<string, string> = {}): Fault => {
+      let left = 2
+      return (_, response, answer) => {
+        if (left-- <= 0) return false
+        answer.resume()
+        response.writeHead(status, { 'content-type': 'application/xml', ...headers })
+        response.end(`<Error><Code>${code}</Code></Error>`)
+        return true
+      }
+    }
+    const breaks = (): Fault => {
+      let left = 2
+      return (_, response) => left-- > 0 && Boolean(response.destroy())
+    }
+    for (const fault of [
+      refuse(503, 'SlowDown'),
+      refuse(500, 'InternalError'),
+      refuse(400, 'RequestTimeout'),
+      breaks(),
+    ]) {
+      seen.length = 0
+      state.fault = fault
+      assert.equal((await Array.fromAsync(files.list('v'))).length, 1)
+      assert.equal(seen.length, 3)
+      await files.put('v/a', randomBytes(200_000))
+    }
+    const ahead = new Date(Date.now() + 3_600_000)
+    state.fault = refuse(403, 'RequestTimeTooSkewed', { date: ahead.toUTCString() })
+    seen.length = 0
+    assert.equal((await Array.fromAsync(files.list('v'))).length, 1)
+    const signed = seen.map(({ headers }) => String(headers['x-amz-date']))
+    assert.ok(signed.at(-1)! > signed[0]!, String(signed))
+    state.fault = (_, response, answer) => {
+      response.writeHead(answer.statusCode ?? 500, { ...answer.headers, date: ahead.toUTCString() })
+      return Boolean(answer.pipe(response))
+    }
+    await files.stat('v/a')
+    const answer = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
+    const address = new URL((await files.addressOf?.('v/a', answer)) ?? '')
+    const signedAt = address.searchParams.get('X-Amz-Date') ?? ''
+    assert.ok(signedAt > signed[0]!, `${signedAt} in an address is not later than ${signed[0]}`)
+  })
+})

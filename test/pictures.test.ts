@@ -18,9 +18,9 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
-import { createVideo, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
+import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
 import { fakeProgram, hangsOnce, passTime, place } from './recovery.ts'
-import { lavfi, numbered, readBrightness, readNumbers, tone, x264 } from './sources.ts'
+import { hevc, lavfi, numbered, readBrightness, readNumbers, stripes, tone, x264 } from './sources.ts'
 
 let service: Service
 let folder: string
@@ -260,6 +260,20 @@ describe('sprites', () => {
     for (const name of ['00.jpg', '-1.jpg', '0.png', '0.jpg.', '..%2Fthumbnail.jpg', '1e1.jpg'])
       assertProblem(await media(service.url, film, `sprites/${name}`), 404, 'unrecognized-request-url')
   })
+})
+
+test('the thumbnail of an HDR video is as bright as the video', async () => {
+  const path = join(folder, 'hdr.mp4')
+  // Black, 203 nits, 1,000 nits and 26 nits.
+  const levels = stripes([64, 573, 723, 382])
+  await ffmpeg(...levels, '-vf', 'scale=640:360', ...hevc('transfer=smpte2084:colorprim=bt2020'), path)
+  const videoId = await uploadVideo(service, path, { mp4Support: false })
+  await waitForPictures(videoId)
+  const { joined } = await download(service.url, videoId, '360p', folder)
+  const [video = []] = await readBrightness(joined, '4x1')
+  const [picture = []] = await readBrightness((await thumbnail(videoId)).path, '4x1')
+  const isNear = (level: number, i: number) => Math.abs(level - video[i]!) <= 3
+  assert.ok(picture.every(isNear) && video[1]! > 215, `${picture} for ${video}`)
 })
 
 test('sound alone has the thumbnail of its still picture, and no sprites', async () => {

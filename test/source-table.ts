@@ -189,19 +189,30 @@ const pictures: Record<string, Source> = {
       ],
     ],
   },
-  // 100 nits are a little above the middle, 290 bright, and 10,000 no less than white.
+  // Black, 90 nits, 273 nits, which are brighter than white, and the maximum of PQ.
   HDR10: {
-    ...{ file: 'si.mp4', ...silent, shows: [], levels: [16, 146, 194, 254] },
+    ...{ file: 'si.mp4', ...silent, shows: [], levels: [16, 172, 226, 235] },
     steps: [
       [...stripes([64, 500, 600, 940]), ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc')],
     ],
   },
   'HDR10 that tells no more than its transfer': {
-    ...{ file: 'sj.mp4', ...silent, shows: [], levels: [16, 146, 194, 254] },
+    ...{ file: 'sj.mp4', ...silent, shows: [], levels: [16, 172, 226, 235] },
     steps: [[...stripes([64, 500, 600, 940]), ...hevc('transfer=smpte2084')]],
   },
+  // Black, 90 nits, 157 nits and white. Nothing is brighter, so that white needs no room above it.
+  'HDR10 that is no brighter than white': {
+    ...{ file: 'sl.mp4', ...silent, shows: [], levels: [16, 172, 214, 235] },
+    steps: [
+      [
+        ...stripes([64, 500, 550, 573]),
+        ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc:hdr10=1:max-cll=203,100'),
+      ],
+    ],
+  },
+  // Black, a face, white, and the maximum.
   HLG: {
-    ...{ file: 'sk.mp4', ...silent, shows: [], levels: [16, 122, 181, 235] },
+    ...{ file: 'sk.mp4', ...silent, shows: [], levels: [16, 138, 221, 235] },
     steps: [
       [
         ...stripes([64, 500, 721, 940]),

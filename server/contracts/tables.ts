@@ -180,6 +180,8 @@ export type Picture = {
   /** Whether ffmpeg has to turn or mirror it to show it. */
   isTurned?: boolean
   dynamicRange: 'sdr' | 'pq' | 'hlg'
+  /** Of PQ: the brightest level in the video, where the file declares one. */
+  peakNits?: number
 }
 
 export type Sound = {

@@ -1,6 +1,7 @@
 import { type Grid, secondsOf, segmentFrames, timescaleOf } from './grid.ts'
 import type { Quality, Rung } from './ladder.ts'
 import type { Picture } from './probe.ts'
+import { toneMapping } from './tone-mapping.ts'
 
 /** What the frames of a chunk are made of: a stream of a file, or a still picture where there is only sound. */
 export type PictureInput =
@@ -8,7 +9,7 @@ export type PictureInput =
       path: string
       /** What the file may make ffmpeg do. */
       options: string[]
-      picture: Pick<Picture, 'index' | 'isInterlaced' | 'isTurned' | 'dynamicRange'>
+      picture: Pick<Picture, 'index' | 'isInterlaced' | 'isTurned' | 'dynamicRange' | 'peakNits'>
       /** Where in the source the grid begins. */
       offsetSeconds: number
     }
@@ -79,7 +80,6 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
   const isFile = input !== 'still'
   const top = outputs.at(-1)!.rung
   const { num, den } = grid.rate
-  const isBright = isFile && input.picture.dynamicRange !== 'sdr'
   const steps = [
     ...(isFile && input.picture.isInterlaced ? ['bwdif=mode=send_frame:deint=interlaced'] : []),
     // The frame that is shown at each point of the grid, by timestamps. The last one stays to the end, also where
@@ -90,7 +90,7 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
     `fps=fps=${num}/${den}:start_time=0`,
     `scale=${top.width}:${top.height}:out_range=tv`,
     'setsar=1',
-    ...(isBright && canToneMap ? toneMapping(input.picture.dynamicRange) : []),
+    ...(isFile && canToneMap ? toneMapping(input.picture) : []),
     'format=yuv420p',
   ]
   const from = isFile ? `[0:${input.picture.index}]` : '[0:v]'
@@ -109,19 +109,6 @@ function pictureGraph({ input, grid, outputs, watermark, canToneMap }: PictureCh
   for (const [i, { rung }] of lower.entries()) chains.push(`[c${i}]scale=${rung.width}:${rung.height}[v${i}]`)
   return chains.join(';')
 }
-
-/**
- * To what an ordinary screen shows: light in linear terms, mapped to its range, BT.709. What it comes from is said
- * here, because files that tell the transfer alone are common, and zscale refuses what it has to guess.
- */
-const toneMapping = (range: Picture['dynamicRange']) => [
-  `setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=${range === 'pq' ? 'smpte2084' : 'arib-std-b67'}`,
-  'zscale=t=linear:npl=100',
-  'format=gbrpf32le',
-  'zscale=p=bt709',
-  'tonemap=tonemap=hable:desat=0',
-  'zscale=t=bt709:m=bt709:r=tv',
-]
 
 type Tuning = { crf: string; parameters: string }
 

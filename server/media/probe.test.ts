@@ -159,6 +159,29 @@ describe('pictures', { concurrency: 2 }, () => {
     picture: { dynamicRange: 'hlg' },
   })
 
+  test('the peak of PQ is read from the container, and that of HLG is not', async () => {
+    const box = Buffer.alloc(12)
+    box.writeUInt32BE(12)
+    box.write('clli', 4, 'latin1')
+    box.writeUInt16BE(1_234, 8)
+    box.writeUInt16BE(400, 10)
+    for (const [transfer, peakNits] of [
+      ['smpte2084', 1_234],
+      ['arib-std-b67', undefined],
+    ] as const) {
+      const file = await make(`${transfer}.mp4`, [
+        ...PICTURE,
+        ...X264,
+        '-x264-params',
+        `transfer=${transfer}`,
+      ])
+      await writeFile(file, addToSampleEntry(await readFile(file), box))
+      assert.equal((await probe(tools, file)).picture?.peakNits, peakNits)
+      const mkv = await make(`${transfer}.mkv`, ['-i', file, '-c', 'copy'])
+      assert.equal((await probe(tools, mkv)).picture?.peakNits, peakNits)
+    }
+  })
+
   test('a picture on its side is as wide as it is shown', async () => {
     const file = await make('side.mp4', [...PICTURE, ...X264])
     const bytes = await readFile(file)
@@ -175,6 +198,17 @@ describe('pictures', { concurrency: 2 }, () => {
     assert.equal((await readFile(png)).readUInt32BE(16), 160)
   })
 })
+
+/** Puts a box behind `avcC`. The index is at the end of the file, so that nothing moves that it points to. */
+function addToSampleEntry(bytes: Buffer, box: Buffer): Buffer {
+  const avcC = bytes.lastIndexOf('avcC') - 4
+  const at = avcC + bytes.readUInt32BE(avcC)
+  for (const name of ['moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd', 'avc1']) {
+    const start = bytes.lastIndexOf(name, avcC) - 4
+    bytes.writeUInt32BE(bytes.readUInt32BE(start) + box.length, start)
+  }
+  return Buffer.concat([bytes.subarray(0, at), box, bytes.subarray(at)])
+}
 
 describe('choice of streams', { concurrency: 2 }, () => {
   const second = ['-f', 'lavfi', '-i', 'sine=d=1:r=44100']

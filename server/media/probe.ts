@@ -36,7 +36,15 @@ type ProbedStream = {
   start_time?: string
   time_base?: string
   disposition?: { default?: number; attached_pic?: number }
-  side_data_list?: { rotation?: number }[]
+  side_data_list?: SideData[]
+}
+
+type SideData = {
+  rotation?: number
+  /** MaxCLL: the brightest pixel of the video. */
+  max_content?: number
+  /** Of the display that the video was mastered on. */
+  max_luminance?: string
 }
 
 const CPU_SECONDS = 20
@@ -48,7 +56,7 @@ const ENTRIES = [
   'format=format_name,duration,bit_rate,start_time',
   'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels,channel_layout,start_time,time_base',
   'stream_disposition=default,attached_pic',
-  'stream_side_data=rotation',
+  'stream_side_data=rotation,max_content,max_luminance',
 ].join(':')
 
 const NOT_A_VIDEO = 'The file is not a video that can be read.'
@@ -78,8 +86,29 @@ export async function probe(
     container: format.format_name?.split(',')[0] ?? '',
     durationSeconds: duration && duration <= MAX_DURATION_SECONDS ? duration : undefined,
     bitrateKbps: bitrate && bitrate < 1e12 ? Math.max(1, Math.round(bitrate / 1000)) : undefined,
-    picture,
+    picture: picture?.dynamicRange === 'pq' ? await withPeak(picture, tools, input, options) : picture,
     sound,
+  }
+}
+
+/** Containers need not repeat the light levels of the stream: ffmpeg 5.1 writes those of x265 into no MP4. */
+async function withPeak(
+  picture: Picture,
+  tools: Programs,
+  input: string,
+  options: ProbeOptions,
+): Promise<Picture> {
+  if (picture.peakNits !== undefined) return picture
+  const first = ['-select_streams', `${picture.index}`, '-read_intervals', '%+#1']
+  const entries = ['-show_entries', 'frame_side_data=max_content,max_luminance']
+  try {
+    const { answer } = await askFfprobe(tools, input, [...first, ...entries], options)
+    const { frames = [] } = answer as { frames?: { side_data_list?: SideData[] }[] }
+    return { ...picture, ...readPeak(frames.flatMap((frame) => frame.side_data_list ?? [])) }
+  } catch (error) {
+    // The peak is optional. Whether the file can be decoded shows when it is encoded.
+    if (error instanceof Unreadable) return picture
+    throw error
   }
 }
 
@@ -175,7 +204,23 @@ function toPicture(stream: ProbedStream): Picture | undefined {
     isInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     dynamicRange:
       stream.color_transfer === 'smpte2084' ? 'pq' : stream.color_transfer === 'arib-std-b67' ? 'hlg' : 'sdr',
+    ...(stream.color_transfer === 'smpte2084' && readPeak(stream.side_data_list ?? [])),
   }
+}
+
+/** SDR white. Encoders that know no peak write 0, and less than this is no HDR. */
+const MIN_PEAK_NITS = 100
+const MAX_PEAK_NITS = 10_000
+
+/** MaxCLL before mastering metadata: it describes the video, not the display that the video was mastered on. */
+function readPeak(sideData: SideData[]): { peakNits: number } | undefined {
+  const luminances = sideData.map(({ max_luminance }) => rational(max_luminance))
+  const declared = [
+    ...sideData.map(({ max_content }) => max_content),
+    ...luminances.map((each) => each && value(each)),
+  ]
+  const peak = declared.find((nits) => nits !== undefined && nits >= MIN_PEAK_NITS)
+  return peak === undefined ? undefined : { peakNits: Math.min(peak, MAX_PEAK_NITS) }
 }
 
 /** As ffmpeg shows it: from version 5 on it turns by the display matrix alone, a `rotate` tag has no effect. */

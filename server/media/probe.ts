@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises'
 import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
-import { RunError, run } from '../lib/run.ts'
+import { RunError } from '../lib/run.ts'
 import type { Programs } from './ffmpeg.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE } from './limits.ts'
+import { runSandboxed } from './sandbox.ts'
 
 export type { Picture, Rational, Sound, SourceMedia }
 
@@ -99,7 +100,7 @@ export async function askFfprobe(
     { cpuSeconds: timeoutMs / 1000 },
   )
   try {
-    const { stdout, stderr } = await run(command!, rest, {
+    const { stdout, stderr } = await runSandboxed(command!, rest, {
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     })
     return { answer: JSON.parse(stdout), stderr }

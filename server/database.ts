@@ -3,12 +3,19 @@ import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
 import type { Config } from './config.ts'
 import type { Tables } from './contracts/tables.ts'
-import { type Connection, checkServer, openDb, openPool } from './lib/db.ts'
+import { type Connection, checkServer, openDb, openPool, retryWhileUnreachable } from './lib/db.ts'
 import type { Log } from './lib/log.ts'
 import { openEmbeddedPostgres } from './lib/postgres/open.ts'
 import { migrate } from './migrations/migrate.ts'
 
-export type Database = { connection: Connection; pool: Pool; db: Kysely<Tables>; close(): Promise<void> }
+export type Database = {
+  connection: Connection
+  pool: Pool
+  db: Kysely<Tables>
+  /** For what is done at the start: again while the embedded Postgres, which may be killed then too, is brought back. */
+  retry<T>(work: () => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
 
 /** The operator's Postgres or the embedded one, up to date and ready for use. */
 export async function openDatabase(
@@ -27,12 +34,13 @@ export async function openDatabase(
     await db.destroy()
     await embedded?.close()
   }
+  const retry: Database['retry'] = (work) => (embedded ? retryWhileUnreachable(work) : work())
   try {
-    await checkServer(db)
-    await migrate(db)
+    await retry(() => checkServer(db))
+    await retry(() => migrate(db))
   } catch (error) {
     await close()
     throw error
   }
-  return { connection, pool, db, close }
+  return { connection, pool, db, retry, close }
 }

@@ -8,7 +8,7 @@ import { removeStaleWork } from './encoding/leftovers.ts'
 import { makePictures } from './encoding/pictures.ts'
 import { planEncoding } from './encoding/plan.ts'
 import { chunksChannel } from './encoding/store.ts'
-import { findTools, type Tools } from './media/ffmpeg.ts'
+import type { Tools } from './media/ffmpeg.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
@@ -50,11 +50,9 @@ export type Worker = {
   close(): Promise<void>
 }
 
-export async function startWorker(context: Context): Promise<Worker> {
-  const { ffmpeg, ffprobe, encodeStallMs: stallMs } = context.config
-  const equipped = { ...context, tools: await findTools({ ffmpeg, ffprobe, stallMs }) }
-  await startJobs(equipped)
-  const encoder = startEncoder(equipped)
+export async function startWorker(context: Context & { tools: Tools }): Promise<Worker> {
+  await startJobs(context)
+  const encoder = startEncoder(context)
   const dispatcher = startDispatcher(context)
   const stop = new AbortController()
   const loops = chores.map(async ({ name, everyMs, run }) => {

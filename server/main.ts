@@ -1,28 +1,29 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
 import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
-import { buildApp } from './app.ts'
 import { type Config, readConfig, SettingsProblem } from './config.ts'
 import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
-import { startWorker } from './jobs.ts'
 import { listenOnAllOf } from './lib/connections.ts'
+import { prepareDataFolder } from './lib/data-folder.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { type Files, FilesProblem } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
 import type { App } from './lib/http.ts'
 import { openListener } from './lib/listener.ts'
-import { createLog } from './lib/log.ts'
+import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
-import { ToolsProblem } from './media/ffmpeg.ts'
+import { findTools, ToolsProblem } from './media/ffmpeg.ts'
+import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 
 const finishWithinMs = 10_000
 
@@ -43,24 +44,30 @@ async function start(config: Config): Promise<Service> {
 
   try {
     const tls = config.tls && (await readTls(config.tls))
-    const files = await openFiles(config).catch((error) => {
-      throw new StartProblem(`The data folder ${config.dataDir} cannot be used: ${error.message}.`, {
-        cause: error,
-      })
-    })
+    const files = await openData(config, log)
     closers.push(files.close)
+    // Beside the database, which takes as long; whoever needs the tools hears of what is wrong with them.
+    const tools = config.roles.has('worker') ? findTools(toolsOf(config)) : undefined
+    tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
-    const { connection, pool, db, close: closeDatabase } = await openDatabase(config, log)
+    const opening = openDatabase(config, log)
+    opening.catch(() => {})
+    // The largest part of the program is loaded while Postgres starts.
+    const { buildApp } = await import('./app.ts')
+    const { startWorker } = await import('./jobs.ts')
+    const { connection, pool, db, retry, close: closeDatabase } = await opening
     closers.push(closeDatabase)
-    const newKeys = await provideKeys(db, config.keys, now())
-    const secret = await provideSecret(db)
+    const newKeys = await retry(() => provideKeys(db, config.keys, now()))
+    const secret = await retry(() => provideSecret(db))
 
-    const queue = await openQueue<Jobs>({
-      connection,
-      queues,
-      supervise: config.roles.has('worker'),
-      onError: (err) => log.warn({ err }, 'the job queue met an error'),
-    })
+    const queue = await retry(() =>
+      openQueue<Jobs>({
+        connection,
+        queues,
+        supervise: config.roles.has('worker'),
+        onError: (err) => log.warn({ err }, 'the job queue met an error'),
+      }),
+    )
     closers.push(queue.close)
 
     const authenticator = new Authenticator(db, now)
@@ -90,8 +97,8 @@ async function start(config: Config): Promise<Service> {
       now,
     }
     const app = await buildApp(context, authenticator, createMetrics(pool), { tls })
-    if (config.roles.has('worker')) {
-      const worker = await startWorker(context)
+    if (tools) {
+      const worker = await startWorker({ ...context, tools: await tools })
       closers.push(worker.close)
       for (const [channel, onNotification] of Object.entries(worker.channels)) {
         const listener = await openListener({ connection, channel, onNotification, log })
@@ -111,6 +118,21 @@ async function start(config: Config): Promise<Service> {
     throw error
   }
 }
+
+async function openData(config: Config, log: Log): Promise<Files> {
+  const { dataDir } = config
+  try {
+    const user = await prepareDataFolder(dataDir, MEDIA_USER, log)
+    useSandbox(user && { user, files: join(dataDir, 'files'), work: join(dataDir, 'work') })
+    return await openFiles(config)
+  } catch (error) {
+    throw new StartProblem(`The data folder ${dataDir} cannot be used: ${(error as Error).message}.`, {
+      cause: error,
+    })
+  }
+}
+
+const toolsOf = ({ ffmpeg, ffprobe, encodeStallMs }: Config) => ({ ffmpeg, ffprobe, stallMs: encodeStallMs })
 
 /** Requests under way are finished, but not those of clients that do not go on. */
 async function closeApp(app: App): Promise<void> {

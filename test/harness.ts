@@ -3,7 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { mkdtemp, readFile, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -136,6 +136,8 @@ process.once('exit', () => {
 
 export async function temporaryFolder(_t: Ends): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-'))
+  // Programs in it that stand in for ffmpeg are run by another user when the tests run as root.
+  await chmod(folder, 0o777)
   folders.push(folder)
   return folder
 }

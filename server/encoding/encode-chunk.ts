@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Context } from '../contracts/context.ts'
@@ -88,7 +88,7 @@ const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, 
     frames,
     segments: segments.length,
     outputs,
-    watermark: plan.isWatermarked ? watermark : undefined,
+    watermark: plan.isWatermarked ? await copyWatermark(folder) : undefined,
     canToneMap: tools.canToneMap,
   })
   const { sourceBytes } = plan
@@ -117,6 +117,13 @@ const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, 
     })
   }
   return encoded
+}
+
+/** Where ffmpeg can read it: the program's own folder may be closed to the user that ffmpeg runs as. */
+async function copyWatermark(folder: string): Promise<string> {
+  const path = join(folder, 'watermark.png')
+  await writeFile(path, await readFile(watermark))
+  return path
 }
 
 async function readBytes(path: string, length: number): Promise<Buffer> {

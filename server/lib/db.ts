@@ -134,6 +134,23 @@ export function isUnreachable(error: unknown): boolean {
   )
 }
 
+const reachableWithinMs = 60_000
+const reachEveryMs = 100
+
+/** Does the work again for as long as the database is out of reach, a minute at the most. */
+export async function retryWhileUnreachable<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + reachableWithinMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      const cause = error instanceof Error ? error.cause : undefined
+      if (!(isUnreachable(error) || isUnreachable(cause)) || Date.now() > deadline) throw error
+    }
+    await delay(reachEveryMs)
+  }
+}
+
 const lockWithinMs = 5_000
 const lockEveryMs = 100
 

@@ -70,7 +70,7 @@ export async function openListener(options: {
     connect().catch(() => client && lose(client))
   }
 
-  await connect()
+  await connect().catch(() => client && lose(client))
   return {
     isLive: () => live,
     async close() {

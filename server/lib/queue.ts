@@ -46,14 +46,11 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     superviseIntervalSeconds: lookEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
-  await boss.start()
-  const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
-  for (const [name, settings] of Object.entries<Options>(options.queues)) {
-    const queue = { ...settings, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
-    // Left alone where nothing changes: an update empties pg-boss's cache, and every worker would fill it again.
-    if (hasSettings(existing.get(name), queue)) continue
-    await boss.createQueue(name, queue)
-    await boss.updateQueue(name, queue)
+  try {
+    await openQueues(boss, options.queues)
+  } catch (error) {
+    await boss.stop({ graceful: false }).catch(() => {})
+    throw error
   }
 
   return {
@@ -73,6 +70,18 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
       })
     },
     close: () => boss.stop({ graceful: true, timeout: 10_000 }),
+  }
+}
+
+async function openQueues(boss: PgBoss, queues: Record<string, Options>): Promise<void> {
+  await boss.start()
+  const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
+  for (const [name, settings] of Object.entries(queues)) {
+    const queue = { ...settings, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
+    // Left alone where nothing changes: an update empties pg-boss's cache, and every worker would fill it again.
+    if (hasSettings(existing.get(name), queue)) continue
+    await boss.createQueue(name, queue)
+    await boss.updateQueue(name, queue)
   }
 }
 

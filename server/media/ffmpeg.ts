@@ -1,5 +1,5 @@
-import { run } from '../lib/run.ts'
 import { type ChildLimits, childLimits, watchedLimits } from './limits.ts'
+import { MEDIA_USER, runSandboxed } from './sandbox.ts'
 
 /** Where the two are found. */
 export type Programs = { ffmpeg: string; ffprobe: string }
@@ -27,7 +27,7 @@ export async function runFfmpeg(
 ): Promise<void> {
   let seen = ''
   const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args], limits)
-  await run(command, rest, {
+  await runSandboxed(command, rest, {
     ...(signal && { signal }),
     priority: 19,
     limits: { ...watchedLimits(limits), idleMs: tools.stallMs * patience },
@@ -46,6 +46,12 @@ export class ToolsProblem extends Error {}
 
 const missing = (setting: string) => (error: Error) => {
   const [reason] = error.message.split('\n')
+  if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'EACCES' && process.geteuid!() === 0)
+    throw new ToolsProblem(
+      `The program that ${setting} names may not be run by the user ${MEDIA_USER}, as which root runs it: ` +
+        'put it where everybody may run it, or start Kinora as an ordinary user.',
+      { cause: error },
+    )
   throw new ToolsProblem(`The program that ${setting} names cannot be used: it ${reason}.`, { cause: error })
 }
 
@@ -56,8 +62,8 @@ export async function findTools(programs: {
   stallMs: number
 }): Promise<Tools> {
   const [{ stdout }] = await Promise.all([
-    run(programs.ffmpeg, ['-hide_banner', '-filters']).catch(missing('KINORA_FFMPEG')),
-    run(programs.ffprobe, ['-version']).catch(missing('KINORA_FFPROBE')),
+    runSandboxed(programs.ffmpeg, ['-hide_banner', '-filters'], {}).catch(missing('KINORA_FFMPEG')),
+    runSandboxed(programs.ffprobe, ['-version'], {}).catch(missing('KINORA_FFPROBE')),
   ])
   return { ...programs, canToneMap: /\bzscale\b/.test(stdout) && /\btonemap\b/.test(stdout) }
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { childEnvironment } from '../lib/environment.ts'
 
 export const MAX_SIDE = 16_384
 /** 8K in every common shape (8192x4320, 7680x4320, 8192x4096). 17 such pictures of 10 bits fit into 2 GiB. */
@@ -64,7 +65,7 @@ let wrappers: { hasPrlimit: boolean; hasSetpriv: boolean } | undefined
 export function childLimits(argv: readonly string[], limits: ChildLimits = {}): string[] {
   // Tried rather than looked up: a host whose own limit is lower refuses a higher one, and then has a limit already.
   const works = (command: string, args: string[]) =>
-    spawnSync(command, [...args, command, '--version']).status === 0
+    spawnSync(command, [...args, command, '--version'], { env: childEnvironment() }).status === 0
   wrappers ??= {
     hasPrlimit: works('prlimit', [...prlimitOptions({}), '--']),
     hasSetpriv: works('setpriv', dieWithParent),

@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises'
 import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
-import { RunError, type RunResult, run } from '../lib/run.ts'
+import { RunError, type RunResult } from '../lib/run.ts'
 import { blameOf, explain, failureOf } from './failure.ts'
 import type { Programs } from './ffmpeg.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from './limits.ts'
+import { runSandboxed } from './sandbox.ts'
 
 export type { Picture, Rational, Sound, SourceMedia }
 
@@ -144,7 +145,7 @@ export async function runFfprobe(
   const argv = [tools.ffprobe, '-v', 'error', ...inputLimits({ isServed }), ...args, '-i', input]
   const [command = '', ...rest] = childLimits(argv, limits)
   try {
-    return await run(command, rest, {
+    return await runSandboxed(command, rest, {
       ...(signal && { signal }),
       ...(onStdout && { onStdout }),
       limits: { ...watchedLimits(limits), idleMs },

@@ -93,6 +93,7 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Answ
   const stale = await readPidFile(cluster)
   const handle = await open(cluster)
   let child: ChildProcess
+  let exit: Promise<string>
   try {
     // Not by pg_ctl, which goes through a shell, and leaves a server that dies to an init that a container may lack.
     child = spawn(command, args, {
@@ -105,16 +106,14 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Answ
       detached: true,
       stdio: ['ignore', file.fd, file.fd, handle.fd],
     })
+    // At once: one that is killed right away may end before the next await does.
+    exit = endOf(child, account.uid)
   } catch (error) {
     throw spawnProblem(error, account.uid)
   } finally {
     await Promise.all([file.close(), handle.close()])
   }
   child.unref()
-  const exit = new Promise<string>((resolve, reject) => {
-    child.once('error', (error) => reject(spawnProblem(error, account.uid)))
-    child.once('exit', (code, by) => resolve(by ? `ended by ${by}` : `exit code ${code}`))
-  })
 
   for (let wait = 5; ; wait = Math.min(wait * 1.5, 200)) {
     const pause = delay(wait, undefined, { signal }).catch((error) => giveUp(child, error))
@@ -132,15 +131,25 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Answ
       await endStragglers(cluster)
       return { state: 'silent' }
     }
-    // By the kernel when memory is short, or by somebody's hand; also one of its processes, which ends them all.
-    const killed = /^ended by .*/.exec(ending) ?? /\(PID \d+\) was terminated by signal.*/.exec(output)
-    if (killed) return { state: 'killed', reason: killed[0] }
     const cause = new Error(`${ending}: ${[command, ...args].join(' ')}\n${output}`)
     // A server on a full disk cannot write why it ends.
     const { bavail } = await statfs(folder)
     if (bavail === 0) throw fileProblem(Object.assign(cause, { code: 'ENOSPC' }), folder)
+    // By the kernel when memory is short, or by somebody's hand; also one of its processes, which ends them all.
+    const killed = /^ended by .*/.exec(ending) ?? /\(PID \d+\) was terminated by signal.*/.exec(output)
+    if (killed) return { state: 'killed', reason: killed[0] }
     throw outputProblem('Postgres did not start', output, { folder, uid: account.uid, cause })
   }
+}
+
+function endOf(child: ChildProcess, uid: number): Promise<string> {
+  const end = new Promise<string>((resolve, reject) => {
+    child.once('error', (error) => reject(spawnProblem(error, uid)))
+    child.once('exit', (code, by) => resolve(by ? `ended by ${by}` : `exit code ${code}`))
+  })
+  // Whoever awaits it hears of it.
+  end.catch(() => {})
+  return end
 }
 
 async function giveUp(child: ChildProcess, reason: unknown): Promise<never> {

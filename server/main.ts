@@ -88,9 +88,10 @@ async function start(config: Config): Promise<Service> {
       log,
       now,
     }
-    const app = await buildApp(context, authenticator, createMetrics(pool), tls)
+    const metrics = createMetrics(pool)
+    const app = await buildApp(context, authenticator, metrics, tls)
     if (config.roles.has('worker')) {
-      const worker = await startWorker(context)
+      const worker = await startWorker(context, metrics)
       closers.push(worker.close)
       for (const [channel, onNotification] of Object.entries(worker.channels)) {
         const listener = await openListener({ connection, channel, onNotification, log })

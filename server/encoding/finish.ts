@@ -5,13 +5,16 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
+import { finishLock } from '../contracts/locks.ts'
 import { segmentFile } from '../contracts/segment-files.ts'
 import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { mp4Args } from '../media/argv.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { removeIfDeleted } from '../videos/deleted.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { removeStrays } from './leftovers.ts'
 import { isPassing } from './passing.ts'
@@ -25,11 +28,12 @@ const mp4Folder = (videoId: string) => `videos/${videoId}/mp4`
 /** What comes after the last quality, and whenever `mp4Support` changes. Runs again and changes nothing. */
 export async function finishEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, `finish ${videoId}`, () => finish(deps, videoId))
+  const isOurs = await exclusively(deps.db, finishLock(videoId), () => finish(deps, videoId))
   if (!isOurs) throw new Error(`${videoId} is being finished by another job`)
 }
 
 async function finish(deps: Deps, videoId: string): Promise<void> {
+  if (await removeIfDeleted(deps, videoId)) return
   const wanted = await reconcile(deps, videoId)
   if (wanted) await makeMp4(deps, videoId, wanted)
   await removeStrays(deps, videoId)
@@ -94,7 +98,7 @@ async function replaceMp4(
 async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> {
   const { db, files, now, log, config } = deps
   const { quality, height, replaces } = wanted
-  const folder = join(config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(config.dataDir)
   const key = `${keyPrefix(videoId, wanted)}${randomUUID()}.mp4`
   await mkdir(folder, { recursive: true })
   try {
@@ -131,7 +135,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4): Promise<void> 
     return true
   })
   // No longer wanted, or made by another meanwhile.
-  if (!isWanted) await files.remove(key)
+  if (!isWanted && !(await removeIfDeleted(deps, videoId))) await files.remove(key)
 }
 
 /** One file of all segments of a rendition. False when it has none. */

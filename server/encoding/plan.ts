@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
 import type { Clip, EncodingPlan, RenditionRow, SourceMedia } from '../contracts/tables.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import {
@@ -45,7 +45,8 @@ export const copyFolder = (videoId: string) => `videos/${videoId}/copy`
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
   const { db, log, now } = deps
   const video = await store.findVideo(db, videoId)
-  if (!video || (await store.findEncoding(db, videoId))) return
+  if (!video) return deps.files.remove(`videos/${videoId}`)
+  if (await store.findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
     const examined = await examine(deps, videoId)
@@ -95,7 +96,7 @@ async function remux(
   input: { path: string; isServed: boolean },
   media: SourceMedia,
 ): Promise<Omit<Examined, 'bytes'>> {
-  const folder = join(config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(config.dataDir)
   const path = join(folder, 'source.mkv')
   await mkdir(folder, { recursive: true })
   try {

@@ -10,6 +10,7 @@ import * as privacy from './0007_private.ts'
 import * as pictures from './0008_pictures.ts'
 import * as players from './0009_players.ts'
 import * as analytics from './0010_analytics.ts'
+import * as sweep from './0012_sweep.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
@@ -23,6 +24,7 @@ const migrations = {
   '0008_pictures': pictures,
   '0009_players': players,
   '0010_analytics': analytics,
+  '0012_sweep': sweep,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Context } from '../contracts/context.ts'
 import type { Environment } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
+import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
 import { adoptPiece, limited, receivePiece } from './receive.ts'
@@ -16,7 +16,7 @@ type NamedSender = { token: string; filename: string; address: string }
 export type Spooled = { handle: string; key: string; piece: Piece }
 
 export async function spool({ files }: Context, range: Range, body: Readable): Promise<Spooled> {
-  const key = `spool/${randomUUID()}`
+  const key = `spool/${newOwnedName()}`
   const handle = await files.beginUpload(key)
   try {
     const piece = await files.writePiece(handle, positionOf(range), 0, limited(body, range))

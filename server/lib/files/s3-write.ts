@@ -1,14 +1,9 @@
-import { randomUUID } from 'node:crypto'
-import {
-  GetObjectCommand,
-  PutObjectCommand,
-  UploadPartCommand,
-  UploadPartCopyCommand,
-} from '@aws-sdk/client-s3'
+import { GetObjectCommand, UploadPartCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3'
 import { inParallel } from '../parallel.ts'
 import { type Batch, inBatches } from './body.ts'
 import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
 import { type Bucket, MiB, parallel } from './s3-client.ts'
+import { putWhole, withParts } from './s3-multipart.ts'
 import { type Part, planParts, type Slice } from './s3-plan.ts'
 
 /**
@@ -18,66 +13,8 @@ import { type Part, planParts, type Slice } from './s3-plan.ts'
 const partBytes = (part: number) => 8 * MiB * 2 ** Math.floor(part / 1_500)
 const partsAtOnce = 2
 
-export const uploadsPrefix = '.uploads/'
-export const prefixOf = (handle: string) => `${uploadsPrefix}${handle}/`
-
 const joined = ({ buffers, size }: Batch) =>
   buffers.length === 1 && buffers[0] ? buffers[0] : Buffer.concat(buffers, size)
-
-/** What a crash leaves of a multipart upload is seen in no list of files, so a small file tells of it. */
-const noteOf = (handle: string) => `${prefixOf(handle)}open-${randomUUID()}`
-
-type Open = { key: string; id: string }
-
-async function withParts(
-  bucket: Bucket,
-  handle: string,
-  key: string,
-  work: (id: string) => Promise<{ tags: string[]; size: number }>,
-): Promise<void> {
-  const id = await bucket.begin(key)
-  const note = noteOf(handle)
-  try {
-    const open: Open = { key, id }
-    await putWhole(bucket, note, Buffer.from(JSON.stringify(open)))
-    const { tags, size } = await work(id)
-    await bucket.complete(key, id, tags, size)
-  } catch (error) {
-    // Where the store cannot be reached now either, the note is found later. The first error is the one that tells.
-    await bucket
-      .abort(key, id)
-      .then(() => bucket.delete(note))
-      .catch(() => {})
-    throw error
-  }
-  await bucket.delete(note)
-}
-
-/** Aborts what the notes below a handle tell of, then removes everything there. */
-export async function clearUpload(bucket: Bucket, handle: string): Promise<void> {
-  await inParallel(bucket.list(`${prefixOf(handle)}open-`), parallel, async ({ key: note }) => {
-    const stored = await bucket
-      .send(new GetObjectCommand({ Bucket: bucket.name, Key: note }))
-      .catch((error) => {
-        if (!(error instanceof FileMissing)) throw error
-      })
-    if (!stored?.Body) return
-    const open: Open = JSON.parse(await stored.Body.transformToString())
-    await bucket.abort(open.key, open.id)
-  })
-  await bucket.deleteBelow(prefixOf(handle))
-}
-
-export async function putWhole(
-  bucket: Bucket,
-  key: string,
-  body: Buffer,
-  signal?: AbortSignal,
-): Promise<void> {
-  // The length is told because the client takes an empty body for one of unknown length, and warns.
-  const object = { Bucket: bucket.name, Key: key, Body: body, ContentLength: body.length }
-  await bucket.send(new PutObjectCommand(object), signal ? { abortSignal: signal } : {})
-}
 
 /** One object from a body of any length. */
 export async function store(
@@ -88,11 +25,10 @@ export async function store(
   signal?: AbortSignal,
 ): Promise<{ size: number }> {
   const batches = inBatches(body, partBytes, signal)
-  const options = signal ? { abortSignal: signal } : {}
   const first = await batches.next()
   const head: Batch = first.done ? { buffers: [], size: 0 } : first.value
   if (head.size < partBytes(0)) {
-    await putWhole(bucket, key, joined(head), signal)
+    await putWhole(bucket, key, joined(head))
     return { size: head.size }
   }
   let size = 0
@@ -108,7 +44,8 @@ export async function store(
         const number = ++count
         const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: joined(batch) }
         size += batch.size
-        const { ETag } = await bucket.send(new UploadPartCommand(part), options)
+        // Not cancelled by the signal: a part that was given up half-way could be stored after the abort.
+        const { ETag } = await bucket.send(new UploadPartCommand(part))
         tags[number - 1] = ETag ?? ''
       }
       await inParallel(all(), partsAtOnce, upload)

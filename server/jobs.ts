@@ -45,11 +45,7 @@ const chores: Chore[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
   { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
-  {
-    name: 'clear work',
-    everyMs: 3_600_000,
-    run: async ({ config, now }) => void (await clearWork(config.dataDir, now())),
-  },
+  { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
   { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },

@@ -21,6 +21,7 @@ import { createLog } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+import { clearWork } from './lib/work.ts'
 import { ToolsProblem } from './media/ffmpeg.ts'
 
 const finishWithinMs = 10_000
@@ -90,6 +91,9 @@ async function start(config: Config): Promise<Service> {
     }
     const metrics = createMetrics(pool)
     const app = await buildApp(context, authenticator, metrics, tls)
+    // In every role: another machine, with a work folder of its own, may have no worker.
+    const cleared = clearWork(config.dataDir, now()).catch((err) => log.warn({ err }, 'work was not cleared'))
+    closers.push(() => cleared)
     if (config.roles.has('worker')) {
       const worker = await startWorker(context, metrics)
       closers.push(worker.close)

@@ -20,6 +20,7 @@ export type S3Store = {
   requests: Noted[]
   /** Holds back requests like these until the returned function is called. */
   hold(matches: (method: string, path: string) => boolean): () => void
+  releaseAll(): void
   /** The keys of multipart uploads that are open. */
   openUploads(): Promise<string[]>
   /** As if all multipart uploads had been begun so much earlier. */
@@ -42,7 +43,8 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
   let backdatedMs = 0
   emulator.createBucket(bucket)
   const requests: Noted[] = []
-  const holds = new Set<{ matches: (method: string, path: string) => boolean; released: Promise<void> }>()
+  type Hold = { matches: (method: string, path: string) => boolean; released: Promise<void>; release(): void }
+  const holds = new Set<Hold>()
   const agent = new Agent({ keepAlive: true })
 
   const forward = (received: IncomingMessage, path: string) =>
@@ -98,12 +100,16 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
     },
     hold(matches) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const hold = { matches, released: promise }
-      holds.add(hold)
-      return () => {
+      const release = () => {
         holds.delete(hold)
         resolve()
       }
+      const hold: Hold = { matches, released: promise, release }
+      holds.add(hold)
+      return release
+    },
+    releaseAll() {
+      for (const hold of holds) hold.release()
     },
     backdateUploads(byMs) {
       backdatedMs = byMs

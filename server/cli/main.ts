@@ -6,10 +6,12 @@ import { readConfig, SettingsProblem } from '../config.ts'
 import { type Environment, environments } from '../contracts/tables.ts'
 import { type Database, openDatabase } from '../database.ts'
 import { DatabaseProblem } from '../lib/db.ts'
+import { FilesProblem } from '../lib/files/files.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
 import { ClientProblem, type Server } from './client.ts'
 import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
+import { SweepProblem, sweepFiles } from './files.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, retryVideo, showStatus, watchStatus } from './videos.ts'
 
@@ -22,6 +24,7 @@ const usage = `kinora: a self-hosted video hosting API
   kinora events list [--type T] [--video ID] [--json]             what happened, the newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print events as they come, and pass them on
+  kinora files sweep [--remove] [--json]                          compare files and database; remove orphans
   kinora keys create --environment production|sandbox --name N    make an API key and show it this once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
   kinora keys revoke --environment production|sandbox --name N    end an API key at once
@@ -38,6 +41,7 @@ type Options = {
   title: string | undefined
   private: boolean
   watch: boolean
+  remove: boolean
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
@@ -50,6 +54,7 @@ const anyOption = {
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
+  remove: { type: 'boolean' },
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
@@ -65,6 +70,7 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
+  'files sweep': ['remove', 'json'],
   'keys create': ['environment', 'name', 'json'],
   'keys list': ['environment', 'json'],
   'keys revoke': ['environment', 'name', 'json'],
@@ -99,9 +105,9 @@ function readCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  const { json = false, private: isPrivate = false, watch = false } = values
+  const { json = false, private: isPrivate = false, watch = false, remove = false } = values
   const { name, title, type, video, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch }
+  const flags = { json, private: isPrivate, watch, remove }
   return {
     command,
     names,
@@ -218,6 +224,10 @@ async function events(command: string, ids: string[], options: Options): Promise
   console.log(found.length === 0 ? 'There are no events.' : found.map(showEvent).join('\n'))
 }
 
+async function sweep({ remove: removes, json }: Options): Promise<void> {
+  await sweepFiles(readConfig(process.env), { removes, json }, (line) => console.log(line))
+}
+
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
   try {
@@ -229,6 +239,7 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
+    if (command === 'files sweep') return await sweep(options)
     const work = keyCommands[command]!(options)
     const database = await openDatabase(readConfig(process.env), createLog('silent', false))
     try {
@@ -244,6 +255,8 @@ export async function main(args: string[]): Promise<void> {
       DatabaseProblem,
       PostgresProblem,
       ClientProblem,
+      SweepProblem,
+      FilesProblem,
     ].some((kind) => error instanceof kind)
     if (!isKnown) throw error
     console.error(`kinora: ${(error as Error).message}`)

@@ -10,10 +10,9 @@ export const newWorkFolder = (dataDir: string) => join(rootOf(dataDir), newOwned
 /** Processes on other hosts cannot be looked up, and no job writes nothing for so long. */
 const untouchedMs = 24 * 3_600_000
 
-/** Removes the work folders of processes that no longer run. How many were removed. */
-export async function clearWork(dataDir: string, now: Date): Promise<number> {
+/** Removes the work folders of processes that no longer run. */
+export async function clearWork(dataDir: string, now: Date): Promise<void> {
   const root = rootOf(dataDir)
-  let removed = 0
   for (const name of await readdir(root).catch(() => [])) {
     const folder = join(root, name)
     const owner = await findOwner(name)
@@ -21,9 +20,7 @@ export async function clearWork(dataDir: string, now: Date): Promise<number> {
     if (!isLeft) continue
     // An ffmpeg that outlived its parent may create a file meanwhile: then the next run removes the folder.
     await rm(folder, { recursive: true, force: true }).catch(() => {})
-    removed++
   }
-  return removed
 }
 
 async function isUntouched(folder: string, now: Date): Promise<boolean> {

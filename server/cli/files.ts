@@ -1,0 +1,55 @@
+import type { Config } from '../config.ts'
+import { openDatabase } from '../database.ts'
+import { openFiles } from '../lib/files/open.ts'
+import { createLog } from '../lib/log.ts'
+import type { Finding } from '../sweep/findings.ts'
+import { sweepAll } from '../sweep/sweep.ts'
+
+/** One helpful sentence about why the store cannot be swept. */
+export class SweepProblem extends Error {}
+
+/** Compares all files with the rows of the database, and removes orphans if asked to. */
+export async function sweepFiles(
+  config: Config,
+  { removes, json }: { removes: boolean; json: boolean },
+  print: (line: string) => void,
+): Promise<void> {
+  const log = createLog('silent', false)
+  const database = await openDatabase(config, log)
+  try {
+    const files = await openFiles(config)
+    try {
+      await files.check()
+      let [orphans, missing] = [0, 0]
+      const report = (finding: Finding) => {
+        if (finding.kind === 'missing') missing += finding.files
+        else orphans++
+        print(json ? JSON.stringify(finding) : describe(finding))
+      }
+      const deps = { config, db: database.db, files, log, now: () => new Date() }
+      const reason = await sweepAll(deps, { removes, graceMs: config.sweep.graceMs, report })
+      if (reason) throw new SweepProblem(`The file store is not swept: ${reason}.`)
+      if (!json) print(summary(orphans, missing, removes))
+    } finally {
+      await files.close()
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+function describe(finding: Finding): string {
+  if (finding.kind === 'missing') {
+    const { videoId, files, keys } = finding
+    return `missing  ${videoId}: ${files} of its files, such as ${keys[0]}`
+  }
+  const size = finding.kind === 'orphans' ? ` (${finding.files} files, ${finding.bytes} bytes)` : ''
+  const kind = finding.kind === 'orphans' ? '' : `${finding.kind} `
+  return `${finding.isRemoved ? 'removed' : 'orphan '}  ${kind}${finding.key}${size}`
+}
+
+function summary(orphans: number, missing: number, removes: boolean): string {
+  if (orphans === 0 && missing === 0) return 'Files and database agree.'
+  const advice = orphans > 0 && !removes ? ' Add --remove to remove the orphans.' : ''
+  return `${orphans} orphaned, ${missing} missing.${advice}`
+}

@@ -237,6 +237,16 @@ export const settings = {
     'Viewing sessions are kept for so many days; 0: for ever. Those of the sandbox for KINORA_SANDBOX_HOURS.',
     whole(0, 36_500),
   ),
+  KINORA_SWEEP: define(
+    'remove',
+    'remove, report or off: what happens to files that no video refers to. See docs/operations.md.',
+    choice('remove', 'report', 'off'),
+  ),
+  KINORA_SWEEP_GRACE_MINUTES: define(
+    '60',
+    'The sweep leaves files alone that were written within so many minutes.',
+    whole(0, 525_600),
+  ),
   KINORA_WEBHOOK_LIMIT: define('100', 'Webhooks that an environment can have.', whole(1, 10_000)),
   KINORA_ALLOW_PRIVATE_NETWORKS: define(
     'false',
@@ -258,6 +268,7 @@ export type Config = {
   keys: { production: string | undefined; sandbox: string | undefined }
   allowPrivateNetworks: boolean
   webhookLimit: number
+  sweep: { mode: Values['KINORA_SWEEP']; graceMs: number }
   /** Addresses and networks of proxies that are believed. */
   trustProxy: string[]
   /** In small letters. */
@@ -334,6 +345,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     keys: { production: v.KINORA_PRODUCTION_KEY, sandbox: v.KINORA_SANDBOX_KEY },
     allowPrivateNetworks: v.KINORA_ALLOW_PRIVATE_NETWORKS,
     webhookLimit: v.KINORA_WEBHOOK_LIMIT,
+    sweep: { mode: v.KINORA_SWEEP, graceMs: v.KINORA_SWEEP_GRACE_MINUTES * 60_000 },
     trustProxy: v.KINORA_TRUST_PROXY,
     countryHeader: v.KINORA_COUNTRY_HEADER,
     privateSessionSeconds: v.KINORA_PRIVATE_SESSION_SECONDS,

@@ -4,11 +4,13 @@ import { forgetSessions } from './analytics/session-reads.ts'
 import type { Context } from './contracts/context.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
-import { removeStaleWork } from './encoding/leftovers.ts'
 import { makePictures } from './encoding/pictures.ts'
 import { planEncoding } from './encoding/plan.ts'
 import { chunksChannel } from './encoding/store.ts'
+import type { Metrics } from './lib/metrics.ts'
+import { clearWork } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
+import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
@@ -32,11 +34,18 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   })
 }
 
+type Chore = {
+  name: string
+  everyMs: number
+  run: (context: Context & { metrics: Metrics }, closing: AbortSignal) => Promise<void>
+}
+
 /** Everything that a worker does by the clock. */
-const chores: { name: string; everyMs: number; run: (context: Context) => Promise<void> }[] = [
+const chores: Chore[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
-  { name: 'remove stale work', everyMs: 3_600_000, run: removeStaleWork },
+  { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
+  { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
   { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
@@ -50,16 +59,16 @@ export type Worker = {
   close(): Promise<void>
 }
 
-export async function startWorker(context: Context & { tools: Tools }): Promise<Worker> {
+export async function startWorker(context: Context & { tools: Tools }, metrics: Metrics): Promise<Worker> {
   await startJobs(context)
   const encoder = startEncoder(context)
   const dispatcher = startDispatcher(context)
   const stop = new AbortController()
   const loops = chores.map(async ({ name, everyMs, run }) => {
     do {
-      await run(context).catch((err) =>
-        context.log.warn({ err, chore: name }, 'chore failed, trying again later'),
-      )
+      await run({ ...context, metrics }, stop.signal).catch((err) => {
+        if (!stop.signal.aborted) context.log.warn({ err, chore: name }, 'chore failed, trying again later')
+      })
     } while (await pause(everyMs, stop.signal))
   })
   return {

@@ -22,6 +22,7 @@ import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+import { clearWork } from './lib/work.ts'
 import { findTools, ToolsProblem } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 
@@ -96,9 +97,13 @@ async function start(config: Config): Promise<Service> {
       log,
       now,
     }
-    const app = await buildApp(context, authenticator, createMetrics(pool), { tls })
+    const metrics = createMetrics(pool)
+    const app = await buildApp(context, authenticator, metrics, { tls })
+    // In every role: another machine, with a work folder of its own, may have no worker.
+    const cleared = clearWork(config.dataDir, now()).catch((err) => log.warn({ err }, 'work was not cleared'))
+    closers.push(() => cleared)
     if (tools) {
-      const worker = await startWorker({ ...context, tools: await tools })
+      const worker = await startWorker({ ...context, tools: await tools }, metrics)
       closers.push(worker.close)
       for (const [channel, onNotification] of Object.entries(worker.channels)) {
         const listener = await openListener({ connection, channel, onNotification, log })

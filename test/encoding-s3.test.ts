@@ -179,7 +179,11 @@ function brokenFiles(size: number, breaksAt: number): Files {
       })(),
     )
   }
-  return { pathOf: () => undefined, stat: async () => ({ size }), read } as Partial<Files> as Files
+  return {
+    pathOf: () => undefined,
+    stat: async () => ({ size, modified: new Date() }),
+    read,
+  } as Partial<Files> as Files
 }
 
 async function readAll(url: string, untilBytes = Number.POSITIVE_INFINITY): Promise<number> {

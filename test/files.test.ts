@@ -3,18 +3,19 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { after, describe, type TestContext, test } from 'node:test'
-import { startFauxqs } from 'fauxqs'
+import { CreateMultipartUploadCommand, S3Client, UploadPartCommand } from '@aws-sdk/client-s3'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { FileMissing, type Files, FilesProblem, type Piece } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { type Part, planParts } from '../server/lib/files/s3-plan.ts'
 import { patienceMs, temporaryFolder, waitFor } from './harness.ts'
+import { startS3Store } from './s3-store.ts'
 import { lacksSwift, type Swift, startSwift } from './swift.ts'
 
 const MiB = 1024 * 1024
@@ -88,7 +89,9 @@ function contract(
         const bytes = randomBytes(size)
         const stored = await files.put('videos/vi1/source', streamed(bytes))
         assert.deepEqual(stored, { size })
-        assert.deepEqual(await files.stat('videos/vi1/source'), { size })
+        const found = await files.stat('videos/vi1/source')
+        assert.equal(found?.size, size)
+        assert.ok(Math.abs(Date.now() - found.modified.getTime()) < 60_000, String(found.modified))
         assert.ok(bytes.equals(await bytesOf(await files.read('videos/vi1/source'))))
       }
       const bytes = randomBytes(1000)
@@ -391,20 +394,40 @@ function contract(
       await files.writePiece(handle, 1, 0, streamed(randomBytes(6 * MiB)))
       await files.put('v/kept', Buffer.from('x'))
       void files.put('v/other', cutOff(randomBytes(9 * MiB), 'hangs')).catch(() => {})
-      await new Promise((done) => setTimeout(done, 200))
-      const stale = async (at: number) => {
-        const handles: string[] = []
-        for await (const found of files.staleUploads(new Date(at))) handles.push(found)
-        return handles
-      }
-      assert.deepEqual(await stale(Date.now() - 60_000), [])
-      const found = await stale(Date.now() + 60_000)
-      assert.ok(found.includes(handle))
-      for (const each of found) await files.abandonUpload(each)
+      // The upload, and what is left of the write that was cut off.
+      await waitFor(async () => (await Array.fromAsync(files.listUploads())).length === 2)
+      await waitFor(async () => (await store.list()).length > 3)
+      const found = await Array.fromAsync(files.listUploads())
+      assert.ok(found.some((each) => each.handle === handle))
+      for (const { modified } of found) assert.ok(Math.abs(Date.now() - modified.getTime()) < 60_000)
+      assert.deepEqual(await files.abortUnfinished(['v/'], new Date()), [])
+      for (const each of found) await files.abandonUpload(each.handle)
+      await files.abortUnfinished(['v/'], inTwoHours())
       assert.deepEqual(await store.list(), ['v/kept'])
+    })
+
+    test('names are listed in order, page by page, each once', async (t) => {
+      const { files } = await start(t)
+      const names = ['aa', 'ab', 'b0', 'b1', 'cc', 'zz', '00']
+      for (const name of names) await files.put(`v/${name}/x/y`, Buffer.from('x'))
+      await files.put('v/dd', Buffer.from('x'))
+      await files.put('w/e', Buffer.from('x'))
+      const sorted = [...names, 'dd'].sort()
+      assert.deepEqual(await files.listNames('v', '', 100), sorted)
+      const paged: string[] = []
+      for (let page = await files.listNames('v', '', 3); page.length > 0; ) {
+        assert.ok(page.length <= 3)
+        paged.push(...page)
+        page = await files.listNames('v', page.at(-1)!, 3)
+      }
+      assert.deepEqual(paged, sorted)
+      assert.deepEqual(await files.listNames('none', '', 3), [])
     })
   })
 }
+
+/** When leases that were not renewed have expired. */
+const inTwoHours = () => new Date(Date.now() + 2 * 3_600_000)
 
 async function listFolder(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
@@ -481,6 +504,39 @@ describe('files on disk', () => {
     }
   })
 
+  test('removing the last file removes the folders above it, and a list reports folders that are empty', async (t) => {
+    const folder = await temporaryFolder(t)
+    const files = await openDiskFiles(folder)
+    for (const key of ['v/1/hls/a/0', 'v/1/hls/a/1', 'v/2/x']) await files.put(key, Buffer.from('x'))
+    await files.remove('v/1/hls/a/0')
+    assert.equal((await readdir(join(folder, 'v/1/hls/a'))).length, 1)
+    await files.remove('v/1/hls/a/1')
+    assert.deepEqual(await readdir(join(folder, 'v')), ['2'])
+    await files.remove('v/2')
+    assert.deepEqual(await readdir(folder), ['.uploads', 'v'])
+    await mkdir(join(folder, 'v/3/a/b'), { recursive: true })
+    await mkdir(join(folder, 'v/3/c'))
+    const empty: string[] = []
+    assert.deepEqual(await Array.fromAsync(files.list('v/3', (each) => empty.push(each))), [])
+    assert.deepEqual(empty.sort(), ['v/3/a/b', 'v/3/c'])
+    for (const each of empty) await files.removeEmptyFolder(each)
+    assert.deepEqual(await readdir(join(folder, 'v')), [])
+  })
+
+  test('a folder that is removed as empty while files are stored in it costs no file', async (t) => {
+    const folder = await temporaryFolder(t)
+    const files = await openDiskFiles(folder)
+    for (let i = 0; i < 50; i++) {
+      const sweeping = (async () => {
+        for (let n = 0; n < 20; n++) await files.removeEmptyFolder('v/1/hls/240p')
+      })()
+      await files.put('v/1/hls/240p/x', Buffer.from('x'))
+      assert.equal((await files.stat('v/1/hls/240p/x'))?.size, 1)
+      await files.remove('v/1/hls/240p/x')
+      await sweeping
+    }
+  })
+
   test('a folder that is gone, as when a disk is not mounted, is not made anew', async (t) => {
     const folder = join(await temporaryFolder(t), 'files')
     const files = await openDiskFiles(folder)
@@ -501,23 +557,8 @@ describe('files on disk', () => {
   })
 })
 
-const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test' }
-
-/** A server that speaks S3, with the limits of the real one on parts and copies; its folder shows open multipart uploads. */
-async function startS3(t: TestContext) {
-  const folder = await temporaryFolder(t)
-  const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false, s3StorageDir: folder })
-  t.after(() => server.stop())
-  server.createBucket('videos')
-  return {
-    folder,
-    settings: { ...keys, endpoint: `http://127.0.0.1:${server.port}`, bucket: 'videos' },
-    server,
-  }
-}
-
 contract('on S3', async (t) => {
-  const { folder, settings } = await startS3(t)
+  const { folder, settings } = await startS3Store(t)
   return {
     open: async () => openS3Files(settings),
     list: async () => {
@@ -603,7 +644,7 @@ describe('files on Swift', { skip: lacksSwift }, () => {
 
 describe('files on S3', () => {
   test('a store that cannot be reached, refuses, lacks the bucket, fails or is full is told as such', async (t) => {
-    const { settings } = await startS3(t)
+    const { settings } = await startS3Store(t)
     const answer = { status: 500, code: 'InternalError' }
     const failing = createServer((request, response) => {
       request.resume().on('end', () => {
@@ -638,7 +679,7 @@ describe('files on S3', () => {
   })
 
   test('an address of the store gives out the file, and says of it what it was told to', async (t) => {
-    const { settings } = await startS3(t)
+    const { settings } = await startS3Store(t)
     const closed = openS3Files(settings)
     t.after(() => closed.close())
     assert.equal(closed.addressOf, undefined)
@@ -662,27 +703,141 @@ describe('files on S3', () => {
   })
 
   test('a store that goes away in the middle of a body is told, and what it kept is cleared away later', async (t) => {
-    const { settings, server, folder } = await startS3(t)
-    const files = openS3Files(settings)
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
     t.after(() => files.close())
     const handle = await files.beginUpload('v/source')
     async function* body() {
       yield* streamed(randomBytes(17 * MiB))
-      await waitFor(async () => (await listFolder(folder)).some((path) => path.endsWith('parts/2.data')))
-      await server.stop()
+      await waitFor(async () =>
+        (await listFolder(store.folder)).some((path) => path.endsWith('parts/2.data')),
+      )
+      await store.leave()
       yield* streamed(randomBytes(17 * MiB))
     }
     await assert.rejects(files.writePiece(handle, 1, 0, body()), isProblem('unreachable'))
-    const again = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false, s3StorageDir: folder })
-    t.after(() => again.stop())
-    const later = openS3Files({ ...settings, endpoint: `http://127.0.0.1:${again.port}` })
-    t.after(() => later.close())
-    assert.ok((await listFolder(folder)).some((path) => path.startsWith('_multipart')))
-    await later.abandonUpload(handle)
+    await store.comeBack()
+    assert.equal((await store.openUploads()).length, 1)
+    await files.abandonUpload(handle)
+    assert.deepEqual(await files.abortUnfinished([], new Date()), [], 'it was begun just now')
+    assert.equal((await files.abortUnfinished([], inTwoHours())).length, 1)
     assert.deepEqual(
-      (await listFolder(folder)).filter((path) => /_multipart|uploads/.test(path)),
+      (await listFolder(store.folder)).filter((path) => /_multipart|uploads/.test(path)),
       [],
     )
+  })
+
+  test('a multipart upload whose lease is renewed is never aborted, however old it is', async (t) => {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    const { promise: go, resolve } = Promise.withResolvers<void>()
+    const bytes = randomBytes(10 * MiB)
+    async function* body() {
+      yield* streamed(bytes)
+      await go
+    }
+    const put = files.put('v/long', body())
+    await waitFor(async () => (await store.openUploads()).length === 1)
+    await waitFor(async () => (await Array.fromAsync(files.listUploads())).length === 1)
+    // Begun two hours ago: the lease, which is as old as the store says, was renewed since.
+    store.backdateUploads(2 * 3_600_000)
+    assert.deepEqual(await files.abortUnfinished(['v/'], new Date()), [])
+    resolve()
+    await put
+    assert.ok(bytes.equals(await bytesOf(await files.read('v/long'))))
+    assert.deepEqual(await Array.fromAsync(files.listUploads()), [])
+  })
+
+  test('multipart uploads of which nothing is known are aborted once they are old, and others are left alone', async (t) => {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    const client = new S3Client({
+      ...{ endpoint: store.endpoint, region: 'us-east-1', forcePathStyle: true },
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    })
+    t.after(() => client.destroy())
+    const ours = ['v/a', 'v/a', 'v/b', '.uploads/x/piece', 'v/c']
+    for (const Key of [...ours, 'elsewhere/a']) {
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket: 'videos', Key }))
+      const part = { Bucket: 'videos', Key, UploadId, PartNumber: 1, Body: Buffer.from('x') }
+      await client.send(new UploadPartCommand(part))
+    }
+    assert.deepEqual(await files.abortUnfinished(['v/'], new Date()), [])
+    store.backdateUploads(2 * 3_600_000)
+    assert.deepEqual((await files.abortUnfinished(['v/'], new Date())).sort(), ours.sort())
+    assert.deepEqual(await store.openUploads(), ['elsewhere/a'])
+  })
+
+  const isPart = (method: string, path: string) => method === 'PUT' && path.includes('partNumber=')
+  const isAbort = ({ method, path }: { method: string; path: string }) =>
+    method === 'DELETE' && path.includes('uploadId=')
+
+  test('a multipart upload is aborted only after its requests have ended', async (t) => {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    const held = () => store.requests.filter(({ state, path }) => state === 'held' && isPart('PUT', path))
+    for (const end of ['breaks', 'is given up'] as const) {
+      store.requests.length = 0
+      const release = store.hold(isPart)
+      const given = new AbortController()
+      async function* body() {
+        yield* streamed(randomBytes(17 * MiB))
+        await waitFor(() => held().length === 2)
+        if (end === 'breaks') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
+        given.abort(new Error('given up'))
+        await new Promise((done) => hanging.push(done))
+      }
+      const handle = await files.beginUpload('v/source')
+      const writing = files.writePiece(handle, 1, 0, body(), given.signal)
+      writing.catch(() => {})
+      await waitFor(() => held().length === 2)
+      // A request of its own that goes through shows that an abort could have come by now.
+      await files.put('v/other', Buffer.from('x'))
+      assert.ok(!store.requests.some(isAbort), 'aborted while its parts are on their way')
+      release()
+      await assert.rejects(writing, /aborted|given up/)
+      assert.ok(store.requests.some(isAbort))
+      assert.deepEqual(await store.openUploads(), [])
+      assert.deepEqual(await Array.fromAsync(files.listUploads()), [])
+    }
+  })
+
+  test('a part that is stored after the abort is aborted again', async (t) => {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    // As S3 does it: an abort takes what is there, and a part that was under way comes after it.
+    store.ignoreAborts(2)
+    await assert.rejects(files.put('v/source', cutOff(randomBytes(17 * MiB), 'breaks')), {
+      code: 'ECONNRESET',
+    })
+    assert.equal(store.requests.filter(isAbort).length, 3)
+    assert.deepEqual(await store.openUploads(), [])
+  })
+
+  test('an upload that is abandoned while its parts are joined leaves no part and no file', async (t) => {
+    const store = await startS3Store(t)
+    const [files, other] = [openS3Files(store.settings), openS3Files(store.settings)]
+    t.after(() => Promise.all([files.close(), other.close()]))
+    const handle = await files.beginUpload('v/source')
+    const parts = cut(randomBytes(18 * MiB), 6 * MiB)
+    const pieces = await Promise.all(
+      parts.map(({ bytes, offset }, i) => files.writePiece(handle, i + 1, offset, streamed(bytes))),
+    )
+    const release = store.hold(isPart)
+    store.requests.length = 0
+    const joining = files.finishUpload(handle, 'v/source', pieces)
+    joining.catch(() => {})
+    await waitFor(() => store.requests.filter(({ method, path }) => isPart(method, path)).length === 3)
+    await other.abandonUpload(handle)
+    assert.ok(!store.requests.some(isAbort), 'aborted while parts are being copied')
+    release()
+    await assert.rejects(joining, FileMissing)
+    assert.deepEqual(await store.openUploads(), [])
+    assert.deepEqual(await listFolder(join(store.folder, 'buckets/videos/objects')), [])
   })
 
   test('parts are never too small or too large, and together they are the file', () => {

@@ -23,7 +23,12 @@ export async function globalSetup(): Promise<void> {
   await client.query('create database template_kinora')
   const template = new URL(process.env.TEST_POSTGRES)
   template.pathname = '/template_kinora'
-  const kinora = await startKinora({ KINORA_DATABASE_URL: template.href, KINORA_DATA_DIR: folder })
+  // Without a worker, which would leave the state of its sweep in every copy.
+  const kinora = await startKinora({
+    KINORA_DATABASE_URL: template.href,
+    KINORA_DATA_DIR: folder,
+    KINORA_ROLES: 'api',
+  })
   await kinora.stop()
   await client.end()
 }

@@ -13,7 +13,7 @@ const ranks = [
   ['main'],
   ['app', 'jobs'],
   ['database', 'operations'],
-  ['uploads', 'encoding', 'live', 'playback', 'players', 'analytics', 'docs'],
+  ['uploads', 'encoding', 'live', 'playback', 'players', 'analytics', 'sweep', 'docs'],
   ['videos', 'webhooks'],
   ['accounts', 'media'],
   ['contracts'],

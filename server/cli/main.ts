@@ -17,6 +17,7 @@ const usage = `kinora: a self-hosted video hosting API
   kinora events list [--type T] [--video ID] [--json]             what happened, the newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print events as they come, and pass them on
+  kinora files sweep [--remove] [--json]                          compare files and database; remove orphans
   kinora keys create --environment production|sandbox --name N    make an API key and show it this once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
   kinora keys revoke --environment production|sandbox --name N    end an API key at once
@@ -27,6 +28,7 @@ type Options = KeyOptions & {
   title: string | undefined
   private: boolean
   watch: boolean
+  remove: boolean
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
@@ -39,6 +41,7 @@ const anyOption = {
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
+  remove: { type: 'boolean' },
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
@@ -54,6 +57,7 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
+  'files sweep': ['remove', 'json'],
   'keys create': ['environment', 'name', 'json'],
   'keys list': ['environment', 'json'],
   'keys revoke': ['environment', 'name', 'json'],
@@ -88,9 +92,9 @@ function readCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
   }
-  const { json = false, private: isPrivate = false, watch = false } = values
+  const { json = false, private: isPrivate = false, watch = false, remove = false } = values
   const { name, title, type, video, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch }
+  const flags = { json, private: isPrivate, watch, remove }
   return {
     command,
     names,
@@ -157,6 +161,11 @@ async function events(command: string, ids: string[], options: Options): Promise
   console.log(found.length === 0 ? 'There are no events.' : found.map(showEvent).join('\n'))
 }
 
+async function sweep({ remove: removes, json }: Options): Promise<void> {
+  const { sweepFiles } = await import('./files.ts')
+  await sweepFiles(readConfig(process.env), { removes, json }, (line) => console.log(line))
+}
+
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
   try {
@@ -168,6 +177,7 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
+    if (command === 'files sweep') return await sweep(options)
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))
   } catch (error) {

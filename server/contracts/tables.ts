@@ -411,6 +411,9 @@ export type PlayerRow = {
   updated_at: Date
 }
 
+/** What the sweep of the file store remembers from run to run. */
+export type SweepStateRow = { name: string; value: ColumnType<Record<string, string>, string, string> }
+
 export type Tables = {
   api_keys: ApiKeyRow
   tokens: TokenRow
@@ -436,4 +439,5 @@ export type Tables = {
   viewing_sessions: ViewingSessionRow
   viewing_events: ViewingEventRow
   past_plays: PastPlaysRow
+  sweep_state: SweepStateRow
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
 import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
@@ -73,7 +73,7 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
     if (!isOurs) lost.abort()
   }
   const timer = setInterval(renew, holdMs / 5)
-  const folder = join(config.dataDir, 'work', chunk.holder)
+  const folder = newWorkFolder(config.dataDir)
   const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
   const stored: string[] = []
   const start = Date.now()

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../contracts/context.ts'
 import type { SourceMedia } from '../contracts/tables.ts'
 import { RunError } from '../lib/run.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { type Content, isPlausible, isSuspicious, scanContent } from '../media/content.ts'
 import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
 import { blameOf, explain, failureOf } from '../media/failure.ts'
@@ -51,7 +51,7 @@ export async function examine(deps: Deps, videoId: string): Promise<Examined> {
   const key = `videos/${videoId}/source`
   const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
-  const folder = join(deps.config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(deps.config.dataDir)
   await mkdir(folder, { recursive: true })
   try {
     const source = await openSource(deps, input)

@@ -5,13 +5,16 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
 import type { Context } from '../contracts/context.ts'
+import { finishLock } from '../contracts/locks.ts'
 import { segmentFile } from '../contracts/segment-files.ts'
 import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { mp4Args } from '../media/argv.ts'
 import { blameOf, explain } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { removeIfDeleted } from '../videos/deleted.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { copyFolder } from './examine.ts'
 import { removeStrays } from './leftovers.ts'
@@ -29,11 +32,12 @@ export async function finishEncoding(
   retries = 0,
 ): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, `finish ${videoId}`, () => finish(deps, videoId, retries))
+  const isOurs = await exclusively(deps.db, finishLock(videoId), () => finish(deps, videoId, retries))
   if (!isOurs) throw new Error(`${videoId} is being finished by another job`)
 }
 
 async function finish(deps: Deps, videoId: string, retries: number): Promise<void> {
+  if (await removeIfDeleted(deps, videoId)) return
   const wanted = await reconcile(deps, videoId)
   if (wanted) await makeMp4(deps, videoId, wanted, retries)
   await removeStrays(deps, videoId)
@@ -98,7 +102,7 @@ async function replaceMp4(
 async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number): Promise<void> {
   const { db, files, now, log, config } = deps
   const { quality, height, replaces } = wanted
-  const folder = join(config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(config.dataDir)
   const key = `${keyPrefix(videoId, wanted)}${randomUUID()}.mp4`
   await mkdir(folder, { recursive: true })
   try {
@@ -136,7 +140,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number
     return true
   })
   // No longer wanted, or made by another meanwhile.
-  if (!isWanted) await files.remove(key)
+  if (!isWanted && !(await removeIfDeleted(deps, videoId))) await files.remove(key)
 }
 
 /** One file of all segments of a rendition. False when it has none. */

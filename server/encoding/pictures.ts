@@ -4,11 +4,13 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../contracts/context.ts'
+import { picturesLock } from '../contracts/locks.ts'
 import { segmentFile } from '../contracts/segment-files.ts'
 import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import {
@@ -39,7 +41,7 @@ const mostSize = { width: 1_280, height: 1_280 }
  */
 export async function makePictures(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, `pictures ${videoId}`, () => make(deps, videoId, retries))
+  const isOurs = await exclusively(deps.db, picturesLock(videoId), () => make(deps, videoId, retries))
   if (!isOurs) throw new Error(`the pictures of ${videoId} are being made by another job`)
 }
 
@@ -48,7 +50,7 @@ async function make(deps: Deps, videoId: string, retries: number): Promise<void>
   const encoding = await store.findEncoding(deps.db, videoId)
   // Deleted, and perhaps before a job that was killed had stored what it made.
   if (!row) return deps.files.remove(`videos/${videoId}`)
-  const folder = join(deps.config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(deps.config.dataDir)
   await mkdir(folder, { recursive: true })
   try {
     if (encoding?.plan) {

@@ -30,7 +30,8 @@ const mostSeconds = 7 * 86_400
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
   const video = await store.findVideo(db, videoId)
-  if (!video || (await store.findEncoding(db, videoId))) return
+  if (!video) return deps.files.remove(`videos/${videoId}`)
+  if (await store.findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
     const examined = await examine(deps, videoId)

@@ -1,8 +1,17 @@
 import type { Pool } from 'pg'
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+type SweepCounts = {
+  files?: number
+  bytes?: number
+  uploads?: number
+  multipartUploads?: number
+  missing: number
+}
 
 export type Metrics = {
   observeRequest(route: string, method: string, status: number, seconds: number): void
+  countSweep(counts: SweepCounts): void
   text(): Promise<string>
   contentType: string
 }
@@ -28,7 +37,27 @@ export function createMetrics(pool: Pick<Pool, 'totalCount' | 'idleCount' | 'wai
       this.set({ state: 'waiting' }, pool.waitingCount)
     },
   })
+  const count = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
+  const swept = {
+    files: count('kinora_sweep_files_total', 'Orphaned files that the sweep removed'),
+    bytes: count('kinora_sweep_bytes_total', 'Bytes of the files that the sweep removed'),
+    uploads: count(
+      'kinora_sweep_uploads_total',
+      'Unfinished uploads without an owner that the sweep removed',
+    ),
+    multipartUploads: count(
+      'kinora_sweep_multipart_uploads_total',
+      'Multipart uploads that the sweep aborted',
+    ),
+    missing: count(
+      'kinora_sweep_missing_files_total',
+      'Files that a row refers to and that the sweep did not find, counted in each pass',
+    ),
+  }
   return {
+    countSweep(counts) {
+      for (const name of Object.keys(swept) as (keyof typeof swept)[]) swept[name].inc(counts[name] ?? 0)
+    },
     observeRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds)
     },

@@ -11,6 +11,7 @@ import * as pictures from './0008_pictures.ts'
 import * as players from './0009_players.ts'
 import * as analytics from './0010_analytics.ts'
 import * as uploadOwners from './0011_upload_owners.ts'
+import * as sweep from './0012_sweep.ts'
 
 /** In order; a migration that has landed is never edited. */
 const migrations = {
@@ -25,6 +26,7 @@ const migrations = {
   '0009_players': players,
   '0010_analytics': analytics,
   '0011_upload_owners': uploadOwners,
+  '0012_sweep': sweep,
 }
 
 /** Brings the database up to date. Processes that start at once take turns. */

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { UploadTokenRow } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
+import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
 import { abandonUnlessKnown } from './begin.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
@@ -24,7 +24,7 @@ export const senderOf = ({ token: { token }, filename, address }: Uploader) => (
 })
 
 export async function spool({ files }: Deps, range: Range, body: Readable): Promise<Spooled> {
-  const key = `spool/${randomUUID()}`
+  const key = `spool/${newOwnedName()}`
   const handle = await files.beginUpload(key)
   try {
     const piece = await files.writePiece(handle, positionOf(range), 0, limited(body, range))

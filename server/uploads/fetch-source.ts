@@ -5,6 +5,7 @@ import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
 import { FileMissing } from '../lib/files/files.ts'
+import { removeIfDeleted } from '../videos/deleted.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensurePlace, newSource, sourceKey } from './begin.ts'
 import * as pieceStore from './piece-store.ts'
@@ -25,7 +26,10 @@ const tries = 5
 /** Brings the content of a video from the address or the video that it was created with. */
 export async function fetchSource(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
   const video = await findSourceOfVideo(deps.db, videoId)
-  if (!video?.source_reference) return
+  if (!video?.source_reference) {
+    await removeIfDeleted(deps, videoId)
+    return
+  }
   const form = video.source_type === 'clone' ? 'clone' : 'url'
   const source = await ensureSource(deps, videoId, form)
   if (source?.state !== 'receiving') return
@@ -67,10 +71,14 @@ async function copySource(deps: Deps, videoId: string, from: string): Promise<vo
     if (error instanceof FileMissing) throw new Unfetchable('The video to copy was deleted.')
     throw error
   }
-  await deps.db.transaction().execute(async (trx) => {
-    await store.updateSource(trx, videoId, { state: 'stored', size: original.size, updated_at: deps.now() })
+  const change = { state: 'stored', size: original.size, updated_at: deps.now() } as const
+  const isNoted = await deps.db.transaction().execute(async (trx) => {
+    if (!(await store.lockSource(trx, videoId))) return false
+    await store.updateSource(trx, videoId, change)
     await deps.queue.send(trx, 'plan-encoding', { videoId })
+    return true
   })
+  if (!isNoted) await removeIfDeleted(deps, videoId)
 }
 
 async function download(deps: Deps, source: SourceRow, address: string): Promise<void> {

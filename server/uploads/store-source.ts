@@ -1,4 +1,5 @@
 import type { Context } from '../contracts/context.ts'
+import { removeIfDeleted } from '../videos/deleted.ts'
 import { sourceKey } from './begin.ts'
 import { wakeClones } from './fetch-source.ts'
 import { listPieces } from './piece-store.ts'
@@ -12,6 +13,7 @@ export async function storeSource(
   const { db, files, queue, now } = context
   const source = await store.findSource(db, videoId)
   if (source?.state === 'stored') await wakeClones(context, videoId)
+  if (!source) await removeIfDeleted(context, videoId)
   if (source?.state !== 'received') return
   const pieces = (await listPieces(db, videoId)).filter(({ size }) => size > 0)
   await files.finishUpload(
@@ -19,10 +21,13 @@ export async function storeSource(
     sourceKey(videoId),
     pieces.map(({ place, size }) => ({ place: place!, size })),
   )
-  await db.transaction().execute(async (trx) => {
+  const isNoted = await db.transaction().execute(async (trx) => {
+    if (!(await store.lockSource(trx, videoId))) return false
     await store.updateSource(trx, videoId, { state: 'stored', updated_at: now() })
     await queue.send(trx, 'plan-encoding', { videoId })
+    return true
   })
+  if (!isNoted) await removeIfDeleted(context, videoId)
   await wakeClones(context, videoId)
 }
 
@@ -56,9 +61,5 @@ export async function removeForsakenUploads(
     if (!isGone) continue
     await files.abandonUpload(handle)
     await wakeClones(context, videoId)
-  }
-  // What a crash left between the file store and the database belongs to no source.
-  for await (const handle of files.staleUploads(since)) {
-    if (!(await store.isHandleKnown(db, handle))) await files.abandonUpload(handle)
   }
 }

@@ -169,6 +169,12 @@ export async function deleteVideo(
   return rows[0]
 }
 
+/** Whether the video exists, in any environment. */
+export async function hasVideo(db: Db<Tables>, id: string): Promise<boolean> {
+  const row = await db.selectFrom('videos').select('id').where('id', '=', id).executeTakeFirst()
+  return row !== undefined
+}
+
 export type ReceivedSource = Pick<
   SourceRow,
   'form' | 'total' | 'size' | 'state' | 'failure' | 'received_pieces'

@@ -11,6 +11,7 @@ import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { createTurns, type Turns } from '../lib/turns.ts'
+import { newWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
 import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
@@ -34,7 +35,7 @@ export async function receiveThumbnail(
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
-  const folder = join(deps.config.dataDir, 'work', randomUUID())
+  const folder = newWorkFolder(deps.config.dataDir)
   await mkdir(folder, { recursive: true })
   try {
     const input = join(folder, 'upload')

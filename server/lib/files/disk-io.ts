@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises'
-import { mkdir, open, rename } from 'node:fs/promises'
+import { mkdir, open, rename, rmdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Batch } from './body.ts'
 import { FilesProblem } from './files.ts'
@@ -61,11 +61,33 @@ export async function makeFolder(root: string, folder: string): Promise<void> {
   await syncFolder(dirname(folder))
 }
 
+const moveAttempts = 100
+
 /** The file's bytes must be on disk before: a rename may reach it first. */
 export async function moveTo(root: string, from: string, to: string): Promise<void> {
-  await makeFolder(root, dirname(to))
-  await rename(from, to)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await makeFolder(root, dirname(to))
+      await rename(from, to)
+      break
+    } catch (error) {
+      // Other processes remove empty folders at any time, also between the creation of a folder and the rename.
+      const isRetryable = codeOf(error) === 'ENOENT' && attempt < moveAttempts
+      if (!isRetryable || !(await ifThere(stat(from)))) throw error
+    }
+  }
   await syncFolder(dirname(to))
+}
+
+/** Removes the folder and those above it, as long as they are empty. The root and the folders in it stay. */
+export async function removeEmptyFolders(root: string, folder: string): Promise<void> {
+  for (let each = folder; each !== root && dirname(each) !== root; each = dirname(each)) {
+    try {
+      await rmdir(each)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') return
+    }
+  }
 }
 
 /** A write may take less than it was given, mostly just before the disk is full. */

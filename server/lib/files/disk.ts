@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
+import { newOwnedName } from '../owner.ts'
 import { inBatches, pump } from './body.ts'
 import { finishUpload } from './disk-finish.ts'
-import { codeOf, guarded, ifThere, makeFolder, moveTo, writeAt } from './disk-io.ts'
+import { codeOf, guarded, ifThere, makeFolder, moveTo, removeEmptyFolders, writeAt } from './disk-io.ts'
+import { listFiles, listFirstNames } from './disk-list.ts'
 import { batchBytes, claimsOf, readPiece, removePiece, wholeOf, writePiece } from './disk-upload.ts'
 import {
   type Body,
@@ -13,6 +15,7 @@ import {
   FileMissing,
   type Files,
   FilesProblem,
+  isHandle,
   mostHotBytes,
   type Piece,
   sizeOf,
@@ -24,15 +27,13 @@ const mostOpen = 256
 /** What is read only to be read: it does not matter that several write to it at once. */
 const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
 
-const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** Uploads and everything that is not yet whole are below `.uploads`, by handle: keys have no dot in front. */
 export async function openDiskFiles(root: string): Promise<Files> {
   await mkdir(root, { recursive: true })
   const uploads = join(root, '.uploads')
   const pathOf = (key: string) => join(root, checkKey(key))
   const folderOf = (handle: string) => {
-    if (!handlePattern.test(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
+    if (!isHandle(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
     return join(uploads, handle)
   }
 
@@ -66,7 +67,7 @@ export async function openDiskFiles(root: string): Promise<Files> {
   async function place<T>(key: string, fill: (path: string) => Promise<T>): Promise<T> {
     const target = pathOf(key)
     await makeFolder(root, uploads)
-    const beside = folderOf(randomUUID())
+    const beside = folderOf(newOwnedName())
     try {
       const result = await fill(beside)
       await moveTo(root, beside, target)
@@ -118,7 +119,7 @@ export async function openDiskFiles(root: string): Promise<Files> {
 
     stat: guarded(async (key: string) => {
       const found = await ifThere(stat(pathOf(key)))
-      return found?.isFile() ? { size: found.size } : undefined
+      return found?.isFile() ? { size: found.size, modified: found.mtime } : undefined
     }),
 
     put: guarded((key: string, body: Body | Buffer) =>
@@ -147,18 +148,23 @@ export async function openDiskFiles(root: string): Promise<Files> {
       })
     }),
 
-    async *list(prefix: string) {
-      const folder = pathOf(prefix)
-      const entries = await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))
-      for (const entry of entries ?? [])
-        if (entry.isFile()) yield relative(root, join(entry.parentPath, entry.name))
-    },
+    list: (prefix, onEmptyFolder) => listFiles(root, checkKey(prefix), onEmptyFolder),
 
-    remove: guarded((prefix: string) => rm(pathOf(prefix), { recursive: true, force: true, maxRetries: 3 })),
+    listNames: guarded((prefix: string, after: string, limit: number) =>
+      listFirstNames(pathOf(prefix), after, limit),
+    ),
+
+    remove: guarded(async (prefix: string) => {
+      const path = pathOf(prefix)
+      await rm(path, { recursive: true, force: true, maxRetries: 3 })
+      await removeEmptyFolders(root, dirname(path))
+    }),
+
+    removeEmptyFolder: guarded((folder: string) => removeEmptyFolders(root, pathOf(folder))),
 
     beginUpload: guarded(async (key: string) => {
       checkKey(key)
-      const handle = randomUUID()
+      const handle = newOwnedName()
       await makeFolder(root, claimsOf(folderOf(handle)))
       return handle
     }),
@@ -188,19 +194,22 @@ export async function openDiskFiles(root: string): Promise<Files> {
     }),
 
     abandonUpload: guarded(async (handle: string) => {
-      if (!handlePattern.test(handle)) return
+      if (!isHandle(handle)) return
       await rm(folderOf(handle), { recursive: true, force: true, maxRetries: 3 })
     }),
 
-    async *staleUploads(olderThan: Date) {
+    async *listUploads() {
       for (const handle of (await ifThere(readdir(uploads))) ?? []) {
-        if (!handlePattern.test(handle)) continue
+        if (!isHandle(handle)) continue
         const folder = folderOf(handle)
         const parts = [folder, claimsOf(folder), wholeOf(folder)].map((path) => ifThere(stat(path)))
-        const times = (await Promise.all(parts)).map((found) => found?.mtimeMs ?? 0)
-        if (Math.max(...times) > 0 && Math.max(...times) < olderThan.getTime()) yield handle
+        const modifiedMs = Math.max(...(await Promise.all(parts)).map((found) => found?.mtimeMs ?? 0))
+        if (modifiedMs > 0) yield { handle, modified: new Date(modifiedMs) }
       }
     },
+
+    // A disk has no multipart uploads.
+    abortUnfinished: async () => [],
 
     async close() {
       hot.close()

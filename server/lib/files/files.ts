@@ -6,6 +6,8 @@ export type Piece = { place: string; size: number }
 
 export type Body = AsyncIterable<Buffer>
 
+export type Stat = { size: number; modified: Date }
+
 /** What a store says of a file that it gives out by itself. */
 export type AnswerHeaders = { type: string; cacheControl: string; disposition: string | undefined }
 
@@ -33,15 +35,19 @@ export type Files = {
   pathOf(key: string): string | undefined
   /** Where anyone can get the file for an hour, if the store is to be asked directly. */
   addressOf?(key: string, answer: AnswerHeaders): Promise<string>
-  stat(key: string): Promise<{ size: number } | undefined>
+  stat(key: string): Promise<Stat | undefined>
   /** Appears whole or not at all; durable when resolved. */
   put(key: string, body: Body | Buffer): Promise<{ size: number }>
   /** The bytes do not pass through this process. */
   copy(from: string, to: string): Promise<void>
-  /** The keys of all files below `prefix/`. */
-  list(prefix: string): AsyncIterable<string>
+  /** The keys of all files below `prefix/`. Reports empty folders where the store has folders. */
+  list(prefix: string, onEmptyFolder?: (folder: string) => void): AsyncIterable<string>
+  /** Names of what is directly below `prefix/`: the first `limit` after `after`, sorted. For names of one length. */
+  listNames(prefix: string, after: string, limit: number): Promise<string[]>
   /** The file, or everything below `prefix/`; absent is fine. */
   remove(prefix: string): Promise<void>
+  /** Removes the folder if it is still empty, and the folders above it that are empty then. */
+  removeEmptyFolder(folder: string): Promise<void>
 
   /** Of one file that arrives in pieces, in any order, from several processes at once. The handle is to be stored. */
   beginUpload(key: string): Promise<string>
@@ -67,8 +73,13 @@ export type Files = {
   finishUpload(handle: string, key: string, pieces: Piece[]): Promise<{ size: number }>
   /** Removes whatever there is; an unknown handle is fine. */
   abandonUpload(handle: string): Promise<void>
-  /** What nobody has written to since then: uploads, and remains of writes that a crash cut off. */
-  staleUploads(olderThan: Date): AsyncIterable<string>
+  /** Uploads that are not finished, and remains of writes that a crash cut off, with the time of the last write. */
+  listUploads(): AsyncIterable<{ handle: string; modified: Date }>
+  /**
+   * Aborts multipart uploads below these prefixes that no process works on any more. Their parts take up space and
+   * appear in no list of files. The keys that they were meant for.
+   */
+  abortUnfinished(prefixes: string[], now: Date): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -99,5 +110,10 @@ export function checkKey(key: string): string {
     throw new Error(`"${key.slice(0, 80)}" is not a key of a file`)
   return key
 }
+
+/** Handles of former versions do not name their owner. */
+const handlePattern = /^(?:[0-9a-f]{12}-\d{1,10}-\d{1,20}\.)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export const isHandle = (text: string) => handlePattern.test(text)
 
 export const sizeOf = (pieces: { size: number }[]) => pieces.reduce((sum, { size }) => sum + size, 0)

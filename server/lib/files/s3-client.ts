@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -5,12 +6,14 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
+  ListPartsCommand,
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { inParallel } from '../parallel.ts'
-import { type AnswerHeaders, FileMissing, FilesProblem } from './files.ts'
+import { type AnswerHeaders, FileMissing, FilesProblem, type Stat } from './files.ts'
 import { type Limits, type S3Settings, Sender } from './s3-send.ts'
 
 export const KiB = 1024
@@ -25,6 +28,10 @@ const signedForSeconds = 3_600
 
 /** As many requests at once as clean-up and joining make; more would only crowd out uploads. */
 export const parallel = 8
+
+/** 7.5 s in all. */
+const abortAttempts = 5
+const abortPauseMs = 500
 
 type Options = { requestTimeout?: number }
 
@@ -52,14 +59,18 @@ export class Bucket {
     return isUnreachable ? { requestTimeout: this.limits.cleanUpMs } : {}
   }
 
-  async sizeOf(key: string): Promise<number | undefined> {
+  async stat(key: string): Promise<Stat | undefined> {
     try {
-      const { ContentLength } = await this.send(new HeadObjectCommand({ Bucket: this.name, Key: key }))
-      return ContentLength ?? 0
+      const found = await this.send(new HeadObjectCommand({ Bucket: this.name, Key: key }))
+      return { size: found.ContentLength ?? 0, modified: found.LastModified ?? new Date() }
     } catch (error) {
       if (error instanceof FileMissing) return undefined
       throw error
     }
+  }
+
+  async sizeOf(key: string): Promise<number | undefined> {
+    return (await this.stat(key))?.size
   }
 
   /** The same address for a quarter of an hour, so that caches know it again; valid for three more. */
@@ -99,6 +110,42 @@ export class Bucket {
     } while (token)
   }
 
+  /** Names directly below a prefix that ends with a slash: of objects, and of what their keys have in common. */
+  async listNames(prefix: string, after: string, limit: number): Promise<string[]> {
+    const names: string[] = []
+    // "0" follows "/": everything below the last name is skipped. A page has at most 1,000 names.
+    for (let start = after && `${prefix}${after}0`; names.length < limit; ) {
+      const page = await this.send(
+        new ListObjectsV2Command({
+          ...{ Bucket: this.name, Prefix: prefix, Delimiter: '/' },
+          MaxKeys: Math.min(1_000, limit - names.length),
+          ...(start && { StartAfter: start }),
+        }),
+      )
+      const found = [
+        ...(page.CommonPrefixes ?? []).map(({ Prefix = '' }) => Prefix.slice(prefix.length, -1)),
+        ...(page.Contents ?? []).map(({ Key = '' }) => Key.slice(prefix.length)),
+      ].sort()
+      names.push(...found)
+      if (!page.IsTruncated || found.length === 0) break
+      start = `${prefix}${found.at(-1)}0`
+    }
+    return names
+  }
+
+  async *listMultipartUploads(prefix: string): AsyncGenerator<{ key: string; id: string; initiated: Date }> {
+    let markers = {}
+    while (true) {
+      const page = await this.send(
+        new ListMultipartUploadsCommand({ Bucket: this.name, Prefix: prefix, ...markers }),
+      )
+      for (const { Key, UploadId, Initiated } of page.Uploads ?? [])
+        if (Key && UploadId) yield { key: Key, id: UploadId, initiated: Initiated ?? new Date() }
+      if (!page.IsTruncated || !page.NextKeyMarker) return
+      markers = { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+    }
+  }
+
   async deleteBelow(prefix: string): Promise<void> {
     // One by one: deleting many in one request needs a checksum that not every store takes.
     await inParallel(this.list(prefix), parallel, ({ key }) => this.delete(key))
@@ -118,9 +165,20 @@ export class Bucket {
     return UploadId
   }
 
+  /**
+   * A part whose request is under way may be stored after the abort. S3 asks to abort again until it lists no parts.
+   * With a time limit it is aborted once: what remains is found later.
+   */
   async abort(key: string, id: string, options: Options = {}): Promise<void> {
     const upload = { Bucket: this.name, Key: key, UploadId: id }
-    await this.send(new AbortMultipartUploadCommand(upload), options).catch(unlessMissing)
+    for (let attempt = 1; attempt <= abortAttempts; attempt++) {
+      await this.send(new AbortMultipartUploadCommand(upload), options).catch(unlessMissing)
+      if (options.requestTimeout !== undefined) return
+      const left = await this.send(new ListPartsCommand(upload)).catch(unlessMissing)
+      if (!left?.Parts?.length) return
+      await delay(attempt * abortPauseMs)
+    }
+    throw new FilesProblem('unreachable', new Error(`parts of ${key} are still being stored`))
   }
 
   async complete(key: string, id: string, tags: string[], size: number): Promise<void> {
@@ -142,6 +200,6 @@ export class Bucket {
   }
 }
 
-function unlessMissing(error: unknown): void {
+function unlessMissing(error: unknown): undefined {
   if (!(error instanceof FileMissing)) throw error
 }

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
-import { PutObjectCommand, UploadPartCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3'
+import { UploadPartCommand, UploadPartCopyCommand } from '@aws-sdk/client-s3'
 import { inParallel } from '../parallel.ts'
 import { type Body, FileMissing, type Piece, sizeOf } from './files.ts'
 import { type Bucket, MiB, parallel } from './s3-client.ts'
+import { putWhole, withParts } from './s3-multipart.ts'
 import { type BodyPart, inParts } from './s3-parts.ts'
 import { type Part, planParts, type Slice } from './s3-plan.ts'
 import { readObject } from './s3-read.ts'
@@ -13,65 +13,6 @@ import { readObject } from './s3-read.ts'
  */
 const partBytes = (part: number) => 8 * MiB * 2 ** Math.floor(part / 1_500)
 const partsAtOnce = 2
-
-export const uploadsPrefix = '.uploads/'
-export const prefixOf = (handle: string) => `${uploadsPrefix}${handle}/`
-
-/** What a crash leaves of a multipart upload is seen in no list of files, so a small file tells of it. */
-const noteOf = (handle: string) => `${prefixOf(handle)}open-${randomUUID()}`
-
-type Open = { key: string; id: string }
-
-async function withParts(
-  bucket: Bucket,
-  handle: string,
-  key: string,
-  work: (id: string) => Promise<{ tags: string[]; size: number }>,
-): Promise<void> {
-  const id = await bucket.begin(key, handle)
-  const open: Open = { key, id }
-  const note = noteOf(handle)
-  // Parts need not wait for it: the upload has to be noted from its beginning on, parts or not.
-  const noted = putWhole(bucket, note, Buffer.from(JSON.stringify(open)))
-  try {
-    const [{ tags, size }] = await Promise.all([work(id), noted])
-    await bucket.complete(key, id, tags, size)
-  } catch (error) {
-    await Promise.allSettled([noted])
-    const options = bucket.briefAfter(error)
-    // Where the store cannot be reached now either, the note is found later. The first error is the one that tells.
-    await bucket
-      .abort(key, id, options)
-      .then(() => bucket.delete(note, options))
-      .catch(() => {})
-    throw error
-  }
-  await bucket.delete(note)
-}
-
-/** Aborts what the notes below a handle tell of, then removes everything there. */
-export async function clearUpload(bucket: Bucket, handle: string): Promise<void> {
-  await inParallel(bucket.list(`${prefixOf(handle)}open-`), parallel, async ({ key: note }) => {
-    const stored = await readObject(bucket, note).catch((error) => {
-      if (!(error instanceof FileMissing)) throw error
-    })
-    if (!stored) return
-    const open: Open = JSON.parse(stored.toString())
-    await bucket.abort(open.key, open.id)
-  })
-  await bucket.deleteBelow(prefixOf(handle))
-}
-
-export async function putWhole(
-  bucket: Bucket,
-  key: string,
-  body: Buffer,
-  signal?: AbortSignal,
-): Promise<void> {
-  // The length is told because the client takes an empty body for one of unknown length, and warns.
-  const object = { Bucket: bucket.name, Key: key, Body: body, ContentLength: body.length }
-  await bucket.send(new PutObjectCommand(object), signal ? { abortSignal: signal } : {})
-}
 
 /** One object from a body of any length. */
 export async function store(
@@ -85,7 +26,7 @@ export async function store(
   const first = await parts.next()
   const head = first.done ? { bytes: Buffer.alloc(0), release() {} } : first.value
   if (head.bytes.length < partBytes(0)) {
-    await putWhole(bucket, key, head.bytes, signal)
+    await putWhole(bucket, key, head.bytes)
     return { size: head.bytes.length }
   }
   let size = 0
@@ -100,7 +41,8 @@ export async function store(
         const number = tags.push('')
         size += bytes.length
         const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: bytes }
-        const { ETag } = await bucket.send(new UploadPartCommand(part), signal ? { abortSignal: signal } : {})
+        // Not cancelled by the signal: a part that was given up half-way could be stored after the abort.
+        const { ETag } = await bucket.send(new UploadPartCommand(part))
         tags[number - 1] = ETag ?? ''
         release()
       }

@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { CopyObjectCommand, HeadBucketCommand } from '@aws-sdk/client-s3'
-import { checkKey, FileMissing, type Files, FilesProblem, mostHotBytes, type Piece, sizeOf } from './files.ts'
+import { newOwnedName } from '../owner.ts'
+import {
+  checkKey,
+  FileMissing,
+  type Files,
+  FilesProblem,
+  isHandle,
+  mostHotBytes,
+  type Piece,
+  sizeOf,
+} from './files.ts'
 import { HotFiles } from './hot.ts'
 import { Bucket, GiB } from './s3-client.ts'
+import { abortUnfinished, prefixOf, putWhole, uploadsPrefix } from './s3-multipart.ts'
 import { openObject, readObject } from './s3-read.ts'
 import type { S3Settings } from './s3-send.ts'
-import { clearUpload, join, prefixOf, putWhole, store, uploadsPrefix } from './s3-write.ts'
-
-const handlePattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+import { join, store } from './s3-write.ts'
 
 /** The most that one CopyObject may take. */
 const copyBytes = 5 * GiB
@@ -26,7 +35,7 @@ export function openS3Files(settings: S3Settings): Files {
   let hasWritten = false
 
   const known = (handle: string) => {
-    if (!handlePattern.test(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
+    if (!isHandle(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
     return handle
   }
 
@@ -76,13 +85,10 @@ export function openS3Files(settings: S3Settings): Files {
 
     ...(settings.isRedirecting && { addressOf: (key, answer) => bucket.sign(checkKey(key), answer) }),
 
-    async stat(key) {
-      const size = await bucket.sizeOf(checkKey(key))
-      return size === undefined ? undefined : { size }
-    },
+    stat: async (key) => bucket.stat(checkKey(key)),
 
     async put(key, body) {
-      return store(bucket, randomUUID(), checkKey(key), Buffer.isBuffer(body) ? oneBuffer(body) : body)
+      return store(bucket, newOwnedName(), checkKey(key), Buffer.isBuffer(body) ? oneBuffer(body) : body)
     },
 
     async copy(from, to) {
@@ -90,26 +96,31 @@ export function openS3Files(settings: S3Settings): Files {
       const size = await bucket.sizeOf(checkKey(from))
       if (size === undefined) throw new FileMissing(`there is no file ${from}`)
       if (size <= copyBytes) return copyOne(from, to, size)
-      await join(bucket, randomUUID(), to, [{ place: from, size }])
+      await join(bucket, newOwnedName(), to, [{ place: from, size }])
     },
 
     async *list(prefix) {
       for await (const { key } of bucket.list(`${checkKey(prefix)}/`)) yield key
     },
 
+    listNames: (prefix, after, limit) => bucket.listNames(`${checkKey(prefix)}/`, after, limit),
+
     async remove(prefix) {
       await bucket.delete(checkKey(prefix))
       await bucket.deleteBelow(`${prefix}/`)
     },
 
+    // A store of objects has no folders.
+    removeEmptyFolder: async () => {},
+
     // Nothing to make: an upload is what lies below its handle.
     async beginUpload(key) {
       checkKey(key)
-      return randomUUID()
+      return newOwnedName()
     },
 
     async hasUpload(handle) {
-      return handlePattern.test(handle)
+      return isHandle(handle)
     },
 
     async writePiece(handle, order, _offset, body, signal) {
@@ -149,25 +160,27 @@ export function openS3Files(settings: S3Settings): Files {
         // It may have been finished before, by a process that was killed or is faster: pieces go last.
         if (!(error instanceof FileMissing) || (await bucket.sizeOf(key)) !== size) throw error
       }
-      await clearUpload(bucket, handle)
+      await bucket.deleteBelow(prefixOf(handle))
       return { size }
     },
 
     async abandonUpload(handle) {
-      if (handlePattern.test(handle)) await clearUpload(bucket, handle)
+      if (isHandle(handle)) await bucket.deleteBelow(prefixOf(handle))
     },
 
-    async *staleUploads(olderThan) {
+    async *listUploads() {
       // Keys come in their order, so all of one handle come together.
-      let last: { handle: string; modified: number } | undefined
+      let last: { handle: string; modified: Date } | undefined
       for await (const { key, modified } of bucket.list(uploadsPrefix)) {
         const handle = key.slice(uploadsPrefix.length).split('/')[0] ?? ''
-        if (last && last.handle !== handle && last.modified < olderThan.getTime()) yield last.handle
-        const before = last?.handle === handle ? last.modified : 0
-        last = { handle, modified: Math.max(before, modified.getTime()) }
+        if (last?.handle === handle && last.modified >= modified) continue
+        if (last && last.handle !== handle) yield last
+        last = { handle, modified }
       }
-      if (last && last.modified < olderThan.getTime()) yield last.handle
+      if (last) yield last
     },
+
+    abortUnfinished: (prefixes, now) => abortUnfinished(bucket, prefixes, now),
 
     async close() {
       hot.close()

@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import type { SourceState, Sprites, Tables } from '../contracts/tables.ts'
+import type { Db } from '../lib/db.ts'
+
+// --- what the sweep remembers
+
+export async function readState(db: Db<Tables>, name: string): Promise<Record<string, string> | undefined> {
+  const row = await db.selectFrom('sweep_state').select('value').where('name', '=', name).executeTakeFirst()
+  return row?.value
+}
+
+export async function writeState(db: Db<Tables>, name: string, state: Record<string, string>): Promise<void> {
+  const value = JSON.stringify(state)
+  await db
+    .insertInto('sweep_state')
+    .values({ name, value })
+    .onConflict((c) => c.column('name').doUpdateSet({ value }))
+    .execute()
+}
+
+/** The id of the store that belongs to this database. Of processes that start at once, one makes it. */
+export async function provideStoreId(db: Db<Tables>, id: string): Promise<string> {
+  await db
+    .insertInto('sweep_state')
+    .values({ name: 'store', value: JSON.stringify({ id }) })
+    .onConflict((c) => c.doNothing())
+    .execute()
+  return (await readState(db, 'store'))?.id ?? id
+}
+
+// --- which files there should be
+
+export async function listVideoIds(db: Db<Tables>, after: string, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('videos')
+    .select('id')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function filterExisting(db: Db<Tables>, ids: string[]): Promise<Set<string>> {
+  const rows = await db.selectFrom('videos').select('id').where('id', '=', sql<string>`any(${ids})`).execute()
+  return new Set(rows.map(({ id }) => id))
+}
+
+/** What the rows of a video say about its files. */
+export type KnownFiles = {
+  sourceState: SourceState | null
+  hasEncoding: boolean
+  /** Of the file that is decoded: the source or a copy of it. */
+  planKey: string | null
+  /** Workers may store segments that no row refers to yet. */
+  isEncoding: boolean
+  /** How many segments there are below each key. */
+  segments: Record<string, number>
+  mp4Keys: string[]
+  thumbnailKey: string | null
+  uploadingKey: string | null
+  spritesKey: string | null
+  sprites: Sprites | null
+}
+
+/** Undefined when there is no such video. */
+export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<KnownFiles | undefined> {
+  const { rows } = await sql<KnownFiles>`
+    select s.state as "sourceState",
+      e.video_id is not null as "hasEncoding",
+      e.plan ->> 'key' as "planKey",
+      exists (select from chunks c where c.video_id = v.id) as "isEncoding",
+      coalesce((select jsonb_object_agg(key, cardinality(sizes)) from segments g where g.video_id = v.id), '{}')
+        as segments,
+      array(select key from renditions r where r.video_id = v.id and key is not null) as "mp4Keys",
+      p.thumbnail_key as "thumbnailKey", p.uploading_key as "uploadingKey",
+      p.sprites_key as "spritesKey", p.sprites
+    from videos v
+    left join sources s on s.video_id = v.id
+    left join encodings e on e.video_id = v.id
+    left join pictures p on p.video_id = v.id
+    where v.id = ${videoId}`.execute(db)
+  return rows[0]
+}
+
+/** The states of the sources that these uploads belong to. */
+export async function findSourceStates(db: Db<Tables>, handles: string[]): Promise<Map<string, SourceState>> {
+  const rows = await db
+    .selectFrom('sources')
+    .select(['handle', 'state'])
+    .where('handle', '=', sql<string>`any(${handles})`)
+    .execute()
+  return new Map(rows.map(({ handle, state }) => [handle, state]))
+}

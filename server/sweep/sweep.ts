@@ -1,0 +1,118 @@
+import type { Context } from '../contracts/context.ts'
+import { exclusively } from '../lib/db.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { checkVideo } from './check-video.ts'
+import { removeDeletedVideos } from './deleted-videos.ts'
+import { countFindings, type Finding, type Sweep } from './findings.ts'
+import { findForeignStore } from './ownership.ts'
+import * as store from './store.ts'
+import { removeUnfinished } from './unfinished.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'>
+
+export const sweepEveryMs = 600_000
+
+/**
+ * Each phase goes through the store in its order, a little in each run, and begins again after a while. `maxCost` bounds
+ * a run: a name costs 1, a video as many as its files and 40 for the request and the statement that it takes.
+ */
+type Phase = {
+  name: string
+  passEveryMs: number
+  maxCost: number
+  /** Goes on after this name or id. Undefined at the end of the pass. */
+  step(deps: Deps, sweep: Sweep, after: string): Promise<{ after: string; cost: number } | undefined>
+}
+
+const namesAtOnce = 1_000
+const videosAtOnce = 20
+const videoCost = 40
+
+const phases: Phase[] = [
+  {
+    name: 'deleted videos',
+    passEveryMs: 3_600_000,
+    maxCost: 20_000,
+    async step(deps, sweep, after) {
+      const { after: last, count } = await removeDeletedVideos(deps, sweep, after, namesAtOnce)
+      return count < namesAtOnce ? undefined : { after: last, cost: count }
+    },
+  },
+  {
+    name: 'videos',
+    passEveryMs: 24 * 3_600_000,
+    maxCost: 20_000,
+    async step(deps, sweep, after) {
+      const ids = await store.listVideoIds(deps.db, after, videosAtOnce)
+      let cost = 0
+      for (const id of ids) cost += videoCost + (await checkVideo(deps, sweep, id))
+      return ids.length < videosAtOnce ? undefined : { after: ids.at(-1)!, cost }
+    },
+  },
+]
+
+/** Goes on with each phase from where the last run stopped. */
+async function continuePhases(deps: Deps, sweep: Sweep): Promise<void> {
+  for (const { name, passEveryMs, maxCost, step } of phases) {
+    const state = await store.readState(deps.db, name)
+    let after = state?.after ?? ''
+    let startedAt = new Date(state?.startedAt ?? 0)
+    if (after === '') {
+      if (deps.now().getTime() - startedAt.getTime() < passEveryMs) continue
+      startedAt = deps.now()
+    }
+    try {
+      for (let cost = 0; cost < maxCost; ) {
+        const next = await step(deps, sweep, after)
+        after = next?.after ?? ''
+        if (!next) break
+        cost += next.cost
+      }
+    } finally {
+      await store.writeState(deps.db, name, { after, startedAt: startedAt.toISOString() })
+    }
+  }
+}
+
+/** The chore of a worker: one bounded run. Of several workers, one runs in each interval. */
+export async function runSweep(
+  deps: Deps & { metrics: Pick<Metrics, 'countSweep'> },
+  signal: AbortSignal,
+): Promise<void> {
+  const { config, db, log, metrics, now } = deps
+  const { mode, graceMs } = config.sweep
+  if (mode === 'off') return
+  const reason = await findForeignStore(deps)
+  if (reason) return log.error(`the sweep does not touch the file store: ${reason}`)
+  const findings = countFindings()
+  const report = (finding: Finding) => {
+    findings.report(finding)
+    if (finding.kind === 'missing')
+      log.warn({ ...finding, keys: finding.keys.slice(0, 5) }, 'files of a video are missing from the store')
+  }
+  const sweep = { removes: mode === 'remove', graceMs, report }
+  await removeUnfinished(deps, sweep, signal)
+  await exclusively(db, 'sweep', async () => {
+    const last = await store.readState(db, 'run')
+    if (now().getTime() - Date.parse(last?.at ?? '1970-01-01') < sweepEveryMs / 2) return
+    await store.writeState(db, 'run', { at: now().toISOString() })
+    await continuePhases(deps, sweep)
+  })
+  const { missing, ...found } = findings.counts
+  metrics.countSweep({ ...(sweep.removes && found), missing })
+  if (Object.values(found).every((count) => count === 0)) return
+  const message = sweep.removes ? 'the sweep removed orphaned files' : 'the sweep found orphaned files'
+  log.info({ ...found, keys: findings.keys }, message)
+}
+
+/** All of the store in one go. The reason, if the store belongs to another database. */
+export async function sweepAll(deps: Deps, sweep: Sweep): Promise<string | undefined> {
+  const reason = await findForeignStore(deps)
+  if (reason) return reason
+  await removeUnfinished(deps, sweep)
+  for (const { step } of phases) {
+    let after: string | undefined = ''
+    while (after !== undefined) after = (await step(deps, sweep, after))?.after
+  }
+  return undefined
+}

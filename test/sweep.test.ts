@@ -1,0 +1,408 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { readConfig } from '../server/config.ts'
+import { openDatabase } from '../server/database.ts'
+import type { Files } from '../server/lib/files/files.ts'
+import { openS3Files } from '../server/lib/files/s3.ts'
+import { newId } from '../server/lib/ids.ts'
+import { createLog } from '../server/lib/log.ts'
+import type { Finding } from '../server/sweep/findings.ts'
+import { sweepAll } from '../server/sweep/sweep.ts'
+import {
+  call,
+  isThere,
+  kinora,
+  MiB,
+  openUpload,
+  query,
+  runKinora,
+  type Service,
+  sendFile,
+  sourcePath,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
+import { makeClip, uploadVideo } from './media.ts'
+import { place } from './recovery.ts'
+import { startS3Store } from './s3-store.ts'
+import { makeVideo, onDisk } from './stored-video.ts'
+
+// Files without rows go, rows without files are reported, and whatever is used stays.
+
+const day = 86_400
+
+/** Writes files that are as old as they say. */
+async function leave(data: string, keys: string[], ageSeconds = day): Promise<void> {
+  const time = Date.now() / 1_000 - ageSeconds
+  for (const key of keys) {
+    const path = join(data, 'files', key)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, 'left behind')
+    await utimes(path, time, time)
+  }
+}
+
+const envOf = ({ database, data }: Pick<Service, 'database' | 'data'>) => ({
+  KINORA_DATABASE_URL: database,
+  KINORA_DATA_DIR: data,
+})
+
+async function runSweep(env: Record<string, string>, ...args: string[]) {
+  const { code, stdout, stderr } = await runKinora(['files', 'sweep', '--json', ...args], env)
+  assert.equal(stderr, '')
+  assert.equal(code, 0)
+  return stdout
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Finding)
+}
+
+const keysOf = (findings: Finding[]) =>
+  findings.flatMap((finding) => (finding.kind === 'missing' ? [] : [finding.key])).sort()
+
+const isThereAll = async (data: string, keys: string[]) =>
+  Promise.all(keys.map((key) => isThere(join(data, 'files', key))))
+
+const deleteVideo = ({ url }: Pick<Service, 'url'>, videoId: string) =>
+  call(`${url}/videos/${videoId}`, { method: 'DELETE' })
+
+/** No job of these queues is waiting or under way. */
+const waitForJobs = (database: string, ...names: string[]) =>
+  waitFor(async () => {
+    const open = `select from pgboss.job where name = any($1) and state in ('created', 'retry', 'active')`
+    return (await query(database, open, [names])).length === 0
+  })
+
+/** As if the runs of before were long ago. */
+const forgetRuns = (database: string) => query(database, `delete from sweep_state where name <> 'store'`)
+
+suite('sweep on disk', { concurrency: 4 }, () => {
+  test('what no row refers to is reported, then removed; what is known, young, in use or foreign stays', async (t) => {
+    const service = await kinora(t)
+    const { data } = service
+    const videoId = await makeVideo(service, onDisk(service))
+    const busyId = await makeVideo(service, onDisk(service))
+    await query(
+      service.database,
+      `insert into chunks (video_id, environment, track, qualities, first_segment, segments, priority, not_before)
+       values ($1, 'production', 'picture', '{240p}', 1, 1, 1, now() + interval '1 day')`,
+      [busyId],
+    )
+    const known = [
+      `videos/${videoId}/hls/240p/0-x/0.m4s`,
+      `videos/${videoId}/mp4/240p-silent-x.mp4`,
+      `videos/${busyId}/hls/240p/0-x/2.m4s`,
+    ]
+    for (const key of known) await utimes(join(data, 'files', key), 0, 0)
+    const orphans = [
+      `videos/${videoId}/source`,
+      `videos/${videoId}/copy/source.mkv`,
+      `videos/${videoId}/hls/240p/0-${randomUUID()}/0.m4s`,
+      `videos/${videoId}/hls/sound/5-${randomUUID()}/3.m4s`,
+      `videos/${videoId}/mp4/240p-silent-${randomUUID()}.mp4`,
+      `videos/${videoId}/pictures/automatic-240p-whole-${randomUUID()}.jpg`,
+      `videos/${videoId}/pictures/sprites-${randomUUID()}/0.jpg`,
+    ]
+    const [deleted, young] = [newId('vi'), newId('vi')]
+    const ofDeleted = [`videos/${deleted}/source`, `videos/${deleted}/hls/240p/0-x/0.m4s`]
+    const kept = [
+      `videos/${busyId}/hls/240p/1-${randomUUID()}/0.m4s`,
+      `videos/${videoId}/notes.txt`,
+      'videos/of-somebody-else/source',
+      'elsewhere/file',
+    ]
+    await leave(data, [...orphans, ...ofDeleted, ...kept])
+    const youngKeys = [`videos/${young}/source`, `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`]
+    await leave(data, youngKeys, 60)
+    for (const folder of [`videos/${videoId}/mp4/empty/deep`, `videos/${newId('vi')}/hls`])
+      await mkdir(join(data, 'files', folder), { recursive: true })
+
+    const reported = await runSweep(envOf(service))
+    assert.deepEqual(keysOf(reported), [...orphans, `videos/${deleted}`].sort())
+    const all = [...known, ...orphans, ...ofDeleted, ...kept, ...youngKeys]
+    assert.ok((await isThereAll(data, all)).every(Boolean), 'a report removes nothing')
+
+    const removed = await runSweep(envOf(service), '--remove')
+    assert.deepEqual(keysOf(removed), keysOf(reported))
+    const whole = removed.find((each) => each.kind === 'orphans' && each.key === `videos/${deleted}`)
+    assert.deepEqual(whole, {
+      ...{ kind: 'orphans', key: `videos/${deleted}`, files: 2, bytes: 22, isRemoved: true },
+    })
+    assert.ok((await isThereAll(data, [...known, ...kept, ...youngKeys])).every(Boolean))
+    assert.ok(!(await isThereAll(data, [...orphans, ...ofDeleted])).some(Boolean))
+    const entries = await readdir(join(data, 'files/videos'), { recursive: true, withFileTypes: true })
+    const folders = entries.filter((entry) => entry.isDirectory())
+    for (const { parentPath, name } of folders)
+      assert.notEqual((await readdir(join(parentPath, name))).length, 0, `${name} is empty`)
+
+    assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '2' }), [])
+    const late = await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '0' }, '--remove')
+    assert.deepEqual(keysOf(late), [`videos/${young}`, youngKeys[1]].sort())
+  })
+
+  test('files that a row refers to and that are gone are reported by video, in the log and as a metric', async (t) => {
+    const at = await place(t)
+    const service = { ...(await at.start({ KINORA_ROLES: 'api' })), ...at }
+    const [broken, well] = [
+      await makeVideo(service, onDisk(service)),
+      await makeVideo(service, onDisk(service)),
+    ]
+    await rm(join(at.data, `files/videos/${broken}/hls/240p/0-x/1.m4s`))
+    await rm(join(at.data, `files/videos/${broken}/mp4/240p-silent-x.mp4`))
+    const gone = [`videos/${broken}/hls/240p/0-x/1.m4s`, `videos/${broken}/mp4/240p-silent-x.mp4`]
+    assert.deepEqual(await runSweep(envOf(at), '--remove'), [
+      { kind: 'missing', videoId: broken, files: 2, keys: gone },
+    ])
+    const worker = await at.start({ KINORA_ROLES: 'worker' })
+    const metric = async () => (await call(`${worker.url}/metrics`)).text
+    await waitFor(async () => /kinora_sweep_missing_files_total 2\n/.test(await metric()))
+    assert.match(worker.output(), new RegExp(`"videoId":"${broken}".*files of a video are missing`))
+    assert.doesNotMatch(worker.output(), new RegExp(well))
+  })
+
+  test('a worker sweeps by itself, and says what it removed', async (t) => {
+    const at = await place(t, { KINORA_LOG_LEVEL: 'info' })
+    const first = await at.start({ KINORA_SWEEP: 'off' })
+    const videoId = await makeVideo({ ...first, ...at }, onDisk({ ...first, ...at }))
+    const orphans = [`videos/${newId('vi')}/source`, `videos/${videoId}/mp4/${randomUUID()}.mp4`]
+    await leave(at.data, orphans)
+    const reporting = await at.start({ KINORA_SWEEP: 'report' })
+    await waitFor(() => /the sweep found orphaned files/.test(reporting.output()))
+    assert.deepEqual(await isThereAll(at.data, orphans), [true, true])
+    await forgetRuns(at.database)
+    const service = await at.start()
+    await waitFor(() => /the sweep removed orphaned files/.test(service.output()))
+    assert.deepEqual(await isThereAll(at.data, orphans), [false, false])
+    assert.match(service.output(), /"files":2,"bytes":22/)
+    assert.match((await call(`${service.url}/metrics`)).text, /kinora_sweep_files_total 2\n/)
+  })
+
+  test('while a job of the video may store a file, nothing of it is removed', async (t) => {
+    const service = await kinora(t, { KINORA_ROLES: 'api' })
+    const videoId = await makeVideo(service, onDisk(service))
+    const stored = {
+      finish: `videos/${videoId}/mp4/240p-silent-${randomUUID()}.mp4`,
+      pictures: `videos/${videoId}/pictures/automatic-${randomUUID()}.jpg`,
+    }
+    await leave(service.data, Object.values(stored))
+    for (const name of ['finish', 'pictures'] as const) {
+      const job = new pg.Client(service.database)
+      await job.connect()
+      await job.query('select pg_advisory_lock(hashtextextended($1, 0))', [`${name} ${videoId}`])
+      assert.deepEqual(await runSweep(envOf(service), '--remove'), [])
+      await job.end()
+    }
+    assert.equal((await runSweep(envOf(service), '--remove')).length, 2)
+  })
+
+  test('the files of another database are never touched', async (t) => {
+    const service = await kinora(t)
+    const videoId = await makeVideo(service, onDisk(service))
+    const source = `videos/${videoId}/hls/240p/0-x/0.m4s`
+    await utimes(join(service.data, 'files', source), 0, 0)
+    await waitFor(() => isThere(join(service.data, 'files/kinora-store-id')))
+    const other = await kinora(t, { KINORA_DATA_DIR: service.data, KINORA_SWEEP_GRACE_MINUTES: '0' })
+    await waitFor(() => /the sweep does not touch the file store/.test(other.output()))
+    const grace = { KINORA_SWEEP_GRACE_MINUTES: '0' }
+    const refused = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
+    assert.match(refused.stderr, /belongs to another database/)
+    assert.equal(refused.code, 1)
+    // Nor while the store has no id, as with a version that did not write one.
+    await rm(join(service.data, 'files/kinora-store-id'))
+    const unknown = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
+    assert.match(unknown.stderr, /knows none of its videos/)
+    assert.ok(await isThere(join(service.data, 'files', source)))
+    assert.deepEqual(await runSweep({ ...envOf(service), ...grace }), [])
+  })
+
+  test('what a killed process was receiving or working on is cleared at the next start, and nothing of others', async (t) => {
+    const at = await place(t, { KINORA_LOG_LEVEL: 'info' })
+    const [killed, living] = [await at.start(), await at.start({ KINORA_ROLES: 'api' })]
+    const { body } = await call(`${killed.url}/upload-tokens`, { method: 'POST', json: {} })
+    const bytes = randomBytes(6 * MiB)
+    const upload = ({ url }: { url: string }) =>
+      openUpload(`${url}/upload?token=${body.token}`, bytes, { key: '' })
+    const uploads = join(at.data, 'files/.uploads')
+    const listed = () => readdir(uploads).catch(() => [] as string[])
+    const videoId = (await call(`${killed.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
+      .videoId
+    const part = await sendFile(`${killed.url}/videos/${videoId}/source`, bytes, { range: 'part 1/2' })
+    assert.equal(part.status, 201, part.text)
+    const [recorded] = await listed()
+    await upload(killed).write(5 * MiB)
+    await waitFor(async () => (await listed()).length === 2)
+    const left = (await listed()).find((name) => name !== recorded)!
+    const open = upload(living)
+    await open.write(5 * MiB)
+    await waitFor(async () => (await listed()).length === 3)
+    const owner = left.split('.')[0]
+    const work = join(at.data, 'work')
+    const spooled = `spool/${owner}.${randomUUID()}`
+    await leave(at.data, [spooled], 0)
+    for (const name of [`${owner}.${randomUUID()}`, randomUUID()])
+      await mkdir(join(work, name), { recursive: true })
+    await killed.kill()
+    // The database had time to commit what the process had sent.
+    for (const name of ['', 'claims', 'whole'])
+      await utimes(join(uploads, left, name), Date.now() / 1_000 - 60, Date.now() / 1_000 - 60)
+
+    await at.start()
+    await waitFor(async () => !(await isThere(join(uploads, left))))
+    await waitFor(async () => !(await isThere(join(at.data, 'files', spooled))))
+    await waitFor(async () => (await readdir(work)).length === 1)
+    assert.equal((await listed()).length, 2, 'the upload of a row, and the one of a living process')
+    const answer = await open.end()
+    assert.equal(answer.status, 201, answer.text)
+    const last = await sendFile(`${living.url}/videos/${videoId}/source`, bytes, { range: 'part 2/2' })
+    assert.equal(last.status, 201, last.text)
+    await waitFor(() => isThere(sourcePath(at.data, videoId)))
+  })
+})
+
+suite('sweep on S3', { concurrency: 2 }, () => {
+  const isSource = (videoId: string) => (method: string, path: string) =>
+    method === 'PUT' && path.split('?')[0] === `/videos/videos/${videoId}/source`
+
+  async function start(t: TestContext, env: Record<string, string> = {}) {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    const at = await place(t, { ...store.env, ...env })
+    return { store, files, at }
+  }
+
+  const listed = async (files: Files, prefix: string) => (await Array.fromAsync(files.list(prefix))).sort()
+
+  /** As the command does it, at another time. */
+  async function sweepLater(t: TestContext, database: string, files: Files): Promise<Finding[]> {
+    const log = createLog('silent', false)
+    const config = readConfig({ KINORA_DATABASE_URL: database })
+    const { db, close } = await openDatabase(config, log)
+    t.after(() => close())
+    const findings: Finding[] = []
+    const now = () => new Date(Date.now() + 2 * 3_600_000)
+    const sweep = { removes: true, graceMs: 3_600_000, report: (each: Finding) => findings.push(each) }
+    assert.equal(await sweepAll({ config, db, files, log, now }, sweep), undefined)
+    return findings
+  }
+
+  test('a clone that is deleted while it is copied leaves nothing', async (t) => {
+    const { store, files, at } = await start(t)
+    const service = await at.start()
+    const create = async (json: object) =>
+      (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId as string
+    const original = await create({ title: 'Film' })
+    const bytes = randomBytes(1_000_000)
+    assert.equal((await sendFile(`${service.url}/videos/${original}/source`, bytes)).status, 201)
+    await waitForJobs(at.database, 'store-source')
+    let clone = ''
+    const copies = () => store.requests.filter(({ method, path }) => isSource(clone)(method, path))
+    const release = store.hold(
+      (method, path) =>
+        !isSource(original)(method, path) && /\/vi\w+\/source$/.test(path) && method === 'PUT',
+    )
+    clone = await create({ title: 'Clone', source: original })
+    await waitFor(() => copies().length === 1)
+    await deleteVideo(service, clone)
+    await waitForJobs(at.database, 'remove-files')
+    release()
+    await waitFor(() => copies()[0]?.state === 'answered')
+    await waitForJobs(at.database, 'fetch-source', 'plan-encoding')
+    assert.deepEqual(await listed(files, `videos/${clone}`), [])
+    assert.ok((await listed(files, `videos/${original}`)).includes(`videos/${original}/source`))
+  })
+
+  test('a video that is deleted while its parts are joined leaves neither parts nor files', async (t) => {
+    const { store, files, at } = await start(t)
+    const service = await at.start()
+    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
+    const isCopy = (method: string, path: string) =>
+      isSource(videoId)(method, path) && path.includes('partNumber')
+    const release = store.hold(isCopy)
+    for (const i of [1, 2]) {
+      const range = `part ${i}/2`
+      const answer = await sendFile(`${service.url}/videos/${videoId}/source`, randomBytes(6 * MiB), {
+        range,
+      })
+      assert.equal(answer.status, 201, answer.text)
+    }
+    await waitFor(() => store.requests.filter(({ method, path }) => isCopy(method, path)).length === 2)
+    await deleteVideo(service, videoId)
+    await waitForJobs(at.database, 'remove-files')
+    release()
+    await waitForJobs(at.database, 'store-source', 'plan-encoding')
+    await waitFor(async () => (await store.openUploads()).length === 0)
+    assert.deepEqual(await listed(files, `videos/${videoId}`), [])
+    assert.deepEqual(await Array.fromAsync(files.listUploads()), [])
+  })
+
+  test('segments that a worker stored after their video was deleted, and before it was killed, are removed', async (t) => {
+    const { store, files, at } = await start(t)
+    const service = await at.start()
+    const clip = join(await temporaryFolder(t), 'clip.mp4')
+    await makeClip(clip, { size: '320x240', rate: '8', seconds: 4 })
+    const isSegment = (method: string, path: string) => method === 'PUT' && path.includes('/hls/')
+    const release = store.hold(isSegment)
+    const videoId = await uploadVideo(service, clip)
+    const puts = () => store.requests.filter(({ method, path }) => isSegment(method, path))
+    await waitFor(() => puts().length > 0)
+    await deleteVideo(service, videoId)
+    await waitForJobs(at.database, 'remove-files')
+    // The worker that would remove them itself is killed before it can.
+    store.hold((method, path) => method === 'DELETE' && path.includes(videoId))
+    release()
+    await waitFor(() => puts().some(({ state }) => state === 'answered'))
+    await waitFor(async () => (await listed(files, `videos/${videoId}`)).length > 0)
+    await service.kill()
+    store.releaseAll()
+    const left = await listed(files, `videos/${videoId}`)
+    assert.ok(
+      left.every((key) => key.includes('/hls/')),
+      left.join(),
+    )
+
+    await forgetRuns(at.database)
+    const next = await at.start({ KINORA_SWEEP_GRACE_MINUTES: '0', KINORA_LOG_LEVEL: 'info' })
+    await waitFor(() => /the sweep removed orphaned files/.test(next.output()))
+    assert.deepEqual(await listed(files, 'videos'), [])
+  })
+
+  test('multipart uploads of a killed process, recorded or not, are aborted, and their parts go', async (t) => {
+    const { store, files, at } = await start(t)
+    const service = await at.start()
+    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
+    const bytes = randomBytes(20 * MiB)
+    // One that is killed with parts on their way, and one before it could write its lease.
+    const isLease = (_: string, path: string) => path.includes('lease-')
+    await openUpload(`${service.url}/videos/${videoId}/source`, bytes, { range: 'part 1/2' }).write(18 * MiB)
+    await waitFor(async () => (await store.openUploads()).length === 1)
+    await waitFor(async () => (await Array.fromAsync(files.listUploads())).length === 1)
+    store.hold(isLease)
+    const { body } = await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })
+    // Not awaited: the service reads no further than it can store.
+    void openUpload(`${service.url}/upload?token=${body.token}`, bytes, { key: '' }).write(18 * MiB)
+    await waitFor(async () => (await store.openUploads()).length === 2)
+    await service.kill()
+    store.releaseAll()
+
+    const findings = await sweepLater(t, at.database, files)
+    assert.equal(
+      findings.filter(({ kind }) => kind === 'multipart upload').length,
+      2,
+      JSON.stringify(findings),
+    )
+    assert.deepEqual(await store.openUploads(), [])
+    // The upload itself goes on.
+    const next = await at.start()
+    for (const i of [1, 2]) {
+      const range = `part ${i}/2`
+      const answer = await sendFile(`${next.url}/videos/${videoId}/source`, bytes, { range })
+      assert.equal(answer.status, 201, answer.text)
+    }
+    await waitFor(async () => (await files.stat(`videos/${videoId}/source`))?.size === 2 * bytes.length)
+  })
+})

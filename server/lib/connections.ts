@@ -90,6 +90,9 @@ export function createServer(
     }
     connections.set(socket, connection)
     open.add(connection)
+    // Makes Node read decrypted bytes as a stream. Otherwise they go straight into its parser, also while it has paused
+    // the parser because a client does not read, and are taken for a fault of the client.
+    if (tls) socket.on('data', () => {})
     // Node resumes the connection after each request and whenever the client has read something.
     socket.on('resume', () => {
       if (connection.isPaused) socket.pause()
@@ -139,7 +142,7 @@ export function createServer(
     // that has not arrived is needed now.
     if (connection.isPaused && next?.request.complete !== true) {
       connection.isPaused = false
-      socket.resume()
+      if (!isPausedByNode(socket)) socket.resume()
     }
     if (!next || isFaulty(connection, next)) return void sendRefusal(connection)
     // Also keeps requests that arrive from now on in line.
@@ -188,12 +191,16 @@ export async function listenOnAllOf(host: string, server: Server): Promise<{ clo
   }
 }
 
+/** Until the client has read something; Node does not expect to get data before. Not part of what Node documents. */
+const isPausedByNode = (socket: Socket) => (socket as unknown as { _paused?: boolean })._paused === true
+
 /** Ends a connection that sent something other than a request, with this as its last response. For 'clientError'. */
 export function refuse(socket: Socket, answer: string): void {
   const connection = connections.get(socket)
   if (!connection) return void socket.destroy()
-  // Whatever arrives after the first fault is thrown away.
-  if (connection.refusal !== undefined || connection.isLingering) return
+  // The client has its response already. It closes its side in the middle of a body, or goes on sending.
+  if (connection.isLingering) return void socket.end()
+  if (connection.refusal !== undefined) return
   if (!socket.writable) return void socket.destroy()
   connection.refusal = answer
   const { current } = connection
@@ -220,6 +227,7 @@ function linger(connection: Connection, request?: IncomingMessage): void {
   connection.slowChecks = connection.lingerChecks = 0
   request?.once('end', () => {
     connection.isLingering = false
+    if (!connection.socket.writable) connection.socket.destroy()
   })
   request?.unpipe().resume()
 }

@@ -61,6 +61,7 @@ function isSmall(input: unknown): boolean {
   let textLength = 0
   const left = [input]
   while (left.length > 0) {
+    if (textLength > maxTextLength) return false
     const value = left.pop()
     if (typeof value === 'string') textLength += value.length
     if (typeof value !== 'object' || value === null) continue
@@ -70,9 +71,8 @@ function isSmall(input: unknown): boolean {
       textLength += key.length
       left.push((value as Record<string, unknown>)[key])
     }
-    if (textLength > maxTextLength) return false
   }
-  return true
+  return textLength <= maxTextLength
 }
 
 /** The values of each parameter by its name as it was written, brackets included. */

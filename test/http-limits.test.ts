@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { readdir, readFile, readlink } from 'node:fs/promises'
+import { request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { describe, type TestContext, test } from 'node:test'
+import {
+  assertProblem,
+  assertSource,
+  call,
+  formBody,
+  kinora,
+  productionKey,
+  type Service,
+  sharedKinora,
+  waitFor,
+} from './harness.ts'
+import { film, makeVideo, mp4Of, onDisk } from './stored-video.ts'
+
+// What clients can cost that pipeline, send tiny chunks, or are slow.
+
+const authorization = `authorization: Basic ${btoa(`${productionKey}:`)}`
+
+async function open({ url }: Service, t: TestContext): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  return socket
+}
+
+const memoryMiB = async ({ process: { pid } }: Service) =>
+  Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+/** The highest that is seen while the work goes on, above what was used before. */
+async function grownMiB(service: Service, work: () => Promise<unknown>): Promise<number> {
+  const before = await memoryMiB(service)
+  let highest = before
+  const timer = setInterval(async () => {
+    highest = Math.max(highest, await memoryMiB(service))
+  }, 20)
+  await work()
+  clearInterval(timer)
+  return Math.max(highest, await memoryMiB(service)) - before
+}
+
+/** Turns of the service's event loop in which it could do more than it should. */
+async function askOthers({ url }: Service): Promise<void> {
+  for (let i = 0; i < 30; i++) assert.equal((await call(`${url}/openapi.json`)).status, 200)
+}
+
+const oneByteChunks = (content: Buffer) =>
+  Buffer.concat([...content].flatMap((byte) => [Buffer.from('1\r\n'), Buffer.of(byte), Buffer.from('\r\n')]))
+
+describe('pipelined requests', () => {
+  const service = sharedKinora()
+  const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${headers}\r\n`
+
+  test('of a client that does not read keep one file open', async (t) => {
+    const videoId = await makeVideo(service, onDisk(service))
+    const folder = `/proc/${service.process.pid}/fd`
+    const openFiles = async () => {
+      const targets = (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => ''))
+      return (await Promise.all(targets)).filter((target) => target.includes(videoId)).length
+    }
+    const connections = await Promise.all(Array.from({ length: 3 }, () => open(service, t)))
+    for (const socket of connections) socket.pause().write(get(mp4Of(videoId)).repeat(300))
+    await waitFor(async () => (await openFiles()) > 0)
+    await askOthers(service)
+    const count = await openFiles()
+    assert.ok(count <= connections.length, `${count} open files`)
+  })
+
+  test('of a client that does not read cost no memory, and the same client gets all answers once it reads', async (t) => {
+    await askOthers(service)
+    const socket = await open(service, t)
+    const count = 800
+    const grown = await grownMiB(service, async () => {
+      socket.pause().write(get('/openapi.json').repeat(count - 1) + get('/healthz', 'connection: close\r\n'))
+      await askOthers(service)
+    })
+    t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
+    assert.ok(grown < 60, `grown by ${grown} MiB`)
+    const answers = (await buffer(socket)).toString('latin1').split('HTTP/1.1 200 OK').slice(1)
+    assert.equal(answers.length, count)
+    assert.equal(new Set(answers.slice(0, -1).map((answer) => answer.split('\r\n\r\n')[1])).size, 1)
+    assert.match(answers.at(-1) ?? '', /alive/)
+  })
+})
+
+describe('bodies in chunks of one byte', () => {
+  const service = sharedKinora()
+
+  async function send(t: TestContext, head: string, body: Buffer): Promise<string> {
+    const socket = await open(service, t)
+    socket.write(`${head}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`)
+    socket.write(Buffer.concat([body, Buffer.from('0\r\n\r\n')]))
+    return (await buffer(socket)).toString()
+  }
+
+  test('routes that need no key take little, and the rest costs nothing', async (t) => {
+    const body = oneByteChunks(Buffer.alloc(300_000, '1'))
+    for (const path of ['/auth/api-key', '/auth/refresh', '/collector/vod', '/nothing', '/upload']) {
+      let answer = ''
+      const grown = await grownMiB(service, async () => {
+        answer = await send(t, `POST ${path} HTTP/1.1\r\nhost: x`, body)
+      })
+      assert.match(answer, path === '/nothing' ? /^HTTP\/1\.1 404 / : /^HTTP\/1\.1 413 /, path)
+      assert.ok(grown < 80, `${path}: grown by ${grown} MiB`)
+    }
+  })
+
+  test('JSON, tus and multipart arrive whole and cost little', async (t) => {
+    const content = randomBytes(200_000)
+    const json = JSON.stringify({
+      title: 'one byte',
+      description: 'x'.repeat(1_000),
+      unknown: 'y'.repeat(200_000),
+    })
+    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: {} })).body
+    const created = await call(`${service.url}/tus`, {
+      method: 'POST',
+      headers: { 'tus-resumable': '1.0.0', 'upload-length': String(content.length) },
+    })
+    const tus = new URL(created.headers.get('location') ?? '').pathname
+    const form = formBody([{ name: 'file', filename: 'a.mp4', content }], 'b')
+    const patch = [
+      'tus-resumable: 1.0.0',
+      'upload-offset: 0',
+      'content-type: application/offset+octet-stream',
+    ]
+    const multipart = [authorization, 'content-type: multipart/form-data; boundary=b']
+    const grown = await grownMiB(service, async () => {
+      const answers = await Promise.all([
+        send(t, `POST /videos HTTP/1.1\r\nhost: x\r\n${authorization}`, oneByteChunks(Buffer.from(json))),
+        send(t, [`PATCH ${tus} HTTP/1.1`, 'host: x', ...patch].join('\r\n'), oneByteChunks(content)),
+        send(
+          t,
+          [`POST /videos/${videoId}/source HTTP/1.1`, 'host: x', ...multipart].join('\r\n'),
+          oneByteChunks(form),
+        ),
+      ])
+      assert.deepEqual(
+        answers.map((answer) => answer.split(' ')[1]),
+        ['201', '204', '201'],
+      )
+    })
+    t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
+    assert.ok(grown < 120, `grown by ${grown} MiB`)
+    await assertSource(service.data, videoId, content)
+    await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(tus)?.[1] ?? '', content)
+  })
+})
+
+describe('the time for a body', () => {
+  test('ends a body that does not arrive, and never a response', async (t) => {
+    const service = await kinora(t, { KINORA_BODY_SECONDS: '1' })
+    const videoId = await makeVideo(service, onDisk(service))
+    const viewer = request(service.url + mp4Of(videoId), { agent: false }).end()
+    const [response] = await once(viewer, 'response')
+    // Begun later and over earlier than the response, which is not read meanwhile.
+    const late = request(`${service.url}/auth/api-key`, {
+      method: 'POST',
+      headers: { 'content-length': 100 },
+      agent: false,
+    })
+    late.on('error', () => {}).write('{')
+    const [answer] = await once(late, 'response')
+    const text = (await buffer(answer)).toString()
+    assertProblem(
+      { status: answer.statusCode, headers: new Headers(answer.headers), text, body: JSON.parse(text) },
+      408,
+      'request-timeout',
+    )
+    assert.ok((await buffer(response)).equals(film))
+  })
+})

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
-import { FileMissing } from './files.ts'
+import { FileMissing, FilesProblem } from './files.ts'
 import type { Bucket } from './s3-client.ts'
 
 export const uploadsPrefix = '.uploads/'
@@ -41,38 +41,41 @@ export async function withParts(
   work: (id: string) => Promise<{ tags: string[]; size: number }>,
 ): Promise<void> {
   const id = await bucket.begin(key)
+  const lease = openLease(bucket, handle, { key, id })
   try {
-    await withLease(bucket, handle, { key, id }, async () => {
-      const { tags, size } = await work(id)
-      await bucket.complete(key, id, tags, size)
-    })
+    await lease.renew()
+    const { tags, size } = await work(id)
+    await bucket.complete(key, id, tags, size)
   } catch (error) {
-    // If the store cannot be reached now, `abortUnfinished` aborts it later. The first error is the one that tells.
-    await bucket.abort(key, id).catch(() => {})
+    // Whatever cannot be aborted now is aborted by `abortUnfinished` later. The first error is the one that tells.
+    const aborting = lease
+      .stop()
+      .then(() => bucket.abort(key, id))
+      .then(lease.remove)
+      .catch(() => {})
+    // Nobody waits twice for a store that does not answer.
+    if (!(error instanceof FilesProblem) || error.kind !== 'unreachable') await aborting
     throw error
   }
+  await lease.stop()
+  await lease.remove().catch(() => {})
 }
 
-async function withLease(
-  bucket: Bucket,
-  handle: string,
-  upload: Upload,
-  work: () => Promise<void>,
-): Promise<void> {
-  const lease = `${prefixOf(handle)}lease-${randomUUID()}`
-  const renew = () => putWhole(bucket, lease, Buffer.from(JSON.stringify(upload)))
-  await renew()
+function openLease(bucket: Bucket, handle: string, upload: Upload) {
+  const key = `${prefixOf(handle)}lease-${randomUUID()}`
+  const renew = () => putWhole(bucket, key, Buffer.from(JSON.stringify(upload)))
   let renewing = Promise.resolve()
   const timer = setInterval(() => {
     renewing = renewing.then(renew).catch(() => {})
   }, renewEveryMs)
-  try {
-    await work()
-  } finally {
-    clearInterval(timer)
-    // A renewal that is under way would bring the lease back.
-    await renewing
-    await bucket.delete(lease).catch(() => {})
+  return {
+    renew,
+    /** A renewal that is under way would bring the lease back after its removal. */
+    async stop() {
+      clearInterval(timer)
+      await renewing
+    },
+    remove: () => bucket.delete(key),
   }
 }
 

@@ -717,10 +717,8 @@ describe('files on S3', () => {
     }
     await assert.rejects(files.writePiece(handle, 1, 0, body()), isProblem('unreachable'))
     await store.comeBack()
-    assert.equal((await store.openUploads()).length, 1)
     await files.abandonUpload(handle)
-    assert.deepEqual(await files.abortUnfinished([], new Date()), [], 'it was begun just now')
-    assert.equal((await files.abortUnfinished([], inTwoHours())).length, 1)
+    await files.abortUnfinished([], inTwoHours())
     assert.deepEqual(
       (await listFolder(store.folder)).filter((path) => /_multipart|uploads/.test(path)),
       [],

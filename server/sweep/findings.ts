@@ -11,6 +11,8 @@ export type Sweep = {
   /** Files that were written within this time are left alone. */
   graceMs: number
   report: (finding: Finding) => void
+  /** Ends it between two videos or uploads. */
+  signal?: AbortSignal
 }
 
 /** Findings are shown up to so many. */

@@ -14,7 +14,8 @@ export const sweepEveryMs = 600_000
 
 /**
  * Each phase goes through the store in its order, a little in each run, and begins again after a while. `maxCost` bounds
- * a run: a name costs 1, a video as many as its files and 40 for the request and the statement that it takes.
+ * a run: a name costs 1, a video that is compared or removed as many as its files, and 40 for the request and the
+ * statement that comparing takes.
  */
 type Phase = {
   name: string
@@ -24,7 +25,6 @@ type Phase = {
   step(deps: Deps, sweep: Sweep, after: string): Promise<{ after: string; cost: number } | undefined>
 }
 
-const namesAtOnce = 1_000
 const videosAtOnce = 20
 const videoCost = 40
 
@@ -33,10 +33,7 @@ const phases: Phase[] = [
     name: 'deleted videos',
     passEveryMs: 3_600_000,
     maxCost: 20_000,
-    async step(deps, sweep, after) {
-      const { after: last, count } = await removeDeletedVideos(deps, sweep, after, namesAtOnce)
-      return count < namesAtOnce ? undefined : { after: last, cost: count }
-    },
+    step: removeDeletedVideos,
   },
   {
     name: 'videos',
@@ -45,7 +42,10 @@ const phases: Phase[] = [
     async step(deps, sweep, after) {
       const ids = await store.listVideoIds(deps.db, after, videosAtOnce)
       let cost = 0
-      for (const id of ids) cost += videoCost + (await checkVideo(deps, sweep, id))
+      for (const id of ids) {
+        sweep.signal?.throwIfAborted()
+        cost += videoCost + (await checkVideo(deps, sweep, id))
+      }
       return ids.length < videosAtOnce ? undefined : { after: ids.at(-1)!, cost }
     },
   },
@@ -90,8 +90,8 @@ export async function runSweep(
     if (finding.kind === 'missing')
       log.warn({ ...finding, keys: finding.keys.slice(0, 5) }, 'files of a video are missing from the store')
   }
-  const sweep = { removes: mode === 'remove', graceMs, report }
-  await removeUnfinished(deps, sweep, signal)
+  const sweep: Sweep = { removes: mode === 'remove', graceMs, report, signal }
+  await removeUnfinished(deps, sweep)
   await exclusively(db, 'sweep', async () => {
     const last = await store.readState(db, 'run')
     if (now().getTime() - Date.parse(last?.at ?? '1970-01-01') < sweepEveryMs / 2) return

@@ -17,7 +17,7 @@ const unknownOwnerMs = 24 * 3_600_000
 const commitMs = 10_000
 
 /** Removes uploads that neither a row nor a living process refers to, and aborts multipart uploads likewise. */
-export async function removeUnfinished(deps: Deps, sweep: Sweep, signal?: AbortSignal): Promise<void> {
+export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> {
   let batch: Upload[] = []
   const recent: Upload[] = []
   for await (const upload of deps.files.listUploads()) {
@@ -29,7 +29,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep, signal?: AbortS
   recent.push(...(await removeUploads(deps, sweep, batch)))
   // What a killed process has just left is not left for the next run: mostly, this is the first one after the kill.
   if (recent.length > 0) {
-    await delay(commitMs, undefined, { signal })
+    await delay(commitMs, undefined, sweep.signal && { signal: sweep.signal })
     await removeUploads(deps, sweep, recent)
   }
   await removeSpooled(deps, sweep)
@@ -48,6 +48,7 @@ async function removeUploads(deps: Deps, sweep: Sweep, uploads: Upload[]): Promi
   )
   const recent: Upload[] = []
   for (const [i, { handle, modified }] of uploads.entries()) {
+    sweep.signal?.throwIfAborted()
     const afterMs = removableAfterMs(states.get(handle), owners[i]!, sweep)
     const isOld = deps.now().getTime() - modified.getTime() >= afterMs
     if (!isOld && afterMs === commitMs) recent.push({ handle, modified })

@@ -42,8 +42,11 @@ async function grownMiB(service: Service, work: () => Promise<unknown>): Promise
   const timer = setInterval(async () => {
     highest = Math.max(highest, await memoryMiB(service))
   }, 20)
-  await work()
-  clearInterval(timer)
+  try {
+    await work()
+  } finally {
+    clearInterval(timer)
+  }
   return Math.max(highest, await memoryMiB(service)) - before
 }
 
@@ -146,6 +149,7 @@ describe('bodies in chunks of one byte', () => {
       assert.deepEqual(
         answers.map((answer) => answer.split(' ')[1]),
         ['201', '204', '201'],
+        answers.join('\n') + service.output(),
       )
     })
     t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)

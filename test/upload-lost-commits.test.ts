@@ -99,17 +99,16 @@ test('of a source that was inserted, the upload stays: the file is taken when it
   }
 })
 
-test('of a file by token whose video was made and noted, everything stays', async () => {
+test('of a first part by token whose video was made and noted, everything stays', async () => {
   const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
+  const send = (content: Buffer, range: string) =>
+    sendFile(`${service.url}/upload?token=${token}`, content, { key: '', range })
   const lost = postgres.loseCommitOf(insertsSource)
-  const answer = await sendFile(`${service.url}/upload?token=${token}`, small, {
-    key: '',
-    filename: 'lost.mp4',
-  })
-  assertProblem(answer, 503, 'service-unavailable')
+  assertProblem(await send(first, 'part 1/2'), 503, 'service-unavailable')
   await lost
-  const [video] = await query(database, `select id from videos where title = 'lost.mp4'`)
-  await assertSource(data, video.id, small)
+  const answer = await send(last, 'part 2/2')
+  assert.equal(answer.status, 201, answer.text)
+  await assertSource(data, answer.body.videoId, Buffer.concat([first, last]))
 })
 
 test('of a piece that was recorded, the bytes stay, by parts and by tus', async () => {

@@ -24,22 +24,10 @@ import {
 let service: Service
 let folder: string
 const ends: (() => unknown)[] = []
-const videos = new Map<Source, Promise<string>>()
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   service = await kinora({ after: (end) => ends.push(end) })
-  // All are made and sent by two at a time, ahead of the tests that wait for them.
-  const waiting = Object.values(groups).flatMap((group) => Object.values(group))
-  const resolvers = new Map(waiting.map((source) => [source, Promise.withResolvers<string>()]))
-  for (const [source, { promise }] of resolvers) videos.set(source, promise)
-  for (const { promise } of resolvers.values()) promise.catch(() => {})
-  const work = async () => {
-    for (let source = waiting.shift(); source; source = waiting.shift())
-      await send(source).then(resolvers.get(source)!.resolve, resolvers.get(source)!.reject)
-  }
-  work()
-  work()
 })
 after(async () => {
   for (const end of ends) await end()
@@ -52,14 +40,15 @@ async function send({ file, steps, isTurned, part }: Source): Promise<string> {
   return uploadVideo(service, path, { mp4Support: false })
 }
 
+// Enough to keep the encoders busy. With all of them at once, each would wait for the chunks of all the others.
 for (const [title, group] of Object.entries(groups))
-  describe(title, { concurrency: 2 }, () => {
+  describe(title, { concurrency: 4 }, () => {
     for (const [name, source] of Object.entries(group)) test(name, () => check(source))
   })
 
 async function check(source: Source): Promise<void> {
   const { qualities = ['240p'] } = source
-  const videoId = await videos.get(source)!
+  const videoId = await send(source)
   const encoding = await waitForEncoding(service, videoId)
   assert.deepEqual(
     encoding.qualities.map(({ quality, status, failure }) => failure ?? `${quality} ${status}`),
@@ -130,6 +119,5 @@ test('a picture that changes its size in the middle goes on in the size it began
     ...{ ...silent, file: 'sizes.webm', shows: frames(225, (i) => i % 75) },
     steps: [['-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy']],
   }
-  videos.set(source, send(source))
   await check(source)
 })

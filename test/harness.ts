@@ -274,15 +274,25 @@ export function assertProblem(answer: Answer, status: number, slug: string, name
 /** Far longer than anything takes, even on a busy machine: how fast something is decides no test. */
 export const patienceMs = 120_000
 
-/** Waits until the condition holds. */
+/**
+ * Waits until the condition holds. With `progress`, work that gets somewhere may take any time, up to the limit of the
+ * whole test: the wait fails once the state that `progress` describes has not changed for as long as the patience lasts.
+ */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
   detail: () => string = () => '',
+  progress?: () => Promise<string>,
 ): Promise<void> {
-  const start = Date.now()
+  let start = Date.now()
+  let state = await progress?.()
   while (!(await condition())) {
     const waitedMs = Date.now() - start
-    if (waitedMs > patienceMs) throw new Error(`did not come true within ${patienceMs} ms\n${detail()}`)
+    if (waitedMs > patienceMs) {
+      const before = state
+      state = await progress?.()
+      if (state === before) throw new Error(`did not come true within ${patienceMs} ms\n${detail()}`)
+      start = Date.now()
+    }
     // What takes long is looked at less often: to look takes time from what is waited for.
     await delay(Math.min(100, 20 + waitedMs / 20))
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Answer, call, productionKey, query, type Service, sendFile, waitFor } from './harness.ts'
@@ -59,7 +59,7 @@ export function makeClip(path: string, options: { size?: string; rate?: string; 
   )
 }
 
-type Where = Pick<Service, 'url'> & { key?: string }
+type Where = Pick<Service, 'url'> & Partial<Pick<Service, 'process'>> & { key?: string }
 
 export async function createVideo({ url, key = productionKey }: Where, json: object = {}): Promise<string> {
   const { status, body, text } = await call(`${url}/videos`, { method: 'POST', key, json })
@@ -86,7 +86,10 @@ export async function encodingOf({ url, key = productionKey }: Where, videoId: s
 
 const isOver = ({ status }: Quality) => status === 'encoded' || status === 'failed'
 
-/** Waits until nothing is left to encode. */
+/**
+ * Waits until nothing is left to encode. Encoders have the lowest priority and may get hardly any CPU on a busy
+ * machine, so the wait ends early only if neither the status changes nor an encoder uses CPU.
+ */
 export async function waitForEncoding(where: Where, videoId: string): Promise<Encoding> {
   let encoding: Encoding | undefined
   await waitFor(
@@ -95,8 +98,20 @@ export async function waitForEncoding(where: Where, videoId: string): Promise<En
       return encoding.qualities.length > 0 && encoding.qualities.every(isOver)
     },
     () => JSON.stringify(encoding),
+    async () => JSON.stringify([encoding, await childTimes(where.process?.pid)]),
   )
   return encoding!
+}
+
+/** The children of a process, each with its CPU time. */
+async function childTimes(parent: number | undefined): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
+  return stats.flatMap((stat, i) => {
+    // The name before the last parenthesis may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return Number(fields[1]) === parent ? [`${pids[i]} ${fields[11]} ${fields[12]}`] : []
+  })
 }
 
 /** Waits for all qualities, none of which may fail. */

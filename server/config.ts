@@ -191,7 +191,7 @@ export const settings = {
   ),
   KINORA_ENCODE_STALL_SECONDS: define(
     '60',
-    'An ffmpeg that gets nowhere for so long is ended, and its part of the video tried again.',
+    'An ffmpeg that does nothing for so long, neither using CPU time nor making progress, is ended, and its part of the video tried again.',
     whole(1, 3_600),
   ),
   KINORA_SANDBOX_SECONDS: define(

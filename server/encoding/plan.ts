@@ -1,6 +1,6 @@
 import type { Context } from '../contracts/context.ts'
 import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
-import { explain } from '../media/failure.ts'
+import { blameOf, explain } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
@@ -48,10 +48,11 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   } catch (error) {
     // Deleted meanwhile, and perhaps before a copy was stored.
     if (!(await store.findVideo(db, videoId))) return deps.files.remove(`videos/${videoId}`)
-    const isGone = isGivingUp(error, retries)
-    if (!(error instanceof Unreadable) && !isGone) throw error
-    const failure = isGone ? explain(error) : error.message
-    log.info({ videoId, reason: failure, err: isGone ? error : error.cause }, 'a source cannot be read')
+    // What the file is to blame for is `Unreadable`; another error of ffprobe is that of a source that was not served.
+    const hasGivenUp = isGivingUp(error, retries) && blameOf(error) === 'environment'
+    if (!(error instanceof Unreadable) && !hasGivenUp) throw error
+    const failure = hasGivenUp ? explain(error) : error.message
+    log.info({ videoId, reason: failure, err: hasGivenUp ? error : error.cause }, 'a source cannot be read')
     const row = { video_id: videoId, environment, state: 'failed', failure } as const
     await db
       .transaction()

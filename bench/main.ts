@@ -2,6 +2,7 @@ import { analytics } from './analytics.ts'
 import { api } from './api.ts'
 import { encode } from './encode.ts'
 import { playback } from './playback.ts'
+import { start } from './start.ts'
 import { upload } from './upload.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -12,6 +13,7 @@ const benches: Record<string, (parts: string[]) => Promise<void>> = {
   upload,
   encode,
   playback,
+  start,
   webhooks,
 }
 

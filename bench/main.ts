@@ -2,6 +2,7 @@ import { analytics } from './analytics.ts'
 import { api } from './api.ts'
 import { encode } from './encode.ts'
 import { playback } from './playback.ts'
+import { start } from './start.ts'
 import { upload } from './upload.ts'
 import { uploadToS3 } from './upload-s3.ts'
 import { webhooks } from './webhooks.ts'
@@ -13,6 +14,7 @@ const benches: Record<string, (parts: string[]) => Promise<void>> = {
   upload: ([to]) => (to === 's3' ? uploadToS3() : upload()),
   encode,
   playback,
+  start,
   webhooks,
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
@@ -6,10 +7,12 @@ import { Authenticator } from './accounts/authenticate.ts'
 import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
+import { buildApp } from './app.ts'
 import { type Config, readConfig, SettingsProblem } from './config.ts'
 import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
+import { startWorker } from './jobs.ts'
 import { listenOnAllOf } from './lib/connections.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { DatabaseProblem } from './lib/db.ts'
@@ -51,12 +54,7 @@ async function start(config: Config): Promise<Service> {
     const tools = config.roles.has('worker') ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
-    const opening = openDatabase(config, log)
-    opening.catch(() => {})
-    // The largest part of the program is loaded while Postgres starts.
-    const { buildApp } = await import('./app.ts')
-    const { startWorker } = await import('./jobs.ts')
-    const { connection, pool, db, retry, close: closeDatabase } = await opening
+    const { connection, pool, db, retry, close: closeDatabase } = await openDatabase(config, log)
     closers.push(closeDatabase)
     const newKeys = await retry(() => provideKeys(db, config.keys, now()))
     const secret = await retry(() => provideSecret(db))
@@ -235,6 +233,8 @@ export async function serve(): Promise<void> {
     service = start(config)
     const text = greeting(await service, config)
     if (stoppingSince === undefined) console.log(text)
+    // Otherwise it is written at the end, which a process that is killed does not have.
+    flushCompileCache()
   } catch (error) {
     console.error(`kinora cannot start: ${explain(error)}`)
     process.exit(1)

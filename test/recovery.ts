@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import {
   createDatabase,
@@ -52,7 +52,10 @@ export async function place(t: Ends, settings: Record<string, string> = {}): Pro
 export async function processesWith(word: string): Promise<{ pid: number; command: string }[]> {
   const found: { pid: number; command: string }[] = []
   for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
-    const command = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
+    const args = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
+    // Root's ffmpegs inherit the folders that they work in.
+    const links = [3, 4].map((fd) => readlink(`/proc/${name}/fd/${fd}`).catch(() => ''))
+    const command = [args, ...(await Promise.all(links))].join('\0')
     if (Number(name) !== process.pid && command.includes(word))
       found.push({ pid: Number(name), command: command.replaceAll('\0', ' ') })
   }

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, suite, test } from 'node:test'
+import { promisify } from 'node:util'
+import { clusterOf } from '../server/lib/postgres/cluster.ts'
+import { findPostmaster, readPidFile } from '../server/lib/postgres/process.ts'
+import { ensureSystemUser } from '../server/lib/system-user.ts'
+import { call, kinora, productionKey, root, startKinora, temporaryFolder, waitFor } from './harness.ts'
+import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import { fakeProgram } from './recovery.ts'
+
+// What other users of the machine, and an ffmpeg that a file has taken over, can get at.
+
+const isRoot = process.geteuid!() === 0
+const rootOnly = { skip: isRoot ? false : 'needs root, which runs ffmpeg as another user' }
+const events = ['hls 240p', 'mp4 240p']
+
+let folder: string
+let clip: string
+
+before(async () => {
+  folder = await temporaryFolder({ after() {} })
+  clip = join(folder, 'clip.mp4')
+  await makeClip(clip, { size: '320x240', rate: '12', seconds: 2 })
+})
+
+const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8)
+
+suite('ffmpeg', { concurrency: 2 }, () => {
+  test('inherits no keys and no password, and for root runs as a user of its own', async (t) => {
+    const seen = join(folder, randomUUID())
+    await mkdir(seen)
+    await chmod(seen, 0o777)
+    const script = `env > '${seen}/env' && id -u > '${seen}/uid'`
+    const service = await kinora(t, {
+      KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script),
+      KINORA_FFPROBE: await fakeProgram(folder, 'ffprobe', script.replaceAll(`${seen}/`, `${seen}/probe-`)),
+      AWS_SECRET_ACCESS_KEY: 'another secret',
+    })
+    await assertEncoded(service, await uploadVideo(service, clip), events)
+    const user = isRoot ? await ensureSystemUser('kinora-media') : { uid: process.getuid!() }
+    for (const program of ['', 'probe-']) {
+      const environment = await readFile(join(seen, `${program}env`), 'utf8')
+      assert.match(environment, /^PATH=/m)
+      assert.doesNotMatch(environment, /KINORA_|secret|postgres:/)
+      assert.equal(Number(await readFile(join(seen, `${program}uid`), 'utf8')), user?.uid)
+    }
+  })
+
+  test('that leaves a link in place of its result publishes nothing', rootOnly, async (t) => {
+    const secret = join(folder, randomUUID())
+    await writeFile(secret, 'secret of root', { mode: 0o600 })
+    const script = `for last; do :; done; case "$last" in *.mp4) ln -s '${secret}' "$last"; exit 0;; esac`
+    const service = await kinora(t, { KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script) })
+    const encoding = await waitForEncoding(service, await uploadVideo(service, clip))
+    assert.ok(encoding.qualities.every(({ status }) => status === 'failed'))
+    assert.match(service.output(), /which is no file/)
+    for (const name of await readdir(service.data, { recursive: true })) {
+      const path = join(service.data, name)
+      if ((await stat(path)).isFile()) assert.doesNotMatch(await readFile(path, 'latin1'), /secret of root/)
+    }
+  })
+
+  test('of root works in a data folder below one that only root may enter', rootOnly, async (t) => {
+    const closed = join(await temporaryFolder(t), 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    const service = await kinora(t, { KINORA_DATA_DIR: join(closed, 'data') })
+    await assertEncoded(service, await uploadVideo(service, clip), events)
+  })
+
+  test('that the other user may not run is told of at the start', rootOnly, async (t) => {
+    const closed = join(folder, randomUUID())
+    await mkdir(closed, { mode: 0o700 })
+    const program = await fakeProgram(closed, 'ffmpeg', '')
+    await assert.rejects(
+      kinora(t, { KINORA_FFMPEG: program }),
+      /KINORA_FFMPEG names may not be run by the user kinora-media/,
+    )
+  })
+})
+
+suite('the data folder', { concurrency: 2 }, () => {
+  test('is closed to other users, whatever its mode was, and its group may read media', async (t) => {
+    const data = join(await temporaryFolder(t), 'data')
+    await mkdir(join(data, 'files'), { recursive: true })
+    for (const path of [data, join(data, 'files')]) await chmod(path, 0o755)
+    const service = await kinora(t, { KINORA_DATA_DIR: data })
+    const videoId = await uploadVideo(service, clip)
+    await assertEncoded(service, videoId, events)
+    for (const name of ['', 'files', 'work', 'files/videos', `files/videos/${videoId}`])
+      assert.equal(await modeOf(join(data, name)), '750', name)
+    const source = join(data, 'files/videos', videoId, 'source')
+    assert.equal(await modeOf(source), '640')
+    if (!isRoot) return
+    const group = (await ensureSystemUser('kinora-media'))?.gid
+    for (const path of [data, join(data, 'files'), source]) assert.equal((await stat(path)).gid, group, path)
+  })
+
+  test('that also holds other things keeps its mode, and what Kinora makes in it is closed', async (t) => {
+    const data = await temporaryFolder(t)
+    await writeFile(join(data, 'holiday.jpg'), '')
+    await chmod(data, 0o755)
+    const service = await kinora(t, { KINORA_DATA_DIR: data })
+    await assertEncoded(service, await uploadVideo(service, clip), events)
+    assert.equal(await modeOf(data), '755')
+    for (const name of ['files', 'work']) assert.equal(await modeOf(join(data, name)), '750', name)
+  })
+})
+
+suite('a start', { concurrency: 2 }, () => {
+  test('survives that Postgres is killed as soon as it takes connections', async (t) => {
+    const data = await temporaryFolder(t)
+    const cluster = clusterOf(join(data, 'postgres'))
+    const starting = startKinora({ KINORA_DATA_DIR: data, KINORA_PRODUCTION_KEY: productionKey })
+    t.after(async () => (await starting).stop())
+    await waitFor(
+      async () => (await readPidFile(cluster))?.status === 'ready',
+      () => 'no server',
+    )
+    process.kill((await findPostmaster(cluster))!, 'SIGKILL')
+    const { url } = await starting
+    assert.equal((await call(`${url}/videos`)).status, 200)
+  })
+
+  test('loads no package that the settings do not ask for', async () => {
+    const script = `
+      import { registerHooks } from 'node:module'
+      const names = new Set()
+      registerHooks({ load(url, context, next) {
+        names.add(/\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(url)?.[1])
+        return next(url, context)
+      } })
+      for (const part of ['main', 'app', 'jobs']) await import('${root}/server/' + part + '.ts')
+      console.log([...names].join(' '))`
+    const args = ['--input-type=module', '--eval', script]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
+    const names = stdout.trim().split(' ')
+    assert.ok(names.includes('fastify') && names.includes('kysely'), 'packages are seen')
+    for (const name of ['typebox', '@fastify/swagger', 'yaml', 'pino-pretty', 'vite'])
+      assert.ok(!names.includes(name), name)
+    assert.deepEqual(
+      names.filter((name) => /^@(aws-sdk|smithy)\//.test(name)),
+      [],
+    )
+  })
+})

@@ -14,6 +14,8 @@ export function readBody(
 ): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
   if (announced > maxBytes) return Promise.reject(new ApiError('payload-too-large'))
+  // The client left before its body was read: no event tells of that any more.
+  if (request.destroyed) return Promise.reject(new ApiError('bad-request'))
   return new Promise((resolve, reject) => {
     let body: Buffer = Buffer.allocUnsafe(Math.min(announced, firstBytes))
     let size = 0

@@ -222,9 +222,10 @@ for (const protocol of ['http', 'https'] as const) {
           const socket = await open()
           const { answer } = receive(socket)
           socket.write('NONSENSE\r\n\r\n')
+          // Read before anything else is sent: a reset may take along what the client has not read.
+          await waitFor(() => answer() === refusal)
           if (goOn) await trickle(socket, 'more')
           await allClosed()
-          assert.equal(answer(), refusal)
           socket.destroy()
         }
       })

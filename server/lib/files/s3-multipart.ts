@@ -68,6 +68,8 @@ function openLease(bucket: Bucket, handle: string, upload: Upload) {
   const timer = setInterval(() => {
     renewing = renewing.then(renew).catch(() => {})
   }, renewEveryMs)
+  // A lease alone does not keep a process running.
+  timer.unref()
   return {
     renew,
     /** A renewal that is under way would bring the lease back after its removal. */

@@ -67,6 +67,8 @@ function openLease(bucket: Bucket, handle: string, upload: Upload) {
   const timer = setInterval(() => {
     renewing = renewing.then(renew)
   }, renewEveryMs)
+  // A lease alone does not keep a process running.
+  timer.unref()
   return {
     async close(options: { requestTimeout?: number } = {}): Promise<void> {
       clearInterval(timer)

@@ -560,6 +560,40 @@ describe('the package', twoAtOnce, () => {
   })
 })
 
+describe('the package of root', () => {
+  test('is copied for a user who cannot reach it', rootOnly, async (t) => {
+    const place = await makePlace(t)
+    const closed = join(place.folder, 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    await chmod(place.folder, 0o711)
+    const root = await copyPackage(closed)
+    // As npm leaves it for a root whose umask is 077.
+    await run('chmod', ['-R', 'go=', root])
+    const shared = join(place.folder, 'shared')
+    const user = await postgresUser()
+    const [binaries] = await Promise.all([1, 2].map(() => prepareBinaries(root, place.folder, user, shared)))
+    assert.ok(binaries)
+    assert.ok(binaries.postgres.startsWith(`${shared}/`), binaries.postgres)
+    assert.deepEqual((await readdir(shared)).length, 1)
+    await ensureCluster(place.folder, binaries, new AbortController().signal)
+    assert.equal((await stat(place.cluster)).uid, user.uid)
+  })
+
+  test('is not taken from a folder that others can change', rootOnly, async (t) => {
+    const place = await makePlace(t)
+    const closed = join(place.folder, 'closed')
+    await mkdir(closed, { mode: 0o700 })
+    const root = await copyPackage(closed)
+    const shared = join(place.folder, 'shared')
+    await mkdir(shared)
+    await chmod(shared, 0o777)
+    await assert.rejects(
+      prepareBinaries(root, place.folder, await postgresUser(), shared),
+      problem(/could not be copied .* can be changed by other users than root/),
+    )
+  })
+})
+
 describe('run', () => {
   test('gives what the command wrote', async () => {
     assert.deepEqual(await run('sh', ['-c', 'echo out; echo err >&2']), { stdout: 'out\n', stderr: 'err\n' })

@@ -57,13 +57,14 @@ export async function prepareBinaries(
   root: string,
   folder: string,
   user?: SystemUser,
+  sharedFolder = SHARED_FOLDER,
 ): Promise<PostgresBinaries> {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
   const majorVersion = version.split('.')[0]!
   await makeExecutable(programsOf(root))
   const isLinked = await linkLibraries(root)
   if (user && !(isLinked && (await isReachable(root, user)))) {
-    const copy = await ensureCopy(root, join(SHARED_FOLDER, `postgres-${version}-${process.arch}`))
+    const copy = await ensureCopy(root, sharedFolder, `postgres-${version}-${process.arch}`)
     return { ...programsOf(copy), majorVersion, env: environment([]) }
   }
   // The loader does not follow a link to find a library's own libraries, so it needs both.
@@ -138,12 +139,13 @@ async function isAllowed(path: string, user: SystemUser, bits: number): Promise<
 }
 
 /** A copy of the package, links included, that everybody can read and only root can change. */
-async function ensureCopy(root: string, target: string): Promise<string> {
+async function ensureCopy(root: string, folder: string, name: string): Promise<string> {
+  const target = join(folder, name)
   try {
-    await mkdir(SHARED_FOLDER, { recursive: true, mode: 0o755 })
-    const { uid, mode } = await stat(SHARED_FOLDER)
-    if (uid !== 0 || mode & 0o022) throw new Error(`${SHARED_FOLDER} can be changed by other users than root`)
-    await chmod(SHARED_FOLDER, 0o755)
+    await mkdir(folder, { recursive: true, mode: 0o755 })
+    const { uid, mode } = await stat(folder)
+    if (uid !== 0 || mode & 0o022) throw new Error(`${folder} can be changed by other users than root`)
+    await chmod(folder, 0o755)
     if (!(await isMissing(target))) return target
     const fresh = `${target}.${randomUUID()}.new`
     try {
@@ -161,7 +163,7 @@ async function ensureCopy(root: string, target: string): Promise<string> {
     }
   } catch (cause) {
     throw new PostgresProblem(
-      `Postgres cannot run as another user from ${root}, and its programs could not be copied to ${SHARED_FOLDER} ` +
+      `Postgres cannot run as another user from ${root}, and its programs could not be copied to ${folder} ` +
         `(${errorMessage(cause)}): let everybody into the folders above (chmod o+x), or ${OWN_SERVER}.`,
       { cause },
     )

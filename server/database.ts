@@ -3,7 +3,15 @@ import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
 import type { Config } from './config.ts'
 import type { Tables } from './contracts/tables.ts'
-import { type Connection, checkServer, openDb, openPool, retryWhileUnreachable } from './lib/db.ts'
+import {
+  type Connection,
+  checkServer,
+  isConnectTimeout,
+  isUnreachable,
+  openDb,
+  openPool,
+  retryWhile,
+} from './lib/db.ts'
 import type { Log } from './lib/log.ts'
 import { openEmbeddedPostgres } from './lib/postgres/open.ts'
 import { migrate } from './migrations/migrate.ts'
@@ -12,7 +20,10 @@ export type Database = {
   connection: Connection
   pool: Pool
   db: Kysely<Tables>
-  /** For what is done at the start: again while the embedded Postgres, which may be killed then too, is brought back. */
+  /**
+   * For what is done at the start: again while connecting takes too long, and while the embedded Postgres, which may be
+   * killed then too, is brought back.
+   */
   retry<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
@@ -34,7 +45,8 @@ export async function openDatabase(
     await db.destroy()
     await embedded?.close()
   }
-  const retry: Database['retry'] = (work) => (embedded ? retryWhileUnreachable(work) : work())
+  const retry: Database['retry'] = (work) =>
+    retryWhile((error) => isConnectTimeout(error) || (embedded !== undefined && isUnreachable(error)), work)
   try {
     await retry(() => checkServer(db))
     await retry(() => migrate(db))

@@ -223,7 +223,7 @@ describe('kinora videos retry', () => {
     const videoId = await uploadVideo(service, short, { mp4Support: false })
     const watch = await run(['videos', 'status', videoId, '--watch'])
     assert.equal(watch.code, 1, watch.stderr)
-    const failed = `hls 360p   ${bar(0)}   0 %  failed: The encoder is out of order`
+    const failed = `hls 360p   ${bar(0)}   0 %  failed: A part of the video cannot be decoded or encoded.`
     assert.deepEqual(watch.lines.slice(-2), [done[0], failed])
     await gated.repair()
     await gated.breakFor('*/240p.mp4', 'It is not to be encoded again')

@@ -95,7 +95,8 @@ export function forbidCaching(reply: FastifyReply): void {
   for (const name of successHeaders) reply.removeHeader(name)
   // There it tells how long the file is.
   if (reply.statusCode !== 416) reply.removeHeader('content-range')
-  reply.header('cache-control', 'no-store')
+  if (!/\bno-store\b/.test(String(reply.getHeader('cache-control'))))
+    reply.header('cache-control', 'no-store')
 }
 
 /** For what is refused before there is a request: the whole answer, as bytes. */

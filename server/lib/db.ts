@@ -137,15 +137,23 @@ export function isUnreachable(error: unknown): boolean {
 const reachableWithinMs = 60_000
 const reachEveryMs = 100
 
-/** Does the work again for as long as the database is out of reach, a minute at the most. */
-export async function retryWhileUnreachable<T>(work: () => Promise<T>): Promise<T> {
+/** Whether connecting took too long, as it does on a busy machine. */
+export const isConnectTimeout = (error: unknown): boolean =>
+  error instanceof Error &&
+  /timeout expired|timeout exceeded when trying to connect|connection timeout/.test(error.message)
+
+/** Does the work again while it fails in this way, for a minute at the most. */
+export async function retryWhile<T>(
+  hasFailedSo: (error: unknown) => boolean,
+  work: () => Promise<T>,
+): Promise<T> {
   const deadline = Date.now() + reachableWithinMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
-      if (!(isUnreachable(error) || isUnreachable(cause)) || Date.now() > deadline) throw error
+      if (!(hasFailedSo(error) || hasFailedSo(cause)) || Date.now() > deadline) throw error
     }
     await delay(reachEveryMs)
   }

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  ListObjectsV2Command,
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
@@ -13,22 +14,19 @@ import { lacksSwift, startSwift } from '../test/swift.ts'
 import { authorization, key, median, startServer, stopServer } from './servers.ts'
 import { createVideo, MiB, seconds, send, sendChunks, settle } from './upload.ts'
 
-// The same file into the same store: by the SDK alone, whole through the service, and in chunks through it.
+// The same file into the same store: by the SDK alone, and through the service whole, in chunks and in one chunk at a time.
 
-const fileBytes = Number(process.env.BENCH_BYTES ?? 512 * MiB)
+const fileBytes = 256 * MiB
 const partBytes = 8 * MiB
 const atOnce = 4
-const rounds = Number(process.env.BENCH_ROUNDS ?? 6)
+const bareKey = 'bare'
+const rounds = 6
 
 type Store = { name: string; endpoint: string; bucket: string; accessKey: string; secretKey: string }
 
 /** What the SDK does on its own with a file: parts of 8 MiB, four at a time, as the chunks are. */
-async function sendBySdk(store: Store, path: string): Promise<void> {
-  const client = new S3Client({
-    ...{ endpoint: store.endpoint, region: 'us-east-1', forcePathStyle: true },
-    credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
-  })
-  const target = { Bucket: store.bucket, Key: 'bare' }
+async function sendBySdk(client: S3Client, bucket: string, path: string): Promise<void> {
+  const target = { Bucket: bucket, Key: bareKey }
   const { UploadId } = await client.send(new CreateMultipartUploadCommand(target))
   await using file = await open(path)
   const parts: { ETag: string | undefined; PartNumber: number }[] = []
@@ -45,7 +43,6 @@ async function sendBySdk(store: Store, path: string): Promise<void> {
   await client.send(
     new CompleteMultipartUploadCommand({ ...target, UploadId, MultipartUpload: { Parts: parts } }),
   )
-  client.destroy()
 }
 
 async function readPart(file: FileHandle, number: number): Promise<Buffer> {
@@ -55,58 +52,70 @@ async function readPart(file: FileHandle, number: number): Promise<Buffer> {
   return buffer
 }
 
-/** Chunks are joined after the last answer, which would slow down whoever comes next. */
-async function joined(url: string): Promise<void> {
-  const { data } = (await (await fetch(`${url}/videos`, { headers: { authorization } })).json()) as {
-    data: { videoId: string }[]
+/** Chunks are joined after the last answer, and files removed after it: neither may slow down whoever comes next. */
+async function untilKeys(client: S3Client, bucket: string, isSettled: (keys: string[]) => boolean) {
+  const list = async () => {
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket }))
+    return Contents.map(({ Key = '' }) => Key).filter((key) => key !== bareKey && key !== '.check')
   }
-  for (const { videoId } of data) {
-    const isStored = async () => {
-      const status = await fetch(`${url}/videos/${videoId}/status`, { headers: { authorization } })
-      const { ingest } = (await status.json()) as { ingest: { status: string } | null }
-      return ingest?.status === 'uploaded'
-    }
-    while (!(await isStored())) await delay(100)
-  }
+  while (!isSettled(await list())) await delay(100)
 }
 
 async function compare(store: Store, folder: string, path: string): Promise<void> {
+  const { bucket } = store
+  const client = new S3Client({
+    ...{ endpoint: store.endpoint, region: 'us-east-1', forcePathStyle: true },
+    credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
+  })
   const kinora = await startServer('server/main.ts', {
     KINORA_DATA_DIR: join(folder, store.name),
     KINORA_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
     KINORA_S3_ENDPOINT: store.endpoint,
-    KINORA_S3_BUCKET: store.bucket,
+    KINORA_S3_BUCKET: bucket,
     KINORA_S3_ACCESS_KEY: store.accessKey,
     KINORA_S3_SECRET_KEY: store.secretKey,
   })
   const all = { from: 0, to: fileBytes - 1 }
   const ways = {
-    bare: () => sendBySdk(store, path),
+    bare: () => sendBySdk(client, bucket, path),
     whole: async () => send(`${await createVideo(kinora.url)}/source`, path, all, true, { authorization }),
-    chunks: async () => sendChunks(await createVideo(kinora.url), path, fileBytes),
+    chunks: async () => sendChunks(await createVideo(kinora.url), path, fileBytes, atOnce),
+    oneByOne: async () => sendChunks(await createVideo(kinora.url), path, fileBytes, 1),
   }
-  const times = { bare: [] as number[], whole: [] as number[], chunks: [] as number[] }
+  const names = Object.keys(ways) as (keyof typeof ways)[]
+  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
+    keyof typeof ways,
+    number[]
+  >
   try {
     for (let round = 0; round < rounds; round++) {
-      for (const name of ['bare', 'whole', 'chunks'] as const) {
+      for (const name of names) {
         const time = await seconds(ways[name])
         // The first round warms up.
         if (round > 0) times[name].push(time)
-        await joined(kinora.url)
+        if (name === 'bare') continue
+        await untilKeys(client, bucket, (keys) => keys.length === 1 && keys[0]!.endsWith('/source'))
         await settle(kinora.url)
+        await untilKeys(client, bucket, (keys) => keys.length === 0)
       }
     }
   } finally {
     await stopServer(kinora)
+    client.destroy()
   }
-  const rate = (name: keyof typeof times) => `${Math.round(fileBytes / MiB / median(times[name]))} MiB/s`
-  const ratio = (name: keyof typeof times) => median(times[name].map((time, i) => times.bare[i]! / time))
-  const goal = ratio('chunks') >= 0.75 ? 'reached' : 'MISSED'
-  console.log(
-    `${store.name}: bare SDK ${rate('bare')}, whole ${rate('whole')} (${ratio('whole').toFixed(2)}), chunks ${rate('chunks')} (${ratio('chunks').toFixed(2)})  goal of chunks 0.75  ${goal}`,
-  )
+  const rate = (name: keyof typeof ways) => `${Math.round(fileBytes / MiB / median(times[name]))} MiB/s`
+  const ratio = (name: keyof typeof ways) => median(times[name].map((time, i) => times.bare[i]! / time))
+  console.log(`${store.name}: bare SDK ${rate('bare')}`)
+  for (const [name, title] of [
+    ['whole', 'whole'],
+    ['chunks', `50 MiB chunks, ${atOnce} at once`],
+    ['oneByOne', '50 MiB chunks, one by one'],
+  ] as const) {
+    const goal = ratio(name) >= 0.75 ? 'reached' : 'MISSED'
+    console.log(`${title.padEnd(26)} ${rate(name)}  to bare ${ratio(name).toFixed(2)}  goal 0.75  ${goal}`)
+  }
 }
 
 export async function uploadToS3(): Promise<void> {

@@ -84,7 +84,12 @@ export async function createVideo(url: string): Promise<string> {
   return `${url}/videos/${videoId}`
 }
 
-export async function sendChunks(video: string, path: string, bytes = fileBytes): Promise<void> {
+export async function sendChunks(
+  video: string,
+  path: string,
+  bytes = fileBytes,
+  senders = atOnce,
+): Promise<void> {
   let at = 0
   const work = async () => {
     while (at < bytes) {
@@ -94,7 +99,7 @@ export async function sendChunks(video: string, path: string, bytes = fileBytes)
       await send(`${video}/source`, path, piece, true, { authorization, 'content-range': range })
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: senders }, work))
 }
 
 const memoryMiB = async (pid: number | undefined, field: 'VmRSS' | 'VmHWM') => {

@@ -614,6 +614,15 @@ describe('files on Swift', { skip: lacksSwift }, () => {
     assert.equal((await fetch(address.replace('v/a', 'v/b'))).status, 403)
   })
 
+  test('a body whose hash is signed is taken', async (t) => {
+    const { settings } = await startOnSwift()
+    const files = openS3Files({ ...settings, endpoint: settings.endpoint.replace('127.0.0.1', '0.0.0.0') })
+    t.after(() => files.close())
+    const bytes = randomBytes(9 * MiB)
+    await files.put('v/a', streamed(bytes))
+    assert.ok(bytes.equals(await bytesOf(await files.read('v/a'))))
+  })
+
   test('a store that is killed loses nothing: readers wait for it, writers come back', async (t) => {
     const { store, settings } = await startOnSwift()
     // It takes seconds to start.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -51,8 +51,14 @@ async function startStore(t: TestContext, limits: Partial<Limits> = {}) {
     pipeline(incoming, outgoing).catch(() => {})
   })
   const endpoint = await listen(t, proxy)
-  const open = (own: Partial<Limits>) => {
-    const files = openS3Files({ ...keys, endpoint, isRedirecting: true, limits: { ...patient, ...own } })
+  /** Also 0.0.0.0 is this machine, but the driver does not know. */
+  const open = (own: Partial<Limits>, host = '127.0.0.1') => {
+    const files = openS3Files({
+      ...keys,
+      endpoint: endpoint.replace('127.0.0.1', host),
+      isRedirecting: true,
+      limits: { ...patient, ...own },
+    })
     t.after(() => files.close())
     return files
   }
@@ -213,6 +219,21 @@ describe('readers', () => {
     assert.ok(bytes.equals(await bytesOf(await files.read('v/a'))))
     for (const reader of readers) reader.destroy()
   })
+})
+
+test('bodies are signed where somebody might change them on their way', async (t) => {
+  const { seen, files, open } = await startStore(t)
+  const bytes = randomBytes(9 * MiB)
+  await files.put('v/a', bytes)
+  const hashes = () =>
+    seen
+      .filter(({ url }) => url?.includes('partNumber='))
+      .map(({ headers }) => headers['x-amz-content-sha256'])
+  assert.deepEqual(hashes(), ['UNSIGNED-PAYLOAD', 'UNSIGNED-PAYLOAD'])
+  seen.length = 0
+  await open({}, '0.0.0.0').put('v/a', bytes)
+  const parts = [bytes.subarray(0, 8 * MiB), bytes.subarray(8 * MiB)]
+  assert.deepEqual(hashes().sort(), parts.map((part) => hash('sha256', part)).sort())
 })
 
 describe('a store that fails', () => {

@@ -83,7 +83,7 @@ export class Sender {
     const handler = { connectionTimeout: this.limits.connectMs, httpAgent: agent, httpsAgent: agent }
     const sending = { ...handler, socketTimeout: socketTimeout(this.limits.silenceMs) }
     this.#sending = new S3Client({ ...shared, requestHandler: sending })
-    this.#sending.middlewareStack.add(hashBody(new URL(endpoint).protocol === 'https:'), { step: 'build' })
+    this.#sending.middlewareStack.add(hashBody(isProtected(new URL(endpoint))), { step: 'build' })
     this.asking = new S3Client({ ...shared, requestHandler: handler })
   }
 
@@ -136,18 +136,23 @@ type Request = { body?: unknown; headers: Record<string, string> }
 // biome-ignore lint/suspicious/noExplicitAny: the SDK has no name for what its middleware passes on
 type Next = (args: any) => Promise<any>
 
+/** Nobody can change what is under way. */
+const isProtected = ({ protocol, hostname }: URL) =>
+  protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+
 /**
  * The signature covers a hash of the body, which the SDK makes in the event loop: half of the time that an upload takes.
- * TLS protects the body already; otherwise it is hashed in another thread.
+ * It is left out where the connection is protected, and otherwise made in another thread.
  */
-const hashBody = (isEncrypted: boolean) => (next: Next) => async (args: { request: unknown }) => {
+const hashBody = (isLeftOut: boolean) => (next: Next) => async (args: { request: unknown }) => {
   const { body, headers } = args.request as Request
   if (Buffer.isBuffer(body) && body.length > smallBytes)
-    headers['x-amz-content-sha256'] = isEncrypted
-      ? 'UNSIGNED-PAYLOAD'
-      : Buffer.from(await crypto.subtle.digest('SHA-256', body as Uint8Array<ArrayBuffer>)).toString('hex')
+    headers['x-amz-content-sha256'] = isLeftOut ? 'UNSIGNED-PAYLOAD' : await sha256(body)
   return next(args)
 }
+
+const sha256 = async (body: Buffer) =>
+  Buffer.from(await crypto.subtle.digest('SHA-256', body as Uint8Array<ArrayBuffer>)).toString('hex')
 
 const networkCodes =
   /^(E(CONN|HOST|NET|PIPE|AI_|PROTO|TIMEDOUT)|ENOTFOUND|CERT_|DEPTH_|SELF_|UNABLE_|ERR_TLS|ERR_SSL)/

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readdir } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -8,7 +9,7 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
 import { type Files, FilesProblem } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { call, isThere, kinora, query, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
 import { assertWhole, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
@@ -103,7 +104,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     await assertEncoded(service, videoId, events)
     await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
-    assert.equal(await isThere(join(service.data, 'files')), false)
+    assert.deepEqual(await readdir(join(service.data, 'files')), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await keysOf(files, videoId)).length === 0)
   })

@@ -75,6 +75,8 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
   }
   t.after(() => client.destroy())
   t.after(kill)
+  // Its processes are in sessions of their own, which Ctrl-C does not reach; they end where ours does.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   await start()
   return {
     endpoint,

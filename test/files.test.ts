@@ -636,7 +636,7 @@ describe('files on Swift', { skip: lacksSwift }, () => {
     await once(stream, 'readable')
     async function* body() {
       yield* streamed(second!.bytes.subarray(0, 9 * MiB))
-      await waitFor(async () => (await store.list(settings.bucket)).some((key) => key.includes('/open-')))
+      await waitFor(async () => (await store.list(settings.bucket)).some((key) => key.includes('/lease-')))
       await store.kill()
       yield* streamed(second!.bytes.subarray(9 * MiB))
     }

@@ -354,6 +354,7 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     const missing = new URL(server)
     missing.pathname = '/no_such_database'
     const guessed = new URL(server)
+    guessed.username = 'stranger'
     guessed.password = 'wrong-password'
     const reasons = await Promise.all(
       ['postgres://user:secret-password@127.0.0.1:1/kinora', missing.href, guessed.href].map(

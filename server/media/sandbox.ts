@@ -75,6 +75,6 @@ async function takeBack(folder: string, command: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const entry = await lstat(join(folder, name))
     if (!entry.isFile() && !entry.isDirectory())
-      throw new RunError(`made ${name}, which is no file`, { command })
+      throw new RunError(`made ${name}, which is no file`, { command, exitCode: 0 })
   }
 }

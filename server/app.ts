@@ -21,16 +21,16 @@ import type { Environment } from './contracts/tables.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
 import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
-import { createServer, refuse } from './lib/connections.ts'
+import { createServer, rejectConnection } from './lib/connections.ts'
 import { invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
-import { createLimit, type Limit } from './lib/limit-requests.ts'
 import { withoutSecrets } from './lib/log.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
-import type { RateClass } from './lib/rate-limits.ts'
+import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
+import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
@@ -39,8 +39,8 @@ import { playbackRoutes } from './playback/routes.ts'
 import { embedRoutes } from './players/embed-routes.ts'
 import { playerRoutes } from './players/routes.ts'
 import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
-import { createContention } from './uploads/contention.ts'
-import { delegatedRoutes, type Shared, uploadRoutes } from './uploads/routes.ts'
+import { createUploadCoordinator } from './uploads/coordinator.ts'
+import { delegatedRoutes, type UploadServices, uploadRoutes } from './uploads/routes.ts'
 import { UploadToken, UploadTokenList, uploadTokenRoutes } from './uploads/token-routes.ts'
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
@@ -77,7 +77,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
 /** Every slice's routes, in one list. */
-function apiRoutes(app: App, context: Context, uploads: Shared): void {
+function apiRoutes(app: App, context: Context, uploads: UploadServices): void {
   videoRoutes(app, context)
   signingKeyRoutes(app, context)
   thumbnailRoutes(app, context)
@@ -163,7 +163,7 @@ export async function buildApp(
           : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
             ? 'request-timeout'
             : 'bad-request'
-      refuse(socket, rawAnswer(slug, typeBase()))
+      rejectConnection(socket, rawAnswer(slug, typeBase()))
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
   }
@@ -269,8 +269,8 @@ export async function buildApp(
   await beforeRoutes?.(app)
   docsRoutes(app, context)
   accountRoutes(app, context)
-  const limit = createLimit(config.rateLimits, context.now)
-  const uploads = { contention: createContention(), limit }
+  const limit = createRateLimit(config.rateLimits, context.now)
+  const uploads = { coordinator: createUploadCoordinator(), limit }
   delegatedRoutes(app, context, uploads)
   tusRoutes(app, context, authenticator, uploads)
   playbackRoutes(app, context)
@@ -309,7 +309,7 @@ function authenticateRequests(app: App, authenticator: Authenticator): void {
   })
 }
 
-function limitRates(app: App, limit: Limit): void {
+function limitRates(app: App, limit: RateLimit): void {
   app.addHook('onRequest', (request, reply, done) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const { rateClass = isRead ? 'reads' : 'writes' } = request.routeOptions.config

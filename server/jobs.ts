@@ -12,7 +12,7 @@ import { clearWork } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
-import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
+import { removeAbandonedUploads, removeFiles, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
 import { mergeCounts } from './videos/search.ts'
 import { deleteOldSessions } from './videos/session-store.ts'
@@ -46,7 +46,7 @@ const chores: Chore[] = [
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
   { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
   { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
-  { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
+  { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeAbandonedUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
   { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
   { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },

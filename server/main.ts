@@ -13,13 +13,13 @@ import type { Context } from './contracts/context.ts'
 import { type Jobs, queues } from './contracts/queues.ts'
 import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
-import { listenOnAllOf } from './lib/connections.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { DatabaseProblem } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
-import { type Files, FilesProblem } from './lib/files/files.ts'
+import { FileStoreError, type Files } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
 import type { App } from './lib/http.ts'
+import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
 import { openListener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
@@ -112,7 +112,7 @@ async function start(config: Config): Promise<Service> {
     await app.listen({ host: config.host, port: config.port }).catch((error) => {
       throw new StartProblem(listenProblem(error, config), { cause: error })
     })
-    if (config.host === 'localhost') closers.push((await listenOnAllOf(config.host, app.server)).close)
+    if (config.host === 'localhost') closers.push((await listenOnAllAddresses(config.host, app.server)).close)
     const { port } = app.server.address() as AddressInfo
     context.publicUrl = config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     return { publicUrl: context.publicUrl, newKeys, close }
@@ -147,7 +147,7 @@ async function closeApp(app: App): Promise<void> {
 /** A store that says no will go on saying so; one that cannot be reached may be up in a moment. */
 async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {
   await files.check().catch((error) => {
-    if (!(error instanceof FilesProblem) || error.kind !== 'refused') return
+    if (!(error instanceof FileStoreError) || error.kind !== 'refused') return
     throw new StartProblem(`The bucket ${bucket} at ${endpoint} cannot be used: ${error.message}.`)
   })
 }

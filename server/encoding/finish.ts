@@ -9,7 +9,7 @@ import { finishLock } from '../contracts/locks.ts'
 import { segmentFile } from '../contracts/segment-files.ts'
 import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
-import { FileMissing, type Files } from '../lib/files/files.ts'
+import { FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { newWorkFolder } from '../lib/work.ts'
 import { mp4Args } from '../media/argv.ts'
 import { blameOf, explain } from '../media/failure.ts'
@@ -118,7 +118,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number
     await files.put(key, createReadStream(output))
   } catch (error) {
     await files.remove(key).catch(() => {})
-    if (error instanceof FileMissing) return
+    if (error instanceof FileNotFoundError) return
     // What the store cannot do now, and an ffmpeg that was killed, is tried again; what ffmpeg rejects it always will.
     if (!isGivingUp(error, retries)) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')

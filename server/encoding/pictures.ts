@@ -8,7 +8,7 @@ import { picturesLock } from '../contracts/locks.ts'
 import { segmentFile } from '../contracts/segment-files.ts'
 import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
-import { FileMissing } from '../lib/files/files.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { newWorkFolder } from '../lib/work.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
@@ -78,7 +78,7 @@ async function orNot(
     await work()
   } catch (error) {
     // Deleted meanwhile, or a quality that failed after all.
-    if (error instanceof FileMissing) return
+    if (error instanceof FileNotFoundError) return
     if (!isGivingUp(error, retries)) throw error
     log.warn({ err: error, videoId }, 'a picture could not be made')
   }

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorSlug, errorKinds, invalidPayload } from './errors.ts'
-import { FilesProblem } from './files/files.ts'
+import { FileStoreError } from './files/files.ts'
 import type { App } from './http.ts'
 import { withoutSecrets } from './log.ts'
 
@@ -20,7 +20,7 @@ export function toApiError(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const known = frameworkErrors[code]
   if (known) return known()
-  if (isUnreachable(error) || error instanceof FilesProblem) {
+  if (isUnreachable(error) || error instanceof FileStoreError) {
     return new ApiError('service-unavailable', { cause: error, headers: { 'retry-after': '2' } })
   }
   // What a client broke off or garbled while sending is no fault of ours.

@@ -11,7 +11,8 @@ import { text } from 'node:stream/consumers'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type ConnectionLimits, createServer, refuse } from './connections.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
+import { createServer, rejectConnection } from './connections.ts'
 
 const refusal = 'HTTP/1.1 400 Bad Request\r\ncontent-length: 7\r\nconnection: close\r\n\r\nrefused'
 const get = (path: string, ...headers: string[]) =>
@@ -50,7 +51,7 @@ for (const protocol of ['http', 'https'] as const) {
   describe(`connections over ${protocol}`, () => {
     async function start(t: TestContext, handler: RequestListener, limits?: Partial<ConnectionLimits>) {
       const server = createServer(handler, protocol === 'https' ? tls : undefined, limits)
-      server.on('clientError', (_error, socket) => refuse(socket as Socket, refusal))
+      server.on('clientError', (_error, socket) => rejectConnection(socket as Socket, refusal))
       await once(server.listen(0, '127.0.0.1'), 'listening')
       t.after(() => server.close().closeAllConnections())
       const { port } = server.address() as AddressInfo
@@ -107,7 +108,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['/a 0', '/ 3', '/b 0', '/ 300000', '/c 0'])
     })
 
-    test('a client that pipelines and does not read gets one response prepared, and no more is read from it', async (t) => {
+    test('for a client that pipelines and does not read, one response is prepared and no more requests are read', async (t) => {
       const body = Buffer.alloc(1024 * 1024, 'x')
       const { count, listener } = counting((_request, response) => response.end(body))
       const { server, open } = await start(t, listener)
@@ -132,7 +133,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.equal(bodies(await text(socket)).length, many)
     })
 
-    test('requests that wait are limited over all connections', async (t) => {
+    test('the number of waiting requests of all connections is limited', async (t) => {
       const { open, allClosed } = await start(t, () => {}, { maxWaiting: 50 })
       const flooding = await open()
       flooding.resume().write(get('/').repeat(100))
@@ -216,7 +217,7 @@ for (const protocol of ['http', 'https'] as const) {
         await allClosed()
       })
 
-      test('a client that does not close its side after it was refused', async (t) => {
+      test('a client that does not close its side after its request was rejected', async (t) => {
         const { open, allClosed } = await start(t, () => assert.fail('not a request'), quickly)
         for (const goOn of [true, false]) {
           const socket = await open()
@@ -252,7 +253,7 @@ for (const protocol of ['http', 'https'] as const) {
         })
     })
 
-    test('a client that sends the rest of its body fast after the response goes on with the connection', async (t) => {
+    test('a client that sends the rest of its body quickly after the response keeps its connection', async (t) => {
       const { open } = await start(t, (request, response) =>
         answer(response, request.method === 'POST' ? 413 : 200, request.method),
       )
@@ -265,7 +266,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['POST', 'GET'])
     })
 
-    test('a client that sends all before it reads gets a response that ends the connection', async (t) => {
+    test('a client that sends everything before it reads gets a response that ends the connection', async (t) => {
       const { open } = await start(t, (_request, response) => answer(response, 413, 'too large'))
       const socket = await open()
       const rest = Buffer.alloc(20_000_000)
@@ -274,7 +275,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['too large'])
     })
 
-    test('what is no request is refused after the responses to those before it', async (t) => {
+    test('invalid bytes are rejected after the responses to the requests before them', async (t) => {
       const { open } = await start(t, async (request, response) => {
         response.write('slow')
         for (let i = 0; i < 20; i++) await turn()
@@ -288,7 +289,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.ok(answer.endsWith(refusal))
     })
 
-    test('a body that is malformed is refused, and a response that has begun is broken off', async (t) => {
+    test('a malformed body is rejected, and a response that has started is broken off', async (t) => {
       const { open } = await start(t, (request, response) => {
         if (request.url === '/begun') response.write('begun')
       })

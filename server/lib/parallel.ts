@@ -1,19 +1,23 @@
-/** All of them, so many at a time; after a failure no more are begun, and those under way are waited for. */
+/**
+ * Runs `work` for all items, at most `limit` at a time. After a failure no more items are started, and running ones are
+ * awaited. Unlike p-limit, it takes the next item of an async iterable only when there is a free place, so a long list
+ * or a body is never buffered.
+ */
 export async function inParallel<T>(
   items: AsyncIterable<T> | Iterable<T>,
   limit: number,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
-  const flying = new Set<Promise<unknown>>()
+  const running = new Set<Promise<unknown>>()
   try {
     for await (const item of items) {
-      while (flying.size >= limit) await Promise.race(flying)
-      const one = work(item)
-      flying.add(one)
-      one.then(() => flying.delete(one)).catch(() => {})
+      while (running.size >= limit) await Promise.race(running)
+      const promise = work(item)
+      running.add(promise)
+      promise.then(() => running.delete(promise)).catch(() => {})
     }
-    await Promise.all(flying)
+    await Promise.all(running)
   } finally {
-    await Promise.allSettled(flying)
+    await Promise.allSettled(running)
   }
 }

@@ -3,8 +3,8 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../contracts/context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { FileMissing, type Files, type HotFile } from '../lib/files/files.ts'
-import { sendFile, takesFile } from '../lib/send-file.ts'
+import { type CachedFile, FileNotFoundError, type Files } from '../lib/files/files.ts'
+import { canSendFile, sendFile } from '../lib/send-file.ts'
 
 /** Of an answer that leads to an address of the store, which is valid for longer than that. */
 const forHalfAnHour = 'public, max-age=1800'
@@ -76,7 +76,7 @@ async function sendStored(
   const length = part.to - part.from + 1
   const hot = await openFile(files, request, reply, { key, size })
   if (Buffer.isBuffer(hot)) return reply.send(partOf(hot, part))
-  if (hot !== undefined && takesFile(reply.raw)) {
+  if (hot !== undefined && canSendFile(reply.raw)) {
     // Fastify leaves it to us, with what it does before it sends.
     if (request.server.isClosing) reply.header('connection', 'close')
     reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
@@ -104,14 +104,14 @@ async function handOver(
     return true
   }
   // An address is signed for one method.
-  if (!files.addressOf || request.method === 'HEAD') return false
+  if (!files.signedUrl || request.method === 'HEAD') return false
   const isPrivate = cacheControl.startsWith('private')
   const isLasting = cacheControl.includes('immutable')
   reply.removeHeader('etag')
   reply.removeHeader('accept-ranges')
   reply
     .code(302)
-    .header('location', await files.addressOf(key, { type, cacheControl, disposition }))
+    .header('location', await files.signedUrl(key, { type, cacheControl, disposition }))
     .header('cache-control', isPrivate ? 'no-store' : isLasting ? forHalfAnHour : cacheControl)
   return true
 }
@@ -122,8 +122,8 @@ async function openFile(
   request: FastifyRequest,
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
-): Promise<HotFile | undefined> {
-  const held = await found(request, files.hold(key, size, takesFile(reply.raw)))
+): Promise<CachedFile | undefined> {
+  const held = await found(request, files.acquire(key, size, canSendFile(reply.raw)))
   if (!held) return undefined
   // Also where the viewer leaves before the end, or has left.
   if (reply.raw.destroyed) held.release()
@@ -135,7 +135,7 @@ async function found<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
-    if (!(error instanceof FileMissing)) throw error
+    if (!(error instanceof FileNotFoundError)) throw error
     // As a rule the video has just been deleted.
     request.log.warn({ requestId: request.id, err: error }, 'a file to play is missing')
     throw notFound('videoId')

@@ -34,7 +34,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
   }
   await removeSpooled(deps, sweep)
   if (!sweep.removes) return
-  for (const key of await deps.files.abortUnfinished(['videos/', 'spool/'], deps.now()))
+  for (const key of await deps.files.abortOrphanedUploads(['videos/', 'spool/'], deps.now()))
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from '../contracts/context.ts'
 import type { Attempt } from '../contracts/tables.ts'
-import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
+import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import { type Signed, signatureHeaders } from './sign.ts'
 
@@ -21,7 +21,7 @@ export async function attempt(
   const start = performance.now()
   const late = new AbortController()
   const timer = setTimeout(
-    () => late.abort(new FetchFailed('timeout', `No answer within ${answerWithinMs / 1_000} seconds.`)),
+    () => late.abort(new FetchError('timeout', `No answer within ${answerWithinMs / 1_000} seconds.`)),
     answerWithinMs,
   )
   const result = {
@@ -68,6 +68,6 @@ async function readAnswer({ body }: GuardedResponse): Promise<string> {
 
 /** A sentence for the owner of the webhook. */
 function explain(error: unknown): string {
-  if (error instanceof AddressRefused || error instanceof FetchFailed) return error.message.toWellFormed()
+  if (error instanceof UrlNotAllowedError || error instanceof FetchError) return error.message.toWellFormed()
   return 'The request could not be sent.'
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../contracts/context.ts'
 import type { Environment, WebhookRow } from '../contracts/tables.ts'
 import { ApiError, invalid, notFound, type Problem } from '../lib/errors.ts'
-import { AddressRefused } from '../lib/fetch/errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
@@ -80,7 +80,7 @@ export function webhookRoutes(app: App, context: Context): void {
       parseTarget(url, config)
       return []
     } catch (error) {
-      if (!(error instanceof AddressRefused)) throw error
+      if (!(error instanceof UrlNotAllowedError)) throw error
       return [{ slug: 'invalid-attribute', title: error.message, name: 'url' }]
     }
   }

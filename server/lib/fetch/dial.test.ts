@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, Socket } from 'node:net'
 import { test } from 'node:test'
-import { FetchFailed } from './errors.ts'
+import { FetchError } from './errors.ts'
 import {
   answering,
   isFailure,
@@ -93,7 +93,7 @@ test('a name that does not exist is unreachable for good, a resolver that fails 
   const empty = open(t, { lookup: (_host, _options, callback) => callback(null, []) })
   await assert.rejects(empty.request('http://a.example/', usual), isFailure('unreachable', true))
   const longName = `${'a'.repeat(63)}.`.repeat(10)
-  await assert.rejects(open(t).request(`http://${longName}invalid/`, usual), FetchFailed)
+  await assert.rejects(open(t).request(`http://${longName}invalid/`, usual), FetchError)
 })
 
 test('the limit for connecting holds for the name, the connection and TLS', async (t) => {

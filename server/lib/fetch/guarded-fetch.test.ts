@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { AddressRefused } from './errors.ts'
+import { UrlNotAllowedError } from './errors.ts'
 import {
   answering,
   isFailure,
@@ -70,7 +70,7 @@ test('a name that answers private the second time is refused then, and nothing i
   const { client, dialled } = openWithNames(t, server.port, [[publicAddress], ['127.0.0.1']])
   const first = await client.request('http://rebind.example/', usual)
   first.cancel()
-  await assert.rejects(client.request('http://rebind.example/', usual), AddressRefused)
+  await assert.rejects(client.request('http://rebind.example/', usual), UrlNotAllowedError)
   assert.deepEqual(dialled, [publicAddress])
 })
 
@@ -81,7 +81,7 @@ test('a name is resolved and checked anew on each hop, also when it redirects to
   )
   const { client, lookedUp, dialled } = openWithNames(t, server.port, [[publicAddress], ['169.254.169.254']])
   await assert.rejects(client.request('http://rebind.example/', usual), (error: Error) => {
-    assert.ok(error instanceof AddressRefused)
+    assert.ok(error instanceof UrlNotAllowedError)
     assert.equal(error.message, 'rebind.example is in a private or reserved network, which is not allowed.')
     return true
   })
@@ -96,7 +96,7 @@ test('a name with a public and a private answer is refused as a whole', async (t
     ['fe80::1%lo'],
   ]) {
     const { client, dialled } = openWithNames(t, 1, [answers])
-    await assert.rejects(client.request('http://mixed.example/', usual), AddressRefused)
+    await assert.rejects(client.request('http://mixed.example/', usual), UrlNotAllowedError)
     assert.deepEqual(dialled, [])
   }
 })
@@ -104,7 +104,7 @@ test('a name with a public and a private answer is refused as a whole', async (t
 test('names of this machine are refused by what they resolve to', async (t) => {
   const client = open(t, { allowPrivateNetworks: false })
   for (const name of ['localhost', 'LOCALHOST']) {
-    await assert.rejects(client.request(`http://${name}/`, usual), AddressRefused)
+    await assert.rejects(client.request(`http://${name}/`, usual), UrlNotAllowedError)
   }
 })
 
@@ -125,7 +125,7 @@ test('a redirect to a private address, another scheme or another port is refused
       answering(() => redirect(302, target)),
     )
     const { client, dialled } = openWithNames(t, server.port, [[publicAddress]])
-    await assert.rejects(client.request('http://public.example/', usual), AddressRefused, target)
+    await assert.rejects(client.request('http://public.example/', usual), UrlNotAllowedError, target)
     assert.deepEqual(dialled, [publicAddress])
   }
 })

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { AddressRefused } from './errors.ts'
-import { globalIpv6, refusedIpv4, refusedIpv6, refusedPorts } from './ranges.ts'
+import { UrlNotAllowedError } from './errors.ts'
+import { blockedIpv4, blockedIpv6, blockedPorts, globalIpv6 } from './ip-ranges.ts'
 import { isPublicAddress, parseTarget } from './target.ts'
 
 const strict = { allowPrivateNetworks: false }
 const refuses = (url: string, message?: RegExp) =>
   assert.throws(
     () => parseTarget(url, strict),
-    (error) => error instanceof AddressRefused && (!message || message.test(error.message)),
+    (error) => error instanceof UrlNotAllowedError && (!message || message.test(error.message)),
     url,
   )
 
@@ -68,15 +68,15 @@ const ipv6ToNumber = (text: string) => {
 const contains = (first: bigint, bits: number, width: number, value: bigint) =>
   value >> BigInt(width - bits) === first >> BigInt(width - bits)
 const isPublicIpv4 = (value: bigint) =>
-  !refusedIpv4.some(([network, bits]) => contains(ipv4ToNumber(network), bits, 32, value))
+  !blockedIpv4.some(([network, bits]) => contains(ipv4ToNumber(network), bits, 32, value))
 const isPublicGlobalIpv6 = (value: bigint) =>
   contains(ipv6ToNumber(globalIpv6[0]), globalIpv6[1], 128, value) &&
-  !refusedIpv6.some(([network, bits]) => contains(ipv6ToNumber(network), bits, 128, value))
+  !blockedIpv6.some(([network, bits]) => contains(ipv6ToNumber(network), bits, 128, value))
 const nat64 = ipv6ToNumber('64:ff9b::')
 const mapped = ipv6ToNumber('::ffff:0:0')
 
 test('each range begins and ends where the table says, in IPv4, mapped and NAT64', () => {
-  for (const [network, bits] of refusedIpv4) {
+  for (const [network, bits] of blockedIpv4) {
     const first = ipv4ToNumber(network)
     const last = first + (1n << BigInt(32 - bits)) - 1n
     for (const value of [first - 1n, first, last, last + 1n].filter(
@@ -87,7 +87,7 @@ test('each range begins and ends where the table says, in IPv4, mapped and NAT64
       assert.equal(isPublicAddress(toIpv6(mapped + value)), isPublicIpv4(value), toIpv6(mapped + value))
     }
   }
-  for (const [network, bits] of [globalIpv6, ...refusedIpv6]) {
+  for (const [network, bits] of [globalIpv6, ...blockedIpv6]) {
     const first = ipv6ToNumber(network)
     const last = first + (1n << BigInt(128 - bits)) - 1n
     for (const value of [first - 1n, first, last, last + 1n]) {
@@ -184,15 +184,15 @@ test('a user name or a password is refused', () => {
 
 test('ports of other protocols are refused, also where private networks are allowed', () => {
   for (const port of [0, 22, 25, 110, 143, 3306, 5432, 6379, 11211, 27017]) {
-    assert.ok(refusedPorts.has(port), String(port))
+    assert.ok(blockedPorts.has(port), String(port))
     refuses(`http://example.com:${port}/`, new RegExp(`^Port ${port} belongs`))
     assert.throws(
       () => parseTarget(`http://10.0.0.1:${port}/`, { allowPrivateNetworks: true }),
-      AddressRefused,
+      UrlNotAllowedError,
     )
   }
   for (const port of [80, 443, 3000, 8000, 8080, 8443, 9000]) {
-    assert.equal(refusedPorts.has(port), false, String(port))
+    assert.equal(blockedPorts.has(port), false, String(port))
     parseTarget(`http://example.com:${port}/`, strict)
   }
 })

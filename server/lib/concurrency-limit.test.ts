@@ -1,28 +1,32 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurns } from './turns.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 
-test('so many run at once, so many wait, and no more are taken', async () => {
-  const turns = createTurns(2, 1)
+test('the numbers of running and of waiting tasks are limited', async () => {
+  const limit = createConcurrencyLimit(2, 1)
   const gates: PromiseWithResolvers<void>[] = []
   const begin = (name: string) =>
-    turns.take(async () => {
+    limit.run(async () => {
       const gate = Promise.withResolvers<void>()
       gates.push(gate)
       await gate.promise
       return name
     })
   const all = [begin('a'), begin('b'), begin('c'), begin('d')]
+  await nextTurn()
   assert.equal(gates.length, 2)
   assert.equal(all[3], undefined)
-  // One that fails makes room, too.
+  // A task that fails makes room as well.
   gates[0]!.reject(new Error('no'))
   await assert.rejects(all[0]!)
+  await nextTurn()
   assert.equal(gates.length, 3)
   gates[1]!.resolve()
   gates[2]!.resolve()
   assert.deepEqual(await Promise.all([all[1], all[2]]), ['b', 'c'])
   const last = begin('e')
+  await nextTurn()
   gates[3]!.resolve()
   assert.equal(await last, 'e')
 })

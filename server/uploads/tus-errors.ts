@@ -1,7 +1,6 @@
 import { ApiError, type ErrorSlug, notFound } from '../lib/errors.ts'
-import { inProgress } from './tus-lock.ts'
+import { uploadInProgress } from './tus-lock.ts'
 
-/** What the statuses of the protocol mean, in our words. */
 const slugs: Record<number, ErrorSlug> = {
   400: 'invalid-tus-request',
   403: 'invalid-tus-request',
@@ -11,16 +10,16 @@ const slugs: Record<number, ErrorSlug> = {
   501: 'tus-extension-not-supported',
 }
 
-/** The problem that stands for a refusal by @tus/server, which tells a status and a line of text. */
-export function problemOf(status: number, text: string): ApiError {
-  // Another request of the client went on with the upload.
-  if (/^Request aborted/.test(text)) return inProgress()
+/** The error that corresponds to an error response of @tus/server, which has a status and a line of text. */
+export function toApiError(status: number, text: string): ApiError {
+  // Another request of the client has continued the upload.
+  if (/^Request aborted/.test(text)) return uploadInProgress()
   if (status === 404 || status === 410) return notFound('upload')
   const slug = slugs[status]
   if (slug === undefined)
     return new ApiError('internal-error', { cause: new Error(`tus: ${status} ${text}`) })
   const [title = ''] = text.trim().split('. ', 1)
-  // Most texts begin with the header that they are about.
+  // Most texts contain the name of the header that they are about.
   const [name] = /\b(?:upload|tus|content)-[a-z-]+/i.exec(title) ?? []
   return new ApiError(slug, {
     name: name?.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()),

@@ -1,0 +1,20 @@
+import type { FastifyReply } from 'fastify'
+import { ApiError } from './errors.ts'
+import { createRequestCounter, type RateClass } from './request-counter.ts'
+
+/** Counts a request of a subject (a key, a token or an IP address), sets the headers, and throws above the limit. */
+export type RateLimit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
+
+/** Without `limits`, nothing is limited. */
+export function createRateLimit(limits: Record<RateClass, number> | undefined, now: () => Date): RateLimit {
+  if (!limits) return () => {}
+  const count = createRequestCounter(limits, () => now().getTime())
+  return (reply, subject, rateClass) => {
+    const usage = count(subject, rateClass)
+    reply.header('x-ratelimit-limit', usage.limit)
+    reply.header('x-ratelimit-remaining', usage.remaining)
+    reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
+    if (!usage.isExceeded) return
+    throw new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } })
+  }
+}

@@ -48,7 +48,7 @@ export function parseTarget(text: string, options: { allowPrivateNetworks: boole
     throw new UrlNotAllowedError(`The URL is longer than ${maxUrlLength} characters.`)
   }
   const url = URL.parse(text, options.base?.href)
-  if (!url) throw new UrlNotAllowedError('The URL is not valid.')
+  if (!url) throw new UrlNotAllowedError('This is not a valid URL.')
   const scheme = url.protocol.slice(0, -1)
   if (scheme !== 'http' && scheme !== 'https') {
     throw new UrlNotAllowedError(`The URL must begin with http:// or https://, not with ${scheme}:`)

@@ -9,8 +9,7 @@ import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
 import { type Config, readConfig, SettingsProblem } from './config.ts'
-import type { Context } from './contracts/context.ts'
-import { type Jobs, queues } from './contracts/queues.ts'
+import type { Context } from './context.ts'
 import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { listenOnAllOf } from './lib/connections.ts'
@@ -28,6 +27,7 @@ import { openQueue } from './lib/queue.ts'
 import { clearWork } from './lib/work.ts'
 import { findTools, ToolsProblem } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
+import { type Jobs, queues } from './queues.ts'
 
 const finishWithinMs = 10_000
 

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { unauthenticated } from '../lib/errors.ts'
+import type { Tables } from '../tables.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 

@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { badCredentials } from '../lib/errors.ts'
+import type { Tables } from '../tables.ts'
 import { isAdmitted } from './authenticate.ts'
 import { hashSecret, newSecret } from './keys.ts'
 import * as store from './store.ts'

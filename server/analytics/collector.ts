@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'

@@ -1,7 +1,7 @@
 import { type Kysely, type KyselyPlugin, sql, type Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import { createTurns } from '../lib/turns.ts'
+import type { Tables } from '../tables.ts'
 
 export type Read = <T>(work: (trx: Transaction<Tables>) => Promise<T>) => Promise<T>
 

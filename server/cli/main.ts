@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig, SettingsProblem } from '../config.ts'
-import { environments } from '../contracts/tables.ts'
+import { environments } from '../environments.ts'
 import { ClientProblem, type Server } from './client.ts'
 import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
 import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'

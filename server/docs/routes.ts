@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { errorKinds } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { errorPage, referencePage, style } from './page.ts'

@@ -3,10 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Context } from '../contracts/context.ts'
-import { picturesLock } from '../contracts/locks.ts'
-import { segmentFile } from '../contracts/segment-files.ts'
-import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
@@ -25,9 +22,13 @@ import {
   sheetArgs,
 } from '../media/pictures.ts'
 import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
+import { segmentFile } from '../renditions/segment-files.ts'
+import type { SegmentsRow } from '../renditions/tables.ts'
+import { thumbnailsLock } from '../thumbnails/locks.ts'
 import * as pictures from '../videos/pictures-store.ts'
 import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
+import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
 type Planned = store.Encoding & { plan: EncodingPlan }
@@ -41,7 +42,7 @@ const mostSize = { width: 1_280, height: 1_280 }
  */
 export async function makePictures(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   // Of two at once, one would take what the other has stored and not noted yet for a stray.
-  const isOurs = await exclusively(deps.db, picturesLock(videoId), () => make(deps, videoId, retries))
+  const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), () => make(deps, videoId, retries))
   if (!isOurs) throw new Error(`the pictures of ${videoId} are being made by another job`)
 }
 

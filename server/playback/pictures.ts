@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'

@@ -1,4 +1,4 @@
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { secondsOf } from '../media/grid.ts'
 import type { Access } from '../videos/access.ts'
 import type { PageRow } from './store.ts'

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { invalid, notFound, type Problem } from '../lib/errors.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'

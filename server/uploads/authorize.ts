@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAdmitted } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { Limit } from '../lib/limit-requests.ts'
+import type { UploadTokenRow } from './tables.ts'
 import * as tokenStore from './token-store.ts'
 
 /** Finds the upload token of a request, which counts against it; a request without a good one against its address. */

@@ -1,8 +1,8 @@
-import type { Context } from '../contracts/context.ts'
-import type { SourceForm, SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import * as pieceStore from './piece-store.ts'
 import * as store from './store.ts'
+import type { SourceForm, SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { SourcePieceRow, SourceRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { alreadyFilled, beginSource, ensurePlace, isLocked, newSource, type Sender } from './begin.ts'
 import type { Contention, Entry } from './contention.ts'
 import * as pieceStore from './piece-store.ts'
 import { checkBeside, offsetOf, positionOf, type Range, rangeProblem } from './range.ts'
 import * as store from './store.ts'
+import type { SourcePieceRow, SourceRow } from './tables.ts'
 
 /** The right to write one piece, or the piece that is there already and need only be compared. */
 export type Claim =

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream'
-import type { UploadTokenRow } from '../contracts/tables.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
 import { newOwnedName } from '../lib/owner.ts'
@@ -8,6 +7,7 @@ import { abandonUnlessKnown } from './begin.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
 import { adoptPiece, type Deps, limited, receivePiece } from './receive.ts'
 import * as store from './store.ts'
+import type { UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
 /** Who sends a piece with an upload token. */

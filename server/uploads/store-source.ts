@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { removeIfDeleted } from '../videos/deleted.ts'
 import { sourceKey } from './begin.ts'
 import { wakeClones } from './fetch-source.ts'

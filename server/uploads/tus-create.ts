@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Metadata } from '@tus/server'
 import { isAdmitted } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { Environment, SourceRow, UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { ApiError, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
@@ -11,6 +11,7 @@ import { alreadyFilled, beginSource, newSource, replaceUnstarted, type Sender } 
 import { rangeProblem } from './range.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
+import type { SourceRow, UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
 type TusMetadata = Record<string, string | null>

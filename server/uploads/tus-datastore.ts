@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
-import type { SourceRow } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import * as pieceStore from './piece-store.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
 import { forsakenAfterMs } from './store-source.ts'
+import type { SourceRow } from './tables.ts'
 import { readMetadata, removeUpload } from './tus-create.ts'
 import { type Checksum, writeFrom } from './tus-write.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Lock, RequestRelease } from '@tus/server'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { isLocked } from './begin.ts'
 import type { Contention, Entry } from './contention.ts'

@@ -1,13 +1,14 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { lookBeside } from './claim.ts'
 import * as pieceStore from './piece-store.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 import { inProgress } from './tus-lock.ts'
 
 /** The first must be there, by the protocol. */

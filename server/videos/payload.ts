@@ -1,8 +1,8 @@
 import { basename } from 'node:path'
-import type { Metadata } from '../contracts/tables.ts'
 import { invalid, type Problem } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { VideoUpdate } from './schemas.ts'
+import type { Metadata } from './tables.ts'
 
 /** Reads both forms of metadata: `{key, value}`, and one name with its value (brief 2.1). Keys may not repeat. */
 export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metadata[] {

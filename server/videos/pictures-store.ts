@@ -1,6 +1,8 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { PicturesRow, Sprites, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Sprites } from '../media/sprites.ts'
+import type { Tables } from '../tables.ts'
+import type { PicturesRow } from '../thumbnails/tables.ts'
 
 export type Pictures = Selectable<PicturesRow>
 

@@ -2,7 +2,7 @@ import { createHmac, createPublicKey, type KeyObject, timingSafeEqual } from 'no
 import { domainToASCII } from 'node:url'
 import type { FastifyRequest } from 'fastify'
 import { compactVerify, decodeProtectedHeader, errors } from 'jose'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
 import { Lru } from '../lib/lru.ts'
 import { goingOnSeconds } from './session-store.ts'

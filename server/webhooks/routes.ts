@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment, WebhookRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { ApiError, invalid, notFound, type Problem } from '../lib/errors.ts'
 import { AddressRefused } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
@@ -11,6 +11,7 @@ import { eventTypes } from './events.ts'
 import { viewWebhook, Webhook, WebhookList } from './schemas.ts'
 import { newSecret } from './sign.ts'
 import * as store from './store.ts'
+import type { WebhookRow } from './tables.ts'
 
 export const webhookParams = Type.Object({ webhookId: Type.String({ description: 'Id of the webhook.' }) })
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Context } from '../context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
 import type { Access } from '../videos/access.ts'
@@ -33,7 +33,7 @@ export async function pictureRoutes(app: App, context: Context): Promise<void> {
     isGlance: true,
     find(_request, { videoId, file }) {
       const [, sheet] = sheetPattern.exec(file) ?? []
-      if (sheet === undefined) throw new ApiError('unrecognized-request-url')
+      if (sheet === undefined) throw new ApiError(httpErrors.unknownUrl)
       return find(videoId, (row) => prepareSheet(context, row, Number(sheet)))
     },
   })

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { Limit } from '../lib/limit-requests.ts'
+import { uploadsErrors } from './errors.ts'
 import type { UploadTokenRow } from './tables.ts'
 import * as tokenStore from './token-store.ts'
 
@@ -18,9 +19,7 @@ export async function authorizeToken(
   const row = token && isId('to', token) ? await tokenStore.findToken(db, token, now()) : undefined
   if (!row || !isAdmitted(row.environment, request.requiredEnvironment)) {
     limit(reply, addressOf(request), 'uploads')
-    throw unauthenticated(
-      token ? 'authentication-invalid-upload-token' : 'authentication-missing-upload-token',
-    )
+    throw unauthenticated(token ? uploadsErrors.invalidToken : uploadsErrors.missingToken)
   }
   limit(reply, row.token, 'uploads')
   return row

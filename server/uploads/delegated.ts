@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
 import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
@@ -94,7 +94,7 @@ async function chooseVideo(
     total,
   })
   if (found) return found
-  throw new ApiError('attribute-required', {
+  throw new ApiError(httpErrors.attributeRequired, {
     name: 'videoId',
     title:
       'No unfinished upload with this token has a file of this name: name the video in the field "videoId".',

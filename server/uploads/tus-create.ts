@@ -3,7 +3,7 @@ import { Metadata } from '@tus/server'
 import { isAdmitted } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
-import { ApiError, invalidAttribute, notFound } from '../lib/errors.ts'
+import { ApiError, fileErrors, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo, findEnvironment } from '../videos/store.ts'
@@ -65,7 +65,7 @@ export async function createUpload(
 ): Promise<SourceRow> {
   const { environment, keyId, token, address } = creator
   const metadata = readMetadata(header)
-  if (total === 0) throw new ApiError('uploaded-file-empty', { name: 'Upload-Length' })
+  if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
   const filename = readName('filename', metadata.filename ?? metadata.name)
   // Without the token: it is there for parts of other uploads that look for their video, and must not find this one.
   const sender = { created_by: keyId, token: null, filename: filename ?? null, address }

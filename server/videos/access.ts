@@ -1,5 +1,6 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { accessErrors } from '../access/errors.ts'
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { randomWord } from '../lib/ids.ts'
@@ -50,7 +51,7 @@ export async function openAccess(
 
 /** What a refused viewer is told. */
 export const refusal = (token: string | undefined) =>
-  token === undefined ? new ApiError('private-video') : notFound('token')
+  token === undefined ? new ApiError(accessErrors.privateVideo) : notFound('token')
 
 /** The same without opening anything yet, for those who have first to see whether there is anything to play. */
 export async function checkAccess(

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, fileErrors, httpErrors, notFound } from '../lib/errors.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
@@ -42,7 +42,7 @@ export async function receiveThumbnail(
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
     const made = turns.take(() => makeJpeg(deps, input, output))
-    if (!made) throw new ApiError('service-unavailable', { headers: { 'retry-after': '2' } })
+    if (!made) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
     await made
     await keep(deps, videoId, output)
   } finally {
@@ -57,7 +57,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
       size += chunk.length
       if (size > mostBytes) {
         const title = `The file has more than ${mostBytes / 1024 ** 2} MiB.`
-        throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+        throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
       }
       yield chunk
     }
@@ -67,7 +67,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FilesProblem('full', error) : error
   }
-  if (size === 0) throw new ApiError('uploaded-file-empty', { name: 'file' })
+  if (size === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
 }
 
 /** What is kept, and given to viewers, is a JPEG of our own making, whatever came. */
@@ -76,7 +76,7 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
   const kind = kindOf(head)
   if (!kind) {
     const title = 'The file is not a JPEG, PNG or WebP picture.'
-    throw new ApiError('uploaded-file-extension-invalid', { title, name: 'file' })
+    throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
   const orientation = kind === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
@@ -89,9 +89,9 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
     if (failure === 'host') throw error
     // A picture that crashes the decoder will do so again.
     if (blameOf(error) === 'environment' && failure !== 'crashed')
-      throw new ApiError('service-unavailable', { headers: { 'retry-after': '5' }, cause: error })
+      throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '5' }, cause: error })
     const title = 'The picture cannot be read: it is broken, cut off or too large.'
-    throw new ApiError('uploaded-file-invalid-file', { title, name: 'file', cause: error })
+    throw new ApiError(fileErrors.invalid, { title, name: 'file', cause: error })
   }
 }
 

@@ -35,8 +35,8 @@ type Imports = Map<string, string[]>
  */
 function sliceOf(file: string): string {
   if (/^server\/\w+\/slice\.ts$/.test(file)) return 'slice definitions'
-  if (/^server\/\w+\/(tables|errors|settings|queues)\.ts$/.test(file) && !file.startsWith('server/lib/'))
-    return 'declarations'
+  if (/^server\/(?!lib\/)\w+\/(tables|errors|settings|queues)\.ts$/.test(file)) return 'declarations'
+  if (file === 'server/settings.ts') return 'declarations'
   return file.split('/')[1]!.replace(/\.ts$/, '')
 }
 const rankOf = (slice: string) => ranks.findIndex((row) => row.includes(slice))

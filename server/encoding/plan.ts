@@ -1,6 +1,6 @@
 import type { Context } from '../contracts/context.ts'
 import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
-import { blameOf, explain } from '../media/failure.ts'
+import { blameOf, explain, isGivingUp } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
@@ -16,7 +16,6 @@ import {
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
 import { type Examined, endOf, examine } from './examine.ts'
-import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }

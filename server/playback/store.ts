@@ -1,6 +1,6 @@
-import { segmentFile } from '../contracts/segment-files.ts'
 import type { EncodingPlan, EncodingState, RenditionState, Sprites, Tables } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import { segmentFile } from '../renditions/files.ts'
 import type { Run } from './playlists.ts'
 
 // One statement for each request, and undefined where there is no such video.

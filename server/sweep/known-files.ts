@@ -1,5 +1,5 @@
-import { knownKeyOf, segmentFile } from '../contracts/segment-files.ts'
 import { countSheets } from '../media/sprites.ts'
+import { knownKeyOf, segmentFile } from '../renditions/files.ts'
 import type { KnownFiles } from './store.ts'
 
 /**

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../contracts/context.ts'
 import { picturesLock } from '../contracts/locks.ts'
-import { segmentFile } from '../contracts/segment-files.ts'
 import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { newWorkFolder } from '../lib/work.ts'
+import { isGivingUp } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import {
@@ -25,9 +25,10 @@ import {
   sheetArgs,
 } from '../media/pictures.ts'
 import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
-import * as pictures from '../videos/pictures-store.ts'
-import { isGivingUp } from './passing.ts'
-import * as store from './store.ts'
+import { segmentFile } from '../renditions/files.ts'
+import * as store from '../renditions/store.ts'
+import { hasVideo } from '../videos/store.ts'
+import * as pictures from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
 type Planned = store.Encoding & { plan: EncodingPlan }
@@ -161,7 +162,7 @@ async function chooseFrame(deps: Deps, encoding: Planned, frames: number, folder
 
 /** The qualities that have a segment, the lowest first. */
 async function findHolders({ db }: Deps, videoId: string, plan: EncodingPlan, segment: number) {
-  const rows = await store.listHolders(db, videoId, segment)
+  const rows = await store.listRowsWithSegment(db, videoId, segment)
   return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
 }
 
@@ -241,7 +242,7 @@ async function makeSprites(
 
 /** All there is where the video was deleted meanwhile. */
 async function forget({ db, files }: Deps, videoId: string, key: string): Promise<void> {
-  await files.remove((await store.findVideo(db, videoId)) ? key : `videos/${videoId}`)
+  await files.remove((await hasVideo(db, videoId)) ? key : `videos/${videoId}`)
 }
 
 /** Of wishes of before, and of jobs and requests that were killed between storing and noting. */

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
-import { segmentFile } from '../server/renditions/segment-files.ts'
+import { segmentFile } from '../server/renditions/files.ts'
 import { assertProblem, call, callRaw, MiB, query, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 import { findBreaches, findGrowthBreaches } from './playlist-validator.ts'
 

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { blameOf, explain } from '../media/failure.ts'
+import { blameOf, explain, isGivingUp } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
@@ -17,7 +17,6 @@ import { Unreadable } from '../media/probe.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import type { Clip } from '../videos/tables.ts'
 import { type Examined, endOf, examine } from './examine.ts'
-import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
 import type { EncodingPlan } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Sprites } from '../media/sprites.ts'
-import { segmentFile } from '../renditions/segment-files.ts'
+import { segmentFile } from '../renditions/files.ts'
 import type { RenditionState } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import type { Run } from './playlists.ts'

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { ApiError, fileErrors, invalidAttribute } from '../lib/errors.ts'
 import { readMultipart } from '../lib/multipart.ts'
-import { readPicture } from './picture.ts'
+import { readPicture } from './image-size.ts'
 
 const mostBytes = 100 * 1024
 const mostWidth = 200

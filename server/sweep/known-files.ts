@@ -1,5 +1,5 @@
 import { countSheets } from '../media/sprites.ts'
-import { knownKeyOf, segmentFile } from '../renditions/segment-files.ts'
+import { knownKeyOf, segmentFile } from '../renditions/files.ts'
 import type { KnownFiles } from './store.ts'
 
 /**

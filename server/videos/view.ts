@@ -1,8 +1,8 @@
+import { issueToken } from '../access/private-token.ts'
 import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
 import type { SourceMedia } from '../media/source-media.ts'
-import { issueToken } from './private-token.ts'
 import type { Video, VideoStatus } from './schemas.ts'
 import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readPicture } from './picture.ts'
+import { readPicture } from './image-size.ts'
 
 /** A header and what comes after it, with sizes as said. */
 function png(width: number, height: number): Buffer {

@@ -15,7 +15,7 @@ import { newWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
 import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
-import * as store from './pictures-store.ts'
+import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue'>
 

@@ -4,10 +4,12 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { newWorkFolder } from '../lib/work.ts'
+import { isGivingUp } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import {
@@ -22,13 +24,12 @@ import {
   sheetArgs,
 } from '../media/pictures.ts'
 import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
-import { segmentFile } from '../renditions/segment-files.ts'
+import { segmentFile } from '../renditions/files.ts'
+import * as store from '../renditions/store.ts'
 import type { SegmentsRow } from '../renditions/tables.ts'
-import { thumbnailsLock } from '../thumbnails/locks.ts'
-import * as pictures from '../videos/pictures-store.ts'
-import { isGivingUp } from './passing.ts'
-import * as store from './store.ts'
-import type { EncodingPlan } from './tables.ts'
+import { hasVideo } from '../videos/store.ts'
+import { thumbnailsLock } from './locks.ts'
+import * as pictures from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
 type Planned = store.Encoding & { plan: EncodingPlan }
@@ -162,7 +163,7 @@ async function chooseFrame(deps: Deps, encoding: Planned, frames: number, folder
 
 /** The qualities that have a segment, the lowest first. */
 async function findHolders({ db }: Deps, videoId: string, plan: EncodingPlan, segment: number) {
-  const rows = await store.listHolders(db, videoId, segment)
+  const rows = await store.listRowsWithSegment(db, videoId, segment)
   return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
 }
 
@@ -242,7 +243,7 @@ async function makeSprites(
 
 /** All there is where the video was deleted meanwhile. */
 async function forget({ db, files }: Deps, videoId: string, key: string): Promise<void> {
-  await files.remove((await store.findVideo(db, videoId)) ? key : `videos/${videoId}`)
+  await files.remove((await hasVideo(db, videoId)) ? key : `videos/${videoId}`)
 }
 
 /** Of wishes of before, and of jobs and requests that were killed between storing and noting. */

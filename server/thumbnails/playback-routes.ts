@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises'
+import type { Access } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
-import type { Access } from '../videos/access.ts'
-import { inFile, inMemory } from './send.ts'
-import { type Found, forAMinute, forEver, serveMedia } from './serve.ts'
-import * as store from './store.ts'
+import { inFile, inMemory } from '../playback/send.ts'
+import { type Found, forAMinute, forEver, serveMedia } from '../playback/serve.ts'
+import * as store from '../playback/store.ts'
 
 const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
 const noThumbnail = new URL('no-thumbnail.jpg', import.meta.url)

@@ -4,11 +4,11 @@ import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
 import { timecodePattern } from '../media/pictures.ts'
-import { wishFrame } from './pictures-store.ts'
-import { Video } from './schemas.ts'
-import { findVideo } from './store.ts'
-import { createPictureTurns, receiveThumbnail } from './thumbnail.ts'
-import { viewVideo } from './view.ts'
+import { Video } from '../videos/schemas.ts'
+import { findVideo } from '../videos/store.ts'
+import { viewVideo } from '../videos/view.ts'
+import { wishFrame } from './store.ts'
+import { createPictureTurns, receiveThumbnail } from './upload.ts'
 
 const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
 

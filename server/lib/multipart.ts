@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
-import { ApiError, invalidPayload } from './errors.ts'
+import { ApiError, fileErrors, invalidPayload } from './errors.ts'
 import { clientTooSlow, watchSlowClient } from './slow-client.ts'
 
 export type IncomingFile = {
@@ -55,11 +55,11 @@ export async function readMultipart<T>(
     await work?.catch(() => {})
     throw error
   }
-  if (!work) throw new ApiError('uploaded-file-no-file', { name: 'file' })
+  if (!work) throw new ApiError(fileErrors.missing, { name: 'file' })
   return { fields, result: await work }
 }
 
-const invalidFile = () => new ApiError('uploaded-file-invalid-file', { name: 'file' })
+const invalidFile = () => new ApiError(fileErrors.invalid, { name: 'file' })
 
 function rejectOnFailure(
   request: IncomingMessage,
@@ -68,7 +68,7 @@ function rejectOnFailure(
 ): void {
   const rejectInvalid = () => reject(invalidFile())
   const stopWatching = watchSlowClient(request, () => reject(clientTooSlow()))
-  parser.on('filesLimit', () => reject(new ApiError('uploaded-file-multiple-files', { name: 'file' })))
+  parser.on('filesLimit', () => reject(new ApiError(fileErrors.multiple, { name: 'file' })))
   parser.on('fieldsLimit', () => reject(invalidPayload('There are too many fields in the body.')))
   parser.on('partsLimit', () => reject(invalidPayload('There are too many parts in the body.')))
   parser.on('error', rejectInvalid)

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { ApiError } from './errors.ts'
+import { ApiError, httpErrors } from './errors.ts'
 import { createRequestCounter, type RateClass } from './request-counter.ts'
 
 /** Counts a request of a subject (a key, a token or an IP address), sets the headers, and throws above the limit. */
@@ -15,6 +15,8 @@ export function createRateLimit(limits: Record<RateClass, number> | undefined, n
     reply.header('x-ratelimit-remaining', usage.remaining)
     reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
     if (!usage.isExceeded) return
-    throw new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } })
+    throw new ApiError(httpErrors.tooManyRequests, {
+      headers: { 'retry-after': String(usage.retryAfterSeconds) },
+    })
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from './errors.ts'
+import { ApiError, httpErrors } from './errors.ts'
 
 /** A Content-Length alone does not allocate more memory than this. */
 const initialBytes = 16 * 1024
@@ -10,9 +10,9 @@ export function readBody(
   { maxBytes, withinMs }: { maxBytes: number; withinMs: number },
 ): Promise<Buffer> {
   const declaredBytes = Number(request.headers['content-length'] ?? 0)
-  if (declaredBytes > maxBytes) return Promise.reject(new ApiError('payload-too-large'))
+  if (declaredBytes > maxBytes) return Promise.reject(new ApiError(httpErrors.payloadTooLarge))
   // The client disconnected before its body was read, so there will be no more events.
-  if (request.destroyed) return Promise.reject(new ApiError('bad-request'))
+  if (request.destroyed) return Promise.reject(new ApiError(httpErrors.badRequest))
   return new Promise((resolve, reject) => {
     let body: Buffer = Buffer.allocUnsafe(Math.min(declaredBytes, initialBytes))
     let size = 0
@@ -20,7 +20,7 @@ export function readBody(
     // Most bodies have arrived together with their headers.
     const timer = request.complete
       ? undefined
-      : setTimeout(() => fail(new ApiError('request-timeout')), withinMs)
+      : setTimeout(() => fail(new ApiError(httpErrors.requestTimeout)), withinMs)
     const cleanUp = () => {
       clearTimeout(timer)
       request.off('data', add).off('end', finish).off('error', abort).off('close', abort)
@@ -30,7 +30,7 @@ export function readBody(
       reject(error)
     }
     const add = (chunk: Buffer) => {
-      if (size + chunk.length > maxBytes) return fail(new ApiError('payload-too-large'))
+      if (size + chunk.length > maxBytes) return fail(new ApiError(httpErrors.payloadTooLarge))
       if (size + chunk.length > body.length) body = enlarge(body, size, size + chunk.length)
       size += chunk.copy(body, size)
     }
@@ -38,7 +38,7 @@ export function readBody(
       cleanUp()
       resolve(body.subarray(0, size))
     }
-    const abort = (cause?: unknown) => fail(new ApiError('bad-request', { cause }))
+    const abort = (cause?: unknown) => fail(new ApiError(httpErrors.badRequest, { cause }))
     request.on('data', add).on('end', finish).on('error', abort).on('close', abort)
   })
 }

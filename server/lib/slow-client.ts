@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from './errors.ts'
+import { ApiError, httpErrors } from './errors.ts'
 
 /** A client that sends fewer bytes than this in a window is too slow. */
 const minBytes = 1024
@@ -26,4 +26,5 @@ export function watchSlowClient(
   return () => clearInterval(timer)
 }
 
-export const clientTooSlow = () => new ApiError('request-timeout', { headers: { connection: 'close' } })
+export const clientTooSlow = () =>
+  new ApiError(httpErrors.requestTimeout, { headers: { connection: 'close' } })

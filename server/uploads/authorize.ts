@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAdmitted } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { RateLimit } from '../lib/rate-limit.ts'
+import { uploadsErrors } from './errors.ts'
+import type { UploadTokenRow } from './tables.ts'
 import * as tokenStore from './token-store.ts'
 
 /** Finds the upload token of a request. The rate limit counts by token, or by IP address without a valid token. */
@@ -17,9 +18,7 @@ export async function authorizeToken(
   const row = token && isId('to', token) ? await tokenStore.findToken(db, token, now()) : undefined
   if (!row || !isAdmitted(row.environment, request.requiredEnvironment)) {
     rateLimit(reply, ipSubject(request), 'uploads')
-    throw unauthenticated(
-      token ? 'authentication-invalid-upload-token' : 'authentication-missing-upload-token',
-    )
+    throw unauthenticated(token ? uploadsErrors.invalidToken : uploadsErrors.missingToken)
   }
   rateLimit(reply, row.token, 'uploads')
   return row

@@ -1,8 +1,9 @@
-import type { Context } from '../contracts/context.ts'
-import type { SourceForm, SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import * as chunkStore from './chunk-store.ts'
+import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
+import type { SourceForm, SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
@@ -137,6 +138,6 @@ export const isLocked = ({ lock_until: until }: Pick<SourceRow, 'lock_until'>, n
 
 /** The video has a source, so it accepts no upload. */
 export function sourceExists(form: SourceForm): ApiError {
-  if (form === 'url') return new ApiError('video-source-already-downloaded')
-  return new ApiError(form === 'clone' ? 'video-source-already-copied' : 'video-source-already-uploaded')
+  if (form === 'url') return new ApiError(uploadsErrors.alreadyDownloaded)
+  return new ApiError(form === 'clone' ? uploadsErrors.alreadyCopied : uploadsErrors.alreadyUploaded)
 }

@@ -1,7 +1,8 @@
 import { type SqlBool, sql, type Transaction } from 'kysely'
-import type { SourcePieceRow, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
 import type { StoredChunk } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
+import type { SourcePieceRow } from './tables.ts'
 
 // No request reads all chunks of a source: an upload may have ten thousand, and every request would cost more.
 

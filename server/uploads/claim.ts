@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { SourcePieceRow, SourceRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import type { StoredChunk } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { beginSource, ensureUpload, isLocked, newSource, sourceExists, type UploadOrigin } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import type { Membership, UploadCoordinator } from './coordinator.ts'
+import { rangeErrors, uploadsErrors } from './errors.ts'
 import { checkAgainstReceived, offsetOf, positionOf, type Range, rangeError } from './range.ts'
 import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
+import type { SourcePieceRow, SourceRow } from './tables.ts'
 
 /** The right to write a chunk, or a received chunk that the body must be equal to. */
 export type Claim =
@@ -50,7 +52,8 @@ export async function claimChunk(
   }
 }
 
-export const uploadInProgress = () => new ApiError('upload-in-progress', { headers: { 'retry-after': '10' } })
+export const uploadInProgress = () =>
+  new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '10' } })
 
 async function ensureSource(deps: Deps, videoId: string, range: Range, origin: UploadOrigin): Promise<void> {
   const found = await store.findSource(deps.db, videoId)
@@ -143,7 +146,7 @@ export async function findOthers(
 /** The chunk was received before with different content. */
 export function differsFromReceived(range: Range): ApiError {
   const name = 'Content-Range'
-  if (range.form === 'parts') return new ApiError('video-content-range-by-part-part-already-sent', { name })
-  if (range.form === 'bytes') return new ApiError('video-content-range-by-bytes-range-overlap', { name })
-  return new ApiError('video-source-already-uploaded')
+  if (range.form === 'parts') return new ApiError(rangeErrors['by-part-part-already-sent'], { name })
+  if (range.form === 'bytes') return new ApiError(rangeErrors['by-bytes-range-overlap'], { name })
+  return new ApiError(uploadsErrors.alreadyUploaded)
 }

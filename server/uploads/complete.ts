@@ -1,7 +1,7 @@
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { Tables } from '../contracts/tables.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import type { Context } from '../context.ts'
+import type { Tables } from '../tables.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import * as store from './store.ts'
 
 /** All bytes of a source have arrived. The caller has locked the source. A job joins the chunks to one file. */

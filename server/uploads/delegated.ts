@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { UploadTokenRow } from '../contracts/tables.ts'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { StoredChunk } from '../lib/files/files.ts'
 import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
@@ -9,6 +8,7 @@ import { checkSize, positionOf, type Range } from './range.ts'
 import { RangeBody } from './range-body.ts'
 import { adoptChunk, type Deps, receiveChunk } from './receive.ts'
 import * as store from './store.ts'
+import type { UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
 /** Who uploads with an upload token. */
@@ -95,7 +95,7 @@ async function chooseVideo(
     total: range.form === 'whole' ? undefined : range.total,
   })
   if (found) return found
-  throw new ApiError('attribute-required', {
+  throw new ApiError(httpErrors.attributeRequired, {
     name: 'videoId',
     title:
       'This token has no unfinished upload of a file with this name: send the id of the video in the field "videoId".',

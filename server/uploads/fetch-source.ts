@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
 import { FileNotFoundError } from '../lib/files/files.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensureUpload, newSource, sourceKey } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
 import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
 

@@ -1,4 +1,5 @@
-import { ApiError, type ErrorSlug } from '../lib/errors.ts'
+import { ApiError, fileErrors } from '../lib/errors.ts'
+import { rangeErrors } from './errors.ts'
 
 /** What a request contains of the source: the entire file, a byte range, or a numbered part. */
 export type Range =
@@ -9,10 +10,13 @@ export type Range =
 export const minChunkBytes = 5 * 1024 * 1024
 export const maxParts = 10_000
 
-export const rangeError = (kind: string, title: string) =>
-  new ApiError(`video-content-range-${kind}` as ErrorSlug, { name: 'Content-Range', title })
+export const rangeError = (kind: keyof typeof rangeErrors, title: string) =>
+  new ApiError(rangeErrors[kind], { name: 'Content-Range', title })
 
-/** Reads `bytes a-b/total`, `bytes a-b/*`, `part i/n` and `part i/*`, and rejects ranges that are invalid by themselves. */
+/**
+ * Reads `bytes a-b/total`, `bytes a-b/*`, `part i/n` and `part i/*`, and rejects ranges that are invalid by themselves.
+ * range-parser is not used: it reads the Range header of downloads, and does not tell malformed from unsatisfiable ranges.
+ */
 export function readRange(header: string | undefined): Range {
   if (header === undefined) return { form: 'whole' }
   const bytes = /^bytes\s+(\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/i.exec(header.trim())
@@ -133,7 +137,7 @@ export function checkSize(range: Range, size: number): void {
   }
   const isLastPart = range.form === 'parts' && range.part === range.total
   if (size === 0 && !(isLastPart && range.part > 1)) {
-    throw new ApiError('uploaded-file-empty', { name: 'file' })
+    throw new ApiError(fileErrors.empty, { name: 'file' })
   }
   if (range.form === 'parts' && !isLastPart && size < minChunkBytes) {
     throw rangeError(

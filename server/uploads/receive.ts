@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { SourceRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { newSource, sourceExists, sourceKey, type UploadOrigin } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import {
@@ -22,6 +22,7 @@ import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } f
 import { RangeBody } from './range-body.ts'
 import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 
 export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & {
   coordinator: UploadCoordinator

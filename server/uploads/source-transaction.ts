@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Tables } from '../tables.ts'
 import type { UploadCoordinator } from './coordinator.ts'
 
 /** A transaction that changes a source. Requests of this process wait for each other without a database connection. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
-import type { SourceForm, SourceRow, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { SourceForm, SourceRow } from './tables.ts'
 
 /** Every transaction that changes a source or its chunks locks this row first. */
 export function lockSource(trx: Transaction<Tables>, videoId: string): Promise<SourceRow | undefined> {

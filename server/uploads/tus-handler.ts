@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { RateLimit } from '../lib/rate-limit.ts'
 import { clientTooSlow } from '../lib/slow-client.ts'

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
+import { tusErrors } from './errors.ts'
 
 export const version = '1.0.0'
 const contentType = 'application/offset+octet-stream'
@@ -23,19 +24,19 @@ export function checkHeaders(request: FastifyRequest, reply: FastifyReply, metho
   if (method === 'OPTIONS') return
   if (request.headers['tus-resumable'] !== version) {
     reply.header('tus-version', version)
-    throw new ApiError('tus-version-not-supported', { name: 'Tus-Resumable' })
+    throw new ApiError(tusErrors.unsupportedVersion, { name: 'Tus-Resumable' })
   }
   const { uploadId } = request.params as { uploadId?: string }
   const isCreation = uploadId === undefined
-  if (isCreation ? method !== 'POST' : method === 'POST') throw new ApiError('method-not-allowed')
+  if (isCreation ? method !== 'POST' : method === 'POST') throw new ApiError(httpErrors.methodNotAllowed)
   if (method === 'PATCH' && readHeader(request, 'content-type') !== contentType)
-    throw new ApiError('unsupported-media-type', { name: 'Content-Type' })
+    throw new ApiError(tusErrors.unsupportedMediaType, { name: 'Content-Type' })
   const length = readHeader(request, 'upload-length')
   const bodyLength = Number(request.headers['content-length'] ?? 0)
   const isBodyLonger =
     isCreation && hasUploadBody(request, method) && length !== undefined && bodyLength > Number(length)
   if (Number(length ?? 0) > maxUploadBytes || isBodyLonger)
-    throw new ApiError('upload-too-large', { name: 'Upload-Length' })
+    throw new ApiError(tusErrors.tooLarge, { name: 'Upload-Length' })
 }
 
 export const hasUploadBody = (request: FastifyRequest, method: string) =>

@@ -1,8 +1,9 @@
 import type { Lock, RequestRelease } from '@tus/server'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { isLocked } from './begin.ts'
 import type { Membership, UploadCoordinator } from './coordinator.ts'
+import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'now' | 'log'> & { coordinator: UploadCoordinator }
@@ -23,7 +24,8 @@ const maxReaders = 3
 
 const keyOf = (videoId: string) => `tus ${videoId}`
 
-export const uploadInProgress = () => new ApiError('upload-in-progress', { headers: { 'retry-after': '5' } })
+export const uploadInProgress = () =>
+  new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '5' } })
 
 /**
  * One request at a time changes an upload. A new request ends the previous one, because the client has abandoned its

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
 import { depsOf, type UploadServices } from './routes.ts'
 import * as docs from './tus-docs.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Server } from '@tus/server'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { Deps } from './receive.ts'
 import { type Creator, createUpload, uploadIdOf, videoIdOf } from './tus-create.ts'
 import { TusDataStore } from './tus-datastore.ts'
@@ -48,7 +48,7 @@ export async function runTusServer(options: TusOptions, request: Request): Promi
       },
     },
     async namingFunction(creation) {
-      if (!creator) throw new ApiError('resource-not-found', { name: 'upload' })
+      if (!creator) throw new ApiError(httpErrors.notFound, { name: 'upload' })
       const length = creation.headers.get('upload-length')
       const metadata = creation.headers.get('upload-metadata') ?? ''
       const source = await createUpload(deps, creator, metadata, length === null ? null : Number(length))

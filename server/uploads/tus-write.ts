@@ -1,16 +1,18 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import * as chunkStore from './chunk-store.ts'
 import { findOthers } from './claim.ts'
 import { completeUpload } from './complete.ts'
+import { tusErrors } from './errors.ts'
 import { isComplete } from './range.ts'
 import type { Deps } from './receive.ts'
 import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 import { uploadInProgress } from './tus-lock.ts'
 
 /** The protocol requires the first one. */
@@ -24,7 +26,7 @@ export function readChecksum(header: string | undefined): Checksum | undefined {
   const [, algorithm = '', digest = ''] = /^(\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(header) ?? []
   if (!checksumAlgorithms.includes(algorithm)) {
     const known = checksumAlgorithms.join(', ')
-    throw new ApiError('invalid-tus-request', {
+    throw new ApiError(tusErrors.invalidRequest, {
       name: 'Upload-Checksum',
       title: `Upload-Checksum must be an algorithm (${known}), a space and the digest in Base64.`,
     })
@@ -119,7 +121,7 @@ async function removeChunk({ files, log }: Deps, source: SourceRow, chunk: Store
 
 function checkDigest(hash: Hash | undefined, checksum: Checksum | undefined): void {
   if (hash && hash.digest('base64') !== checksum?.digest)
-    throw new ApiError('upload-checksum-mismatch', { name: 'Upload-Checksum' })
+    throw new ApiError(tusErrors.checksumMismatch, { name: 'Upload-Checksum' })
 }
 
 function record(

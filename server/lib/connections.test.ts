@@ -21,7 +21,7 @@ const last = 'connection: close'
 const post = (...headers: string[]) => `${['POST / HTTP/1.1', 'host: x', ...headers].join('\r\n')}\r\n\r\n`
 const bodies = (answer: string) => answer.split(/HTTP\/1\.1 .*?\r\n\r\n/s).slice(1)
 
-/** Far longer than anything takes, even on a busy machine. */
+/** Far longer than any condition takes, even on a busy machine. */
 const patienceMs = 120_000
 
 async function waitFor(condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -55,7 +55,7 @@ for (const protocol of ['http', 'https'] as const) {
       await once(server.listen(0, '127.0.0.1'), 'listening')
       t.after(() => server.close().closeAllConnections())
       const { port } = server.address() as AddressInfo
-      // A client that closes its side only when it is told to.
+      // A client that closes its side only when the test does so.
       const target = { port, host: '127.0.0.1', allowHalfOpen: true }
       const open = async () => {
         const socket =
@@ -70,7 +70,7 @@ for (const protocol of ['http', 'https'] as const) {
       return { server, port, open, allClosed }
     }
 
-    /** Counts the requests that were handed out and not answered yet. */
+    /** Counts requests that the handler has received, and those without a response. */
     function counting(handler: RequestListener) {
       const count = { started: 0, running: 0, highest: 0 }
       const listener: RequestListener = (request, response) => {
@@ -118,16 +118,16 @@ for (const protocol of ['http', 'https'] as const) {
       const many = 100
       for (let i = 0; i < many; i++)
         socket.write(get(`/${'y'.repeat(10_000)}`, ...(i === many - 1 ? [last] : [])))
-      // Stalled: the system takes no more.
+      // Stalled: the system accepts no more bytes.
       await waitFor(() => served.writableLength > 0)
-      // Others are served meanwhile, which gives this connection many chances to go on.
+      // Other requests are handled, so this connection has many chances to continue.
       for (let i = 0; i < 20; i++) {
         const other = await open()
         other.write(get('/', last))
         assert.equal(bodies(await text(other))[0]?.length, body.length)
       }
       assert.ok(count.started < many / 2, `${count.started} requests were handled`)
-      // The one being answered, and one of someone else.
+      // The current request, and one of another connection.
       assert.ok(count.highest <= 2)
       assert.ok(served.bytesRead < 500_000, `${served.bytesRead} bytes were read`)
       assert.equal(bodies(await text(socket)).length, many)
@@ -154,7 +154,7 @@ for (const protocol of ['http', 'https'] as const) {
     describe('every connection ends', () => {
       const quickly = { checkMs: 20, headersMs: 100 }
 
-      /** Sends something small again and again until the connection is closed. */
+      /** Sends a few bytes repeatedly until the connection is closed. */
       async function trickle(socket: Socket, part: string): Promise<void> {
         while (!socket.destroyed) {
           socket.write(part)
@@ -162,7 +162,7 @@ for (const protocol of ['http', 'https'] as const) {
         }
       }
 
-      /** What was received until the connection was closed; the client itself closes nothing. */
+      /** Collects what the client receives. The client itself does not close the connection. */
       function receive(socket: Socket): { answer: () => string } {
         let answer = ''
         socket.on('data', (chunk) => {
@@ -210,7 +210,7 @@ for (const protocol of ['http', 'https'] as const) {
       test('a client that sends nothing at all', async (t) => {
         const { port, open, allClosed } = await start(t, () => assert.fail('not a request'), quickly)
         ;(await open()).resume()
-        // Also none of the handshake of TLS.
+        // Not even the TLS handshake.
         const silent = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume()
         t.after(() => silent.destroy())
         await once(silent, 'connect')
@@ -225,7 +225,7 @@ for (const protocol of ['http', 'https'] as const) {
           const socket = await open()
           const { answer } = receive(socket)
           socket.write('NONSENSE\r\n\r\n')
-          // Read before anything else is sent: a reset may take along what the client has not read.
+          // Read the response first: a reset connection may discard bytes that the client has not read.
           await waitFor(() => answer() === refusal)
           if (goOn) await trickle(socket, 'more')
           await allClosed()

@@ -14,7 +14,7 @@ import {
   usual,
 } from './test-server.ts'
 
-/** The connection that never gets an answer. */
+/** A connection that is never established. */
 const blackHole = () => new Socket()
 
 test('after a refused connection the next address is tried', async (t) => {
@@ -59,7 +59,7 @@ test('a silent address is overtaken by the next one and closed', async (t) => {
   })
   const response = await client.request(`http://three.example:${server.port}/`, usual)
   assert.equal(await readAll(response.body), 'hello')
-  // The families take turns, so that the second of IPv4 was never tried.
+  // The address families alternate, so the second IPv4 address was never tried.
   assert.deepEqual(
     holes.map((each) => each.destroyed),
     [true],

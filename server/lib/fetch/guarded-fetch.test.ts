@@ -18,10 +18,10 @@ import {
 
 const pathOf = (request: string) => request.split(' ')[1]
 
-// The first of this file, because it counts timers.
+// This test must be the first in the file, because it counts timers.
 test('a finished request leaves no connection, timer or listener behind', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
-  // The server leaves every connection open, so that closing it is up to the client.
+  // The server closes no connection, so the client has to.
   const server = await listen(
     t,
     answering((request, socket) => {
@@ -32,7 +32,7 @@ test('a finished request leaves no connection, timer or listener behind', async 
   )
   const client = open(t)
   const { signal } = new AbortController()
-  // Longer than this test, so that a timer that is left is seen.
+  // Longer than this test takes, so a timer that was not cleared is still there.
   const limits = {
     maxRedirects: 5,
     connectTimeoutMs: 60_000,

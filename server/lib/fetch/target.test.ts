@@ -55,7 +55,7 @@ test('text that is not an IP address is not public', () => {
   for (const each of nonsense) assert.equal(isPublicAddress(each), false, each)
 })
 
-// The same table by arithmetic, without net.BlockList.
+// Checks the same table with arithmetic instead of net.BlockList.
 const ipv4ToNumber = (text: string) => text.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
 const toIpv4 = (value: bigint) => [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')
 const toIpv6 = (value: bigint) =>

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +14,7 @@ import { type Segment, segmentsOf, soundSegmentOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
 import { inputLimits, pictureLimits, soundLimits } from '../media/limits.ts'
 import { cutSound, dropOf, frameSamples, soundChunkArgs, soundInit, soundRate } from '../media/sound.ts'
-import { segmentFile } from '../renditions/files.ts'
+import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
 import { type Input, openInput } from './input.ts'
 import type { Encoded } from './settle.ts'
 import type { ClaimedChunk } from './store.ts'
@@ -23,8 +22,6 @@ import type { ClaimedChunk } from './store.ts'
 type Deps = Pick<Context, 'files'> & { tools: Tools }
 
 const watermark = fileURLToPath(new URL('sandbox.png', import.meta.url))
-
-export const mediaFolder = (videoId: string) => `videos/${videoId}/hls`
 
 /** Encodes a chunk and stores it; what is stored does not count before it is noted. */
 export async function encodeChunk(
@@ -56,10 +53,6 @@ type Work = {
 }
 
 type Encode = (deps: Deps, work: Work) => Promise<Encoded[]>
-
-/** A name of its own for each try: one that was given up may still be writing. */
-const newKey = ({ video_id, first_segment }: ClaimedChunk, rendition: string) =>
-  `${mediaFolder(video_id)}/${rendition}/${first_segment}-${randomUUID()}`
 
 /** Each file is flushed by itself: side by side they wait for the disk, or for a store far away, together. */
 const putsAtOnce = 8
@@ -100,7 +93,7 @@ const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, 
   for (const { rung, path } of outputs) {
     const { init, fragments } = await splitFragments(path)
     checkFragments(fragments, segments)
-    const key = newKey(chunk, rung.quality)
+    const key = newSegmentsKey(chunk.video_id, rung.quality, chunk.first_segment)
     stored.push(key)
     const bodies = fragments.map(
       ({ from, size }) =>
@@ -160,7 +153,7 @@ const encodeSound: Encode = async (deps, { chunk, plan, media, input, folder, si
   await runFfmpeg(deps.tools, args, { signal, limits })
   const adts = await readFile(output)
   const fragments = cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments)
-  const key = newKey(chunk, 'sound')
+  const key = newSegmentsKey(chunk.video_id, 'sound', chunk.first_segment)
   stored.push(key)
   await putSegments(
     deps.files,

@@ -7,6 +7,7 @@ import { newWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
+import { discardFiles } from '../videos/delete.ts'
 import { encodeChunk } from './encode-chunk.ts'
 import { isPassing } from './passing.ts'
 import { failChunk, finishChunk } from './settle.ts'
@@ -66,7 +67,7 @@ export function startEncoder(context: Equipped): Encoder {
 
 /** Never throws: whatever happens, the chunk is done, given back or somebody else's. */
 async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: AbortSignal): Promise<void> {
-  const { db, files, log, config } = context
+  const { db, log, config } = context
   const lost = new AbortController()
   const renew = async () => {
     const isOurs = await store.keepChunk(db, chunk, holdMs).catch(() => true)
@@ -78,12 +79,8 @@ async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: Abo
   const stored: string[] = []
   const start = Date.now()
   let isEncoded = false
-  /** What was stored for nothing; all there is where the video was deleted meanwhile. */
-  const forget = async (keys: string[]) => {
-    if (keys.length === 0) return
-    const isThere = await store.findVideo(db, chunk.video_id).catch(() => true)
-    for (const key of isThere ? keys : [`videos/${chunk.video_id}`]) await files.remove(key).catch(() => {})
-  }
+  // The sweep removes what is left behind where this fails.
+  const forget = (keys: string[]) => discardFiles(context, chunk.video_id, keys).catch(() => {})
   try {
     if (chunk.losses >= mostLosses) throw new Unreadable(lostReason)
     await store.startRenditions(db, chunk)

@@ -13,6 +13,7 @@ import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { copyLimits } from '../media/limits.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import type { Repair } from '../media/repair.ts'
+import { sourceCopyKey, sourceKey } from '../renditions/files.ts'
 import { type Input, openInput } from './input.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir'> }
@@ -31,8 +32,6 @@ export type Examined = {
 /** A file on its way to being what is decoded. */
 type Candidate = { path: string; media: SourceMedia; extent: Extent }
 
-export const copyFolder = (videoId: string) => `videos/${videoId}/copy`
-
 /** Sound that goes on after the picture is heard over its last frame; a bit more is how sound ends. */
 const soundBeyondSeconds = 1
 
@@ -49,7 +48,7 @@ export function endOf(
  * one can; where timestamps claim far more than the file holds, they are repaired on the way.
  */
 export async function examine(deps: Deps, videoId: string): Promise<Examined> {
-  const key = `videos/${videoId}/source`
+  const key = sourceKey(videoId)
   const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
   const folder = newWorkFolder(deps.config.dataDir)
@@ -58,7 +57,7 @@ export async function examine(deps: Deps, videoId: string): Promise<Examined> {
     const source = await openSource(deps, input)
     const found = await findUsable(deps, { input, bytes, folder }, source)
     if (found.path === input.path) return { ...found, key, bytes }
-    const copyKey = `${copyFolder(videoId)}/source.mkv`
+    const copyKey = sourceCopyKey(videoId)
     await deps.files.put(copyKey, createReadStream(found.path))
     return { ...found, key: copyKey, bytes }
   } finally {

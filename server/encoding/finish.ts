@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,16 +12,13 @@ import { newWorkFolder } from '../lib/work.ts'
 import { mp4Args } from '../media/argv.ts'
 import { blameOf, explain, isGivingUp } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { segmentFile } from '../renditions/files.ts'
-import { removeIfDeleted } from '../videos/delete.ts'
+import { mp4Prefix, newMp4Key, segmentFile, sourceCopyFolder } from '../renditions/files.ts'
+import { discardFiles, removeIfDeleted } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
-import { copyFolder } from './examine.ts'
 import { removeStrays } from './leftovers.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
-
-const mp4Folder = (videoId: string) => `videos/${videoId}/mp4`
 
 /** What comes after the last quality, and whenever `mp4Support` changes. Runs again and changes nothing. */
 export async function finishEncoding(
@@ -45,15 +41,11 @@ async function finish(deps: Deps, videoId: string, retries: number): Promise<voi
   const streams = renditions.filter(({ type }) => type === 'hls')
   const isComplete = encoding?.sound_failure == null && streams.every(({ state }) => state === 'encoded')
   // What failed may be tried again, and needs it.
-  if (isComplete) await deps.files.remove(copyFolder(videoId))
+  if (isComplete) await deps.files.remove(sourceCopyFolder(videoId))
 }
 
 /** Of what an MP4 is made. `replaces` is the key of the one that serves until then: of less, before a retry. */
 type Mp4 = { quality: string; height: number; hasSound: boolean; replaces: string | undefined }
-
-/** The key tells what is in it. */
-const keyPrefix = (videoId: string, { quality, hasSound }: Mp4) =>
-  `${mp4Folder(videoId)}/${quality}-${hasSound ? 'sound' : 'silent'}-`
 
 /** The MP4 that is to be made now. */
 function reconcile({ db }: Deps, videoId: string): Promise<Mp4 | undefined> {
@@ -83,7 +75,7 @@ function reconcile({ db }: Deps, videoId: string): Promise<Mp4 | undefined> {
     const { quality, height } = best
     const hasSound = encoding.plan.hasSound && encoding.sound_failure === null
     const wanted: Mp4 = { quality, height, hasSound, replaces }
-    if (replaces?.startsWith(keyPrefix(videoId, wanted))) return undefined
+    if (replaces?.startsWith(mp4Prefix(videoId, quality, hasSound))) return undefined
     if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
     return wanted
   })
@@ -102,7 +94,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number
   const { db, files, now, log, config } = deps
   const { quality, height, replaces } = wanted
   const folder = newWorkFolder(config.dataDir)
-  const key = `${keyPrefix(videoId, wanted)}${randomUUID()}.mp4`
+  const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasSound))
   await mkdir(folder, { recursive: true })
   try {
     const picture = join(folder, 'picture.mp4')
@@ -139,7 +131,7 @@ async function makeMp4(deps: Deps, videoId: string, wanted: Mp4, retries: number
     return true
   })
   // No longer wanted, or made by another meanwhile.
-  if (!isWanted && !(await removeIfDeleted(deps, videoId))) await files.remove(key)
+  if (!isWanted) await discardFiles(deps, videoId, [key])
 }
 
 /** One file of all segments of a rendition. False when it has none. */

@@ -1,5 +1,5 @@
 import type { Context } from '../contracts/context.ts'
-import { knownKeyOf } from '../renditions/files.ts'
+import { hlsFolder, knownKeyOf, mp4Folder } from '../renditions/files.ts'
 import * as store from './store.ts'
 
 /**
@@ -11,8 +11,8 @@ export async function removeStrays(
   videoId: string,
 ): Promise<void> {
   const found = new Set<string>()
-  for (const folder of ['hls', 'mp4'])
-    for await (const key of files.list(`videos/${videoId}/${folder}`)) found.add(knownKeyOf(key))
+  for (const folder of [hlsFolder(videoId), mp4Folder(videoId)])
+    for await (const key of files.list(folder)) found.add(knownKeyOf(key))
   // Asked afterwards: what was there before and is not known now never will be.
   const known = await store.listKeys(db, videoId)
   if (!known) return

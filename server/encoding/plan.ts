@@ -15,6 +15,7 @@ import {
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { type Examined, endOf, examine } from './examine.ts'
 import * as store from './store.ts'
 
@@ -29,7 +30,7 @@ const mostSeconds = 7 * 86_400
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
   const video = await store.findVideo(db, videoId)
-  if (!video) return deps.files.remove(`videos/${videoId}`)
+  if (!video) return void (await removeIfDeleted(deps, videoId))
   if (await store.findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
@@ -46,7 +47,7 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     })
   } catch (error) {
     // Deleted meanwhile, and perhaps before a copy was stored.
-    if (!(await store.findVideo(db, videoId))) return deps.files.remove(`videos/${videoId}`)
+    if (await removeIfDeleted(deps, videoId)) return
     // What the file is to blame for is `Unreadable`; another error of ffprobe is that of a source that was not served.
     const hasGivenUp = isGivingUp(error, retries) && blameOf(error) === 'environment'
     if (!(error instanceof Unreadable) && !hasGivenUp) throw error

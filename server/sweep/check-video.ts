@@ -1,6 +1,7 @@
 import type { Context } from '../contracts/context.ts'
 import { finishLock, picturesLock } from '../contracts/locks.ts'
 import { exclusively } from '../lib/db.ts'
+import { videoFolder } from '../renditions/files.ts'
 import type { Sweep } from './findings.ts'
 import { expectedFiles, judge } from './known-files.ts'
 import * as store from './store.ts'
@@ -14,7 +15,7 @@ const maxMissing = 100
 export async function checkVideo(deps: Deps, sweep: Sweep, videoId: string): Promise<number> {
   const found = new Set<string>()
   const emptyFolders: string[] = []
-  for await (const key of deps.files.list(`videos/${videoId}`, (folder) => emptyFolders.push(folder)))
+  for await (const key of deps.files.list(videoFolder(videoId), (folder) => emptyFolders.push(folder)))
     found.add(key)
   // Asked after the files were listed: what is in the list and in no row now is recorded by nobody later.
   const known = await store.findKnownFiles(deps.db, videoId)

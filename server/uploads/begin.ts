@@ -1,6 +1,7 @@
 import type { Context } from '../contracts/context.ts'
 import type { SourceForm, SourceRow } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { sourceKey } from '../renditions/files.ts'
 import * as pieceStore from './piece-store.ts'
 import * as store from './store.ts'
 
@@ -8,8 +9,6 @@ type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
 /** Who begins an upload. Token, name and address let later parts that do not name their video find it. */
 export type Sender = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
-
-export const sourceKey = (videoId: string) => `videos/${videoId}/source`
 
 export function newSource(
   videoId: string,

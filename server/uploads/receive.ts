@@ -5,7 +5,8 @@ import type { Context } from '../contracts/context.ts'
 import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
-import { alreadyFilled, newSource, type Sender, sourceKey } from './begin.ts'
+import { sourceKey } from '../renditions/files.ts'
+import { alreadyFilled, newSource, type Sender } from './begin.ts'
 import {
   type Claim,
   claimPiece,

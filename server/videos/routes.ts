@@ -5,6 +5,7 @@ import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { createVideo } from './create.ts'
+import { deleteVideo } from './delete.ts'
 import {
   TagList,
   tagFilters,
@@ -125,11 +126,10 @@ export function videoRoutes(app: App, context: Context): void {
     },
     async (request, reply) => {
       const videoId = checkId(request.params.videoId)
-      await db.transaction().execute(async (trx) => {
-        const deleted = await store.deleteVideo(trx, request.scope.environment, videoId)
-        if (!deleted) throw notFound('videoId')
-        await context.queue.send(trx, 'remove-files', { videoId, handle: deleted.handle })
-      })
+      const isDeleted = await db
+        .transaction()
+        .execute((trx) => deleteVideo(context, trx, request.scope.environment, videoId))
+      if (!isDeleted) throw notFound('videoId')
       return reply.code(204).send(null)
     },
   )

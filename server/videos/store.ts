@@ -1,15 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type {
-  Clip,
-  EncodingRow,
-  Environment,
-  Metadata,
-  RenditionRow,
-  SourceRow,
-  Tables,
-  VideoRow,
-} from '../contracts/tables.ts'
+import type { Clip, Environment, Metadata, SourceRow, Tables, VideoRow } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
 
 export const columns = [
@@ -236,32 +227,4 @@ export async function listOldVideos(
     .limit(1_000)
     .execute()
   return rows.map(({ id }) => id)
-}
-
-export type EncodingProgress = Pick<
-  Selectable<EncodingRow>,
-  'failure' | 'sound_failure' | 'media' | 'plan'
-> & {
-  renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
-  /** Of each quality and of the sound: how many segments there are, and whether the first one is. */
-  encoded: { rendition: string; segments: number; hasFirst: boolean }[]
-}
-
-/** How far the encoding of a video is; undefined before it has begun. */
-export async function findEncodingProgress(
-  db: Db<Tables>,
-  videoId: string,
-): Promise<EncodingProgress | undefined> {
-  const { rows } = await sql<EncodingProgress>`
-    select failure, sound_failure, media, plan,
-      coalesce((
-        select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
-                         order by type, height)
-        from renditions r where r.video_id = e.video_id), '[]') as renditions,
-      coalesce((
-        select jsonb_agg(s) from (
-          select rendition, sum(cardinality(sizes)) as segments, bool_or(first_segment = 0) as "hasFirst"
-          from segments s where s.video_id = e.video_id group by rendition) s), '[]') as encoded
-    from encodings e where video_id = ${videoId}`.execute(db)
-  return rows[0]
 }

@@ -3,8 +3,10 @@ import type { Context } from '../contracts/context.ts'
 import type { SourceMedia } from '../contracts/tables.ts'
 import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
+import { checkPlayable } from '../renditions/playable.ts'
+import type { EncodingProgress } from '../renditions/store.ts'
 import type { Video, VideoStatus } from './schemas.ts'
-import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
+import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /**
  * The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1).
@@ -72,7 +74,7 @@ export function viewStatus(
   return {
     ingest: viewIngest(row, source),
     encoding: {
-      playable: encoding !== undefined && isPlayable(encoding),
+      playable: encoding !== undefined && checkPlayable(encoding).state === 'ready',
       qualities: encoding?.renditions.length
         ? viewQualities(encoding)
         : // Nothing in the interface says that a source is of no use; a failed quality makes clients stop waiting.
@@ -84,22 +86,15 @@ export function viewStatus(
   }
 }
 
-/** From the first segment of one quality on, with its sound. */
-function isPlayable({ plan, sound_failure: soundFailure, encoded }: EncodingProgress): boolean {
-  const begun = encoded.filter(({ hasFirst }) => hasFirst).map(({ rendition }) => rendition)
-  const needsSound = plan?.hasSound === true && soundFailure === null
-  return begun.some((name) => name !== 'sound') && (!needsSound || begun.includes('sound'))
-}
-
 function viewQualities({
   plan,
   renditions,
-  encoded,
+  segmentCounts,
 }: EncodingProgress): VideoStatus['encoding']['qualities'] {
   const total = plan ? countSegments(plan) : 0
   return renditions.map(({ type, quality, state, failure }) => {
-    const done = type === 'hls' && encoded.find(({ rendition }) => rendition === quality)
-    const progress = state === 'encoded' ? 100 : done ? Math.floor((100 * done.segments) / total) : 0
+    const segments = type === 'hls' ? segmentCounts[quality] : undefined
+    const progress = state === 'encoded' ? 100 : segments ? Math.floor((100 * segments) / total) : 0
     return { type, quality, status: state, progress, ...(failure !== null && { failure }) }
   })
 }

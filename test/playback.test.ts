@@ -272,7 +272,10 @@ describe('whether a video is playable', () => {
   })
 
   const remove = (videoId: string, rendition: string) =>
-    query(service.database, 'delete from segments where video_id = $1 and rendition = $2', [videoId, rendition])
+    query(service.database, 'delete from segments where video_id = $1 and rendition = $2', [
+      videoId,
+      rendition,
+    ])
 
   test('a complete quality plays on while the lowest one is encoded again', async () => {
     const videoId = await wholeVideo()

@@ -17,13 +17,13 @@ import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './analy
 import { PlayList, playsRoutes } from './analytics/plays-routes.ts'
 import { sessionRoutes } from './analytics/session-routes.ts'
 import { ViewingEventList, ViewingSession, ViewingSessionList } from './analytics/session-schemas.ts'
-import type { Context } from './contracts/context.ts'
-import type { Environment } from './contracts/tables.ts'
+import type { Context } from './context.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
-import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import type { Environment } from './environments.ts'
 import { createServer, refuse } from './lib/connections.ts'
-import { invalidPayload } from './lib/errors.ts'
+import { forbidCaching, handleErrors, rawErrorResponse, toApiError } from './lib/error-handler.ts'
+import { httpErrors, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
 import { createLimit, type Limit } from './lib/limit-requests.ts'
@@ -157,13 +157,13 @@ export async function buildApp(
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET') return socket.destroy()
-      const slug =
+      const kind =
         error.code === 'HPE_HEADER_OVERFLOW'
-          ? 'headers-too-large'
+          ? httpErrors.headersTooLarge
           : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-            ? 'request-timeout'
-            : 'bad-request'
-      refuse(socket, rawAnswer(slug, typeBase()))
+            ? httpErrors.requestTimeout
+            : httpErrors.badRequest
+      refuse(socket, rawErrorResponse(kind, typeBase()))
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
   }
@@ -261,7 +261,7 @@ export async function buildApp(
     if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply)
     done()
   })
-  answerErrors(app, typeBase)
+  handleErrors(app, typeBase)
 
   operationsRoutes(app, context, metrics)
   if (!config.roles.has('api')) return app

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import { deleteOldSessions } from './access/session-store.ts'
 import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
 import { forgetSessions } from './analytics/session-reads.ts'
-import type { Context } from './contracts/context.ts'
+import type { Context } from './context.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
 import { planEncoding } from './encoding/plan.ts'
@@ -23,12 +23,12 @@ import { deleteOldEvents } from './webhooks/expire.ts'
 /** Every queue: who does its jobs, and how many at once. */
 async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   const { queue } = context
-  await queue.work('fetch-source', 16, (job) => fetchSource(context, job))
-  await queue.work('store-source', 8, (job) => storeSource(context, job))
-  await queue.work('plan-encoding', 8, (job, retries) => planEncoding(context, job, retries))
-  await queue.work('finish-encoding', 4, (job, retries) => finishEncoding(context, job, retries))
-  await queue.work('make-pictures', 2, (job, retries) => makeThumbnails(context, job, retries))
-  await queue.work('remove-files', 1, async (job) => {
+  await queue.work('fetch-source', (job) => fetchSource(context, job))
+  await queue.work('store-source', (job) => storeSource(context, job))
+  await queue.work('plan-encoding', (job, retries) => planEncoding(context, job, retries))
+  await queue.work('finish-encoding', (job, retries) => finishEncoding(context, job, retries))
+  await queue.work('make-pictures', (job, retries) => makeThumbnails(context, job, retries))
+  await queue.work('remove-files', async (job) => {
     await removeFiles(context, job)
     await forgetSessions(context.db, { mediaId: job.videoId })
   })

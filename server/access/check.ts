@@ -1,10 +1,11 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { parseCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
-import type { Environment } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { randomWord } from '../lib/ids.ts'
+import { accessErrors } from './errors.ts'
 import { readToken } from './private-token.ts'
 import { findSession, graceSeconds, insertSession, type PlaybackSession } from './session-store.ts'
 import {
@@ -92,7 +93,7 @@ export async function openSession(
 }
 
 export const accessDenied = (token: string | undefined) =>
-  token === undefined ? new ApiError('private-video') : notFound('token')
+  token === undefined ? new ApiError(accessErrors.privateVideo) : notFound('token')
 
 export const newSessionId = () => randomWord(22)
 

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
-import type { Context } from '../contracts/context.ts'
-import type { PlaybackSessionRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { PlaybackSessionRow } from './tables.ts'
 
 export type PlaybackSession = Pick<PlaybackSessionRow, 'session' | 'viewer' | 'opened_at'>
 

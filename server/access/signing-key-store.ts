@@ -1,6 +1,8 @@
-import type { Environment, SigningKeyRow, Tables } from '../contracts/tables.ts'
+import type { SigningKeyRow } from '../access/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 
 export async function insertSigningKey(db: Db<Tables>, row: SigningKeyRow): Promise<void> {
   await db.insertInto('signing_keys').values(row).execute()

@@ -1,14 +1,10 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
-import {
-  type ChunkRow,
-  environments,
-  type InitializationRow,
-  type RenditionRow,
-  type SegmentsRow,
-  type Tables,
-} from '../contracts/tables.ts'
+import { environments } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Encoding } from '../renditions/store.ts'
+import type { InitializationRow, RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import type { ChunkRow } from './tables.ts'
 
 export {
   type Encoding,

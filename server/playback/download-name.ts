@@ -1,4 +1,4 @@
-import { create } from 'content-disposition'
+import contentDisposition from 'content-disposition'
 
 /** File systems allow 255 bytes, and browsers append to a name that exists. */
 const maxBytes = 200
@@ -19,9 +19,12 @@ export function downloadName(title: string): string {
   return `${name.replace(/[\s.]+$/, '') || 'video'}.mp4`
 }
 
-/** Old clients know ASCII names only (RFC 6266, appendix D). */
+/**
+ * Old clients know ASCII names only (RFC 6266, appendix D). Version 1 of content-disposition always quotes the name, as
+ * clients expect; later versions do not.
+ */
 export function attachment(title: string): string {
   const name = downloadName(title)
   const fallback = name.replaceAll(/[^\x20-\x7e]/gu, '_').replaceAll('%', '_')
-  return create(name, { fallback })
+  return contentDisposition(name, { fallback })
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { gather } from '../lib/gather.ts'
 import { findVideoStates, type VideoState } from './store.ts'
 

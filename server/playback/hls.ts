@@ -1,6 +1,6 @@
 import type { Access } from '../access/check.ts'
-import type { Context } from '../contracts/context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { audioRendition, checkPlayable } from '../renditions/playable.ts'
 import type { EncodedCache } from './encoded-cache.ts'
 import { isComplete, type Playlist, renderPlaylist } from './playlists.ts'
@@ -27,12 +27,12 @@ export type HlsCaches = { playlists: EncodedCache<LoadedHls>; segments: EncodedC
 
 /** By strict patterns: nothing else reaches the database. */
 export function parseHlsFile({ rendition, file }: Params): HlsFile {
-  if (!renditionPattern.test(rendition)) throw new ApiError('unrecognized-request-url')
+  if (!renditionPattern.test(rendition)) throw new ApiError(httpErrors.unknownUrl)
   if (file === 'manifest.m3u8') return { kind: 'playlist', rendition }
   if (file === 'init.mp4') return { kind: 'initialization', rendition }
   const [, prefix, index] = segmentPattern.exec(file) ?? []
   if ((prefix === 'sound') !== (rendition === audioRendition) || index === undefined)
-    throw new ApiError('unrecognized-request-url')
+    throw new ApiError(httpErrors.unknownUrl)
   return { kind: 'segment', rendition, index: Number(index) }
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { attachment } from './download-name.ts'
 import { type Content, inFile } from './send.ts'

@@ -1,5 +1,5 @@
 import { isLaterRange } from '../access/check.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
 import { EncodedCache, videoStateFinder } from './encoded-cache.ts'
 import { type HlsCaches, loadHls, parseHlsFile, renderHls } from './hls.ts'

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Access, type AccessRequest, accessDenied, checkAccess, openSession } from '../access/check.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'

@@ -1,5 +1,5 @@
 import { accessDenied, checkAccess, newSessionId, openSession } from '../access/check.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'

@@ -1,5 +1,5 @@
 import type { Access } from '../access/check.ts'
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { secondsOf } from '../media/grid.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import { videoPath } from '../videos/paths.ts'

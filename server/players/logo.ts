@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { ApiError, invalidAttribute } from '../lib/errors.ts'
+import { ApiError, fileErrors, invalidAttribute } from '../lib/errors.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { readImageSize } from './image-size.ts'
 
@@ -15,16 +15,16 @@ export type Logo = { bytes: Buffer; name: string; link: string | null }
 /** Reads the body of an upload: a small image, and the URL that it links to. */
 export async function readLogo(request: IncomingMessage): Promise<Logo> {
   const { fields, result: bytes } = await readMultipart(request, ({ stream }) => readSmall(stream))
-  if (bytes.length === 0) throw new ApiError('uploaded-file-empty', { name: 'file' })
+  if (bytes.length === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
   const image = readImageSize(bytes)
   if (!image) {
     const title = 'The file is neither a JPEG nor a PNG image.'
-    throw new ApiError('uploaded-file-extension-invalid', { title, name: 'file' })
+    throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
   const { type, width, height } = image
   if (width > maxWidth || height > maxHeight) {
     const title = `The image has ${width} x ${height} pixels; a logo may have ${maxWidth} x ${maxHeight}.`
-    throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+    throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
   }
   const extension = type === 'image/png' ? 'png' : 'jpg'
   const name = `${hash('sha256', bytes, 'hex').slice(0, 16)}.${extension}`
@@ -38,7 +38,7 @@ async function readSmall(stream: Readable): Promise<Buffer> {
     size += chunk.length
     if (size > maxBytes) {
       const title = `The file has more than ${maxBytes / 1024} KiB.`
-      throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+      throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
     }
     chunks.push(chunk)
   }

@@ -1,5 +1,6 @@
-import type { Context } from '../contracts/context.ts'
-import { ApiError, invalid, notFound, unauthenticated } from '../lib/errors.ts'
+import { accessErrors } from '../access/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
@@ -7,6 +8,7 @@ import { Type } from '../lib/schema.ts'
 import { fit } from '../media/pictures.ts'
 import { videoPath } from '../videos/paths.ts'
 import { sizeOf } from './config.ts'
+import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
 
 /** The longer side of a player without limits. */
@@ -51,12 +53,12 @@ export function oembedRoute(app: App, context: Context): void {
       },
     },
     async ({ query }) => {
-      if (query.format === 'xml') throw new ApiError('format-not-implemented', { name: 'format' })
+      if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
       const { publicUrl, db } = context
       const { videoId, options } = readPlayerUrl(query.url, publicUrl)
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')
-      if (!row.public) throw unauthenticated('private-video-embed')
+      if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
       const size = sizeOf(row.plan)
       const { width, height } = scale(size, query.maxwidth, query.maxheight)
       const thumbnail = fit(size, { width: 1280, height: 1280 })
@@ -86,7 +88,7 @@ function readPlayerUrl(text: string, publicUrl: string): { videoId: string; opti
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     const title = '"url" must be the URL of a player.'
-    throw invalid([{ slug: 'request-invalid-query-parameter', title, name: 'url' }])
+    throw invalid([{ kind: httpErrors.invalidQueryParameter, title, name: 'url' }])
   }
   const [, videoId = ''] = /^\/vod\/([^/]+)\/?$/.exec(url.pathname) ?? []
   if (url.host !== new URL(publicUrl).host || !isId('vi', videoId)) throw notFound('url')

@@ -1,10 +1,12 @@
 import { type Selectable, sql } from 'kysely'
-import type { Environment, PlayerRow, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { PlayableRow } from '../renditions/playable.ts'
 import { playableColumns, playableTables } from '../renditions/store.ts'
+import type { Tables } from '../tables.ts'
 import type { sortKeys } from './schemas.ts'
+import type { PlayerRow } from './tables.ts'
 import type { Style } from './theme.ts'
 
 /** All but the content of the logo. */

@@ -1,5 +1,6 @@
-import type { EncodingPlan, EncodingState, RenditionState } from '../contracts/tables.ts'
+import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
 import { countSegments } from '../media/grid.ts'
+import type { RenditionState } from './tables.ts'
 
 /** The rendition of the audio stream, next to the qualities. */
 export const audioRendition = 'sound'

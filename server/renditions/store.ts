@@ -1,13 +1,9 @@
 import { type Selectable, sql } from 'kysely'
-import type {
-  EncodingRow,
-  InitializationRow,
-  RenditionRow,
-  SegmentsRow,
-  Tables,
-} from '../contracts/tables.ts'
+import type { EncodingRow } from '../encoding/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import { audioRendition, type PlayableRow } from './playable.ts'
+import type { InitializationRow, RenditionRow, SegmentsRow } from './tables.ts'
 
 export type Encoding = Selectable<EncodingRow>
 

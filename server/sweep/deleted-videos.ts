@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
 import { videoFolder, videosFolder } from '../renditions/files.ts'
 import type { Sweep } from './findings.ts'

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { sheetArgs } from '../media/pictures.ts'

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import {

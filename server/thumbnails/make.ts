@@ -1,6 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
-import { picturesLock } from '../contracts/locks.ts'
+import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { newWorkFolder } from '../lib/work.ts'
@@ -9,6 +8,7 @@ import type { Tools } from '../media/ffmpeg.ts'
 import { knownThumbnailKeyOf, thumbnailFolder } from '../renditions/files.ts'
 import { findEncoding } from '../renditions/store.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
+import { thumbnailsLock } from './locks.ts'
 import { makeSprites } from './make-sprites.ts'
 import { makeThumbnail } from './make-thumbnail.ts'
 import { openThumbnails } from './store.ts'
@@ -25,7 +25,7 @@ export async function makeThumbnails(
   retries = 0,
 ): Promise<void> {
   // Concurrent runs would delete each other's uncommitted files.
-  const isOurs = await exclusively(deps.db, picturesLock(videoId), () => make(deps, videoId, retries))
+  const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), () => make(deps, videoId, retries))
   if (!isOurs) throw new Error(`another job is making the thumbnails of ${videoId}`)
 }
 

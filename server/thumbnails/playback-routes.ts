@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
 import { type Content, inFile, inMemory } from '../playback/send.ts'
@@ -38,7 +38,7 @@ export async function thumbnailPlaybackRoutes(app: App, context: Context): Promi
     isPreview: true,
     async find({ videoId, file }) {
       const [, sheet] = sheetPattern.exec(file) ?? []
-      if (sheet === undefined) throw new ApiError('unrecognized-request-url')
+      if (sheet === undefined) throw new ApiError(httpErrors.unknownUrl)
       const asset = await findThumbnailAsset(context.db, videoId)
       return asset && { ...asset, sheet: Number(sheet) }
     },

@@ -1,10 +1,11 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import type { Context } from '../contracts/context.ts'
-import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import { segmentFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
+import type { SegmentsRow } from '../renditions/tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files'>
 

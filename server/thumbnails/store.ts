@@ -1,6 +1,9 @@
 import { sql, type Transaction } from 'kysely'
-import type { EncodingPlan, Environment, Sprites, Tables } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Sprites } from '../media/sprites.ts'
+import type { Tables } from '../tables.ts'
 
 /** The thumbnail and the sprites of a video: the requested ones and those that exist. */
 export type Thumbnails = {

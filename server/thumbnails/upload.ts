@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Context } from '../contracts/context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, fileErrors, httpErrors, notFound } from '../lib/errors.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
@@ -43,7 +43,7 @@ export async function receiveThumbnail(
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
     const made = limit.take(() => makeJpeg(deps, input, output))
-    if (!made) throw new ApiError('service-unavailable', { headers: { 'retry-after': '2' } })
+    if (!made) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
     await made
     await storeThumbnail(deps, videoId, output)
   } finally {
@@ -58,7 +58,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
       size += chunk.length
       if (size > maxBytes) {
         const title = `The file has more than ${maxBytes / 1024 ** 2} MiB.`
-        throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+        throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
       }
       yield chunk
     }
@@ -68,7 +68,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FilesProblem('full', error) : error
   }
-  if (size === 0) throw new ApiError('uploaded-file-empty', { name: 'file' })
+  if (size === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
 }
 
 /** Viewers never receive the uploaded bytes, only a JPEG that ffmpeg made from them. */
@@ -77,7 +77,7 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
   const kind = kindOf(head)
   if (!kind) {
     const title = 'The file is not a JPEG, PNG or WebP image.'
-    throw new ApiError('uploaded-file-extension-invalid', { title, name: 'file' })
+    throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
   const orientation = kind === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
@@ -90,9 +90,9 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
     if (failure === 'host') throw error
     // An image that crashes the decoder does so every time.
     if (blameOf(error) === 'environment' && failure !== 'crashed')
-      throw new ApiError('service-unavailable', { headers: { 'retry-after': '5' }, cause: error })
+      throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '5' }, cause: error })
     const title = 'The image cannot be read: it is damaged, incomplete or too large.'
-    throw new ApiError('uploaded-file-invalid-file', { title, name: 'file', cause: error })
+    throw new ApiError(fileErrors.invalid, { title, name: 'file', cause: error })
   }
 }
 

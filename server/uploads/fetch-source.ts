@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
@@ -12,6 +11,7 @@ import { beginSource, ensurePlace, newSource } from './begin.ts'
 import * as pieceStore from './piece-store.ts'
 import { smallestPiece } from './range.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
 

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
 import { wakeClones } from './fetch-source.ts'

@@ -1,6 +1,7 @@
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import { findEncodingProgress } from '../renditions/store.ts'
+import type { Tables } from '../tables.ts'
 import type { VideoStatus } from './schemas.ts'
 import { findReceived, findVideo } from './store.ts'
 import { viewStatus } from './view.ts'

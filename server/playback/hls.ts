@@ -43,7 +43,7 @@ export function loadHls(
   video: store.VideoState,
   file: HlsFile,
 ): Promise<LoadedHls | undefined> {
-  // What is loaded of a public video is not for the viewers of a private one.
+  // Content that was rendered while the video was public has no session in its URLs.
   const variant = video.public ? 'public' : 'private'
   switch (file.kind) {
     case 'master':

@@ -125,12 +125,12 @@ async function openFile(
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
 ): Promise<HotFile | undefined> {
-  const held = await orNotFound(request, files.hold(key, size, takesFile(reply.raw)))
-  if (!held) return undefined
+  const open = await orNotFound(request, files.hold(key, size, takesFile(reply.raw)))
+  if (!open) return undefined
   // The viewer may leave before the end, or may have left.
-  if (reply.raw.destroyed) held.release()
-  else reply.raw.once('close', held.release)
-  return held.value
+  if (reply.raw.destroyed) open.release()
+  else reply.raw.once('close', open.release)
+  return open.value
 }
 
 async function orNotFound<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {

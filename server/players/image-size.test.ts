@@ -47,12 +47,12 @@ test('kind and size are read from the bytes', () => {
     assert.deepEqual(readImageSize(jpeg(frame, 640, 3)), { type: 'image/jpeg', width: 640, height: 3 })
 })
 
-test('what is no picture, or only the beginning of one, has neither', () => {
+test('other files and incomplete images have no size', () => {
   assert.equal(readImageSize(png(0, 100)), undefined)
   assert.equal(readImageSize(jpeg(0xc0, 0, 9)), undefined)
-  for (const whole of [png(20, 10), jpeg(0xc0, 20, 10)])
+  for (const image of [png(20, 10), jpeg(0xc0, 20, 10)])
     for (let length = 0; length < 23; length++)
-      assert.equal(readImageSize(whole.subarray(0, length)), undefined, String(length))
+      assert.equal(readImageSize(image.subarray(0, length)), undefined, String(length))
   for (const bytes of [
     'GIF89a',
     '<svg xmlns="http://www.w3.org/2000/svg"/>',

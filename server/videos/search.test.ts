@@ -9,7 +9,7 @@ test('the groups that the index is asked for come from the two longest words, in
   assert.deepEqual(selectiveTrigrams('a b'), [])
 })
 
-test('a text that holds what is searched holds its groups, one after the other', () => {
+test('a text that contains the search term contains its trigrams in the same order', () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 })
   fc.assert(
     fc.property(text, text, text, (before, part, after) => {

@@ -41,11 +41,11 @@ function matches(environment: Environment, filter: VideoFilter) {
  */
 function contains(column: 'title' | 'description', part: string) {
   const trigrams = selectiveTrigrams(part)
-  const whole = containing(part)
-  if (trigrams.length === 0) return [eb(column, 'ilike', whole)]
+  const pattern = containing(part)
+  if (trigrams.length === 0) return [eb(column, 'ilike', pattern)]
   return [
     eb(column, 'ilike', `%${trigrams.join('%')}%`),
-    eb(sql<string>`${sql.ref(column)} || ''`, 'ilike', whole),
+    eb(sql<string>`${sql.ref(column)} || ''`, 'ilike', pattern),
   ]
 }
 

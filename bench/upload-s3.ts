@@ -65,7 +65,7 @@ async function readPart(file: FileHandle, number: number): Promise<Buffer> {
 async function waitForKeys(client: S3Client, bucket: string, isDone: (keys: string[]) => boolean) {
   const listKeys = async () => {
     const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket: bucket }))
-    return Contents.map(({ Key = '' }) => Key).filter((key) => key !== sdkKey && key !== '.check')
+    return Contents.map(({ Key = '' }) => Key).filter((key) => key.startsWith('videos/'))
   }
   while (!isDone(await listKeys())) await delay(100)
 }

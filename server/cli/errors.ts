@@ -1,4 +1,4 @@
-import type { Environment } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 
 /** The command line is wrong. The message is one sentence for the user. */
 export class UsageError extends Error {}

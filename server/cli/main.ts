@@ -1,7 +1,8 @@
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { readConfig, SettingsProblem } from '../config.ts'
-import { environments } from '../contracts/tables.ts'
+import { readConfig } from '../config.ts'
+import { environments } from '../environments.ts'
+import { SettingsError } from '../lib/settings.ts'
 import { ClientError, type Server } from './client.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
@@ -180,7 +181,7 @@ export async function main(args: string[]): Promise<void> {
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))
   } catch (error) {
-    const isKnown = [UsageError, CommandError, SettingsProblem, ClientError].some(
+    const isKnown = [UsageError, CommandError, SettingsError, ClientError].some(
       (kind) => error instanceof kind,
     )
     if (!isKnown) throw error

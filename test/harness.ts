@@ -92,7 +92,7 @@ export async function runKinora(
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
     cwd: root,
-    timeout: 60_000,
+    timeout: patienceMs,
     ...options,
     env: { ...cleanEnvironment(), KINORA_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

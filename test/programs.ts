@@ -30,15 +30,15 @@ export function writePrograms(folder: string): void {
   writeFileSync(file('version'), execFileSync(ffprobe, ['-version'], { stdio: 'pipe' }))
   const lavfi = ['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=160x90', '-frames:v', '1']
   execFileSync(ffmpeg, [...lavfi, file('image.jpg')])
-  writeFileSync(
-    file('gray'),
-    Buffer.from({ length: 32 * 32 }, (_, i) => (i * 37) % 256),
-  )
+  const gray = Uint8Array.from({ length: 32 * 32 }, (_, i) => (i * 37) % 256)
+  writeFileSync(file('gray'), gray)
   const start = startUp(ffmpeg, { '-hide_banner -filters': file('filters') })
+  const probe = startUp(ffprobe, { '-version': file('version') })
   const scripts = {
     'bin/ffmpeg': start,
-    'bin/ffprobe': startUp(ffprobe, { '-version': file('version') }),
+    'bin/ffprobe': probe,
     'ffmpeg-without-thumbnails': `${thumbnails(file('image.jpg'), file('gray'))}\n${start}`,
+    'ffprobe-that-rejects': `test "$*" = -version || { echo "Invalid data found when processing input" >&2; exit 1; }\n${probe}`,
   }
   for (const [name, script] of Object.entries(scripts)) {
     writeFileSync(file(name), `#!/bin/sh\n${script}\n`)
@@ -53,3 +53,6 @@ export const programsPath = () => [`${folder()}/bin`, process.env.PATH].filter(B
 
 /** Settings of a service whose thumbnails nobody looks at. */
 export const withoutThumbnails = () => ({ KINORA_FFMPEG: join(folder(), 'ffmpeg-without-thumbnails') })
+
+/** Settings of a service that gets uploads of random bytes: it rejects them as the real ffprobe does. */
+export const withoutEncoding = () => ({ KINORA_FFPROBE: join(folder(), 'ffprobe-that-rejects') })

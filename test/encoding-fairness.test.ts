@@ -20,6 +20,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, eventsOf, ffmpeg, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { fakeProgram } from './recovery.ts'
 
 // Nobody waits for the end of somebody else's long video, and production does not wait for a sandbox that is flooded.
@@ -39,7 +40,7 @@ async function makeTiny(seconds: number): Promise<string> {
 }
 
 test('a short video is finished while a long one that came before it is encoded', async (t) => {
-  const service = await kinora(t, { KINORA_ENCODE_SLOTS: '1' })
+  const service = await kinora(t, { ...withoutThumbnails(), KINORA_ENCODE_SLOTS: '1' })
   const brief = await makeTiny(8)
   const long = await uploadVideo(service, await makeTiny(600))
   const encoded = async () =>

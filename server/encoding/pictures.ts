@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../contracts/context.ts'
@@ -10,27 +10,28 @@ import type { EncodingPlan, SegmentsRow } from '../contracts/tables.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
+import { fit } from '../media/images.ts'
+import { countSheets, layOutSprites, tileSegments } from '../media/sprites.ts'
 import {
-  candidatesOf,
-  fit,
-  frameArgs,
+  brightnessArgs,
+  brightnessOf,
+  candidateFrames,
   frameAt,
-  isGood,
-  looksArgs,
-  looksOf,
-  scoreOf,
-  sheetArgs,
-} from '../media/pictures.ts'
-import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
+  isGoodThumbnail,
+  spriteSheetArgs,
+  thumbnailArgs,
+  thumbnailScore,
+} from '../media/thumbnails.ts'
 import * as pictures from '../videos/pictures-store.ts'
-import { isGivingUp } from './passing.ts'
-import * as store from './store.ts'
+import * as encodings from './encoding-store.ts'
+import * as renditions from './rendition-store.ts'
+import { isFinalAfter } from './transient-errors.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
-type Planned = store.Encoding & { plan: EncodingPlan }
+type Planned = encodings.Encoding & { plan: EncodingPlan }
 
 /** As large as a player shows it before it plays; what is higher than wide is as high at the most. */
 const mostSize = { width: 1_280, height: 1_280 }
@@ -47,19 +48,15 @@ export async function makePictures(deps: Deps, { videoId }: { videoId: string },
 
 async function make(deps: Deps, videoId: string, retries: number): Promise<void> {
   const row = await pictures.openPictures(deps.db, videoId)
-  const encoding = await store.findEncoding(deps.db, videoId)
+  const encoding = await encodings.findEncoding(deps.db, videoId)
   // Deleted, and perhaps before a job that was killed had stored what it made.
   if (!row) return deps.files.remove(`videos/${videoId}`)
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
-  try {
-    if (encoding?.plan) {
-      const planned = { ...encoding, plan: encoding.plan }
+  if (encoding?.plan) {
+    const planned = { ...encoding, plan: encoding.plan }
+    await withWorkFolder(deps.config.dataDir, async (folder) => {
       await orNot(deps, videoId, retries, () => makeThumbnail(deps, row, planned, folder))
       await orNot(deps, videoId, retries, () => makeSprites(deps, row, planned, folder))
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    })
   }
   await removeStrays(deps, videoId)
 }
@@ -79,7 +76,7 @@ async function orNot(
   } catch (error) {
     // Deleted meanwhile, or a quality that failed after all.
     if (error instanceof FileMissing) return
-    if (!isGivingUp(error, retries)) throw error
+    if (!isFinalAfter(error, retries)) throw error
     log.warn({ err: error, videoId }, 'a picture could not be made')
   }
 }
@@ -119,7 +116,7 @@ async function makeThumbnail(
   if (frame === undefined) return
   const size = fit(plan.rungs.find(({ quality }) => quality === best.rendition)!, mostSize)
   const output = join(folder, 'thumbnail.jpg')
-  await runFfmpeg(deps.tools, frameArgs({ input, frame, size, output }))
+  await runFfmpeg(deps.tools, thumbnailArgs({ input, frame, size, output }))
   const key = `${prefix}${randomUUID()}.jpg`
   await deps.files.put(key, createReadStream(output))
   // Something else was wished for meanwhile, which has a job of its own.
@@ -148,20 +145,20 @@ async function chooseFrame(deps: Deps, encoding: Planned, frames: number, folder
   const input = join(folder, 'candidate.mp4')
   const output = join(folder, 'candidate.gray')
   const judged: { candidate: number; score: number }[] = []
-  for (const candidate of candidatesOf(frames)) {
+  for (const candidate of candidateFrames(frames)) {
     const frame = await fetchFrame(deps, encoding, candidate, (all) => all[0], input)
     if (frame === undefined) continue
-    await runFfmpeg(deps.tools, looksArgs({ input, frame, output }))
-    const looks = looksOf(await readFile(output))
-    if (isGood(looks)) return candidate
-    judged.push({ candidate, score: scoreOf(looks) })
+    await runFfmpeg(deps.tools, brightnessArgs({ input, frame, output }))
+    const looks = brightnessOf(await readFile(output))
+    if (isGoodThumbnail(looks)) return candidate
+    judged.push({ candidate, score: thumbnailScore(looks) })
   }
   return judged.sort((a, b) => b.score - a.score)[0]?.candidate ?? 0
 }
 
 /** The qualities that have a segment, the lowest first. */
 async function findHolders({ db }: Deps, videoId: string, plan: EncodingPlan, segment: number) {
-  const rows = await store.listHolders(db, videoId, segment)
+  const rows = await renditions.listRowsOfSegment(db, videoId, segment)
   return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
 }
 
@@ -187,7 +184,7 @@ async function writeSegments(
   path: string,
 ): Promise<boolean> {
   const videoId = segments[0]?.[0].video_id ?? ''
-  const initialization = await store.findInitialization(db, videoId, rendition)
+  const initialization = await renditions.findInitialization(db, videoId, rendition)
   if (!initialization) return false
   async function* joined() {
     yield initialization!.bytes
@@ -207,13 +204,13 @@ async function makeSprites(
   folder: string,
 ): Promise<void> {
   if (state !== 'encoded' || there || !media?.picture) return
-  const encoded = (await store.listRenditions(deps.db, videoId)).filter(
+  const encoded = (await renditions.listRenditions(deps.db, videoId)).filter(
     ({ type, state }) => type === 'hls' && state === 'encoded',
   )
   const rung = plan.rungs.find(({ quality }) => encoded.some((stream) => stream.quality === quality))
   if (!rung) return
-  const sprites = laySprites(plan, rung)
-  const rows = await store.listSegments(deps.db, videoId, rung.quality)
+  const sprites = layOutSprites(plan, rung)
+  const rows = await renditions.listSegments(deps.db, videoId, rung.quality)
   const segments = tileSegments(sprites).flatMap((segment) => {
     const row = rows.findLast(({ first_segment }) => first_segment <= segment)
     return row ? [[row, segment] as [SegmentsRow, number]] : []
@@ -224,7 +221,10 @@ async function makeSprites(
   await mkdir(sheets)
   const { width, height, columns, rows: down } = sprites
   const output = join(sheets, '%d.jpg')
-  await runFfmpeg(deps.tools, sheetArgs({ input, tile: { width, height }, columns, rows: down, output }))
+  await runFfmpeg(
+    deps.tools,
+    spriteSheetArgs({ input, tile: { width, height }, columns, rows: down, output }),
+  )
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))
     throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, {
@@ -241,7 +241,7 @@ async function makeSprites(
 
 /** All there is where the video was deleted meanwhile. */
 async function forget({ db, files }: Deps, videoId: string, key: string): Promise<void> {
-  await files.remove((await store.findVideo(db, videoId)) ? key : `videos/${videoId}`)
+  await files.remove((await encodings.findVideo(db, videoId)) ? key : `videos/${videoId}`)
 }
 
 /** Of wishes of before, and of jobs and requests that were killed between storing and noting. */

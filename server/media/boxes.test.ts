@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { run } from '../lib/run.ts'
+import { audioFragment, audioInit } from './audio-boxes.ts'
 import { codecOf, isIndexInFront, splitFragments } from './boxes.ts'
-import { soundFragment, soundInit } from './sound.ts'
 
 let folder: string
 before(async () => {
@@ -74,10 +74,10 @@ test('fragments that are cut between key frames say that they do not start with 
 })
 
 test('what stands in front of a moof belongs to its fragment, and 64-bit sizes are read', async () => {
-  const init = soundInit(Buffer.from([0x11, 0x90]))
-  const first = soundFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
+  const init = audioInit(Buffer.from([0x11, 0x90]))
+  const first = audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
   const styp = box('styp', Buffer.from('msdh\0\0\0\0'))
-  const moof = soundFragment({ sequence: 2, fromFrame: 2 ** 23, frames: [Buffer.from('two')] }).subarray(
+  const moof = audioFragment({ sequence: 2, fromFrame: 2 ** 23, frames: [Buffer.from('two')] }).subarray(
     0,
     -11,
   )
@@ -97,8 +97,8 @@ test('what stands in front of a moof belongs to its fragment, and 64-bit sizes a
 })
 
 test('malformed files are refused with a reason', async () => {
-  const init = soundInit(Buffer.from([0x11, 0x90]))
-  const fragment = soundFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
+  const init = audioInit(Buffer.from([0x11, 0x90]))
+  const fragment = audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
   const refused = (bytes: Buffer, reason: RegExp) => assert.rejects(splitBytes(bytes), reason)
   await refused(Buffer.alloc(0), /no moov/)
   await refused(Buffer.alloc(7), /ends too early/)

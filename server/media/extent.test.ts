@@ -9,8 +9,9 @@ import path from 'node:path'
 import { pipeline } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { type Extent, findExtent, remuxArgs } from './extent.ts'
+import { type Extent, findExtent } from './extent.ts'
 import { probe, type SourceMedia } from './probe.ts'
+import { remuxArgs } from './remux.ts'
 
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 let folder: string
@@ -48,7 +49,7 @@ async function extentOf(file: string): Promise<{ media: SourceMedia; extent: Ext
 }
 
 async function remuxed(file: string, media: SourceMedia): Promise<string> {
-  await run('ffmpeg', remuxArgs(file, `${file}.remuxed`, media))
+  await run('ffmpeg', remuxArgs({ input: file, output: `${file}.remuxed`, media }))
   return `${file}.remuxed`
 }
 
@@ -94,11 +95,11 @@ describe('sources in which one can seek', { concurrency: 2 }, () => {
       const { extent } = await extentOf(file)
       assert.equal(extent.isSeekable, true)
       const decoded = await decodedEnds(file)
-      if (decoded.picture) isNear(extent.pictureEndSeconds, decoded.picture, 0.002)
-      else assert.equal(extent.pictureEndSeconds, undefined)
+      if (decoded.picture) isNear(extent.videoEndSeconds, decoded.picture, 0.002)
+      else assert.equal(extent.videoEndSeconds, undefined)
       // A decoder gives whole packets where the edit list ends within one.
-      if (decoded.sound) isNear(extent.soundEndSeconds, decoded.sound, 0.03)
-      else assert.equal(extent.soundEndSeconds, undefined)
+      if (decoded.sound) isNear(extent.audioEndSeconds, decoded.sound, 0.03)
+      else assert.equal(extent.audioEndSeconds, undefined)
     })
   isSeekable('mp4', async () => path.join(folder, 'h264.mp4'))
   isSeekable('webm', async () => path.join(folder, 'vp8.webm'))
@@ -147,9 +148,9 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
       const file = await create()
       const { media, extent } = await extentOf(file)
       assert.deepEqual(extent, {
-        pictureStartSeconds: undefined,
-        pictureEndSeconds: undefined,
-        soundEndSeconds: undefined,
+        videoStartSeconds: undefined,
+        videoEndSeconds: undefined,
+        audioEndSeconds: undefined,
         isSeekable: false,
       })
       const before = await decodedEnds(file)
@@ -157,11 +158,12 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
       assert.equal(after.extent.isSeekable, true)
       assert.equal(after.media.picture?.codec, media.picture?.codec)
       assert.deepEqual(after.media.picture?.rate, media.picture?.rate)
+      const ends = { picture: after.extent.videoEndSeconds, sound: after.extent.audioEndSeconds }
       for (const kind of ['picture', 'sound'] as const) {
         assert.equal(after.media[kind] !== undefined, kinds.includes(kind), kind)
         if (!kinds.includes(kind)) continue
-        isNear(after.extent[`${kind}EndSeconds`], seconds, 0.3)
-        isNear(after.extent[`${kind}EndSeconds`], before[kind], 0.09)
+        isNear(ends[kind], seconds, 0.3)
+        isNear(ends[kind], before[kind], 0.09)
       }
     })
   isCopied('a transport stream', () => copy('a.ts', 'h264.mp4'), 6)
@@ -244,8 +246,8 @@ test('the end of a long file is found through its index, over HTTP too', async (
       const media = await probe(tools, url, { isServed: true })
       const extent = await findExtent(tools, url, media, { isServed: true })
       assert.equal(extent.isSeekable, true)
-      isNear(extent.pictureEndSeconds, media.durationSeconds!, 0.05)
-      isNear(extent.soundEndSeconds, media.durationSeconds!, 0.05)
+      isNear(extent.videoEndSeconds, media.durationSeconds!, 0.05)
+      isNear(extent.audioEndSeconds, media.durationSeconds!, 0.05)
       assert.ok(servedBytes() < size / 2, `${servedBytes()} bytes of ${size} were read`)
     } finally {
       await close()

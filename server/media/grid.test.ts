@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   alignGrid,
+  audioCut,
+  audioSegmentOf,
   boundRate,
   countSegments,
   framesIn,
   type Grid,
   listChunks,
   makeGrid,
-  pictureCut,
   secondsOf,
   segmentFrames,
   segmentOf,
   segmentsOf,
-  soundCut,
-  soundSegmentOf,
   timescaleOf,
+  videoCut,
 } from './grid.ts'
 
 const rates = [
@@ -94,7 +94,7 @@ test('the grid is as long as the source, to half a frame', () => {
 
 test('chunks are whole segments, the first one alone, and together all of them', () => {
   for (const grid of grids()) {
-    for (const cut of [pictureCut, soundCut]) {
+    for (const cut of [videoCut, audioCut]) {
       const chunks = listChunks(grid, cut)
       assert.deepEqual(chunks[0], { index: 0, firstSegment: 0, segments: 1 })
       const listed = chunks.flatMap((chunk) => segmentsOf(grid, chunk).map(({ index }) => index))
@@ -102,7 +102,7 @@ test('chunks are whole segments, the first one alone, and together all of them',
         listed,
         Array.from({ length: countSegments(grid) }, (_, i) => i),
       )
-      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.mostSegments))
+      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.maxSegments))
       assert.ok(chunks.every(({ index }, i) => index === i))
     }
   }
@@ -110,7 +110,7 @@ test('chunks are whole segments, the first one alone, and together all of them',
 
 test('key frames at a constant distance are the starts of the segments of a chunk', () => {
   for (const grid of grids()) {
-    for (const chunk of listChunks(grid, pictureCut)) {
+    for (const chunk of listChunks(grid, videoCut)) {
       const segments = segmentsOf(grid, chunk)
       // ffmpeg puts a key frame at every so many frames of the chunk: the segments must begin right there.
       for (const [i, { fromFrame }] of segments.entries())
@@ -120,14 +120,14 @@ test('key frames at a constant distance are the starts of the segments of a chun
 })
 
 test('a ten hour video is 1,800 chunks or so, a short one a chunk for each segment', () => {
-  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), pictureCut)
+  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), videoCut)
   const fewest = 1 + Math.ceil(Math.ceil((tenHours - 2) / 4) / 5)
   assert.ok(long.length >= fewest && long.length < fewest + 20, String(long.length))
-  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), pictureCut).length, 4)
+  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), videoCut).length, 4)
 })
 
 test('chunks are shorter towards the end', () => {
-  const lengths = listChunks(makeGrid({ num: 30, den: 1 }, 250), pictureCut).map(({ segments }) => segments)
+  const lengths = listChunks(makeGrid({ num: 30, den: 1 }, 250), videoCut).map(({ segments }) => segments)
   assert.deepEqual(
     lengths.slice(1),
     [...lengths.slice(1)].sort((a, b) => b - a),
@@ -153,7 +153,7 @@ test('segments of sound join and stay within one frame of sound of the picture',
   for (const grid of grids()) {
     let next = 0
     for (let i = 0; i < countSegments(grid); i++) {
-      const sound = soundSegmentOf(grid, i)
+      const sound = audioSegmentOf(grid, i)
       assert.equal(sound.fromFrame, next)
       assert.ok(sound.frames > 0, `no sound in segment ${i} of ${JSON.stringify(grid)}`)
       next += sound.frames

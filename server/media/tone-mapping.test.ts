@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { pictureArgs } from './argv.ts'
 import { ladderOf } from './ladder.ts'
 import { inputLimits } from './limits.ts'
 import { type Picture, probe } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
+import { encodeVideoArgs } from './video.ts'
 
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 const size = { width: 320, height: 240 }
@@ -53,8 +53,8 @@ async function encode(source: string): Promise<{ picture: Picture; output: strin
   assert.ok(picture)
   const output = path.join(folder, `${files++}.mp4`)
   const rung = ladderOf(size, rate).at(-1)!
-  const args = pictureArgs({
-    input: { path: source, options: inputLimits(), picture, offsetSeconds: 0 },
+  const args = encodeVideoArgs({
+    input: { path: source, options: inputLimits(), stream: picture, offsetSeconds: 0 },
     ...{ grid: { rate, frames: 5 }, fromFrame: 0, frames: 5, segments: 1 },
     ...{ outputs: [{ rung, path: output }], watermark: undefined, canToneMap: true },
   })

@@ -1,6 +1,6 @@
 import type { EncodingPlan } from '../contracts/tables.ts'
-import { countSegments, type Grid, secondsOf, segmentOf, soundSegmentOf } from '../media/grid.ts'
-import { frameSamples, soundRate } from '../media/sound.ts'
+import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
+import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
 
 /** `sound` beside the qualities. */
 export const sound = 'sound'
@@ -23,7 +23,7 @@ export type Master = {
 }
 
 const soundKbps = 128
-const soundFrameSeconds = frameSamples / soundRate
+const soundFrameSeconds = frameSamples / audioSampleRate
 const soundGroup = 'sound'
 
 export const isWhole = (grid: Grid, segments: number) => segments >= countSegments(grid)
@@ -101,7 +101,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
 
 const pictureStart = (grid: Grid, index: number) => secondsOf(grid, segmentOf(grid, index).fromFrame)
 
-const soundStart = (grid: Grid, index: number) => soundSegmentOf(grid, index).fromFrame * soundFrameSeconds
+const soundStart = (grid: Grid, index: number) => audioSegmentOf(grid, index).fromFrame * soundFrameSeconds
 
 /**
  * The same for all playlists of a video (RFC 8216, 6.2.4) and for all of its time. A segment of sound is longer than

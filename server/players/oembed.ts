@@ -4,7 +4,7 @@ import { escapeHtml } from '../lib/html.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import { fit } from '../media/pictures.ts'
+import { fit } from '../media/images.ts'
 import { sizeOf } from './config.ts'
 import { findPage } from './store.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -11,10 +11,10 @@ import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { createTurns, type Turns } from '../lib/turns.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
-import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
+import { imageArgs, imageFormatOf, orientationOf } from '../media/images.ts'
 import * as store from './pictures-store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue'>
@@ -35,9 +35,7 @@ export async function receiveThumbnail(
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
-  try {
+  await withWorkFolder(deps.config.dataDir, async (folder) => {
     const input = join(folder, 'upload')
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
@@ -45,9 +43,7 @@ export async function receiveThumbnail(
     if (!made) throw new ApiError('service-unavailable', { headers: { 'retry-after': '2' } })
     await made
     await keep(deps, videoId, output)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 async function spool(stream: Readable, path: string): Promise<void> {
@@ -73,7 +69,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
 /** What is kept, and given to viewers, is a JPEG of our own making, whatever came. */
 async function makeJpeg({ config }: Deps, input: string, output: string): Promise<void> {
   const head = await readHead(input)
-  const kind = kindOf(head)
+  const kind = imageFormatOf(head)
   if (!kind) {
     const title = 'The file is not a JPEG, PNG or WebP picture.'
     throw new ApiError('uploaded-file-extension-invalid', { title, name: 'file' })
@@ -81,7 +77,9 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
   const orientation = kind === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
   try {
-    await runFfmpeg(tools, pictureArgs({ input, kind, orientation, output }), { limits: { cpuSeconds } })
+    await runFfmpeg(tools, imageArgs({ input, format: kind, orientation, output }), {
+      limits: { cpuSeconds },
+    })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FilesProblem('full', error)

@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { findSegment, segmentOf } from './grid.ts'
+import { fit, imageArgs, imageFormatOf, orientationOf } from './images.ts'
 import {
-  candidatesOf,
-  fit,
-  frameArgs,
+  brightnessArgs,
+  brightnessOf,
+  candidateFrames,
   frameAt,
-  isGood,
-  kindOf,
-  looksArgs,
-  looksOf,
-  orientationOf,
-  pictureArgs,
-  scoreOf,
-  sheetArgs,
+  isGoodThumbnail,
+  spriteSheetArgs,
+  thumbnailArgs,
+  thumbnailScore,
   timecodePattern,
-} from './pictures.ts'
+} from './thumbnails.ts'
 
 const pal = { rate: { num: 25, den: 1 }, frames: 250 }
 const ntsc = { rate: { num: 30000, den: 1001 }, frames: 9000 }
@@ -76,9 +73,9 @@ test('a frame is found in its segment', () => {
 })
 
 test('candidates lie in the video, each once, its beginning last', () => {
-  assert.deepEqual(candidatesOf(100), [10, 30, 50, 70, 90, 0])
-  assert.deepEqual(candidatesOf(2), [0, 1])
-  assert.deepEqual(candidatesOf(1), [0])
+  assert.deepEqual(candidateFrames(100), [10, 30, 50, 70, 90, 0])
+  assert.deepEqual(candidateFrames(2), [0, 1])
+  assert.deepEqual(candidateFrames(1), [0])
 })
 
 describe('how a frame looks', () => {
@@ -88,14 +85,14 @@ describe('how a frame looks', () => {
 
   test('black, white and even colours are not good, also with a mark on them', () => {
     for (const level of [0, 5, 128, 250, 255]) {
-      assert.equal(isGood(looksOf(even(level))), false, `even ${level}`)
-      assert.equal(isGood(looksOf(marked(level))), false, `marked ${level}`)
+      assert.equal(isGoodThumbnail(brightnessOf(even(level))), false, `even ${level}`)
+      assert.equal(isGoodThumbnail(brightnessOf(marked(level))), false, `marked ${level}`)
     }
-    assert.equal(isGood(looksOf(half)), true)
+    assert.equal(isGoodThumbnail(brightnessOf(half)), true)
   })
 
   test('the best of what is not good is the least even, then the least black or white', () => {
-    const score = (pixels: Uint8Array) => scoreOf(looksOf(pixels))
+    const score = (pixels: Uint8Array) => thumbnailScore(brightnessOf(pixels))
     assert.ok(score(even(100)) > score(even(20)))
     assert.ok(score(even(20)) > score(even(0)))
     assert.ok(score(even(200)) > score(even(255)))
@@ -113,11 +110,11 @@ test('sizes keep their shape and are never made larger', () => {
 
 describe('a picture', () => {
   test('is known by its first bytes', () => {
-    assert.equal(kindOf(Buffer.from([0xff, 0xd8, 0xff, 0xe0])), 'jpeg')
-    assert.equal(kindOf(Buffer.from('\x89PNG\r\n\x1a\n....', 'latin1')), 'png')
-    assert.equal(kindOf(Buffer.from('RIFF....WEBPVP8 ')), 'webp')
+    assert.equal(imageFormatOf(Buffer.from([0xff, 0xd8, 0xff, 0xe0])), 'jpeg')
+    assert.equal(imageFormatOf(Buffer.from('\x89PNG\r\n\x1a\n....', 'latin1')), 'png')
+    assert.equal(imageFormatOf(Buffer.from('RIFF....WEBPVP8 ')), 'webp')
     for (const other of ['', '\xff\xd8', 'GIF89a', 'RIFF....WAVE', '<svg/>', '#EXTM3U', '\x89PNG\n'])
-      assert.equal(kindOf(Buffer.from(other, 'latin1')), undefined, other)
+      assert.equal(imageFormatOf(Buffer.from(other, 'latin1')), undefined, other)
   })
 
   /** The start of a JPEG with Exif in it. */
@@ -155,7 +152,7 @@ describe('what ffmpeg is told', () => {
   const after = (args: string[], name: string) => args[args.indexOf(name) + 1]
 
   test('of a picture of strangers: one format, one decoder, within limits, and no half pictures', () => {
-    const args = pictureArgs({ input: 'in', kind: 'jpeg', orientation: 6, output: 'out' })
+    const args = imageArgs({ input: 'in', format: 'jpeg', orientation: 6, output: 'out' })
     assert.equal(after(args, '-f'), 'jpeg_pipe')
     assert.equal(after(args, '-format_whitelist'), 'jpeg_pipe')
     assert.equal(after(args, '-protocol_whitelist'), 'file')
@@ -165,18 +162,18 @@ describe('what ffmpeg is told', () => {
     assert.ok(args.includes('-xerror') && args.includes('-noautorotate'))
     assert.match(after(args, '-vf')!, /^scale=.*,transpose=clock,scale=.*,setsar=1$/)
     assert.ok(args.indexOf('-max_pixels') < args.indexOf('-i'))
-    const png = pictureArgs({ input: 'in', kind: 'png', orientation: 1, output: 'out' })
+    const png = imageArgs({ input: 'in', format: 'png', orientation: 1, output: 'out' })
     assert.match(after(png, '-vf')!, /premultiply/)
   })
 
   test('of frames: their number, and nothing but what the service has encoded', () => {
-    const frame = frameArgs({ input: 'in', frame: 7, size: { width: 640, height: 360 }, output: 'out' })
+    const frame = thumbnailArgs({ input: 'in', frame: 7, size: { width: 640, height: 360 }, output: 'out' })
     assert.match(after(frame, '-vf')!, /^select=eq\(n\\,7\),scale=640:360:/)
     assert.equal(after(frame, '-protocol_whitelist'), 'file')
-    const looks = looksArgs({ input: 'in', frame: 7, output: 'out' })
+    const looks = brightnessArgs({ input: 'in', frame: 7, output: 'out' })
     assert.match(after(looks, '-vf')!, /^select=eq\(n\\,7\),scale=32:32:.*format=gray$/)
     const tile = { width: 160, height: 90 }
-    const sheet = sheetArgs({ input: 'in', tile, columns: 10, rows: 4, output: '%d.jpg' })
+    const sheet = spriteSheetArgs({ input: 'in', tile, columns: 10, rows: 4, output: '%d.jpg' })
     assert.equal(after(sheet, '-skip_frame'), 'nokey')
     assert.ok(sheet.indexOf('-skip_frame') < sheet.indexOf('-i'))
     assert.match(after(sheet, '-vf')!, /^scale=160:90:.*,tile=10x4$/)

@@ -106,7 +106,7 @@ const describeDuration = (seconds: number) =>
   seconds < 5_400 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3_600)} hours`
 
 const describeContent = ({ frames, audioSeconds }: Content) =>
-  frames > 0 ? `${frames} frames` : `${Math.ceil(audioSeconds)} seconds of sound`
+  frames > 0 ? `${frames} frames` : `${Math.ceil(audioSeconds)} seconds of audio`
 
 /** Copies the video and audio stream into a new file. */
 async function copy(

@@ -8,14 +8,13 @@ import { segmentFile } from '../contracts/segment-files.ts'
 import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'
-import { blameOf, explain } from '../media/failure.ts'
+import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { mp4Args } from '../media/remux.ts'
 import { removeIfDeleted } from '../videos/deleted.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
 import * as renditions from './rendition-store.ts'
-import { isFinalAfter } from './transient-errors.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
 

@@ -11,6 +11,7 @@ import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { withWorkFolder } from '../lib/work.ts'
+import { isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import { fit } from '../media/images.ts'
@@ -28,7 +29,6 @@ import {
 import * as pictures from '../videos/pictures-store.ts'
 import * as encodings from './encoding-store.ts'
 import * as renditions from './rendition-store.ts'
-import { isFinalAfter } from './transient-errors.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
 type Planned = encodings.Encoding & { plan: EncodingPlan }

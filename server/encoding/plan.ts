@@ -1,6 +1,6 @@
 import type { Context } from '../contracts/context.ts'
 import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
-import { blameOf, explain } from '../media/failure.ts'
+import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
@@ -20,7 +20,6 @@ import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
 import { insertRenditions } from './rendition-store.ts'
-import { isFinalAfter } from './transient-errors.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readAdts } from './adts.ts'
 import { cutAudio } from './audio.ts'
 
-test('ADTS with and without checksum is read, and anything else refused', () => {
+test('ADTS is read with and without checksum, and invalid data is rejected', () => {
   const plain = Buffer.from([0xff, 0xf1, 0x4c, 0x80, 0x01, 0x3f, 0xfc, 1, 2])
   const checked = Buffer.from([0xff, 0xf0, 0x4c, 0x80, 0x01, 0x7f, 0xfc, 9, 9, 3, 4])
   const { config, frames } = readAdts(Buffer.concat([plain, checked]))

@@ -19,7 +19,7 @@ after(() => rm(folder, { recursive: true }))
 const at = (name: string) => join(folder, name)
 const ffmpeg = (...args: string[]) => run('ffmpeg', ['-v', 'error', '-y', ...args])
 
-/** Uncompressed sound in 16 bits; each function gives one channel over the time in seconds. */
+/** Uncompressed 16-bit audio. Each function returns the samples of one channel by time in seconds. */
 async function writeSource(
   name: string,
   rate: number,
@@ -37,7 +37,7 @@ async function writeSource(
   return at(name)
 }
 
-/** Encodes each run from one border to the next by itself, joins all, and gives the left channel as decoded. */
+/** Encodes each range between two borders separately, joins the results, and returns the decoded left channel. */
 async function encode(input: string, borders: number[], more: Partial<AudioChunk> = {}) {
   const parts: Buffer[] = []
   for (const [i, fromFrame] of borders.slice(0, -1).entries()) {
@@ -81,7 +81,7 @@ async function leftOf(path: string): Promise<Float32Array> {
   return Float32Array.from({ length: bytes.length / 8 }, (_, n) => bytes.readFloatLE(n * 8))
 }
 
-/** The loudest sample's place around an expected one. */
+/** The position of the loudest sample near an expected one. */
 function peakNear(sound: Float32Array, expected: number): number {
   let best = expected - 400
   for (let n = best; n < expected + 400; n++) if (Math.abs(sound[n]!) > Math.abs(sound[best]!)) best = n
@@ -91,7 +91,7 @@ function peakNear(sound: Float32Array, expected: number): number {
 const loudest = (sound: Float32Array, from: number, to: number) =>
   sound.subarray(from, to).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
 
-/** Mean square of the difference in each AAC frame. */
+/** The mean squared error of each AAC frame. */
 const errorsOf = (sound: Float32Array, source: Float32Array) =>
   Array.from({ length: Math.floor(Math.min(sound.length, source.length) / frameSamples) }, (_, frame) => {
     let sum = 0
@@ -127,7 +127,7 @@ test('the arguments of a chunk', () => {
 })
 
 for (const rate of [48000, 44100]) {
-  test(`clicks at ${rate} Hz stay at their sample, in one chunk and in four`, async () => {
+  test(`clicks at ${rate} Hz stay at their sample in one chunk and in four chunks`, async () => {
     const isClick = (n: number) => n % (rate / 2) === 5000
     const click = (_: number, n: number) => (isClick(n) ? 0.9 : 0)
     const source = await writeSource('clicks.wav', rate, 30, click, click)
@@ -148,7 +148,7 @@ for (const [name, rate, more] of [
   ['joins.mkv', 48000, { coarseStartSeconds: 0 }],
   ['joins.flv', 44100, { coarseStartSeconds: 0 }],
 ] as const) {
-  test(`four chunks of ${name} join as if they were one`, async () => {
+  test(`four chunks of ${name} join without a difference to one chunk`, async () => {
     const borders = [0, 131, 272, 403, 540]
     const wav = await writeSource('source.wav', rate, 12, tones, sweep)
     await ffmpeg('-i', wav, '-b:a', '256k', ...(name.endsWith('wav') ? [] : ['-c:a', 'aac']), at(name))
@@ -190,7 +190,7 @@ test('the joined file has one AAC track without gap or overlap', async () => {
   )
 })
 
-test('sound that starts late follows silence, and sound that ends early is followed by it', async () => {
+test('silence fills the time before late audio and after audio that ends early', async () => {
   const tone = await writeSource('short.wav', 44100, 2, tones)
   const picture = ['-f', 'lavfi', '-i', 'color=s=64x64:r=25:d=6']
   await ffmpeg(
@@ -205,7 +205,7 @@ test('sound that starts late follows silence, and sound that ends early is follo
     'mpeg4',
     at('late.mov'),
   )
-  // The last chunk lies behind the end of the sound.
+  // The last chunk is after the end of the audio.
   const sound = await encode(at('late.mov'), [0, 50, 150, 230, 280], { stream: 1, channels: 1 })
   assert.equal(sound.length, 280 * frameSamples)
   assert.ok(loudest(sound, 0, 2 * audioSampleRate - 2048) < 0.001)
@@ -214,7 +214,7 @@ test('sound that starts late follows silence, and sound that ends early is follo
   assert.ok(loudest(sound, 4 * audioSampleRate + 2048, sound.length) < 0.001)
 })
 
-test('the timeline may start inside the source', async () => {
+test('the timeline can start inside the source', async () => {
   const source = await writeSource('offset.wav', 44100, 3, (_, n) => (n === 66150 ? 0.9 : 0))
   const sound = await encode(source, [0, 30, 60], { offsetSeconds: 0.9, channels: 1 })
   const expected = (1.5 - 0.9) * audioSampleRate

@@ -1,4 +1,4 @@
-import type { RunError } from '../lib/run.ts'
+import { RunError } from '../lib/run.ts'
 
 /**
  * Why ffmpeg or ffprobe failed.
@@ -55,6 +55,13 @@ const maxAttempts: Record<Failure, number> = {
 }
 
 export const isFinal = (error: RunError, attempts: number) => attempts >= maxAttempts[failureOf(error)]
+
+/**
+ * Whether a job gives up on an error of ffmpeg after this number of retries. Retries for other reasons are counted too:
+ * that ffmpeg is killed right after an hour without the file store is rare enough.
+ */
+export const isFinalAfter = (error: unknown, retries: number): error is RunError =>
+  error instanceof RunError && isFinal(error, retries + 1)
 
 /** A message for the owner of the video. The output of ffmpeg contains internals and is only logged. */
 export function explain(error: RunError): string {

@@ -3,6 +3,7 @@ import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.
 import { RunError, type RunResult } from '../lib/run.ts'
 import { blameOf, explain, failureOf } from './failure.ts'
 import type { Programs } from './ffmpeg.ts'
+import { chooseRate, parseRational, plausibleRate, toNumber } from './frame-rate.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from './limits.ts'
 import { runSandboxed } from './sandbox.ts'
 
@@ -193,14 +194,14 @@ function readVideoStream(stream: ProbedStream): Picture | undefined {
   // Without a size, no frame could be read.
   if (stream.codec_type !== 'video' || stream.disposition?.attached_pic || !width || !height) return undefined
   if (!stream.codec_name || stream.codec_name === 'unknown') return undefined
-  const [r, average] = [rational(stream.r_frame_rate), rational(stream.avg_frame_rate)]
+  const [r, average] = [parseRational(stream.r_frame_rate), parseRational(stream.avg_frame_rate)]
   const rate = chooseRate(r, average)
   return {
     index: stream.index,
     codec: stream.codec_name,
     ...displaySize(width, height, stream),
     rate,
-    sourceRate: value(plausible(average) ?? plausible(r) ?? rate),
+    sourceRate: toNumber(plausibleRate(average) ?? plausibleRate(r) ?? rate),
     ...(stream.side_data_list?.some(({ rotation }) => rotation !== undefined) && { isTurned: true }),
     isInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
     dynamicRange:
@@ -215,10 +216,10 @@ const MAX_PEAK_NITS = 10_000
 
 /** MaxCLL takes precedence: it describes the video. Mastering metadata describes the display. */
 function readPeak(sideData: SideData[]): { peakNits: number } | undefined {
-  const luminances = sideData.map(({ max_luminance }) => rational(max_luminance))
+  const luminances = sideData.map(({ max_luminance }) => parseRational(max_luminance))
   const declared = [
     ...sideData.map(({ max_content }) => max_content),
-    ...luminances.map((each) => each && value(each)),
+    ...luminances.map((each) => each && toNumber(each)),
   ]
   const peak = declared.find((nits) => nits !== undefined && nits >= MIN_PEAK_NITS)
   return peak === undefined ? undefined : { peakNits: Math.min(peak, MAX_PEAK_NITS) }
@@ -226,8 +227,8 @@ function readPeak(sideData: SideData[]): { peakNits: number } | undefined {
 
 /** The displayed size. ffmpeg 5 and later rotate by the display matrix only and ignore a `rotate` tag. */
 function displaySize(width: number, height: number, stream: ProbedStream): { width: number; height: number } {
-  const aspect = rational(stream.sample_aspect_ratio?.replace(':', '/'))
-  const stretch = aspect ? value(aspect) : 1
+  const aspect = parseRational(stream.sample_aspect_ratio?.replace(':', '/'))
+  const stretch = aspect ? toNumber(aspect) : 1
   // Real aspect ratios are between 0.5 and 4. A header could otherwise demand frames of any size.
   const wide = stretch > 0.1 && stretch < 10 ? Math.max(1, Math.round(width * stretch)) : width
   const rotation = stream.side_data_list?.find((data) => Number.isFinite(data.rotation))?.rotation ?? 0
@@ -251,83 +252,6 @@ function readAudioStream(stream: ProbedStream, startSeconds: number): Sound | un
     ...(stream.channel_layout && { layout: stream.channel_layout.slice(0, 100) }),
     ...(isCoarse && { coarseStartSeconds: start - startSeconds }),
   }
-}
-
-const STANDARD_RATES: Rational[] = [
-  ...[24, 30, 60].map((rate) => ({ num: rate * 1000, den: 1001 })),
-  ...[24, 25, 30, 48, 50, 60].map((rate) => ({ num: rate, den: 1 })),
-]
-const MAX_RATE = 60
-/** Unknown rates come from browsers and phones, which record at 30. */
-const UNKNOWN_RATE: Rational = { num: 30, den: 1 }
-
-/**
- * Chooses a constant frame rate. `r` is the lowest rate that represents all timestamps of the probed frames: the true rate
- * of a constant source, the field rate of an interlaced one, or a time base if times are irregular. The average covers
- * the entire file.
- */
-export function chooseRate(r: Rational | undefined, average: Rational | undefined): Rational {
-  const declared = plausible(average) ?? plausible(r)
-  if (!declared) return UNKNOWN_RATE
-  const declaredRate = value(declared)
-  // A rate of 60.02 is 60 with inaccurate timestamps. It must not become 30.
-  const divisor = Math.ceil(declaredRate / MAX_RATE - 0.01)
-  const wanted = declaredRate / Math.max(1, divisor)
-  const nearest = STANDARD_RATES.reduce((a, b) => (off(b, wanted) < off(a, wanted) ? b : a))
-  // Within half the distance between 24 and 23.976, it is the same rate in other numbers (2997/100).
-  if (off(nearest, wanted) < 0.0005) return nearest
-  const base = plausible(r)
-  if (base && off(base, declaredRate) < 0.02)
-    return bounded({ num: base.num, den: base.den * Math.max(1, divisor) })
-  // Screen recorders skip frames while nothing moves. The full rate is needed where something moves. An average of half
-  // the rate means fields, or slightly inaccurate times.
-  const isFull = STANDARD_RATES.some((rate) => base && off(rate, value(base)) < 0.0005)
-  if (
-    base &&
-    isFull &&
-    value(base) > declaredRate &&
-    value(base) < 6 * declaredRate &&
-    off(base, 2 * declaredRate) > 0.02
-  )
-    return bounded(base)
-  // Irregular rates are rather rounded up: a repeated frame is less visible than a missing one.
-  const near = STANDARD_RATES.filter((rate) => value(rate) > wanted * 0.95 && value(rate) < wanted * 1.25)
-  if (near.length > 0) return near.reduce((a, b) => (off(b, wanted) < off(a, wanted) ? b : a))
-  return bounded({ num: Math.round(wanted), den: 1 })
-}
-
-/** Excludes time bases (1000, 90000). */
-function plausible(rate: Rational | undefined): Rational | undefined {
-  return rate && value(rate) > 0 && value(rate) <= 960 ? rate : undefined
-}
-
-/** Reduced to lowest terms with a small denominator, because the timescale is derived from them. */
-function bounded(rate: Rational): Rational {
-  const inRange = Math.min(MAX_RATE, Math.max(1, value(rate)))
-  const isExact = inRange === value(rate)
-  const divisor = greatestCommonDivisor(rate.num, rate.den)
-  if (isExact && rate.den / divisor <= 1001) return { num: rate.num / divisor, den: rate.den / divisor }
-  const num = Math.round(inRange * 1000)
-  const common = greatestCommonDivisor(num, 1000)
-  return { num: num / common, den: 1000 / common }
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b)
-}
-
-function off(rate: Rational, wanted: number): number {
-  return Math.abs(value(rate) / wanted - 1)
-}
-
-function value(rate: Rational): number {
-  return rate.num / rate.den
-}
-
-function rational(text: string | undefined): Rational | undefined {
-  const [num, den] = (text ?? '').split('/').map(Number)
-  if (!Number.isSafeInteger(num) || !Number.isSafeInteger(den) || num! <= 0 || den! <= 0) return undefined
-  return { num: num!, den: den! }
 }
 
 function positive(text: string | number | undefined): number | undefined {

@@ -8,7 +8,7 @@ const pal = { num: 25, den: 1 }
 const film = { num: 24000, den: 1001 }
 const address = (sheet: number) => `sprites/${sheet}.jpg`
 
-test('a short video has a tile for each segment, the last one as long as its segment', () => {
+test('a short video has one tile per segment, and the last tile ends with its segment', () => {
   const grid = makeGrid(pal, 12.5)
   const sprites = layOutSprites(grid, wide)
   assert.deepEqual(sprites, { everySegments: 1, tiles: 4, columns: 4, rows: 1, width: 160, height: 90 })
@@ -24,7 +24,7 @@ test('a short video has a tile for each segment, the last one as long as its seg
   )
 })
 
-test('a long one has at most 400, which leave no gap and end with it', () => {
+test('a long video has at most 400 tiles, without gaps up to its end', () => {
   for (const [rate, seconds] of [
     [pal, 1_600],
     [pal, 7_201],
@@ -53,7 +53,7 @@ test('a long one has at most 400, which leave no gap and end with it', () => {
   }
 })
 
-test('sheets have ten times ten tiles', () => {
+test('sheets have ten by ten tiles', () => {
   const grid = makeGrid(pal, 1_598)
   const sprites = layOutSprites(grid, wide)
   assert.deepEqual([sprites.tiles, sprites.columns, sprites.rows, countSheets(sprites)], [400, 10, 10, 4])
@@ -65,7 +65,7 @@ test('sheets have ten times ten tiles', () => {
   assert.match(cues[211]!, /sprites\/2\.jpg\?avh=x#xywh=160,90,160,90/)
 })
 
-test('tiles have the shape of the picture', () => {
+test('tiles have the aspect ratio of the video', () => {
   const sizeOf = (width: number, height: number) => {
     const { width: w, height: h } = layOutSprites(makeGrid(pal, 10), { width, height })
     return [w, h]

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
-import { ApiError } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import {
@@ -36,7 +36,7 @@ export function collectorRoutes(app: App, context: Context): void {
   const exceeded = (address: string, cost: number) => {
     const seconds = use(address, cost)
     if (seconds === 0) return undefined
-    return new ApiError('too-many-requests', {
+    return new ApiError(httpErrors.tooManyRequests, {
       title: 'This address sends too many reports.',
       headers: { 'retry-after': String(seconds) },
     })

@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { ApiError } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
@@ -46,7 +46,7 @@ function validatorCompiler(route: { schema: unknown; httpPart?: string }) {
     const result = check(data)
     if (!('error' in result)) return result
     const isPath = route.httpPart === 'params'
-    return { error: isPath ? new ApiError('unrecognized-request-url') : withDetail(result.error) }
+    return { error: isPath ? new ApiError(httpErrors.unknownUrl) : withDetail(result.error) }
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Kysely, type KyselyPlugin, sql, type Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import { createTurns } from '../lib/turns.ts'
+import type { Tables } from '../tables.ts'
 
 export type Read = <T>(work: (trx: Transaction<Tables>) => Promise<T>) => Promise<T>
 
@@ -61,4 +61,4 @@ const endAt = (trx: Transaction<Tables>, endsAt: number) =>
   )
 
 const tooMuch = (title: string, cause?: unknown) =>
-  new ApiError('service-unavailable', { title, cause, headers: { 'retry-after': '30' } })
+  new ApiError(httpErrors.serviceUnavailable, { title, cause, headers: { 'retry-after': '30' } })

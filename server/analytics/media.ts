@@ -1,7 +1,11 @@
 import { sql, type Transaction } from 'kysely'
-import type { EncodingPlan, Environment, Metadata, Tables, ViewingSessionRow } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import { gather } from '../lib/gather.ts'
+import type { Tables } from '../tables.ts'
+import type { Metadata } from '../videos/tables.ts'
+import type { ViewingSessionRow } from './tables.ts'
 
 /** What a report needs to know of what it is about. */
 export type Media = {

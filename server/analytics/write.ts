@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { isUnreachable } from '../lib/db.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import type { Tables } from '../tables.ts'
 import { readAgent } from './agent.ts'
 import { placeOf } from './continents.ts'
 import { follow, startViewing } from './follow.ts'
@@ -112,7 +112,7 @@ export function createSessionWriter(context: Pick<Context, 'db' | 'secret' | 'lo
     async submit(report) {
       const { bytes } = report
       if (open.reports >= mostWaiting || open.bytes + bytes > mostWaitingBytes)
-        throw new ApiError('service-unavailable', {
+        throw new ApiError(httpErrors.serviceUnavailable, {
           title: 'There are more reports than can be counted.',
           headers: { 'retry-after': '5' },
         })

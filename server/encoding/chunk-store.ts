@@ -1,6 +1,8 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { type ChunkRow, type EncodingRow, environments, type Tables } from '../contracts/tables.ts'
+import { environments } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { ChunkRow, EncodingRow } from './tables.ts'
 
 /** A chunk that a worker holds a lease on. The columns `holder` and `held_until` are the lease's owner and end. */
 export type ClaimedChunk = Selectable<ChunkRow> & { holder: string }

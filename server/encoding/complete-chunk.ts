@@ -1,14 +1,15 @@
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { countSegments, secondsOf } from '../media/grid.ts'
+import { type Encoding, listRenditions } from '../renditions/store.ts'
+import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import * as renditions from './rendition-store.ts'
 
 type Deps = Pick<Context, 'db' | 'queue' | 'now'>
-type Encoding = encodings.Encoding
 
 /** A chunk that fails this often makes its quality fail. */
 const maxFailures = 3
@@ -140,7 +141,7 @@ async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encod
   const isAudioDone = !plan.hasSound || encoding.sound_failure !== null || counts.get('sound') === total
   // All qualities may have completed before: a retry can encode the audio alone.
   if (!isAudioDone) return
-  const all = await renditions.listRenditions(trx, video_id)
+  const all = await listRenditions(trx, video_id)
   const streams: RenditionRow[] = []
   for (const stream of all.filter(({ type }) => type === 'hls')) {
     if (!hasEnded(stream) && counts.get(stream.quality) !== total) return

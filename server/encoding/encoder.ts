@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import { findEncoding } from '../renditions/store.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import {
   type ClaimedChunk,
   claimChunk,
@@ -17,7 +18,6 @@ import {
 } from './chunk-store.ts'
 import { completeChunk, failChunk } from './complete-chunk.ts'
 import { encodeChunk, storeSegments } from './encode-chunk.ts'
-import { findEncoding } from './encoding-store.ts'
 import { startRenditions } from './rendition-store.ts'
 import { isTransient } from './transient-errors.ts'
 

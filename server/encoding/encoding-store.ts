@@ -1,8 +1,7 @@
-import type { Selectable, Transaction } from 'kysely'
-import type { EncodingRow, Tables } from '../contracts/tables.ts'
+import type { Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
-
-export type Encoding = Selectable<EncodingRow>
+import type { Encoding } from '../renditions/store.ts'
+import type { Tables } from '../tables.ts'
 
 export function findVideo(db: Db<Tables>, videoId: string) {
   return db
@@ -10,10 +9,6 @@ export function findVideo(db: Db<Tables>, videoId: string) {
     .select(['id', 'environment', 'mp4_support', 'clip'])
     .where('id', '=', videoId)
     .executeTakeFirst()
-}
-
-export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding | undefined> {
-  return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
 /** A transaction locks this row before it changes the state of the encoding or of its renditions. */

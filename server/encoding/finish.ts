@@ -1,13 +1,12 @@
-import type { Context } from '../contracts/context.ts'
-import { finishLock } from '../contracts/locks.ts'
+import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import type { Tools } from '../media/ffmpeg.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
-import { findEncoding } from './encoding-store.ts'
+import { finishLock } from '../renditions/locks.ts'
+import { findEncoding, listRenditions } from '../renditions/store.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { copyFolder } from './examine.ts'
 import { updateMp4 } from './mp4.ts'
 import { removeOrphans } from './orphans.ts'
-import { listRenditions } from './rendition-store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
 

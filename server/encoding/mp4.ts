@@ -3,15 +3,17 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import { segmentFile } from '../contracts/segment-files.ts'
-import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { FileMissing, type Files } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { mp4Args } from '../media/remux.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import { segmentFile } from '../renditions/files.ts'
+import { findInitialization, listRenditions, listSegments } from '../renditions/store.ts'
+import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
 import * as renditions from './rendition-store.ts'
@@ -46,7 +48,7 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
     const encoding = await encodings.lockEncoding(trx, videoId)
     const video = await encodings.findVideo(trx, videoId)
     if (!encoding?.plan || !video) return undefined
-    const all = await renditions.listRenditions(trx, videoId)
+    const all = await listRenditions(trx, videoId)
     if (!video.mp4_support) {
       await renditions.deleteMp4(trx, videoId)
       return undefined
@@ -131,7 +133,7 @@ function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, key: string)
   const { quality, height, replaces } = wanted
   return db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, videoId)
-    const current = (await renditions.listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
+    const current = (await listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
     const isExpected = replaces ? current?.key === replaces : current?.state === 'encoding'
     if (!encoding || !current || !isExpected || (!replaces && current.quality !== quality)) return false
     await renditions.updateRendition(trx, current, { state: 'encoded', key, quality, height })
@@ -146,8 +148,8 @@ async function joinSegments(
   { db, files }: Deps,
   { videoId, rendition, path }: { videoId: string; rendition: string; path: string },
 ): Promise<boolean> {
-  const initialization = await renditions.findInitialization(db, videoId, rendition)
-  const segments = await renditions.listSegments(db, videoId, rendition)
+  const initialization = await findInitialization(db, videoId, rendition)
+  const segments = await listSegments(db, videoId, rendition)
   if (!initialization || segments.length === 0) return false
   await pipeline(readRendition(files, initialization.bytes, segments), createWriteStream(path))
   return true

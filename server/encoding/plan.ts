@@ -1,5 +1,4 @@
-import type { Context } from '../contracts/context.ts'
-import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
@@ -15,11 +14,15 @@ import {
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import { findEncoding } from '../renditions/store.ts'
+import type { RenditionRow } from '../renditions/tables.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
+import type { Clip } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
 import { insertRenditions } from './rendition-store.ts'
+import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
 
@@ -33,7 +36,7 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   const { db, log, now } = deps
   const video = await encodings.findVideo(db, videoId)
   if (!video) return deps.files.remove(`videos/${videoId}`)
-  if (await encodings.findEncoding(db, videoId)) return
+  if (await findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
     const source = await examine(deps, videoId)

@@ -1,16 +1,12 @@
 import { sql, type Transaction } from 'kysely'
-import type { InitializationRow, RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { InitializationRow, RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
 
 // --- renditions
 
 export async function insertRenditions(trx: Transaction<Tables>, rows: RenditionRow[]): Promise<void> {
   if (rows.length > 0) await trx.insertInto('renditions').values(rows).execute()
-}
-
-/** Sorted from the lowest quality to the highest. */
-export function listRenditions(db: Db<Tables>, videoId: string): Promise<RenditionRow[]> {
-  return db.selectFrom('renditions').selectAll().where('video_id', '=', videoId).orderBy('height').execute()
 }
 
 export async function updateRendition(
@@ -72,31 +68,6 @@ export async function countSegments(db: Db<Tables>, videoId: string): Promise<Ma
   return new Map(rows.map(({ rendition, segments }) => [rendition, Number(segments)]))
 }
 
-export function listSegments(db: Db<Tables>, videoId: string, rendition: string): Promise<SegmentsRow[]> {
-  return db
-    .selectFrom('segments')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('rendition', '=', rendition)
-    .orderBy('first_segment')
-    .execute()
-}
-
-/** The rows of all renditions that contain this segment. */
-export async function listRowsOfSegment(
-  db: Db<Tables>,
-  videoId: string,
-  segment: number,
-): Promise<SegmentsRow[]> {
-  return db
-    .selectFrom('segments')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('first_segment', '<=', segment)
-    .where(sql<boolean>`first_segment + cardinality(sizes) > ${segment}`)
-    .execute()
-}
-
 // --- init segments
 
 export async function insertInitialization(trx: Transaction<Tables>, row: InitializationRow): Promise<void> {
@@ -105,19 +76,6 @@ export async function insertInitialization(trx: Transaction<Tables>, row: Initia
     .values(row)
     .onConflict((c) => c.doNothing())
     .execute()
-}
-
-export function findInitialization(
-  db: Db<Tables>,
-  videoId: string,
-  rendition: string,
-): Promise<InitializationRow | undefined> {
-  return db
-    .selectFrom('initializations')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('rendition', '=', rendition)
-    .executeTakeFirst()
 }
 
 // --- files

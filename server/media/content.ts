@@ -1,7 +1,7 @@
-import type { SourceMedia } from '../contracts/tables.ts'
 import type { Programs } from './ffmpeg.ts'
 import { type ProbeOptions, runFfprobe } from './probe.ts'
 import { createRepair, type Packet, type Repair } from './repair.ts'
+import type { SourceMedia } from './source-media.ts'
 
 /** The real amount of media in a file, counted packet by packet. Timestamps may claim more. */
 export type Content = {

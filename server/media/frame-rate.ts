@@ -1,4 +1,4 @@
-import type { Rational } from '../contracts/tables.ts'
+import type { Rational } from './source-media.ts'
 
 const STANDARD_RATES: Rational[] = [
   ...[24, 30, 60].map((rate) => ({ num: rate * 1000, den: 1001 })),

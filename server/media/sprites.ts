@@ -1,6 +1,18 @@
-import type { Sprites } from '../contracts/tables.ts'
 import { countSegments, type Grid, segmentOf } from './grid.ts'
 import { fit, type Size } from './images.ts'
+
+/** Small frames for scrubbing, tiled into sheets. Each tile is the first frame of a segment. */
+export type Sprites = {
+  /** The number of segments per tile. */
+  everySegments: number
+  tiles: number
+  /** Tiles per row and rows per sheet. */
+  columns: number
+  rows: number
+  /** The size of a tile. */
+  width: number
+  height: number
+}
 
 const maxTiles = 400
 const maxColumns = 10

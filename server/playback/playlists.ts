@@ -1,4 +1,4 @@
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
 import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
 

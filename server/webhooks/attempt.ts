@@ -1,8 +1,8 @@
-import type { Context } from '../contracts/context.ts'
-import type { Attempt } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import { type Signed, signatureHeaders } from './sign.ts'
+import type { Attempt } from './tables.ts'
 
 /** For name, connection, request, headers and what is read of the answer together. */
 export const answerWithinMs = 5_000

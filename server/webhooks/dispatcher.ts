@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { Attempt } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { createBell } from '../lib/bell.ts'
 import { answerWithinMs, attempt } from './attempt.ts'
 import {
@@ -11,6 +10,7 @@ import {
   settleDeliveries,
 } from './delivery-store.ts'
 import { settle } from './retry.ts'
+import type { Attempt } from './tables.ts'
 
 /** Attempts of this process at once. A webhook that has none under way may begin one all the same. */
 const mostInAll = 256

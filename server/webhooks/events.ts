@@ -1,7 +1,8 @@
 import type { Transaction } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { prepare } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
+import type { Tables } from '../tables.ts'
 
 /** Every kind of event that there is (brief 6.2), with what it tells beside its type and time (brief 6.3). */
 export type EventPayloads = {

@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { httpErrors, notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -49,8 +49,8 @@ export function webhookLogRoutes(app: App, context: Context): void {
       const filters: store.EventFilters = {
         ...(type !== undefined && { type }),
         ...(videoId !== undefined && { videoId }),
-        ...(from !== undefined && { from: readTime(from, 'from', 'request-invalid-query-parameter') }),
-        ...(to !== undefined && { to: readTime(to, 'to', 'request-invalid-query-parameter') }),
+        ...(from !== undefined && { from: readTime(from, 'from', httpErrors.invalidQueryParameter) }),
+        ...(to !== undefined && { to: readTime(to, 'to', httpErrors.invalidQueryParameter) }),
       }
       const { events, total } = await store.listEvents(db, scope.environment, filters, page)
       return listResponse('/events', query, page, events.map(viewEvent), total)
@@ -152,7 +152,7 @@ export function webhookLogRoutes(app: App, context: Context): void {
     },
     async ({ params, body, scope }, reply) => {
       const { id } = await getWebhook(context, scope.environment, params.webhookId)
-      const since = readTime(body.since, 'since', 'invalid-attribute')
+      const since = readTime(body.since, 'since', httpErrors.invalidAttribute)
       const count = await db.transaction().execute((trx) => store.redeliverFailed(trx, id, since))
       return reply.code(202).send({ count })
     },

@@ -1,4 +1,4 @@
-import type { Attempt } from '../contracts/tables.ts'
+import type { Attempt } from './tables.ts'
 
 /** Brief 6.1.2: 3 attempts in all, 3 seconds from the end of one to the beginning of the next. */
 const attemptsInAll = 3

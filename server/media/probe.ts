@@ -5,9 +5,9 @@ import type { Programs } from './ffmpeg.ts'
 import { chooseRate, parseRational, plausibleRate, toNumber } from './frame-rate.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from './limits.ts'
 import { runSandboxed } from './sandbox.ts'
-import type { Picture, Rational, Sound, SourceMedia } from './source-media.ts'
+import type { AudioStream, Rational, SourceMedia, VideoStream } from './source-media.ts'
 
-export type { Picture, Rational, Sound, SourceMedia }
+export type { AudioStream, Rational, SourceMedia, VideoStream }
 
 export type ProbeOptions = {
   isServed?: boolean
@@ -95,11 +95,11 @@ export async function probe(
 
 /** The container may lack the light levels of the stream: ffmpeg 5.1 does not write those of x265 into an MP4. */
 async function addPeak(
-  video: Picture,
+  video: VideoStream,
   tools: Programs,
   input: string,
   options: ProbeOptions,
-): Promise<Picture> {
+): Promise<VideoStream> {
   if (video.peakNits !== undefined) return video
   const firstFrame = ['-select_streams', `${video.index}`, '-read_intervals', '%+#1']
   const entries = ['-show_entries', 'frame_side_data=max_content,max_luminance']
@@ -188,7 +188,7 @@ function isDefault(stream: ProbedStream): number {
   return stream.disposition?.default === 1 ? 1 : 0
 }
 
-function readVideoStream(stream: ProbedStream): Picture | undefined {
+function readVideoStream(stream: ProbedStream): VideoStream | undefined {
   const width = positive(stream.width)
   const height = positive(stream.height)
   // Without a size, no frame could be read.
@@ -236,11 +236,11 @@ function displaySize(width: number, height: number, stream: ProbedStream): { wid
   return isSideways ? { width: height, height: wide } : { width: wide, height }
 }
 
-function isWithinBounds({ width, height }: Picture): boolean {
+function isWithinBounds({ width, height }: VideoStream): boolean {
   return width <= MAX_SIDE && height <= MAX_SIDE && width * height <= MAX_PIXELS
 }
 
-function readAudioStream(stream: ProbedStream, startSeconds: number): Sound | undefined {
+function readAudioStream(stream: ProbedStream, startSeconds: number): AudioStream | undefined {
   const sampleRate = positive(stream.sample_rate)
   const channels = positive(stream.channels)
   if (stream.codec_type !== 'audio' || !sampleRate || !channels) return undefined

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
 import { ladderOf } from './ladder.ts'
 import { inputLimits } from './limits.ts'
-import { type Picture, probe } from './probe.ts'
+import { type VideoStream, probe } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
 import { encodeVideoArgs } from './video.ts'
 
@@ -48,7 +48,7 @@ function stripes(signals: number[]): string {
 }
 
 /** Encodes a source like the service does. Returns its video stream and the file of the highest quality. */
-async function encode(source: string): Promise<{ picture: Picture; output: string }> {
+async function encode(source: string): Promise<{ picture: VideoStream; output: string }> {
   const { picture } = await probe(tools, source)
   assert.ok(picture)
   const output = path.join(folder, `${files++}.mp4`)

@@ -1,4 +1,4 @@
-import type { Picture } from './probe.ts'
+import type { VideoStream } from './probe.ts'
 
 /** The brightness of white paper in HDR (BT.2408), which becomes white in SDR. */
 const WHITE_NITS = 203
@@ -24,7 +24,7 @@ const KNEE = 0.7
 export function toneMapping({
   dynamicRange,
   peakNits,
-}: Pick<Picture, 'dynamicRange' | 'peakNits'>): string[] {
+}: Pick<VideoStream, 'dynamicRange' | 'peakNits'>): string[] {
   if (dynamicRange === 'sdr') return []
   const isPq = dynamicRange === 'pq'
   const peak = (isPq ? (peakNits ?? PQ_MAX_NITS) : HLG_NITS) / WHITE_NITS

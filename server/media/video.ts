@@ -1,6 +1,6 @@
 import { type Grid, secondsOf, segmentFrames, timescaleOf } from './grid.ts'
 import type { Quality, Rung } from './ladder.ts'
-import type { Picture } from './probe.ts'
+import type { VideoStream } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
 
 /** Where the frames of a chunk come from: a video stream, or a still image for a source without video. */
@@ -9,7 +9,7 @@ export type VideoInput =
       path: string
       /** Limits on what the file can make ffmpeg do. */
       options: string[]
-      stream: Pick<Picture, 'index' | 'isInterlaced' | 'isTurned' | 'dynamicRange' | 'peakNits'>
+      stream: Pick<VideoStream, 'index' | 'isInterlaced' | 'isTurned' | 'dynamicRange' | 'peakNits'>
       /** The position in the source where the grid begins. */
       offsetSeconds: number
     }

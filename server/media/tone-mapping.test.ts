@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
 import { ladderOf } from './ladder.ts'
 import { inputLimits } from './limits.ts'
-import { type VideoStream, probe } from './probe.ts'
+import { probe, type VideoStream } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
 import { encodeVideoArgs } from './video.ts'
 

@@ -116,9 +116,9 @@ async function makeMp4(
 
 /** Muxes the segments of a quality and of the audio into one file, without encoding. */
 async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string): Promise<string> {
-  const video = join(folder, 'picture.mp4')
+  const video = join(folder, 'video.mp4')
   await joinSegments(deps, { videoId, rendition: wanted.quality, path: video })
-  const audio = join(folder, 'sound.mp4')
+  const audio = join(folder, 'audio.mp4')
   const hasAudio = wanted.hasAudio && (await joinSegments(deps, { videoId, rendition: 'sound', path: audio }))
   const output = join(folder, 'output.mp4')
   await runFfmpeg(deps.tools, mp4Args({ video, audio: hasAudio ? audio : undefined, output }), {

@@ -11,10 +11,10 @@ import type { Metrics } from './lib/metrics.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
-import { makePictures } from './thumbnails/make.ts'
+import { makeThumbnails } from './thumbnails/make.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
-import { deleteOldSandboxVideos } from './videos/expire.ts'
+import { deleteOldSandboxVideos } from './videos/delete.ts'
 import { mergeCounts } from './videos/search.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { deliveriesChannel } from './webhooks/events.ts'
@@ -27,7 +27,7 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   await queue.work('store-source', (job) => storeSource(context, job))
   await queue.work('plan-encoding', (job, retries) => planEncoding(context, job, retries))
   await queue.work('finish-encoding', (job, retries) => finishEncoding(context, job, retries))
-  await queue.work('make-pictures', (job, retries) => makePictures(context, job, retries))
+  await queue.work('make-pictures', (job, retries) => makeThumbnails(context, job, retries))
   await queue.work('remove-files', async (job) => {
     await removeFiles(context, job)
     await forgetSessions(context.db, { mediaId: job.videoId })

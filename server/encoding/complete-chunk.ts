@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { countSegments, secondsOf } from '../media/grid.ts'
+import { audioRendition } from '../renditions/playable.ts'
 import { type Encoding, listRenditions } from '../renditions/store.ts'
 import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
@@ -138,7 +139,8 @@ async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encod
   if (!plan) return
   const total = countSegments(plan)
   const counts = await renditions.countSegments(trx, video_id)
-  const isAudioDone = !plan.hasSound || encoding.sound_failure !== null || counts.get('sound') === total
+  const isAudioDone =
+    !plan.hasSound || encoding.sound_failure !== null || counts.get(audioRendition) === total
   // All qualities may have completed before: a retry can encode the audio alone.
   if (!isAudioDone) return
   const all = await listRenditions(trx, video_id)

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +16,8 @@ import type { Rung } from '../media/ladder.ts'
 import { audioLimits, inputLimits, videoLimits } from '../media/limits.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { encodeVideoArgs } from '../media/video.ts'
-import { segmentFile } from '../renditions/files.ts'
+import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
+import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
 import type { StoredRendition } from './complete-chunk.ts'
 import { type Input, openInput } from './input.ts'
@@ -61,10 +61,6 @@ export async function storeSegments(files: Files, encoded: EncodedRendition[]): 
     )
 }
 
-/** Each attempt has a key of its own, because a worker that lost its lease may still be writing. */
-const newKey = ({ video_id, first_segment }: ClaimedChunk, rendition: string) =>
-  `videos/${video_id}/hls/${rendition}/${first_segment}-${randomUUID()}`
-
 async function encodeVideo(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition[]> {
   const { chunk, plan, media, folder, signal } = job
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
@@ -103,7 +99,7 @@ async function readVideo(
   const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
   return {
     rendition,
-    key: newKey(chunk, rendition),
+    key: newSegmentsKey(chunk.video_id, rendition, chunk.first_segment),
     sizes: fragments.map(({ size }) => size),
     initialization: bytes && { codec: codecOf(bytes), bytes },
     segments: fragments.map(
@@ -156,8 +152,8 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
   const fragments = cutAudio(adts, { fromFrame, leadingFrames: leadingFramesOf(fromFrame) }, segments)
   const isFirst = chunk.first_segment === 0
   return {
-    rendition: 'sound',
-    key: newKey(chunk, 'sound'),
+    rendition: audioRendition,
+    key: newSegmentsKey(chunk.video_id, audioRendition, chunk.first_segment),
     sizes: fragments.map(({ length }) => length),
     initialization: isFirst ? { codec: 'mp4a.40.2', bytes: audioInit(readAdts(adts).config) } : undefined,
     segments: fragments.map((fragment) => () => fragment),

@@ -8,7 +8,7 @@ import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
 import { findEncoding } from '../renditions/store.ts'
-import { removeIfDeleted } from '../videos/delete.ts'
+import { discardFiles } from '../videos/delete.ts'
 import {
   type ClaimedChunk,
   claimChunk,
@@ -124,33 +124,20 @@ async function encodeAndRecord(
   const encoding = await findEncoding(db, chunk.video_id)
   if (!encoding?.plan || !encoding.media) return false
   const { plan, media } = encoding
+  // The sweep removes files that cannot be removed now.
+  const discard = (keys: string[]) => discardFiles(context, chunk.video_id, keys).catch(() => {})
   const encoded = await encodeChunk(context, { chunk, plan, media, ...run })
   try {
     await storeSegments(files, encoded)
   } catch (error) {
-    await removeFiles(
-      context,
-      chunk,
-      encoded.map(({ key }) => key),
-    )
+    await discard(encoded.map(({ key }) => key))
     throw error
   }
   // If this throws, the transaction may have been committed all the same. The files therefore stay.
   const unneeded = await completeChunk(context, chunk, encoded)
   // The video was deleted, another worker completed the chunk, or a quality has failed elsewhere.
-  await removeFiles(context, chunk, unneeded)
+  await discard(unneeded)
   return true
-}
-
-/** Removes files that no row will refer to. Files that cannot be removed now are left to the sweep. */
-async function removeFiles(
-  context: EncoderContext,
-  { video_id }: ClaimedChunk,
-  keys: string[],
-): Promise<void> {
-  if (keys.length === 0) return
-  if (await removeIfDeleted(context, video_id).catch(() => false)) return
-  for (const key of keys) await context.files.remove(key).catch(() => {})
 }
 
 /** ffmpeg does not always report a full disk, and can even exit successfully. */

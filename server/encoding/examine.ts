@@ -14,6 +14,7 @@ import { probe, Unreadable } from '../media/probe.ts'
 import { remuxArgs } from '../media/remux.ts'
 import type { Repair } from '../media/repair.ts'
 import type { SourceMedia } from '../media/source-media.ts'
+import { sourceCopyKey, sourceKey } from '../renditions/files.ts'
 import { type Input, openInput } from './input.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir'> }
@@ -32,8 +33,6 @@ export type ExaminedSource = {
 /** A file that may be the one to decode. */
 type Candidate = { path: string; media: SourceMedia; extent: Extent }
 
-export const copyFolder = (videoId: string) => `videos/${videoId}/copy`
-
 /** Audio usually ends slightly after the video. If it goes on for longer, the last frame is shown until it ends. */
 const audioOverhangSeconds = 1
 
@@ -50,7 +49,7 @@ export function endOf(
  * file that is. If its timestamps claim far more than the file holds, the copy gets repaired timestamps.
  */
 export async function examine(deps: Deps, videoId: string): Promise<ExaminedSource> {
-  const key = `videos/${videoId}/source`
+  const key = sourceKey(videoId)
   const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
   try {
@@ -58,7 +57,7 @@ export async function examine(deps: Deps, videoId: string): Promise<ExaminedSour
       const source = await openSource(deps, input)
       const found = await findUsable(deps, { input, bytes, folder }, source)
       if (found.path === input.path) return { ...found, key, bytes }
-      const copyKey = `${copyFolder(videoId)}/source.mkv`
+      const copyKey = sourceCopyKey(videoId)
       await deps.files.put(copyKey, createReadStream(found.path))
       return { ...found, key: copyKey, bytes }
     })

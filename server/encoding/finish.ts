@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import type { Tools } from '../media/ffmpeg.ts'
+import { sourceCopyFolder } from '../renditions/files.ts'
 import { finishLock } from '../renditions/locks.ts'
 import { findEncoding, listRenditions } from '../renditions/store.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
-import { copyFolder } from './examine.ts'
 import { updateMp4 } from './mp4.ts'
 import { removeOrphans } from './orphans.ts'
 
@@ -29,5 +29,5 @@ async function finish(deps: Deps, videoId: string, retries: number): Promise<voi
   const streams = (await listRenditions(deps.db, videoId)).filter(({ type }) => type === 'hls')
   const isComplete = encoding?.sound_failure == null && streams.every(({ state }) => state === 'encoded')
   // A retry of failed qualities needs the copy of the source.
-  if (isComplete) await deps.files.remove(copyFolder(videoId))
+  if (isComplete) await deps.files.remove(sourceCopyFolder(videoId))
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
@@ -9,11 +8,12 @@ import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { mp4Args } from '../media/remux.ts'
-import { segmentFile } from '../renditions/files.ts'
+import { mp4Prefix, newMp4Key, segmentFile } from '../renditions/files.ts'
+import { audioRendition } from '../renditions/playable.ts'
 import { findInitialization, listRenditions, listSegments } from '../renditions/store.ts'
 import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
-import { removeIfDeleted } from '../videos/delete.ts'
+import { discardFiles } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
 import * as renditions from './rendition-store.ts'
@@ -28,10 +28,6 @@ type Mp4 = {
   replaces: string | undefined
 }
 
-/** The key says what the file contains. */
-const keyPrefix = (videoId: string, { quality, hasAudio }: Mp4) =>
-  `videos/${videoId}/mp4/${quality}-${hasAudio ? 'sound' : 'silent'}-`
-
 /** Makes, replaces or drops the MP4, as `mp4Support` and the encoded qualities require. */
 export async function updateMp4(deps: Deps, videoId: string, retries: number): Promise<void> {
   const wanted = await findWantedMp4(deps, videoId)
@@ -39,7 +35,7 @@ export async function updateMp4(deps: Deps, videoId: string, retries: number): P
   const key = await makeMp4(deps, videoId, wanted, retries)
   if (!key) return
   const isRecorded = await recordMp4(deps, videoId, wanted, key)
-  if (!isRecorded && !(await removeIfDeleted(deps, videoId))) await deps.files.remove(key)
+  if (!isRecorded) await discardFiles(deps, videoId, [key])
 }
 
 /** The MP4 to make now. Also updates the MP4's row if nothing can be made yet, or if no MP4 is wanted. */
@@ -69,7 +65,7 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
     const { quality, height } = best
     const hasAudio = encoding.plan.hasSound && encoding.sound_failure === null
     const wanted: Mp4 = { quality, height, hasAudio, replaces }
-    if (replaces?.startsWith(keyPrefix(videoId, wanted))) return undefined
+    if (replaces?.startsWith(mp4Prefix(videoId, quality, hasAudio))) return undefined
     if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
     return wanted
   })
@@ -93,7 +89,7 @@ async function makeMp4(
 ): Promise<string | undefined> {
   const { db, files, log, config } = deps
   const { quality } = wanted
-  const key = `${keyPrefix(videoId, wanted)}${randomUUID()}.mp4`
+  const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasAudio))
   try {
     await withWorkFolder(config.dataDir, async (folder) => {
       const output = await muxMp4(deps, videoId, wanted, folder)
@@ -119,7 +115,8 @@ async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string):
   const video = join(folder, 'video.mp4')
   await joinSegments(deps, { videoId, rendition: wanted.quality, path: video })
   const audio = join(folder, 'audio.mp4')
-  const hasAudio = wanted.hasAudio && (await joinSegments(deps, { videoId, rendition: 'sound', path: audio }))
+  const hasAudio =
+    wanted.hasAudio && (await joinSegments(deps, { videoId, rendition: audioRendition, path: audio }))
   const output = join(folder, 'output.mp4')
   await runFfmpeg(deps.tools, mp4Args({ video, audio: hasAudio ? audio : undefined, output }), {
     // ffmpeg moves the entire file to put the index in front, and reports no progress meanwhile.

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { knownKeyOf } from '../renditions/files.ts'
+import { hlsFolder, knownKeyOf, mp4Folder } from '../renditions/files.ts'
 import { listKeys } from './rendition-store.ts'
 
 /**
@@ -11,8 +11,8 @@ export async function removeOrphans(
   videoId: string,
 ): Promise<void> {
   const found = new Set<string>()
-  for (const folder of ['hls', 'mp4'])
-    for await (const key of files.list(`videos/${videoId}/${folder}`)) found.add(knownKeyOf(key))
+  for (const folder of [hlsFolder(videoId), mp4Folder(videoId)])
+    for await (const key of files.list(folder)) found.add(knownKeyOf(key))
   // The rows are read after the files are listed: a listed file without a row will never get one.
   const known = await listKeys(db, videoId)
   if (!known) return

@@ -14,6 +14,7 @@ import {
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
+import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
@@ -35,7 +36,7 @@ const maxSeconds = 7 * 86_400
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
   const video = await encodings.findVideo(db, videoId)
-  if (!video) return deps.files.remove(`videos/${videoId}`)
+  if (!video) return void (await removeIfDeleted(deps, videoId))
   if (await findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
@@ -142,7 +143,7 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
       add('picture', missing.slice(0, -2), chunk, 2)
     } else add('picture', missing, chunk)
   }
-  if (plan.hasSound && isMissing('sound'))
+  if (plan.hasSound && isMissing(audioRendition))
     for (const chunk of listChunks(plan, audioCut)) add('sound', [], chunk, 1)
   return work
 }

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { audioRendition } from '../renditions/playable.ts'
 import { listRenditions } from '../renditions/store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
@@ -24,9 +25,9 @@ export function retryEncoding(
     for (const rendition of failed)
       await renditions.updateRendition(trx, rendition, { state: 'waiting', failure: null })
     const qualities = failed.filter(({ type }) => type === 'hls').map(({ quality }) => quality)
-    if (hasAudioFailed) await renditions.deleteSegments(trx, videoId, 'sound')
+    if (hasAudioFailed) await renditions.deleteSegments(trx, videoId, audioRendition)
     const work = listWork(encoding.plan, (rendition) =>
-      rendition === 'sound' ? hasAudioFailed : qualities.includes(rendition),
+      rendition === audioRendition ? hasAudioFailed : qualities.includes(rendition),
     )
     await chunks.insertChunks(trx, encoding, work)
     await chunks.announceChunks(trx)

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
+import { videoFolder } from '../renditions/files.ts'
 import { finishLock } from '../renditions/locks.ts'
 import { thumbnailsLock } from '../thumbnails/locks.ts'
 import type { Sweep } from './findings.ts'
@@ -15,7 +16,7 @@ const maxMissing = 100
 export async function checkVideo(deps: Deps, sweep: Sweep, videoId: string): Promise<number> {
   const found = new Set<string>()
   const emptyFolders: string[] = []
-  for await (const key of deps.files.list(`videos/${videoId}`, (folder) => emptyFolders.push(folder)))
+  for await (const key of deps.files.list(videoFolder(videoId), (folder) => emptyFolders.push(folder)))
     found.add(key)
   // The rows are read after the files are listed: a listed file without a row will never get one.
   const known = await store.findKnownFiles(deps.db, videoId)

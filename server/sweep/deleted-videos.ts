@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
+import { videoFolder, videosFolder } from '../renditions/files.ts'
 import type { Sweep } from './findings.ts'
 import * as store from './store.ts'
 
@@ -16,14 +17,14 @@ export async function removeDeletedVideos(
   sweep: Sweep,
   after: string,
 ): Promise<{ after: string; cost: number } | undefined> {
-  const names = await deps.files.listNames('videos', after, maxNames)
+  const names = await deps.files.listNames(videosFolder, after, maxNames)
   const ids = names.filter((name) => isId('vi', name))
   const existing = await store.filterExisting(deps.db, ids)
   let removed = 0
   for (const id of ids) {
     sweep.signal?.throwIfAborted()
     if (existing.has(id)) continue
-    removed += await removeVideo(deps, sweep, `videos/${id}`)
+    removed += await removeVideo(deps, sweep, videoFolder(id))
     if (removed >= maxFiles) return { after: id, cost: removed }
   }
   return names.length < maxNames ? undefined : { after: names.at(-1)!, cost: names.length + removed }

@@ -1,5 +1,12 @@
 import { countSheets } from '../media/sprites.ts'
-import { knownKeyOf, segmentFile } from '../renditions/files.ts'
+import {
+  kindOfFile,
+  knownKeyOf,
+  knownThumbnailKeyOf,
+  segmentFile,
+  sourceKey,
+  spriteSheetFile,
+} from '../renditions/files.ts'
 import type { KnownFiles } from './store.ts'
 
 /**
@@ -10,9 +17,8 @@ import type { KnownFiles } from './store.ts'
 export type FileStatus = 'known' | 'in progress' | 'orphan' | 'foreign'
 
 export function classifyFile(videoId: string, key: string, known: KnownFiles): FileStatus {
-  const [kind, ...rest] = key.slice(`videos/${videoId}/`.length).split('/')
   const orphanUnless = (isKnown: boolean): FileStatus => (isKnown ? 'known' : 'orphan')
-  switch (kind) {
+  switch (kindOfFile(videoId, key)) {
     case 'source':
       // The file is stored before its state changes. A source that failed is never used.
       return orphanUnless(known.sourceState !== null && known.sourceState !== 'failed')
@@ -27,9 +33,8 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
     case 'mp4':
       return orphanUnless(known.mp4Keys.includes(key))
     case 'pictures': {
-      // A thumbnail, or the folder of sprite sheets.
-      const image = `videos/${videoId}/pictures/${rest[0]}`
-      return orphanUnless([known.thumbnailKey, known.uploadingKey, known.spritesKey].includes(image))
+      const keys = [known.thumbnailKey, known.uploadingKey, known.spritesKey]
+      return orphanUnless(keys.includes(knownThumbnailKeyOf(videoId, key)))
     }
     default:
       return 'foreign'
@@ -38,11 +43,12 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
 
 /** Every file that the rows refer to. */
 export function* expectedFiles(videoId: string, known: KnownFiles): Generator<string> {
-  if (known.sourceState === 'stored') yield `videos/${videoId}/source`
+  if (known.sourceState === 'stored') yield sourceKey(videoId)
   for (const [key, count] of Object.entries(known.segments))
     for (let i = 0; i < count; i++) yield segmentFile(key, i)
   yield* known.mp4Keys
   if (known.thumbnailKey !== null) yield known.thumbnailKey
   if (known.spritesKey !== null && known.sprites !== null)
-    for (let sheet = 0; sheet < countSheets(known.sprites); sheet++) yield `${known.spritesKey}/${sheet}.jpg`
+    for (let sheet = 0; sheet < countSheets(known.sprites); sheet++)
+      yield spriteSheetFile(known.spritesKey, sheet)
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { isId } from '../lib/ids.ts'
+import { videosFolder } from '../renditions/files.ts'
 import * as store from './store.ts'
 
 /** A file in the store with an id that is also in its database. */
@@ -23,7 +24,7 @@ export async function findForeignStore({
   if (found === id) return undefined
   if (found !== undefined)
     return `it belongs to another database: its file ${storeIdKey} is "${found}", this database has "${id}"`
-  const names = await files.listNames('videos', '', sampleSize)
+  const names = await files.listNames(videosFolder, '', sampleSize)
   const ids = names.filter((name) => isId('vi', name))
   if (ids.length > 0 && (await store.filterExisting(db, ids)).size === 0)
     return `this database knows none of its videos: if it is the right one, put a file ${storeIdKey} with the content "${id}" into the store`

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { findOwner } from '../lib/owner.ts'
+import { videosFolder } from '../renditions/files.ts'
 import type { SourceState } from '../uploads/tables.ts'
 import type { Sweep } from './findings.ts'
 import * as store from './store.ts'
@@ -34,7 +35,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
   }
   await removeSpooled(deps, sweep)
   if (!sweep.removes) return
-  for (const key of await deps.files.abortUnfinished(['videos/', 'spool/'], deps.now()))
+  for (const key of await deps.files.abortUnfinished([`${videosFolder}/`, 'spool/'], deps.now()))
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }
 

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { sourceKey } from '../renditions/files.ts'
 import { uploadsErrors } from './errors.ts'
 import * as pieceStore from './piece-store.ts'
 import * as store from './store.ts'
@@ -9,8 +10,6 @@ type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
 /** Who begins an upload. Token, name and address let later parts that do not name their video find it. */
 export type Sender = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
-
-export const sourceKey = (videoId: string) => `videos/${videoId}/source`
 
 export function newSource(
   videoId: string,

@@ -4,8 +4,9 @@ import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
+import { sourceKey } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
-import { alreadyFilled, newSource, type Sender, sourceKey } from './begin.ts'
+import { alreadyFilled, newSource, type Sender } from './begin.ts'
 import {
   type Claim,
   claimPiece,

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import { removeIfDeleted } from '../videos/delete.ts'
-import { sourceKey } from './begin.ts'
+import { sourceKey } from '../renditions/files.ts'
+import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
 import { wakeClones } from './fetch-source.ts'
 import { listPieces } from './piece-store.ts'
 import * as store from './store.ts'
@@ -34,12 +34,10 @@ export async function storeSource(
 /** What a deleted video leaves behind. */
 export async function removeFiles(
   context: Pick<Context, 'db' | 'files' | 'queue'>,
-  { videoId, handle }: { videoId: string; handle: string | null },
+  job: { videoId: string; handle: string | null },
 ): Promise<void> {
-  const { files } = context
-  if (handle !== null) await files.abandonUpload(handle)
-  await files.remove(`videos/${videoId}`)
-  await wakeClones(context, videoId)
+  await removeVideoFiles(context, job)
+  await wakeClones(context, job.videoId)
 }
 
 /** An upload that nothing is added to for so long is given up. */

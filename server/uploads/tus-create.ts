@@ -6,7 +6,8 @@ import type { Environment } from '../environments.ts'
 import { ApiError, fileErrors, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
-import { deleteVideo, findEnvironment } from '../videos/store.ts'
+import { deleteVideo } from '../videos/delete.ts'
+import { findEnvironment } from '../videos/store.ts'
 import { alreadyFilled, beginSource, newSource, replaceUnstarted, type Sender } from './begin.ts'
 import { rangeProblem } from './range.ts'
 import type { Deps } from './receive.ts'
@@ -82,9 +83,7 @@ export async function createUpload(
   try {
     return await begin(deps, video.id, sender, header, total)
   } catch (error) {
-    const deleted = await deps.db.transaction().execute((trx) => deleteVideo(trx, environment, video.id))
-    // The source is there where the answer to its commit was lost.
-    if (deleted?.handle) await deps.files.abandonUpload(deleted.handle)
+    await deps.db.transaction().execute((trx) => deleteVideo(deps, trx, environment, video.id))
     throw error
   }
 }
@@ -122,9 +121,10 @@ async function begin(
 
 /** Nothing is left of an upload that is given up, except a video that was there before it. */
 export async function removeUpload(
-  { db, files, queue }: Pick<Context, 'db' | 'files' | 'queue'>,
+  context: Pick<Context, 'db' | 'files' | 'queue'>,
   videoId: string,
 ): Promise<void> {
+  const { db, files } = context
   const handle = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
@@ -134,8 +134,7 @@ export async function removeUpload(
       return source.handle
     }
     const environment = await findEnvironment(trx, videoId)
-    if (environment) await deleteVideo(trx, environment, videoId)
-    await queue.send(trx, 'remove-files', { videoId, handle: source.handle })
+    if (environment) await deleteVideo(context, trx, environment, videoId)
     return undefined
   })
   if (handle !== undefined) await files.abandonUpload(handle)

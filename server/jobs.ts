@@ -3,12 +3,12 @@ import { deleteOldSessions } from './access/session-store.ts'
 import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
 import { forgetSessions } from './analytics/session-reads.ts'
 import type { Context } from './context.ts'
+import { chunksChannel } from './encoding/chunk-store.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
 import { planEncoding } from './encoding/plan.ts'
-import { chunksChannel } from './encoding/store.ts'
 import type { Metrics } from './lib/metrics.ts'
-import { clearWork } from './lib/work.ts'
+import { removeOrphanedWorkFolders } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
 import { makeThumbnails } from './thumbnails/make.ts'
@@ -45,7 +45,11 @@ const chores: Chore[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
   { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
-  { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
+  {
+    name: 'clear work',
+    everyMs: 3_600_000,
+    run: ({ config, now }) => removeOrphanedWorkFolders(config.dataDir, now()),
+  },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
   { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },

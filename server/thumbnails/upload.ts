@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
@@ -10,10 +10,10 @@ import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { createTurns, type Turns } from '../lib/turns.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
-import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
+import { imageArgs, imageFormatOf, orientationOf } from '../media/images.ts'
 import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import * as store from './store.ts'
@@ -36,9 +36,7 @@ export async function receiveThumbnail(
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
-  try {
+  await withWorkFolder(deps.config.dataDir, async (folder) => {
     const input = join(folder, 'upload')
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
@@ -46,9 +44,7 @@ export async function receiveThumbnail(
     if (!made) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
     await made
     await storeThumbnail(deps, videoId, output)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 async function spool(stream: Readable, path: string): Promise<void> {
@@ -74,15 +70,15 @@ async function spool(stream: Readable, path: string): Promise<void> {
 /** Viewers never receive the uploaded bytes, only a JPEG that ffmpeg made from them. */
 async function makeJpeg({ config }: Deps, input: string, output: string): Promise<void> {
   const head = await readHead(input)
-  const kind = kindOf(head)
-  if (!kind) {
+  const format = imageFormatOf(head)
+  if (!format) {
     const title = 'The file is not a JPEG, PNG or WebP image.'
     throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
-  const orientation = kind === 'jpeg' ? orientationOf(head) : 1
+  const orientation = format === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
   try {
-    await runFfmpeg(tools, pictureArgs({ input, kind, orientation, output }), { limits: { cpuSeconds } })
+    await runFfmpeg(tools, imageArgs({ input, format, orientation, output }), { limits: { cpuSeconds } })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FilesProblem('full', error)

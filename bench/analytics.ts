@@ -1,56 +1,46 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pg from 'pg'
 import { connectionOptions } from '../server/lib/db.ts'
-import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
-import { authorization, key, median, startServer, stopServer } from './servers.ts'
+import { authorization, median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
 import { fillSessions, videoOf } from './sessions.ts'
+import { printTable, type Row } from './table.ts'
 
 const rounds = 5
+const days = 29
+const eventsPerSession = 10
 
 /**
- * How long each read takes with a million events of a hundred thousand sessions in a month, as against counting these
- * sessions in SQL, which looks at each of them once.
+ * Times each analytics read of a month with 100,000 sessions and a million events. The reference is counting these
+ * sessions in SQL, which reads each session once.
  */
 export async function analytics([sessions = '100000']: string[]): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const postgres = await openEmbeddedPostgres({
-    folder: join(folder, 'postgres'),
-    log: { info() {}, warn() {}, error() {} },
-  })
-  const { user, password, host, database } = postgres.connection
-  const url = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
-  const server = await startServer('server/main.ts', {
-    KINORA_DATABASE_URL: url,
-    KINORA_DATA_DIR: folder,
-    KINORA_PORT: '0',
-    KINORA_PRODUCTION_KEY: key,
-    KINORA_RATE_LIMITS: 'off',
-    KINORA_ROLES: 'api',
-    KINORA_LOG_LEVEL: 'warn',
-  })
-  const client = new pg.Client(connectionOptions(url))
-  await client.connect()
-  try {
-    const began = performance.now()
-    await fillSessions(client, { sessions: Number(sessions), days: 29, eventsEach: 10 })
+  await withTemporaryFolder(async (folder) => {
+    await using resources = new Resources()
+    const database = await resources.postgres(folder)
+    const kinora = await resources.server(
+      startKinora(folder, {
+        KINORA_DATABASE_URL: database,
+        KINORA_RATE_LIMITS: 'off',
+        KINORA_ROLES: 'api',
+      }),
+    )
+    const client = new pg.Client(connectionOptions(database))
+    await client.connect()
+    resources.add(() => client.end())
+    await fillSessions(client, { sessions: Number(sessions), days, eventsEach: eventsPerSession })
     await insertVideo(client)
-    console.log(`${sessions} sessions in ${((performance.now() - began) / 1000).toFixed(0)} s`)
-    const count = () => client.query(`select count(*) from viewing_sessions where watch_seconds >= 0`)
-    const bareMs = await measure(count)
-    console.log(`${bareMs.toFixed(1).padStart(8)} ms         counting in SQL`)
+    const countMs = await medianMs(() =>
+      client.query('select count(*) from viewing_sessions where watch_seconds >= 0'),
+    )
+    const rows: Row[] = []
     for (const path of paths()) {
-      const tookMs = await measure(() => read(server.url + path))
-      console.log(`${tookMs.toFixed(1).padStart(8)} ms ${(tookMs / bareMs).toFixed(1).padStart(6)}  ${path}`)
+      const readMs = await medianMs(() => read(kinora.url + path))
+      rows.push({ measured: path, kinora: ms(readMs), reference: ms(countMs), ratio: readMs / countMs })
     }
-  } finally {
-    await client.end()
-    await stopServer(server)
-    await postgres.close()
-    await rm(folder, { recursive: true, force: true })
-  }
+    printTable(`Analytics reads of ${sessions} sessions, compared with counting them in SQL`, rows)
+  })
 }
+
+const ms = (value: number) => `${value.toFixed(1)} ms`
 
 async function insertVideo(client: pg.Client): Promise<void> {
   await client.query(
@@ -67,7 +57,7 @@ async function insertVideo(client: pg.Client): Promise<void> {
 }
 
 function paths(): string[] {
-  const month = `from=${new Date(Date.now() - 29 * 24 * 60 * 60 * 1000).toISOString()}`
+  const month = `from=${new Date(Date.now() - days * 24 * 60 * 60 * 1000).toISOString()}`
   return [
     '/data/metrics/play/count',
     `/data/metrics/play/count?${month}`,
@@ -105,14 +95,14 @@ async function read(url: string): Promise<void> {
   if (response.status !== 200) throw new Error(`${url}: ${body}`)
 }
 
-/** The median of some, after one that is not counted. */
-async function measure(work: () => Promise<unknown>): Promise<number> {
+/** The median of several runs, after a warm-up run. */
+async function medianMs(work: () => Promise<unknown>): Promise<number> {
   await work()
-  const took: number[] = []
+  const times: number[] = []
   for (let n = 0; n < rounds; n++) {
-    const began = performance.now()
+    const start = performance.now()
     await work()
-    took.push(performance.now() - began)
+    times.push(performance.now() - start)
   }
-  return median(took)
+  return median(times)
 }

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { FileStore } from '@tus/file-store'
 import { Server } from '@tus/server'
 
-// What the benchmark measures against: the reference server of the tus protocol with its own file store. By itself it
-// answers before the file is on disk; with BARE_SYNC it waits for that, as the others do.
+// A reference for uploads: the official tus server with its own file store. By default it responds before the file is
+// on disk; with BARE_SYNC it calls fsync first, as the other servers do.
 
 const directory = process.env.BARE_FOLDER ?? '.'
 const tus = new Server({

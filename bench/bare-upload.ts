@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 
-// What the benchmark measures against: the body of a request into a file, and to the disk.
+// The reference for uploads: writes the request body to a file and calls fsync.
 
 let uploads = 0
 const server = createServer(async (request, response) => {

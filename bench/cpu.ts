@@ -1,15 +1,15 @@
 import { readdir, readFile } from 'node:fs/promises'
 
-/** Ticks of Linux, for whoever looks from outside. */
+/** The unit of CPU times in /proc: USER_HZ, which is 100 on Linux. */
 const ticksPerSecond = 100
 
-/** The fields of /proc/PID/stat from the third on: the second may hold anything. */
+/** The fields of /proc/PID/stat from the third on. The second is the program name, which may contain spaces. */
 async function statOf(pid: number): Promise<string[] | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** What these processes have used up so far, with those of their threads. */
+/** The CPU time that these processes have used so far, including all threads. */
 export async function cpuSeconds(pids: number[]): Promise<number> {
   const stats = await Promise.all(pids.map(statOf))
   return (

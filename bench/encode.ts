@@ -1,17 +1,30 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createWriteStream, existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
+import { createWriteStream } from 'node:fs'
+import { readFile, rm } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { basename, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
 import { ladderOf, type Rung } from '../server/media/ladder.ts'
-import { authorization, key, median, startServer, stopServer } from './servers.ts'
+import {
+  authorization,
+  createVideo,
+  median,
+  percentile,
+  Resources,
+  type RunningServer,
+  startKinora,
+  withTemporaryFolder,
+} from './servers.ts'
+import { atMost, below, printTable, type Row } from './table.ts'
 
-/** How PeerTube caps a quality: bits for each pixel of each frame. */
-const peerBits: Record<string, number> = {
+const rounds = 3
+
+/** PeerTube's maximum bit rates, in bits per pixel and frame. */
+const peerBitsPerPixel: Record<string, number> = {
   '240p': 0.17,
   '360p': 0.15,
   '480p': 0.12,
@@ -20,7 +33,7 @@ const peerBits: Record<string, number> = {
   '2160p': 0.08,
 }
 
-type Spent = { wall: number; cpu: number }
+type Cost = { wall: number; cpu: number }
 type Source = {
   path: string
   width: number
@@ -28,12 +41,12 @@ type Source = {
   rate: { num: number; den: number }
   seconds: number
 }
-type Measured = { bytes: number; ssim: number }
+type Quality = { bytes: number; ssim: number }
 
-/** Runs a program and tells what it took: the time on the clock, and that of all cores. */
-async function timed(command: string, args: string[]): Promise<Spent & { stderr: string; stdout: string }> {
+/** Runs a program and measures its elapsed time and its CPU time on all cores. */
+async function timed(command: string, args: string[]): Promise<Cost & { stderr: string; stdout: string }> {
   const start = performance.now()
-  // The shell's `times` is the one portable way to a child's processor time.
+  // The shell's `times` is the only portable way to get the CPU time of one child process.
   const child = spawn('bash', ['-c', '"$@"; code=$?; times >&3; exit $code', 'bash', command, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
@@ -44,7 +57,7 @@ async function timed(command: string, args: string[]): Promise<Spent & { stderr:
     })
   const [code] = await once(child, 'close')
   const [stdout = '', stderr = '', times = ''] = texts
-  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}: ${stderr.slice(-500)}`)
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} exited with ${code}: ${stderr.slice(-500)}`)
   const ofChildren = times.trim().split('\n')[1] ?? ''
   const cpu = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, m) => sum + Number(m[1]) * 60 + Number(m[2]),
@@ -56,7 +69,7 @@ async function timed(command: string, args: string[]): Promise<Spent & { stderr:
 const ffmpeg = (...args: string[]) =>
   timed('ffmpeg', ['-hide_banner', '-nostdin', '-y', '-v', 'error', ...args])
 
-async function look(path: string): Promise<Source> {
+async function probe(path: string): Promise<Source> {
   const { stdout } = await timed('ffprobe', [
     ...['-v', 'error', '-select_streams', 'v:0', '-of', 'json'],
     ...['-show_entries', 'stream=width,height,r_frame_rate,duration:format=duration', path],
@@ -68,29 +81,29 @@ async function look(path: string): Promise<Source> {
 }
 
 /** One ffmpeg for each quality, one after the other, each on all cores. */
-async function encodeAsPeer(source: Source, rungs: Rung[], folder: string): Promise<Spent> {
-  const spent = { wall: 0, cpu: 0 }
+async function encodeAsPeer(source: Source, rungs: Rung[], folder: string): Promise<Cost> {
+  const cost = { wall: 0, cpu: 0 }
   const fps = source.rate.num / source.rate.den
   for (const { quality, width, height } of rungs) {
-    const maxrate = Math.round(width * height * fps * peerBits[quality]!)
+    const maxrate = Math.round(width * height * fps * peerBitsPerPixel[quality]!)
     const { wall, cpu } = await ffmpeg(
       ...['-i', source.path, '-vf', `scale=${width}:${height}`, '-c:v', 'libx264', '-preset', 'veryfast'],
       ...['-crf', '23', '-maxrate', String(maxrate), '-bufsize', String(2 * maxrate), '-pix_fmt', 'yuv420p'],
       ...['-bf', '16', '-b_strategy', '1', '-g', String(Math.round(2 * fps)), '-c:a', 'aac', '-b:a', '128k'],
       ...['-movflags', '+faststart', '-f', 'mp4', join(folder, `peer-${quality}.mp4`)],
     )
-    spent.wall += wall
-    spent.cpu += cpu
+    cost.wall += wall
+    cost.cpu += cpu
   }
-  return spent
+  return cost
 }
 
 /**
- * What cannot be saved: x264 with the preset that peers use, on frames that are decoded and scaled already. As many
- * at once as there are cores, as in the service: cores that share a cache are slower together.
+ * The minimum cost: x264 with the same preset, on frames that are already decoded and scaled. Runs one process on each
+ * core, as the service does, because cores that share a cache slow each other down.
  */
-async function floor(source: Source, rungs: Rung[], folder: string): Promise<Spent> {
-  const spent = { wall: 0, cpu: 0 }
+async function encodeMinimum(source: Source, rungs: Rung[], folder: string): Promise<Cost> {
+  const cost = { wall: 0, cpu: 0 }
   for (const { width, height, maxKbps } of rungs) {
     const raw = join(folder, 'raw.yuv')
     const { num, den } = source.rate
@@ -107,14 +120,14 @@ async function floor(source: Source, rungs: Rung[], folder: string): Promise<Spe
         ),
       ),
     )
-    spent.cpu += runs.reduce((sum, { cpu }) => sum + cpu, 0) / runs.length
+    cost.cpu += runs.reduce((sum, { cpu }) => sum + cpu, 0) / runs.length
     await rm(raw)
   }
-  spent.wall = spent.cpu / availableParallelism()
-  return spent
+  cost.wall = cost.cpu / availableParallelism()
+  return cost
 }
 
-async function measure(source: Source, rung: Rung, path: string): Promise<Measured> {
+async function measureQuality(source: Source, rung: Rung, path: string): Promise<Quality> {
   const scale = `[1:v]scale=${rung.width}:${rung.height},setpts=PTS-STARTPTS[r];[0:v]setpts=PTS-STARTPTS[d];[d][r]ssim`
   const { stderr } = await timed('ffmpeg', [
     ...['-hide_banner', '-nostdin', '-v', 'info', '-i', path, '-i', source.path],
@@ -127,17 +140,10 @@ async function measure(source: Source, rung: Rung, path: string): Promise<Measur
   return { bytes, ssim: Number(/SSIM.*All:([\d.]+)/.exec(stderr)?.[1]) }
 }
 
-type Kinora = { url: string; child: { pid?: number | undefined } }
-
 const get = (url: string) => fetch(url, { headers: { authorization } })
 
 async function createAndUpload(url: string, path: string): Promise<string> {
-  const created = await fetch(`${url}/videos`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ mp4Support: true }),
-  })
-  const { videoId } = (await created.json()) as { videoId: string }
+  const videoId = await createVideo(url, { mp4Support: true })
   const form = new FormData()
   form.append('file', new Blob([await readFile(path)]), basename(path))
   const sent = await fetch(`${url}/videos/${videoId}/source`, {
@@ -145,7 +151,7 @@ async function createAndUpload(url: string, path: string): Promise<string> {
     headers: { authorization },
     body: form,
   })
-  if (sent.status !== 201) throw new Error(`the upload was answered ${sent.status}`)
+  if (sent.status !== 201) throw new Error(`the response to the upload was ${sent.status}`)
   return videoId
 }
 
@@ -153,16 +159,16 @@ type Status = {
   encoding: { playable: boolean; qualities: { type: string; quality: string; status: string }[] }
 }
 
-/** Processor seconds of programs that the service has run to their end. */
+/** CPU seconds of the child processes that have ended. */
 async function childrenCpu(pid: number | undefined): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[13]) + Number(fields[14])) / 100
 }
 
-type Encoded = Spent & { videoId: string; playable: number; firstQuality: number }
+type KinoraResult = Cost & { videoId: string; playable: number; firstQuality: number }
 
-async function encodeAsKinora({ url, child }: Kinora, path: string): Promise<Encoded> {
+async function encodeAsKinora({ url, child }: RunningServer, path: string): Promise<KinoraResult> {
   const cpuBefore = await childrenCpu(child.pid)
   const videoId = await createAndUpload(url, path)
   const start = performance.now()
@@ -179,7 +185,7 @@ async function encodeAsKinora({ url, child }: Kinora, path: string): Promise<Enc
     if (qualities.some(({ status }) => status === 'failed')) throw new Error('a quality failed')
     if (qualities.some(({ status }) => status === 'encoded')) firstQuality ??= since()
     if (qualities.length > 0 && qualities.every(({ status }) => status === 'encoded')) break
-    // Each question takes time from what is measured.
+    // Polling takes CPU time from the encoder, so it slows down once the video is playable.
     await delay(playable === undefined ? 20 : 100)
   }
   const wall = since()
@@ -203,125 +209,164 @@ async function download(url: string, videoId: string, quality: string, path: str
   await pipeline(all, createWriteStream(path))
 }
 
-/** The 99th percentile of answers in milliseconds, one request after the other, as long as asked. */
-async function answers(url: string, until: () => boolean): Promise<number> {
+/** The 99th percentile of the response time in milliseconds, for sequential requests. */
+async function responseP99(url: string, durationSeconds: number): Promise<number> {
   const times: number[] = []
-  while (!until()) {
+  const end = performance.now() + durationSeconds * 1_000
+  while (performance.now() < end) {
     const start = performance.now()
     await (await get(url)).arrayBuffer()
     times.push(performance.now() - start)
     await delay(5)
   }
-  return times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN
+  return percentile(times, 0.99)
 }
 
-async function findSources(folder: string, named: string | undefined): Promise<string[]> {
-  if (named) return [named]
-  const shared = ['the-last-man-on-earth-720p-14s.mp4', 'big-buck-bunny-480p-30s.mp4'].map((name) =>
-    join('../shared/media', name),
-  )
-  if (shared.every((path) => existsSync(path))) return shared
-  const made = join(folder, 'made.mp4')
+/** Files from `--source FILE`, which can be given several times; a generated 60 s clip by default. */
+async function findSources(folder: string, args: string[]): Promise<string[]> {
+  const { values } = parseArgs({ args, options: { source: { type: 'string', multiple: true } } })
+  if (values.source) return values.source
+  const path = join(folder, 'generated.mp4')
   await ffmpeg(
     ...['-f', 'lavfi', '-i', 'testsrc2=s=1280x720:r=30,noise=alls=12:allf=t', '-f', 'lavfi', '-i', 'sine'],
-    ...['-t', '60', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '18', '-c:a', 'aac', made],
+    ...['-t', '60', '-c:v', 'libx264', '-preset', 'veryfast', '-crf', '18', '-c:a', 'aac', path],
   )
-  return [made]
+  return [path]
 }
 
-const verdict = (isReached: boolean) => (isReached ? 'reached' : 'MISSED')
+type Round = { kinora: KinoraResult; peer: Cost; minimum: Cost }
 
-async function compare(kinora: Kinora, path: string, folder: string): Promise<void> {
-  const source = await look(path)
-  const rungs = ladderOf(source, source.rate)
-  console.log(
-    `\n${basename(path)}: ${source.width}x${source.height}, ${source.seconds.toFixed(1)} s, ${rungs.length} qualities and MP4`,
-  )
+const seconds = (value: number, digits = 1) => `${value.toFixed(digits)} s`
 
-  // By turns, as a shared machine is not equally fast all the time.
-  const rounds: { ours: Encoded; peer: Spent; least: Spent }[] = []
-  for (let round = 0; round < 3; round++) {
-    rounds.push({
-      ours: await encodeAsKinora(kinora, path),
+/** Alternates between the three, so that other load on the machine affects all of them. */
+async function runRounds(kinora: RunningServer, source: Source, rungs: Rung[], folder: string) {
+  const results: Round[] = []
+  for (let round = 0; round < rounds; round++) {
+    results.push({
+      kinora: await encodeAsKinora(kinora, source.path),
       peer: await encodeAsPeer(source, rungs, folder),
-      least: await floor(source, rungs, folder),
+      minimum: await encodeMinimum(source, rungs, folder),
     })
   }
-  const middle = (of: (round: (typeof rounds)[number]) => number) => median(rounds.map(of))
-  for (const name of ['ours', 'peer', 'least'] as const) {
-    const [wall, cpu] = [middle((round) => round[name].wall), middle((round) => round[name].cpu)]
-    console.log(`  ${name.padEnd(6)} wall ${wall.toFixed(1)} s  cpu ${cpu.toFixed(1)} s`)
-  }
-  const wall = middle(({ ours, peer }) => ours.wall / peer.wall)
-  const cpu = middle(({ ours, least }) => ours.cpu / least.cpu)
-  console.log(`  wall to the peer's ${wall.toFixed(2)}  goal at most 0.65  ${verdict(wall <= 0.65)}`)
-  console.log(`  cpu to the least ${cpu.toFixed(2)}  goal at most 1.3  ${verdict(cpu <= 1.3)}`)
-  console.log(`  first quality whole after ${middle(({ ours }) => ours.firstQuality).toFixed(1)} s`)
-  const ours = rounds.at(-1)!.ours
-  const playable = middle((round) => round.ours.playable)
+  return results
+}
 
-  let [bytesOurs, bytesPeer] = [0, 0]
-  let isAsGood = true
+function costRows(results: Round[]): Row[] {
+  const medianOf = (of: (round: Round) => number) => median(results.map(of))
+  const wallRatio = medianOf(({ kinora, peer }) => kinora.wall / peer.wall)
+  const cpuRatio = medianOf(({ kinora, minimum }) => kinora.cpu / minimum.cpu)
+  const firstQuality = medianOf(({ kinora }) => kinora.firstQuality)
+  return [
+    {
+      measured: "time, compared with PeerTube's settings",
+      kinora: seconds(medianOf(({ kinora }) => kinora.wall)),
+      reference: seconds(medianOf(({ peer }) => peer.wall)),
+      ratio: wallRatio,
+      goal: atMost(0.65, wallRatio),
+    },
+    {
+      measured: 'CPU time, compared with x264 alone',
+      kinora: seconds(medianOf(({ kinora }) => kinora.cpu)),
+      reference: seconds(medianOf(({ minimum }) => minimum.cpu)),
+      ratio: cpuRatio,
+      goal: atMost(1.3, cpuRatio),
+    },
+    { measured: 'time until the first complete quality', kinora: seconds(firstQuality) },
+  ]
+}
+
+type Measurement = { quality: string; kinora: Quality; peer: Quality }
+
+async function measureQualities(url: string, videoId: string, source: Source, rungs: Rung[], folder: string) {
+  const measured: Measurement[] = []
   for (const rung of rungs) {
-    const file = join(folder, 'ours.mp4')
-    await download(kinora.url, ours.videoId, rung.quality, file)
-    const [a, b] = [
-      await measure(source, rung, file),
-      await measure(source, rung, join(folder, `peer-${rung.quality}.mp4`)),
-    ]
-    bytesOurs += a.bytes
-    bytesPeer += b.bytes
-    isAsGood &&= a.ssim >= b.ssim && a.bytes <= b.bytes
-    const kB = (n: number) => `${Math.round(n / 1000)} kB`
-    console.log(
-      `  ${rung.quality.padEnd(6)} SSIM ${a.ssim.toFixed(4)} against ${b.ssim.toFixed(4)}  ${kB(a.bytes)} against ${kB(b.bytes)} (${(a.bytes / b.bytes).toFixed(2)})`,
-    )
+    const file = join(folder, 'kinora.mp4')
+    await download(url, videoId, rung.quality, file)
+    measured.push({
+      quality: rung.quality,
+      kinora: await measureQuality(source, rung, file),
+      peer: await measureQuality(source, rung, join(folder, `peer-${rung.quality}.mp4`)),
+    })
   }
-  console.log(
-    `  all: bytes ${(bytesOurs / bytesPeer).toFixed(2)} of the peer's; no less SSIM and no more bytes in each: ${verdict(isAsGood)}`,
-  )
+  return measured
+}
 
+function qualityRows(measured: Measurement[]): Row[] {
+  const kB = (bytes: number) => `${Math.round(bytes / 1000)} kB`
+  const describe = ({ ssim, bytes }: Quality) => `SSIM ${ssim.toFixed(4)}, ${kB(bytes)}`
+  const rows = measured.map(({ quality, kinora, peer }) => ({
+    measured: `${quality}: SSIM and size`,
+    kinora: describe(kinora),
+    reference: describe(peer),
+    ratio: kinora.bytes / peer.bytes,
+    goal: {
+      text: 'SSIM not lower, size not larger',
+      isMet: kinora.ssim >= peer.ssim && kinora.bytes <= peer.bytes,
+    },
+  }))
+  const total = (of: (each: Measurement) => Quality) =>
+    measured.reduce((sum, each) => sum + of(each).bytes, 0)
+  const [kinora, peer] = [total((each) => each.kinora), total((each) => each.peer)]
+  const ratio = kinora / peer
+  const all = { measured: 'size of all qualities', kinora: kB(kinora), reference: kB(peer), ratio }
+  return [...rows, { ...all, goal: atMost(1, ratio) }]
+}
+
+/** Uploads a file that is ten times as long. Returns the time from the last byte until it is playable. */
+async function uploadLongVersion(url: string, path: string, folder: string) {
   const long = join(folder, 'long.mp4')
   await ffmpeg('-stream_loop', '9', '-i', path, '-c', 'copy', long)
-  const longId = createAndUpload(kinora.url, long)
-  const start = await longId.then(() => performance.now())
-  const id = await longId
-  while ((await fetch(`${kinora.url}/vod/${id}/hls/manifest.m3u8`)).status !== 200) await delay(20)
-  const longPlayable = (performance.now() - start) / 1000
-  console.log(
-    `  playable ${playable.toFixed(2)} s after the last byte  goal within 2  ${verdict(playable <= 2)}`,
-  )
-  console.log(
-    `  playable, ten times as long, ${longPlayable.toFixed(2)} s: ${(longPlayable / playable).toFixed(2)} times  goal at most 1.2  ${verdict(longPlayable <= 1.2 * playable)}`,
-  )
+  const videoId = await createAndUpload(url, long)
+  const start = performance.now()
+  while ((await fetch(`${url}/vod/${videoId}/hls/manifest.m3u8`)).status !== 200) await delay(20)
+  return { videoId, playable: (performance.now() - start) / 1000 }
+}
 
-  const video = `${kinora.url}/videos/${id}`
-  const end = performance.now() + 5_000
-  const busy = await answers(video, () => performance.now() > end)
-  await fetch(video, { method: 'DELETE', headers: { authorization } })
+async function compare(kinora: RunningServer, path: string, folder: string): Promise<void> {
+  const { url } = kinora
+  const source = await probe(path)
+  const rungs = ladderOf(source, source.rate)
+  const results = await runRounds(kinora, source, rungs, folder)
+  const { videoId } = results.at(-1)!.kinora
+  const measured = await measureQualities(url, videoId, source, rungs, folder)
+  const playable = median(results.map((round) => round.kinora.playable))
+  const long = await uploadLongVersion(url, path, folder)
+  const busy = await responseP99(`${url}/videos/${long.videoId}`, 5)
+  await fetch(`${url}/videos/${long.videoId}`, { method: 'DELETE', headers: { authorization } })
   await delay(5_000)
-  const other = `${kinora.url}/videos/${ours.videoId}`
-  const endIdle = performance.now() + 5_000
-  const idle = await answers(other, () => performance.now() > endIdle)
-  console.log(
-    `  answers while encoding: p99 ${busy.toFixed(1)} ms, idle ${idle.toFixed(1)} ms: ${(busy / idle).toFixed(1)} times  goal below 5  ${verdict(busy < 5 * idle)}`,
-  )
+  const idle = await responseP99(`${url}/videos/${videoId}`, 5)
+  const ms = (value: number) => `${value.toFixed(1)} ms`
+  const size = `${source.width}x${source.height}, ${seconds(source.seconds)}`
+  printTable(`${basename(path)}: ${size}, ${rungs.length} qualities and MP4`, [
+    ...costRows(results),
+    ...qualityRows(measured),
+    {
+      measured: 'playable after the last byte',
+      kinora: seconds(playable, 2),
+      goal: atMost(2, playable, ' s'),
+    },
+    {
+      measured: 'playable, ten times as long',
+      kinora: seconds(long.playable, 2),
+      reference: seconds(playable, 2),
+      ratio: long.playable / playable,
+      goal: atMost(1.2, long.playable / playable),
+    },
+    {
+      measured: 'API response p99 while encoding, compared with idle',
+      kinora: ms(busy),
+      reference: ms(idle),
+      ratio: busy / idle,
+      goal: below(5, busy / idle),
+    },
+  ])
 }
 
 export async function encode(args: string[]): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const kinora = await startServer('server/main.ts', {
-    KINORA_DATA_DIR: join(folder, 'data'),
-    KINORA_PORT: '0',
-    KINORA_PRODUCTION_KEY: key,
-    KINORA_LOG_LEVEL: 'warn',
+  await withTemporaryFolder(async (folder) => {
+    await using resources = new Resources()
+    const sources = await findSources(folder, args)
+    const kinora = await resources.server(startKinora(join(folder, 'data')))
+    for (const path of sources) await compare(kinora, path, folder)
   })
-  try {
-    const at = args.indexOf('--source')
-    for (const path of await findSources(folder, at < 0 ? undefined : args[at + 1]))
-      await compare(kinora, path, folder)
-  } finally {
-    await stopServer(kinora)
-    await rm(folder, { recursive: true, force: true })
-  }
 }

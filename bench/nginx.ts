@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { withChildren } from './cpu.ts'
 
-/** As an operator would have it for files in a folder. */
+/** A typical configuration for static files. */
 export const plainServer = (port: number, root: string) => `
   server {
     listen 127.0.0.1:${port};
@@ -20,7 +20,7 @@ export const plainServer = (port: number, root: string) => `
     }
   }`
 
-/** As docs/delivery.md has it. */
+/** The configuration from docs/delivery.md. */
 export const accelServer = (port: number, upstream: string, location: string, files: string) => `
   upstream kinora {
     server ${new URL(upstream).host};
@@ -73,7 +73,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** An nginx of our own in a folder of its own, as this user. Undefined where there is none. */
+/** Starts nginx as this user in its own folder. Returns undefined if nginx is not installed. */
 export async function startNginx(folder: string, serverOf: (port: number) => string) {
   const program = ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
   if (!program) return undefined

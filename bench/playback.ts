@@ -1,16 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
-import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
 import { segmentFile } from '../server/renditions/files.ts'
 import { cpuSeconds, parentPid, withChildren } from './cpu.ts'
 import { firstFrame } from './first-frame.ts'
 import { accelServer, plainServer, startNginx } from './nginx.ts'
 import { playbackSessions } from './playback-sessions.ts'
-import { authorization, key, median, startServer, stopServer } from './servers.ts'
-import { load, type Viewing } from './viewers.ts'
+import {
+  createVideo,
+  median,
+  Resources,
+  type RunningServer,
+  startKinora,
+  withTemporaryFolder,
+} from './servers.ts'
+import { atLeast, printTable, type Row } from './table.ts'
+import { runViewers, type Viewing } from './viewers.ts'
 
 const segments = 24
 const segmentBytes = 1_000_000
@@ -20,20 +26,15 @@ const accelLocation = '/kinora-files/'
 
 const plan = {
   ...{ key: 'source', offsetSeconds: 0, rate: { num: 25, den: 1 } },
-  // 2 s, then 4 s each.
+  // The first segment has 2 s, the others 4 s each.
   frames: 50 + (segments - 1) * 100,
   rungs: [{ quality: '720p', width: 1280, height: 720, maxKbps: 2_800 }],
   ...{ hasSound: false, isWatermarked: false },
 }
 
-/** A video as the encoder leaves it, with segments of exactly 1 MB. */
-async function fillVideo(api: string, client: pg.Client, files: string): Promise<string> {
-  const response = await fetch(`${api}/videos`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ title: 'Bench' }),
-  })
-  const { videoId } = (await response.json()) as { videoId: string }
+/** Inserts an encoded video with segments of exactly 1 MB. */
+async function insertVideo(api: string, client: pg.Client, files: string): Promise<string> {
+  const videoId = await createVideo(api, { title: 'Bench' })
   await client.query(
     `insert into encodings (video_id, environment, state, plan, created_at, finished_at)
      values ($1, 'production', 'encoded', $2, now(), now())`,
@@ -61,20 +62,20 @@ async function put(path: string, content: Buffer | string): Promise<void> {
   await writeFile(path, content)
 }
 
-/** The same files by the same addresses, as they would lie in a folder of nginx. */
-async function copyTo(root: string, api: string, paths: string[]): Promise<void> {
+/** Copies the files to a folder that nginx serves with the same paths. */
+async function copyFiles(api: string, paths: string[], folder: string): Promise<void> {
   for (const path of paths)
-    await put(join(root, path), Buffer.from(await (await fetch(api + path)).arrayBuffer()))
+    await put(join(folder, path), Buffer.from(await (await fetch(api + path)).arrayBuffer()))
 }
 
 /** CPU seconds so far, by program. */
 type Cpu = Record<string, number>
-type Server = { name: string; url: string; cpu(): Promise<Cpu>; goal?: number }
+type Server = { name: string; url: string; cpu(): Promise<Cpu>; minRatio?: number }
 type Round = { perCpuSecond: number; perSecond: number; microseconds: Cpu }
 
 async function measure({ url, cpu }: Server, viewing: Viewing): Promise<Round> {
   const before = await cpu()
-  const { requests, seconds } = await load(url, viewing, viewers, roundSeconds)
+  const { requests, seconds } = await runViewers({ url, viewing, viewers, seconds: roundSeconds })
   const used = Object.entries(await cpu()).map(([name, now]) => [name, now - before[name]!] as const)
   return {
     perCpuSecond: requests / used.reduce((sum, [, each]) => sum + each, 0),
@@ -83,120 +84,123 @@ async function measure({ url, cpu }: Server, viewing: Viewing): Promise<Round> {
   }
 }
 
-/** In turns, so that whatever else the machine does meets all alike. By CPU time, as the load takes part of the cores. */
+/**
+ * Compares requests per second of CPU time, because the viewers use part of the same cores. Alternates between the
+ * servers, so that other load on the machine affects all of them.
+ */
 async function compare(title: string, servers: Server[], viewing: Viewing, hasGoal: boolean): Promise<void> {
   const rounds = servers.map((): Round[] => [])
   for (let i = -1; i < 5; i++) {
     for (const [n, server] of servers.entries()) {
       const round = await measure(server, viewing)
-      // The first one warms up.
+      // The first round is a warm-up.
       if (i >= 0) rounds[n]?.push(round)
     }
   }
-  const base = servers.findIndex(({ name }) => name === 'nginx')
-  console.log(`${title}:`)
-  for (const [n, { name, goal }] of servers.entries()) {
-    const of = (which: 'perCpuSecond' | 'perSecond') => median(rounds[n]!.map((round) => round[which]))
-    const against = (which: 'perCpuSecond' | 'perSecond') =>
-      median(rounds[n]!.map((round, i) => round[which] / (rounds[base]?.[i]?.[which] ?? Number.NaN)))
-    const ratio = against('perCpuSecond')
-    const programs = Object.keys(rounds[n]![0]!.microseconds)
-    const spent = programs.map(
-      (each) => `${each} ${median(rounds[n]!.map(({ microseconds }) => microseconds[each]!)).toFixed(0)} µs`,
-    )
-    const judged = hasGoal && goal !== undefined && base >= 0
-    console.log(
-      `  ${name.padEnd(28)} ${of('perCpuSecond').toFixed(0).padStart(6)} per CPU second  ratio ${ratio.toFixed(2)}` +
-        `${judged ? `  goal at least ${goal}  ${ratio >= goal ? 'reached' : 'MISSED'}` : ''}` +
-        `  (${of('perSecond').toFixed(0)}/s, ratio ${against('perSecond').toFixed(2)}; ${spent.join(', ')})`,
-    )
+  const nginx = rounds[servers.findIndex(({ name }) => name === 'nginx')]
+  const rows = servers
+    .map((server, n) => deliveryRow(server, rounds[n]!, nginx, hasGoal))
+    .filter((_, n) => rounds[n] !== nginx)
+  printTable(`${title}: requests per second of CPU time, compared with nginx`, rows)
+  for (const [n, { name }] of servers.entries()) console.log(`  ${name}: ${describeCosts(rounds[n]!)}`)
+}
+
+function deliveryRow(server: Server, rounds: Round[], nginx: Round[] | undefined, hasGoal: boolean): Row {
+  const rate = (of: Round[]) => `${median(of.map(({ perCpuSecond }) => perCpuSecond)).toFixed(0)}/s`
+  const row = { measured: server.name, kinora: rate(rounds) }
+  if (!nginx) return row
+  const ratio = median(rounds.map(({ perCpuSecond }, i) => perCpuSecond / nginx[i]!.perCpuSecond))
+  const goal = hasGoal && server.minRatio !== undefined ? { goal: atLeast(server.minRatio, ratio) } : {}
+  return { ...row, reference: rate(nginx), ratio, ...goal }
+}
+
+/** Requests per second of elapsed time, and the CPU time that each program uses for one request. */
+function describeCosts(rounds: Round[]): string {
+  const costs = Object.keys(rounds[0]!.microseconds).map(
+    (program) => `${program} ${median(rounds.map((round) => round.microseconds[program]!)).toFixed(0)} µs`,
+  )
+  return `${median(rounds.map(({ perSecond }) => perSecond)).toFixed(0)} requests/s; ${costs.join(', ')} per request`
+}
+
+type Delivery = { resources: Resources; folder: string; files: string; postmaster: number }
+
+async function startServers(
+  { resources, folder, files, postmaster }: Delivery,
+  kinora: RunningServer,
+  behindNginx: RunningServer,
+): Promise<Server[]> {
+  const cpuOfKinora = async (pid: number) => ({
+    node: await cpuSeconds([pid]),
+    postgres: await cpuSeconds(await withChildren(postmaster)),
+  })
+  const direct: Server = {
+    name: 'Kinora',
+    url: kinora.url,
+    cpu: () => cpuOfKinora(kinora.child.pid!),
+    minRatio: 0.5,
   }
+  const plain = await startNginx(join(folder, 'plain'), (port) => plainServer(port, join(folder, 'nginx')))
+  if (!plain) {
+    console.log('nginx is not installed: there is nothing to compare with')
+    return [direct]
+  }
+  resources.add(plain.close)
+  const accel = await startNginx(join(folder, 'accel'), (port) =>
+    accelServer(port, behindNginx.url, accelLocation, files),
+  )
+  resources.add(accel!.close)
+  const cpuOfNginx = async (nginx: typeof plain) => ({ nginx: await cpuSeconds(await nginx.workers()) })
+  return [
+    { name: 'nginx', url: plain.url, cpu: () => cpuOfNginx(plain) },
+    direct,
+    {
+      name: 'nginx with X-Accel-Redirect',
+      url: accel!.url,
+      cpu: async () => ({ ...(await cpuOfNginx(accel!)), ...(await cpuOfKinora(behindNginx.child.pid!)) }),
+      minRatio: 0.95,
+    },
+  ]
 }
 
 async function measureDelivery(parts: string[]): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const log = { info() {}, warn: console.warn, error: console.error }
-  const postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log })
-  const { user, password, host, database } = postgres.connection
-  const databaseUrl = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
-  const env = {
-    KINORA_DATABASE_URL: databaseUrl,
-    KINORA_DATA_DIR: folder,
-    KINORA_PORT: '0',
-    KINORA_PRODUCTION_KEY: key,
-    KINORA_LOG_LEVEL: 'warn',
-  }
-  const kinora = await startServer('server/main.ts', env)
-  const behind = await startServer('server/main.ts', {
-    ...env,
-    KINORA_ACCEL_REDIRECT: accelLocation,
-    KINORA_ROLES: 'api',
-  })
-  const client = new pg.Client(databaseUrl)
-  await client.connect()
-  const closers: (() => Promise<void>)[] = []
-  try {
+  const isSelected = (part: string) => parts.length === 0 || parts.includes(part)
+  await withTemporaryFolder(async (folder) => {
+    await using resources = new Resources()
+    const database = await resources.postgres(folder)
+    const env = { KINORA_DATABASE_URL: database }
+    const kinora = await resources.server(startKinora(folder, env))
+    const behindNginx = await resources.server(
+      startKinora(folder, { ...env, KINORA_ACCEL_REDIRECT: accelLocation, KINORA_ROLES: 'api' }),
+    )
+    const client = new pg.Client(database)
+    await client.connect()
+    resources.add(() => client.end())
     const files = join(folder, 'files')
-    const videoId = await fillVideo(kinora.url, client, files)
-    const paths = {
-      playlists: ['manifest.m3u8', '720p/manifest.m3u8'].map((path) => `/vod/${videoId}/hls/${path}`),
-      segments: Array.from({ length: segments }, (_, i) => `/vod/${videoId}/hls/720p/video-${i}.m4s`),
-    }
-    const root = join(folder, 'nginx')
-    await copyTo(root, kinora.url, [...paths.playlists, ...paths.segments])
+    const videoId = await insertVideo(kinora.url, client, files)
+    const hls = `/vod/${videoId}/hls`
+    const playlists = [`${hls}/manifest.m3u8`, `${hls}/720p/manifest.m3u8`]
+    const segmentPaths = Array.from({ length: segments }, (_, i) => `${hls}/720p/video-${i}.m4s`)
+    const viewing = [...playlists, ...segmentPaths]
+    await copyFiles(kinora.url, viewing, join(folder, 'nginx'))
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
     const postmaster = await parentPid(rows[0]!.pid)
-    const ofKinora = (pid: number) => async () => ({
-      node: await cpuSeconds([pid]),
-      postgres: await cpuSeconds(await withChildren(postmaster)),
-    })
-    const servers: Server[] = [
-      { name: 'Kinora', url: kinora.url, cpu: ofKinora(kinora.child.pid!), goal: 0.5 },
-    ]
-    const plain = await startNginx(join(folder, 'plain'), (port) => plainServer(port, root))
-    if (plain) {
-      closers.push(plain.close)
-      servers.unshift({
-        name: 'nginx',
-        url: plain.url,
-        cpu: async () => ({ nginx: await cpuSeconds(await plain.workers()) }),
-      })
-      const accel = await startNginx(join(folder, 'accel'), (port) =>
-        accelServer(port, behind.url, accelLocation, files),
-      )
-      if (accel) {
-        closers.push(accel.close)
-        const cpu = async () => ({
-          nginx: await cpuSeconds(await accel.workers()),
-          ...(await ofKinora(behind.child.pid!)()),
-        })
-        servers.push({ name: 'nginx with X-Accel-Redirect', url: accel.url, cpu, goal: 0.95 })
-      }
-    } else console.log('there is no nginx on this machine to compare with')
-    const isAsked = (part: string) => parts.length === 0 || parts.includes(part)
-    if (isAsked('viewing'))
+    const servers = await startServers({ resources, folder, files, postmaster }, kinora, behindNginx)
+    if (isSelected('viewing'))
       await compare(
-        `${viewers} viewers, each two playlists and ${segments} segments of 1 MB`,
+        `${viewers} viewers, 2 playlists and ${segments} segments of 1 MB`,
         servers,
-        [...paths.playlists, ...paths.segments],
+        viewing,
         true,
       )
-    if (isAsked('segments')) await compare('segments alone', servers, paths.segments, false)
-    if (isAsked('playlists')) await compare('playlists alone', servers, paths.playlists, false)
-  } finally {
-    await client.end()
-    for (const close of closers) await close()
-    await stopServer(kinora)
-    await stopServer(behind)
-    await postgres.close()
-    await rm(folder, { recursive: true, force: true })
-  }
+    if (isSelected('segments')) await compare('Segments only', servers, segmentPaths, false)
+    if (isSelected('playlists')) await compare('Playlists only', servers, playlists, false)
+  })
 }
 
-/** Parts: `viewing`, `segments`, `playlists`, `first-frame`, `sessions`; without any, all. */
+/** Parts: `viewing`, `segments`, `playlists`, `first-frame`, `sessions`; without arguments, all. */
 export async function playback(parts: string[]): Promise<void> {
-  const isAsked = (...names: string[]) => parts.length === 0 || names.some((name) => parts.includes(name))
-  if (isAsked('viewing', 'segments', 'playlists')) await measureDelivery(parts)
-  if (isAsked('first-frame')) await firstFrame()
-  if (isAsked('sessions')) await playbackSessions()
+  const isSelected = (...names: string[]) => parts.length === 0 || names.some((name) => parts.includes(name))
+  if (isSelected('viewing', 'segments', 'playlists')) await measureDelivery(parts)
+  if (isSelected('first-frame')) await firstFrame()
+  if (isSelected('sessions')) await playbackSessions()
 }

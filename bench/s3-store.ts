@@ -1,6 +1,6 @@
 import { startFauxqs } from 'fauxqs'
 
-// The emulated S3 store of the tests in a process of its own, so that it shares no event loop with the benchmark.
+// The S3 emulator of the tests, in a separate process so that it does not share the event loop of the benchmark.
 
 const server = await startFauxqs({
   port: 0,

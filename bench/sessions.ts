@@ -1,11 +1,11 @@
 import type { Client } from 'pg'
 
-// Viewing sessions as a busy service has them: some videos are watched far more than others, most viewers leave
-// early, and each session carries a user of many and a class of a few.
+// Sample viewing sessions as on a busy service: some videos are watched far more than others, most viewers leave early,
+// and each session has one of many users and one of a few classes as metadata.
 
 export const videoOf = (n: number) => `vi${String(n).padStart(22, '0')}`
 
-/** So many sessions over so many days back from now, each with so many events. */
+/** Inserts sessions that are spread over the last `days` days, each with `eventsEach` events. */
 export async function fillSessions(
   client: Client,
   { sessions, days, eventsEach }: { sessions: number; days: number; eventsEach: number },

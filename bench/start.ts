@@ -1,57 +1,60 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { cpuSeconds } from './cpu.ts'
-import { median } from './servers.ts'
+import { median, root, withTemporaryFolder } from './servers.ts'
+import { atMost, printTable } from './table.ts'
 
-// What a start costs, against the least that a server of this kind can cost: a bare Fastify that listens.
+// The time and CPU time until the service is ready. The reference is a bare Fastify server that only listens.
 
-const root = fileURLToPath(new URL('..', import.meta.url))
 const rounds = 7
 
-const bare = `
+const bareFastify = `
   const app = (await import('fastify')).default()
   console.log('bare ready', await app.listen({ host: '127.0.0.1', port: 0 }))`
 
 const programs = {
-  'bare Fastify': ['--input-type=module', '--eval', bare],
-  'the service': ['bin/kinora.mjs', 'start'],
-  'a command (kinora --help)': ['bin/kinora.mjs', '--help'],
+  bare: ['--input-type=module', '--eval', bareFastify],
+  service: ['bin/kinora.mjs', 'start'],
+  help: ['bin/kinora.mjs', '--help'],
 }
 
+type Program = keyof typeof programs
+type Costs = { wall: number[]; cpu: number[] }
+
 export async function start(): Promise<void> {
-  const data = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const costs = new Map<string, { wall: number[]; cpu: number[] }>()
-  try {
-    // The first start creates the database and fills the cache of compiled modules.
+  const costs: Record<Program, Costs> = {
+    bare: { wall: [], cpu: [] },
+    service: { wall: [], cpu: [] },
+    help: { wall: [], cpu: [] },
+  }
+  await withTemporaryFolder(async (data) => {
+    // The first start creates the database and fills the compile cache.
     for (const args of Object.values(programs)) await measure(args, data)
-    // In turns, so that a noisy machine is noisy for all.
+    // Alternates between the programs, so that other load on the machine affects all of them.
     for (let round = 0; round < rounds; round++) {
       for (const [name, args] of Object.entries(programs)) {
         const { wall, cpu } = await measure(args, data)
-        const cost = costs.get(name) ?? { wall: [], cpu: [] }
-        costs.set(name, { wall: [...cost.wall, wall], cpu: [...cost.cpu, cpu] })
+        costs[name as Program].wall.push(wall)
+        costs[name as Program].cpu.push(cpu)
       }
     }
-  } finally {
-    await rm(data, { recursive: true, force: true })
+  })
+  const row = (measured: string, program: Program, of: 'wall' | 'cpu') => {
+    const [kinora, bare] = [median(costs[program][of]), median(costs.bare[of])]
+    const seconds = (value: number) => `${value.toFixed(2)} s`
+    return { measured, kinora: seconds(kinora), reference: seconds(bare), ratio: kinora / bare }
   }
-  const limit = costs.get('bare Fastify')!
-  for (const [name, { wall, cpu }] of costs) {
-    const ready = compare(wall, limit.wall)
-    console.log(
-      `${name.padEnd(28)} ready after ${ready}${cpu.some(Number.isNaN) ? '' : `, CPU ${compare(cpu, limit.cpu)}`}`,
-    )
-  }
+  printTable('Start, compared with a bare Fastify server', [
+    {
+      ...row('CPU time of Node until the service is ready', 'service', 'cpu'),
+      goal: atMost(1.5, median(costs.service.cpu), ' s'),
+    },
+    row('time until the service is ready', 'service', 'wall'),
+    row('time of kinora --help', 'help', 'wall'),
+  ])
 }
 
-const compare = (values: number[], limit: number[]) =>
-  `${median(values).toFixed(2)} s (${(median(values) / median(limit)).toFixed(1)} times bare)`
-
-/** Until it says that it is ready, or ends; then its CPU time is not known. */
+/** Measures until the program is ready or has ended. The CPU time of a program that has ended is not known. */
 async function measure(args: string[], data: string): Promise<{ wall: number; cpu: number }> {
   const begun = performance.now()
   const child = spawn(process.execPath, args, {
@@ -60,7 +63,7 @@ async function measure(args: string[], data: string): Promise<{ wall: number; cp
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')
-  await Promise.race([isReady(child), exited])
+  await Promise.race([untilReady(child), exited])
   const wall = (performance.now() - begun) / 1000
   const cpu = args.includes('--help') ? Number.NaN : await cpuSeconds([child.pid!])
   child.kill('SIGTERM')
@@ -68,7 +71,7 @@ async function measure(args: string[], data: string): Promise<{ wall: number; cp
   return { wall, cpu }
 }
 
-async function isReady({ stdout }: ChildProcess): Promise<void> {
+async function untilReady({ stdout }: ChildProcess): Promise<void> {
   let printed = ''
   for await (const text of stdout!.setEncoding('utf8')) {
     printed += text

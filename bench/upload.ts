@@ -2,62 +2,75 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import { mkdir, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import * as tus from 'tus-js-client'
-import { authorization, key, median, startServer, stopServer } from './servers.ts'
+import {
+  authorization,
+  createVideo,
+  median,
+  Resources,
+  startKinora,
+  startServer,
+  withTemporaryFolder,
+} from './servers.ts'
+import { above, atLeast, below, type Goal, printTable, type Row } from './table.ts'
 
 export const MiB = 1024 * 1024
 const fileBytes = 1024 * MiB
 const chunkBytes = 50 * MiB
-const atOnce = 4
+const concurrency = 4
 const rounds = 4
 
-/** The file stands for a longer one: what lies behind its end is its beginning again. */
-async function* read(path: string, from: number, to: number) {
-  for (let at = from; at <= to; ) {
-    const start = at % fileBytes
-    const end = Math.min(fileBytes - 1, start + to - at)
+type Range = { from: number; to: number }
+
+/** Reads a range of a virtual file that repeats the content of the real one. */
+async function* read(path: string, { from, to }: Range) {
+  for (let position = from; position <= to; ) {
+    const start = position % fileBytes
+    const end = Math.min(fileBytes - 1, start + to - position)
     yield* createReadStream(path, { start, end, highWaterMark: MiB })
-    at += end - start + 1
+    position += end - start + 1
   }
 }
 
-type Piece = { from: number; to: number }
+type Request = { url: string; path: string; range: Range; headers?: Record<string, string> }
 
-/** Sends part of the file, as a raw body or as a form, and waits for the answer. */
-export async function send(
-  url: string,
-  path: string,
-  piece: Piece,
-  form: boolean,
-  headers: Record<string, string>,
-) {
+/** Sends a range of the file as a raw body. */
+const sendRaw = (options: Request) => send(options, { head: '', tail: '', contentType: undefined })
+
+/** Sends a range of the file as multipart/form-data. */
+export function sendForm(options: Request): Promise<void> {
   const boundary = `kinora${randomBytes(12).toString('hex')}`
-  const head = form
-    ? `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="film.mp4"\r\ncontent-type: application/octet-stream\r\n\r\n`
-    : ''
-  const tail = form ? `\r\n--${boundary}--\r\n` : ''
-  const length = piece.to - piece.from + 1 + head.length + tail.length
+  return send(options, {
+    head: `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="film.mp4"\r\ncontent-type: application/octet-stream\r\n\r\n`,
+    tail: `\r\n--${boundary}--\r\n`,
+    contentType: `multipart/form-data; boundary=${boundary}`,
+  })
+}
+
+async function send(
+  { url, path, range, headers = {} }: Request,
+  { head, tail, contentType }: { head: string; tail: string; contentType: string | undefined },
+): Promise<void> {
   const outgoing = request(url, {
     method: 'POST',
     headers: {
       ...headers,
-      'content-length': length,
-      ...(form && { 'content-type': `multipart/form-data; boundary=${boundary}` }),
+      'content-length': range.to - range.from + 1 + head.length + tail.length,
+      ...(contentType && { 'content-type': contentType }),
     },
   })
-  const answered = once(outgoing, 'response')
+  const responded = once(outgoing, 'response')
   outgoing.write(head)
-  await pipeline(read(path, piece.from, piece.to), outgoing, { end: false })
+  await pipeline(read(path, range), outgoing, { end: false })
   outgoing.end(tail)
-  const [response] = await answered
+  const [response] = await responded
   for await (const _ of response);
-  if (response.statusCode >= 300) throw new Error(`answered ${response.statusCode}`)
+  if (response.statusCode >= 300) throw new Error(`the response was ${response.statusCode}`)
 }
 
 function sendByTus(endpoint: string, path: string, headers: Record<string, string>): Promise<void> {
@@ -68,151 +81,154 @@ function sendByTus(endpoint: string, path: string, headers: Record<string, strin
   return promise
 }
 
-export async function seconds(work: () => Promise<void>): Promise<number> {
+export async function secondsOf(work: () => Promise<void>): Promise<number> {
   const start = performance.now()
   await work()
   return (performance.now() - start) / 1000
 }
 
-export async function createVideo(url: string): Promise<string> {
-  const response = await fetch(`${url}/videos`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: '{}',
-  })
-  const { videoId } = (await response.json()) as { videoId: string }
-  return `${url}/videos/${videoId}`
-}
+export const createSourceUrl = async (api: string) => `${api}/videos/${await createVideo(api)}/source`
 
-export async function sendChunks(
-  video: string,
-  path: string,
-  bytes = fileBytes,
-  senders = atOnce,
-): Promise<void> {
-  let at = 0
-  const work = async () => {
-    while (at < bytes) {
-      const piece = { from: at, to: Math.min(bytes, at + chunkBytes) - 1 }
-      at = piece.to + 1
-      const range = `bytes ${piece.from}-${piece.to}/${bytes}`
-      await send(`${video}/source`, path, piece, true, { authorization, 'content-range': range })
+export async function sendChunks(options: {
+  api: string
+  path: string
+  bytes: number
+  concurrency: number
+}): Promise<void> {
+  const { path, bytes } = options
+  const url = await createSourceUrl(options.api)
+  let next = 0
+  const sendRemaining = async () => {
+    while (next < bytes) {
+      const range = { from: next, to: Math.min(bytes, next + chunkBytes) - 1 }
+      next = range.to + 1
+      const contentRange = `bytes ${range.from}-${range.to}/${bytes}`
+      await sendForm({ url, path, range, headers: { authorization, 'content-range': contentRange } })
     }
   }
-  await Promise.all(Array.from({ length: senders }, work))
+  await Promise.all(Array.from({ length: options.concurrency }, sendRemaining))
 }
 
-const memoryMiB = async (pid: number | undefined, field: 'VmRSS' | 'VmHWM') => {
+async function peakMemoryMiB(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  return Math.round(Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024)
+  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024)
 }
 
-const startKinora = (folder: string) =>
-  startServer('server/main.ts', {
-    KINORA_DATA_DIR: folder,
-    KINORA_PORT: '0',
-    KINORA_PRODUCTION_KEY: key,
-    KINORA_LOG_LEVEL: 'warn',
-  })
-
-/** What one way leaves to be written or removed must not slow down the next: the peers do not all wait for the disk. */
-export async function settle(url: string): Promise<void> {
-  const listed = await fetch(`${url}/videos`, { headers: { authorization } })
+/** Deletes all videos and flushes the disk, so that pending writes of one run do not slow down the next. */
+export async function deleteVideosAndSync(api: string): Promise<void> {
+  const listed = await fetch(`${api}/videos`, { headers: { authorization } })
   const { data } = (await listed.json()) as { data: { videoId: string }[] }
   for (const { videoId } of data)
-    await fetch(`${url}/videos/${videoId}`, { method: 'DELETE', headers: { authorization } })
+    await fetch(`${api}/videos/${videoId}`, { method: 'DELETE', headers: { authorization } })
   await promisify(execFile)('sync')
 }
 
-async function makeFile(path: string): Promise<void> {
-  const file = await open(path, 'w')
-  for (let written = 0; written < fileBytes; written += 64 * MiB) await file.write(randomBytes(64 * MiB))
+export async function writeRandomFile(path: string, bytes: number): Promise<void> {
+  await using file = await open(path, 'w')
+  for (let written = 0; written < bytes; written += 16 * MiB) await file.write(randomBytes(16 * MiB))
   await file.sync()
-  await file.close()
 }
 
-/** How much the process grows by one upload of 5 GiB, from its size after a small one. */
-async function growth(folder: string, path: string): Promise<void> {
-  const kinora = await startKinora(folder)
-  try {
-    const warm = { from: 0, to: 64 * MiB - 1 }
-    await send(`${await createVideo(kinora.url)}/source`, path, warm, true, { authorization })
-    const before = await memoryMiB(kinora.child.pid, 'VmHWM')
-    const video = await createVideo(kinora.url)
-    await send(`${video}/source`, path, { from: 0, to: 5 * fileBytes - 1 }, true, { authorization })
-    const after = await memoryMiB(kinora.child.pid, 'VmHWM')
-    const grown = after - before
-    console.log(
-      `memory: peak ${before} MiB before a 5 GiB upload, ${after} MiB after it: ${grown} MiB more  goal below 64  ${grown < 64 ? 'reached' : 'MISSED'}`,
-    )
-  } finally {
-    await stopServer(kinora)
+/** Runs each way of uploading in turn, once to warm up and then `rounds - 1` times. Returns seconds by name. */
+export async function timeInTurns<Name extends string>(
+  ways: Record<Name, () => Promise<void>>,
+  totalRounds: number,
+  cleanUp: (name: Name) => Promise<void>,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(ways) as Name[]
+  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Name, number[]>
+  for (let round = 0; round < totalRounds; round++) {
+    for (const name of names) {
+      const seconds = await secondsOf(ways[name])
+      if (round > 0) times[name].push(seconds)
+      await cleanUp(name)
+    }
   }
+  return times
+}
+
+/** The median of how many times faster than the reference each round was. */
+export const speedRatio = (reference: number[], times: number[]) =>
+  median(times.map((time, i) => reference[i]! / time))
+
+export const rateOf = (bytes: number, times: number[]) => `${Math.round(bytes / MiB / median(times))} MiB/s`
+
+async function compareWays(folder: string, path: string): Promise<void> {
+  await using resources = new Resources()
+  const received = join(folder, 'received')
+  await mkdir(received)
+  const kinora = await resources.server(startKinora(join(folder, 'data')))
+  const start = (file: string, env = {}) =>
+    resources.server(startServer(file, { BARE_FOLDER: received, ...env }))
+  const bare = await start('bench/bare-upload.ts')
+  const tusServer = await start('bench/bare-tus.ts')
+  const syncedTus = await start('bench/bare-tus.ts', { BARE_SYNC: '1' })
+  const range = { from: 0, to: fileBytes - 1 }
+  const headers = { authorization }
+  const ways = {
+    bare: () => sendRaw({ url: bare.url, path, range }),
+    tusServer: () => sendByTus(`${tusServer.url}/tus`, path, {}),
+    syncedTus: () => sendByTus(`${syncedTus.url}/tus`, path, {}),
+    single: async () => sendForm({ url: await createSourceUrl(kinora.url), path, range, headers }),
+    chunks: () => sendChunks({ api: kinora.url, path, bytes: fileBytes, concurrency }),
+    tus: () => sendByTus(`${kinora.url}/tus`, path, headers),
+  }
+  const times = await timeInTurns(ways, rounds, async () => {
+    for (const file of await readdir(received)) await rm(join(received, file))
+    await deleteVideosAndSync(kinora.url)
+  })
+  const titles = {
+    single: 'one request',
+    chunks: `${chunkBytes / MiB} MiB chunks, ${concurrency} at once`,
+    tus: 'tus',
+  }
+  const rowsFor = (reference: 'bare' | 'syncedTus' | 'tusServer', goalOf: (ratio: number) => Goal) =>
+    (['single', 'chunks', 'tus'] as const).map((name): Row => {
+      const ratio = speedRatio(times[reference], times[name])
+      const goal = name === 'tus' ? undefined : goalOf(ratio)
+      const rates = { kinora: rateOf(fileBytes, times[name]), reference: rateOf(fileBytes, times[reference]) }
+      return { measured: titles[name], ...rates, ratio, ...(goal && { goal }) }
+    })
+  printTable(
+    '1 GiB upload, compared with a bare Node server',
+    rowsFor('bare', (ratio) => atLeast(0.7, ratio)),
+  )
+  printTable(
+    '1 GiB upload, compared with @tus/server and fsync',
+    rowsFor('syncedTus', (ratio) => above(1, ratio)),
+  )
+  printTable(
+    '1 GiB upload, compared with @tus/server without fsync',
+    rowsFor('tusServer', (ratio) => above(1, ratio)),
+  )
+  console.log(`\nPeak memory of the service: ${await peakMemoryMiB(kinora.child.pid)} MiB`)
+}
+
+/** How much one upload of 5 GiB adds to the peak memory, measured after a small upload. */
+async function measureMemoryGrowth(folder: string, path: string): Promise<void> {
+  await using resources = new Resources()
+  const kinora = await resources.server(startKinora(join(folder, 'data')))
+  const upload = async (bytes: number) =>
+    sendForm({
+      url: await createSourceUrl(kinora.url),
+      path,
+      range: { from: 0, to: bytes - 1 },
+      headers: { authorization },
+    })
+  await upload(64 * MiB)
+  const before = await peakMemoryMiB(kinora.child.pid)
+  await upload(5 * fileBytes)
+  const growth = (await peakMemoryMiB(kinora.child.pid)) - before
+  printTable('Peak memory', [
+    { measured: 'added by a 5 GiB upload', kinora: `${growth} MiB`, goal: below(64, growth, ' MiB') },
+  ])
 }
 
 export async function upload(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const path = join(folder, 'film.mp4')
-  await makeFile(path)
-  const received = join(folder, 'received')
-  await mkdir(received)
-
-  const kinora = await startKinora(join(folder, 'data'))
-  const bare = await startServer('bench/bare-upload.ts', { BARE_FOLDER: received })
-  const bareTus = await startServer('bench/bare-tus.ts', { BARE_FOLDER: received })
-  const durableTus = await startServer('bench/bare-tus.ts', { BARE_FOLDER: received, BARE_SYNC: '1' })
-  const all: Piece = { from: 0, to: fileBytes - 1 }
-
-  const ways = {
-    bare: () => send(bare.url, path, all, false, {}),
-    bareTus: () => sendByTus(`${bareTus.url}/tus`, path, {}),
-    durableTus: () => sendByTus(`${durableTus.url}/tus`, path, {}),
-    whole: async () => send(`${await createVideo(kinora.url)}/source`, path, all, true, { authorization }),
-    chunks: async () => sendChunks(await createVideo(kinora.url), path),
-    tus: () => sendByTus(`${kinora.url}/tus`, path, { authorization }),
-  }
-  const names = Object.keys(ways) as (keyof typeof ways)[]
-  const times = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
-    keyof typeof ways,
-    number[]
-  >
-  try {
-    for (let round = 0; round < rounds; round++) {
-      for (const name of names) {
-        const time = await seconds(ways[name])
-        // The first round warms up.
-        if (round > 0) times[name].push(time)
-        for (const file of await readdir(received)) await rm(join(received, file))
-        await settle(kinora.url)
-      }
-    }
-    const rate = (name: keyof typeof ways) => `${Math.round(fileBytes / MiB / median(times[name]))} MiB/s`
-    const against = (peer: keyof typeof ways, name: keyof typeof ways) =>
-      median(times[name].map((time, i) => times[peer][i]! / time))
-    console.log(
-      `1 GiB: bare server ${rate('bare')}, tus with its own store ${rate('bareTus')}, and on disk ${rate('durableTus')}`,
-    )
-    for (const [name, title] of [
-      ['whole', 'whole'],
-      ['chunks', `${chunkBytes / MiB} MiB chunks, ${atOnce} at once`],
-      ['tus', 'by tus'],
-    ] as const) {
-      const [toBare, toTus] = [against('bare', name), against('durableTus', name)]
-      const goal = toTus > 1 && toBare >= 0.7 ? 'reached' : 'MISSED'
-      console.log(
-        `${title.padEnd(26)} ${rate(name)}  to bare ${toBare.toFixed(2)}  to tus on disk ${toTus.toFixed(2)}, not on disk ${against('bareTus', name).toFixed(2)}  ${name === 'tus' ? 'no goal' : `goal 0.7 and above 1  ${goal}`}`,
-      )
-    }
-    console.log(`peak memory of the service: ${await memoryMiB(kinora.child.pid, 'VmHWM')} MiB`)
-  } finally {
-    await stopServer(kinora)
-    await stopServer(bare)
-    await stopServer(bareTus)
-    await stopServer(durableTus)
-  }
-  try {
-    await growth(join(folder, 'data'), path)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  await withTemporaryFolder(async (folder) => {
+    const path = join(folder, 'film.mp4')
+    await writeRandomFile(path, fileBytes)
+    await compareWays(folder, path)
+    await measureMemoryGrowth(folder, path)
+  })
 }

@@ -1,9 +1,9 @@
 import type { Client } from 'pg'
 import { metadataTerms, tagTerms } from '../server/videos/store.ts'
 
-// Videos as a busy service has them: titles of a few words, some words common and most rare; tags likewise; and
-// metadata that names one of many customers, each with about twenty videos. Everything follows from a video's
-// number, so that a search can be made up that is known to find something.
+// Sample videos as on a busy service: titles of a few words, some common and most rare; tags with the same distribution;
+// metadata with one of many customers, each with about twenty videos. All values are computed from the number of the
+// video, so that every sample search has a result.
 
 const letters = 'eeeeeeaaaaatttttoooooiiiinnnnssssrrrrhhhllldddcccuuummmfppggwyyb' + 'vkxqjz'
 
@@ -14,7 +14,7 @@ const scramble = (n: number, salt: number) => {
   return (x ^ (x >>> 15)) >>> 0
 }
 
-/** Word n of a vocabulary: three to nine letters, some letters more frequent than others. */
+/** Word n of the vocabulary: three to nine letters, some letters more frequent than others. */
 const word = (n: number) =>
   Array.from(
     { length: 3 + (scramble(n, 0) % 7) },
@@ -37,7 +37,7 @@ const metadata = (n: number) => [
   { key: 'lesson', value: String(n % 20) },
 ]
 
-/** The indexes are made after the rows, which is many times as fast as keeping them up to date. */
+/** Creates the indexes after the rows, which is many times faster than updating them for each row. */
 export async function fillVideos(client: Client, from: number, to: number): Promise<void> {
   const { rows: indexes } = await client.query<{ name: string; definition: string }>(
     `select indexname as name, indexdef as definition from pg_indexes
@@ -79,23 +79,30 @@ export async function fillVideos(client: Client, from: number, to: number): Prom
   )
 }
 
-/** Addresses to search by, a hundred of each kind, for a table of this size. */
-export function sampleSearches(size: number): Record<string, string[]> {
-  const numbers = Array.from({ length: 100 }, (_, i) => Math.floor((i + 0.5) * (size / 100)))
+export type SampleSearch = { name: string; paths: string[]; hasGoal: boolean }
+
+/** A hundred paths for each kind of search, for a table of this size. Searches without a goal find more in a larger table. */
+export function sampleSearches(tableSize: number): SampleSearch[] {
+  const numbers = Array.from({ length: 100 }, (_, i) => Math.floor((i + 0.5) * (tableSize / 100)))
   const encode = encodeURIComponent
-  return {
-    'GET /videos?tags[]=&metadata[k]=': numbers.map(
+  const search = (name: string, pathOf: (n: number) => string, hasGoal = true): SampleSearch => ({
+    name,
+    paths: numbers.map(pathOf),
+    hasGoal,
+  })
+  return [
+    search(
+      'GET /videos?tags[]=…&metadata[k]=…',
       (n) => `/videos?tags%5B%5D=${tags(n)[0]}&metadata%5Bcustomer%5D=${customer(n)}`,
     ),
-    'GET /videos?title= (three words, few hits)': numbers.map(
+    search(
+      'GET /videos?title=… (three words, few results)',
       (n) => `/videos?title=${encode(`${titleWords(n).slice(2).join(' ')} part`.toUpperCase())}`,
     ),
-    'GET /videos (newest)': numbers.map(() => '/videos'),
-    'GET /videos?sortBy=title': numbers.map(() => '/videos?sortBy=title&sortOrder=asc'),
-    'not a goal: GET /videos?tags[]= (one tag)': numbers.map((n) => `/videos?tags%5B%5D=${tags(n)[0]}`),
-    'GET /tags': numbers.map(() => '/tags?sortBy=videoCount&sortOrder=desc'),
-    'not a goal: GET /videos?title= (one word)': numbers.map(
-      (n) => `/videos?title=${encode(titleWords(n)[3] ?? '')}`,
-    ),
-  }
+    search('GET /videos (newest)', () => '/videos'),
+    search('GET /videos?sortBy=title', () => '/videos?sortBy=title&sortOrder=asc'),
+    search('GET /videos?tags[]=… (one tag)', (n) => `/videos?tags%5B%5D=${tags(n)[0]}`, false),
+    search('GET /tags', () => '/tags?sortBy=videoCount&sortOrder=desc'),
+    search('GET /videos?title=… (one word)', (n) => `/videos?title=${encode(titleWords(n)[3] ?? '')}`, false),
+  ]
 }

@@ -3,24 +3,24 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** The paths that a viewer asks for, one after the other, again and again; each begins at another one. */
+/** The paths that each viewer requests in a loop. Each viewer starts at a different path. */
 export type Viewing = string[]
 type Load = { requests: number; seconds: number }
 
-/** Viewers in a process of their own, each on a connection that it keeps. */
-export async function load(url: string, viewing: Viewing, viewers: number, seconds: number): Promise<Load> {
+/** Runs viewers in a child process, each with one keep-alive connection. */
+export async function runViewers(options: LoadOptions): Promise<Load> {
   const child = spawn(process.execPath, [import.meta.filename], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ended = once(child, 'exit')
-  child.stdin.end(JSON.stringify({ url, viewing, viewers, seconds }))
-  const answer = await text(child.stdout)
+  child.stdin.end(JSON.stringify(options))
+  const output = await text(child.stdout)
   const [code] = await ended
   if (code !== 0) throw new Error('the viewers ended early')
-  return JSON.parse(answer)
+  return JSON.parse(output)
 }
 
 /**
- * Bytes are counted and thrown away in one buffer for all: a client that made an object of each answer would take more
- * of the machine than what is measured.
+ * All viewers count and discard bytes in one shared buffer: an ordinary HTTP client would use more CPU time than the
+ * server that is measured.
  */
 async function view({ url, viewing, viewers, seconds }: LoadOptions): Promise<Load> {
   const { hostname: host, port } = new URL(url)
@@ -28,37 +28,37 @@ async function view({ url, viewing, viewers, seconds }: LoadOptions): Promise<Lo
   let requests = 0
   const sockets = Array.from({ length: viewers }, (_, viewer) => {
     let next = viewer
-    let left = 0
+    let remainingBytes = 0
     let isInHeader = true
     let header = ''
-    const ask = () => {
+    const sendRequest = () => {
       socket.write(`GET ${viewing[next++ % viewing.length]} HTTP/1.1\r\nHost: bench\r\n\r\n`)
     }
-    const take = (length: number) => {
-      for (let at = 0; at < length; ) {
+    const onData = (length: number) => {
+      for (let position = 0; position < length; ) {
         if (isInHeader) {
-          const end = buffer.indexOf('\r\n\r\n', at)
-          const here = end < 0 || end >= length ? length : end + 4
-          header += buffer.toString('latin1', at, here)
-          at = here
+          const end = buffer.indexOf('\r\n\r\n', position)
+          const headerEnd = end < 0 || end >= length ? length : end + 4
+          header += buffer.toString('latin1', position, headerEnd)
+          position = headerEnd
           if (!header.endsWith('\r\n\r\n')) continue
           if (!header.startsWith('HTTP/1.1 200')) throw new Error(header)
-          left = Number(/^content-length: (\d+)/im.exec(header)?.[1])
+          remainingBytes = Number(/^content-length: (\d+)/im.exec(header)?.[1])
           isInHeader = false
           header = ''
         }
-        const taken = Math.min(left, length - at)
-        left -= taken
-        at += taken
-        if (left > 0) continue
+        const bodyBytes = Math.min(remainingBytes, length - position)
+        remainingBytes -= bodyBytes
+        position += bodyBytes
+        if (remainingBytes > 0) continue
         isInHeader = true
         requests++
-        ask()
+        sendRequest()
       }
       return true
     }
-    const socket = connect({ host, port: Number(port), onread: { buffer, callback: take } })
-    return socket.on('connect', ask)
+    const socket = connect({ host, port: Number(port), onread: { buffer, callback: onData } })
+    return socket.on('connect', sendRequest)
   })
   const start = performance.now()
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000))

@@ -1,20 +1,17 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import { openDb, openPool } from '../server/lib/db.ts'
-import { openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
 import type { Tables } from '../server/tables.ts'
 import { recordEvent } from '../server/webhooks/events.ts'
-import { authorization, key, median, startServer, stopServer } from './servers.ts'
+import { authorization, median, percentile, Resources, startKinora, withTemporaryFolder } from './servers.ts'
+import { atLeast, below, printTable } from './table.ts'
 
 const type = 'video.encoding.quality.completed'
 
-/** Takes what is sent to it; what is sent to /dead it never answers. */
+/** Responds 204 to every request, except that requests to /dead never get a response. */
 async function startReceiver() {
   let arrived = (_path: string, _body: string) => {}
   const server = createServer(async (request, response) => {
@@ -30,8 +27,8 @@ async function startReceiver() {
     onArrival(next: typeof arrived) {
       arrived = next
     },
-    /** Resolves when so many have come to living receivers. */
-    expect(count: number): Promise<void> {
+    /** Resolves when this number of requests has arrived, not counting /dead. */
+    waitFor(count: number): Promise<void> {
       return new Promise((resolve) => {
         this.onArrival((path) => {
           if (path !== '/dead' && --count === 0) resolve()
@@ -55,7 +52,7 @@ const record = ({ db }: Bench, names: string[]) =>
     for (const name of names) await recordEvent(trx, 'production', type, payloadOf(name), new Date())
   })
 
-/** Each bench has its own webhooks: one for each address. */
+/** Replaces all webhooks with one for each URL. */
 async function subscribe({ db, api }: Bench, urls: string[]): Promise<void> {
   await db.deleteFrom('webhooks').execute()
   await db.deleteFrom('deliveries').execute()
@@ -88,25 +85,28 @@ async function measureLatency(bench: Bench, perSecond: number, seconds: number):
   }
   await Promise.all(sent)
   while (arrivals.size < sent.length) await delay(10)
-  // The first second warms up.
+  // The first second is a warm-up.
   for (const [name, at] of [...committed].slice(perSecond)) tookMs.push(Math.max(0, arrivals.get(name)! - at))
-  tookMs.sort((a, b) => a - b)
-  const at = (share: number) => tookMs[Math.floor(tookMs.length * share)]!
-  console.log(`from commit to the receiver, ${perSecond} events/s:`)
-  for (const [name, share, goal] of [
-    ['p50', 0.5, 50],
-    ['p99', 0.99, 250],
-  ] as const)
-    console.log(
-      `  ${name} ${at(share).toFixed(1)} ms  goal below ${goal} ms  ${at(share) < goal ? 'reached' : 'MISSED'}`,
-    )
+  const row = (name: string, share: number, maxMs: number) => {
+    const ms = percentile(tookMs, share)
+    return { measured: name, kinora: `${ms.toFixed(1)} ms`, goal: below(maxMs, ms, ' ms') }
+  }
+  printTable(`Time from commit to receiver at ${perSecond} events/s`, [
+    row('p50', 0.5, 50),
+    row('p99', 0.99, 250),
+  ])
 }
 
-/** Deliveries a second that living receivers get, of events that are all there at once. */
-async function perSecond(bench: Bench, urls: string[], events: number, label: string): Promise<number> {
+/** Deliveries per second for a backlog of events, not counting the dead receiver. */
+async function deliveriesPerSecond(
+  bench: Bench,
+  urls: string[],
+  events: number,
+  label: string,
+): Promise<number> {
   await subscribe(bench, urls)
   const living = urls.filter((url) => !url.endsWith('/dead')).length
-  const all = bench.receiver.expect(events * living)
+  const all = bench.receiver.waitFor(events * living)
   await record(
     bench,
     Array.from({ length: events }, (_, i) => `${label}-${i}`),
@@ -116,7 +116,7 @@ async function perSecond(bench: Bench, urls: string[], events: number, label: st
   return (events * living * 1_000) / (performance.now() - start)
 }
 
-/** The same bodies by Node's own client (undici), as many at once as one webhook may have. */
+/** Posts the same bodies with fetch (undici), with the concurrency that the service allows for one webhook. */
 async function barePerSecond({ receiver }: Bench, count: number): Promise<number> {
   const body = JSON.stringify({ type, emittedAt: new Date().toISOString(), ...payloadOf('bare') })
   receiver.onArrival(() => {})
@@ -131,67 +131,65 @@ async function barePerSecond({ receiver }: Bench, count: number): Promise<number
   return (count * 1_000) / (performance.now() - start)
 }
 
+type Rates = Record<'bare' | 'one' | 'many' | 'dead', number>
+
 async function measureThroughput(bench: Bench): Promise<void> {
   const one = [`${bench.receiver.url}/one`]
   const many = Array.from({ length: 99 }, (_, i) => `${bench.receiver.url}/${i}`)
   const dead = [...many, `${bench.receiver.url}/dead`]
-  await perSecond(bench, one, 1_000, 'warm')
+  await deliveriesPerSecond(bench, one, 1_000, 'warm')
   await barePerSecond(bench, 1_000)
-  const rounds: Record<'bare' | 'one' | 'many' | 'dead', number>[] = []
+  const rounds: Rates[] = []
   for (let i = 0; i < 6; i++) {
     const round = { bare: 0, one: 0, many: 0, dead: 0 }
     round.bare = await barePerSecond(bench, 5_000)
-    round.one = await perSecond(bench, one, 3_000, `one-${i}`)
-    // In turns, so that whatever the first of two leaves behind meets both alike.
+    round.one = await deliveriesPerSecond(bench, one, 3_000, `one-${i}`)
+    // Alternates the order, so that pending work of the first one affects both.
     const pair = [
       { which: 'many', urls: many },
       { which: 'dead', urls: dead },
     ] as const
     for (const { which, urls } of i % 2 ? pair.toReversed() : pair)
-      round[which] = await perSecond(bench, urls, 80, `${which}-${i}`)
+      round[which] = await deliveriesPerSecond(bench, urls, 80, `${which}-${i}`)
     rounds.push(round)
   }
-  const rate = (which: 'bare' | 'one' | 'many' | 'dead') => median(rounds.map((round) => round[which]))
-  const show = (name: string, value: number) =>
-    console.log(
-      `  ${name.padEnd(34)} ${value.toFixed(0).padStart(6)}/s  ${(value / rate('bare')).toFixed(2)} of bare`,
-    )
-  console.log('deliveries a second:')
-  show('bare loop with fetch (undici)', rate('bare'))
-  show('one receiver', rate('one'))
-  show('99 receivers', rate('many'))
-  show('99 receivers and one that is dead', rate('dead'))
-  const ratio = median(rounds.map((round) => round.dead / round.many))
-  console.log(
-    `  with to without the dead one: ${ratio.toFixed(2)}  goal at least 0.9  ${ratio >= 0.9 ? 'reached' : 'MISSED'}`,
-  )
+  printThroughput(rounds)
 }
 
-/** Parts: `latency`, `throughput`; without any, both. */
-export async function webhooks(parts: string[]): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-bench-'))
-  const log = { info() {}, warn: console.warn, error: console.error }
-  const postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log })
-  const { user, password, host, database } = postgres.connection
-  const databaseUrl = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
-  const kinora = await startServer('server/main.ts', {
-    KINORA_DATABASE_URL: databaseUrl,
-    KINORA_DATA_DIR: folder,
-    KINORA_PORT: '0',
-    KINORA_PRODUCTION_KEY: key,
-    KINORA_LOG_LEVEL: 'warn',
-    KINORA_ALLOW_PRIVATE_NETWORKS: 'true',
+function printThroughput(rounds: Rates[]): void {
+  const rate = (which: keyof Rates) => `${median(rounds.map((round) => round[which])).toFixed(0)}/s`
+  const row = (measured: string, which: keyof Rates, reference: keyof Rates) => ({
+    measured,
+    kinora: rate(which),
+    reference: rate(reference),
+    ratio: median(rounds.map((round) => round[which] / round[reference])),
   })
-  const receiver = await startReceiver()
-  const bench = { db: openDb<Tables>(openPool(databaseUrl, () => {})), api: kinora.url, receiver }
-  try {
-    if (parts.length === 0 || parts.includes('latency')) await measureLatency(bench, 100, 10)
-    if (parts.length === 0 || parts.includes('throughput')) await measureThroughput(bench)
-  } finally {
-    receiver.close()
-    await bench.db.destroy()
-    await stopServer(kinora)
-    await postgres.close()
-    await rm(folder, { recursive: true, force: true })
-  }
+  printTable('Deliveries per second, compared with a bare loop with fetch', [
+    row('one receiver', 'one', 'bare'),
+    row('99 receivers', 'many', 'bare'),
+    row('99 receivers and a dead one', 'dead', 'bare'),
+  ])
+  const withDead = row('99 receivers and a dead one', 'dead', 'many')
+  printTable('Deliveries per second with a dead receiver, compared with none', [
+    { ...withDead, goal: atLeast(0.9, withDead.ratio) },
+  ])
+}
+
+/** Parts: `latency`, `throughput`; without arguments, both. */
+export async function webhooks(parts: string[]): Promise<void> {
+  const isSelected = (part: string) => parts.length === 0 || parts.includes(part)
+  await withTemporaryFolder(async (folder) => {
+    await using resources = new Resources()
+    const database = await resources.postgres(folder)
+    const kinora = await resources.server(
+      startKinora(folder, { KINORA_DATABASE_URL: database, KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }),
+    )
+    const db = openDb<Tables>(openPool(database, () => {}))
+    resources.add(() => db.destroy())
+    const receiver = await startReceiver()
+    resources.add(() => receiver.close())
+    const bench = { db, api: kinora.url, receiver }
+    if (isSelected('latency')) await measureLatency(bench, 100, 10)
+    if (isSelected('throughput')) await measureThroughput(bench)
+  })
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// The `kinora` command. Plain JavaScript, because it has two things to see to before TypeScript can be run:
-// a Node that is new enough, and types that Node itself does not strip in an installed package.
+// The `kinora` command. It is plain JavaScript because it prepares two things before TypeScript can run: it finds a
+// recent Node, and it strips types in an installed package, where Node does not do so.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import * as module from 'node:module'
@@ -10,50 +10,50 @@ import { fileURLToPath } from 'node:url'
 const NODE_MAJOR = 24
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-// By version, and by whether it strips types: some distributions build Node without that part.
+// Some distributions build Node without type stripping, so the version alone is not enough.
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features.typescript) {
   if (root.split('/').includes('node_modules')) stripTypesOfThisPackage()
-  keepCompiledModules()
+  enableCompileCache()
   const { main } = await import('../server/cli/main.ts')
   await main(process.argv.slice(2))
 } else {
   const node = findNewerNode()
   if (node) {
-    runBy(node)
+    runWith(node)
   } else {
     console.error(
-      `Kinora needs Node ${NODE_MAJOR} or newer and this is ${process.version}: please install it.`,
+      `Kinora needs Node ${NODE_MAJOR} or newer, and this is ${process.version}: please install it.`,
     )
     process.exitCode = 1
   }
 }
 
-// Stripping types and compiling is most of what a start costs, so Node keeps the result for the next one. Beside the
-// packages: whoever may write there may change the program anyway. Where this user may not (a checkout of root, a
-// read-only image), the service keeps it in its data folder, once there is one.
-function keepCompiledModules() {
+// Type stripping and compilation take most of the start time, so Node caches the result. The cache is next to the
+// packages: a user who can write there can change the program anyway. If this user cannot (a checkout of root, a
+// read-only image), the service uses its data folder once that folder exists.
+function enableCompileCache() {
   const { ENABLED, ALREADY_ENABLED } = module.constants.compileCacheStatus
-  const isKept = (folder) => [ENABLED, ALREADY_ENABLED].includes(module.enableCompileCache(folder).status)
-  if (isKept(join(root, 'node_modules/.cache/compiled'))) return
+  const enable = (folder) => [ENABLED, ALREADY_ENABLED].includes(module.enableCompileCache(folder).status)
+  if (enable(join(root, 'node_modules/.cache/compiled'))) return
   const dataFolder = resolve(process.env.KINORA_DATA_DIR || 'data')
-  if (process.argv[2] === 'start' && existsSync(dataFolder)) isKept(join(dataFolder, 'cache'))
+  if (process.argv[2] === 'start' && existsSync(dataFolder)) enable(join(dataFolder, 'cache'))
 }
 
-// Node refuses to strip types below a node_modules folder (ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING), as
-// published packages should hold JavaScript. This one holds what it was written in. The hook counts for this
-// thread alone: a worker thread or child process that runs a file of the server has to go through this command.
+// Node does not strip types inside node_modules (ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING), because published
+// packages should contain JavaScript. This package contains TypeScript. The hook applies to this thread only: a worker
+// thread or child process that runs a server file has to start through this command.
 function stripTypesOfThisPackage() {
-  const ours = new URL('../server/', import.meta.url).href
+  const serverUrl = new URL('../server/', import.meta.url).href
   module.registerHooks({
     load(url, context, nextLoad) {
-      if (!url.startsWith(ours) || !/\.ts($|[?#])/.test(url)) return nextLoad(url, context)
+      if (!url.startsWith(serverUrl) || !/\.ts($|[?#])/.test(url)) return nextLoad(url, context)
       const source = stripTypes(readFileSync(fileURLToPath(url), 'utf8'))
       return { format: 'module', source, shortCircuit: true }
     },
   })
 }
 
-// The function warns on its first call that it is experimental, which tells a user nothing.
+// Hides the warning that the function is experimental: users cannot act on it.
 function stripTypes(source) {
   const { emitWarning } = process
   process.emitWarning = (warning, ...rest) => {
@@ -66,8 +66,8 @@ function stripTypes(source) {
   }
 }
 
-// In a checkout the set-up puts a newer Node into node_modules where the host's is too old; an installed package
-// has it where its own command is linked.
+// If the Node of the host is too old, scripts/setup.mjs installs a newer one in node_modules. For an installed package,
+// the folder to search is the one that contains its linked command.
 function findNewerNode() {
   const candidates = [join(root, 'node_modules/.bin/node'), join(dirname(root), '.bin/node')]
   return candidates.find((node) => {
@@ -77,11 +77,11 @@ function findNewerNode() {
   })
 }
 
-function runBy(node) {
+function runWith(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to both of us; passed on, it would count as the second, which ends at once.
+      // A terminal sends Ctrl-C to both processes. Forwarding it would count as a second signal, which ends at once.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
     })
   }

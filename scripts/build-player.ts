@@ -1,4 +1,4 @@
-// Builds the player of web/player into web/player/dist, each file beside its compressed forms.
+// Builds web/player into web/player/dist, with a Brotli and a gzip version of each text file.
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,22 +8,22 @@ import { build } from 'vite'
 
 const folder = fileURLToPath(new URL('../web/player', import.meta.url))
 const dist = join(folder, 'dist')
-const fresh = join(folder, 'dist.new')
+const temporary = join(folder, 'dist.new')
 
-// Beside, then renamed: half of a build never looks like a whole one.
-rmSync(fresh, { recursive: true, force: true })
-await build({ configFile: join(folder, 'vite.config.ts'), build: { outDir: fresh, emptyOutDir: true } })
+// Built in a temporary folder and renamed, so that an interrupted build is never mistaken for a complete one.
+rmSync(temporary, { recursive: true, force: true })
+await build({ configFile: join(folder, 'vite.config.ts'), build: { outDir: temporary, emptyOutDir: true } })
 const text = /\.(js|css|svg)$/
 await Promise.all(
-  readdirSync(fresh)
+  readdirSync(temporary)
     .filter((name) => text.test(name))
-    .map((name) => compress(join(fresh, name))),
+    .map((name) => compress(join(temporary, name))),
 )
-// What it was built from, as scripts/setup.mjs counts it.
-const [stamp] = process.argv.slice(2)
-if (stamp) writeFileSync(join(fresh, 'built-from'), stamp)
+// The fingerprint of the sources, which scripts/setup.mjs computes and compares.
+const [fingerprint] = process.argv.slice(2)
+if (fingerprint) writeFileSync(join(temporary, 'built-from'), fingerprint)
 rmSync(dist, { recursive: true, force: true })
-renameSync(fresh, dist)
+renameSync(temporary, dist)
 
 async function compress(path: string): Promise<void> {
   const content = readFileSync(path)

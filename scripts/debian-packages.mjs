@@ -1,14 +1,14 @@
-// A Debian or Ubuntu package for a user who may not install packages: apt-get fetches it and those of its
-// dependencies that the system lacks, dpkg-deb unpacks them into a folder of ours. apt-get works on lists and
-// archives of its own here, so that the system stays as it is; no installation script of a package is run.
+// Unpacks a Debian or Ubuntu package for a user who cannot install packages. apt-get downloads the package and its
+// missing dependencies, dpkg-deb unpacks them into a folder in node_modules. apt-get uses its own lists and archives
+// here, so the system does not change, and no installation scripts run.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 
-// Unpacks `name` into `folder` and puts a start script for each of `programs` into `bin`. False when that does
-// not work. `run(command, args)` answers { code }.
+// Unpacks `name` into `folder` and writes a start script for each of `programs` into `bin`. Returns false on failure.
+// `run(command, args)` resolves to { code }.
 export async function unpackDebianPackage({ name, programs, folder, bin, run }) {
-  const unpacked = `${folder}.new` // renamed when whole: half of it must never look like all of it
+  const unpacked = `${folder}.new` // renamed when complete, so that a partial folder is never used
   const work = mkdtempSync(join(tmpdir(), 'kinora-apt-'))
   const scripts = programs.map((program) => join(bin, program))
   const succeeds = async (command, args) => (await run(command, args)).code === 0
@@ -18,7 +18,7 @@ export async function unpackDebianPackage({ name, programs, folder, bin, run }) 
     const archives = join(work, 'cache/archives')
     for (const each of [unpacked, bin, join(archives, 'partial'), join(work, 'state/lists/partial')])
       mkdirSync(each, { recursive: true })
-    // One broken source among several makes `update` fail; the packages may be in the others.
+    // `update` fails if any source is broken; the package may still be available from another one.
     await run('apt-get', [...aptOptions(work), 'update'])
     const fetch = ['install', '--download-only', '--no-install-recommends', name]
     works = await succeeds('apt-get', [...aptOptions(work), ...fetch])
@@ -34,18 +34,18 @@ export async function unpackDebianPackage({ name, programs, folder, bin, run }) 
     }
     return works
   } finally {
-    const leftovers = works ? [unpacked, work] : [unpacked, work, folder, ...scripts]
-    for (const each of leftovers) rmSync(each, { recursive: true, force: true })
+    const temporary = works ? [unpacked, work] : [unpacked, work, folder, ...scripts]
+    for (const each of temporary) rmSync(each, { recursive: true, force: true })
   }
 }
 
 function aptOptions(work) {
   const options = {
     'Dir::State': join(work, 'state'),
-    'Dir::State::status': '/var/lib/dpkg/status', // only read: which dependencies the system has already
+    'Dir::State::status': '/var/lib/dpkg/status', // read only: the dependencies that the system already has
     'Dir::Cache': join(work, 'cache'),
-    'Debug::NoLocking': 'true', // the locks are the system's; this user may not take them and need not
-    'APT::Sandbox::User': 'root', // if run by root, apt would fetch as a user who cannot enter our folders
+    'Debug::NoLocking': 'true', // this user cannot take the system's locks and does not need them
+    'APT::Sandbox::User': 'root', // otherwise apt run by root downloads as a user who cannot enter this folder
     'Acquire::Retries': '1',
     'Acquire::http::Timeout': '20',
     'Acquire::https::Timeout': '20',
@@ -53,20 +53,19 @@ function aptOptions(work) {
   return ['-qqy', ...Object.entries(options).flatMap(([key, value]) => ['-o', `${key}=${value}`])]
 }
 
-// Where the system has no fonts, those that came along as dependencies.
+// Fonts from the unpacked dependencies, for systems without fonts.
 const FONTS = `<fontconfig>
   <dir prefix="relative">usr/share/fonts</dir>
   <cachedir prefix="xdg">fontconfig</cachedir>
 </fontconfig>
 `
 
-// Finds the folder from the script's own place, so that a checkout can be moved. `exec`, so that a signal to the
-// script's process reaches the program.
+// The paths are relative to the script, so that a checkout can be moved. `exec` makes signals reach the program.
 function startScript(program, folder, fromBin) {
   const isLibrary = (file) => /^(usr\/)?lib\/.*\/lib[^/]+\.so[^/]*$/.test(file)
   const files = readdirSync(folder, { recursive: true }).filter(isLibrary)
   const libraries = [...new Set(files.map((file) => `$root/${dirname(file)}`))].sort()
-  // Chromium in usr/bin is a script that looks for the browser in the system's folders.
+  // usr/bin/chromium is a script that searches the system folders, so the program in usr/lib is started directly.
   const inLib = join('usr/lib', program, program)
   return `#!/bin/sh
 root="\${0%/*}/${fromBin}"

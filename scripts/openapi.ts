@@ -1,5 +1,5 @@
-// Writes openapi.json, which is committed, served at GET /openapi.json, and checked by a test. The app is built but
-// does not listen, so no database is needed.
+// Writes openapi.json. The file is committed, served at GET /openapi.json and checked by a test. The app does not
+// listen, so it needs no database.
 import { writeFile } from 'node:fs/promises'
 import type { Authenticator } from '../server/accounts/authenticate.ts'
 import { buildApp } from '../server/app.ts'
@@ -9,7 +9,7 @@ import { describedBy, describeRoutes } from '../server/docs/describe.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
 
-/** The text of openapi.json as the routes have it now. */
+/** Returns the text of openapi.json for the current routes. */
 export async function describeApi(): Promise<string> {
   const unused = {} as never
   const context: Context = {

@@ -1,6 +1,6 @@
-// Brings what the npm script after it needs: packages, a Node that is new enough, programs of the system.
-// npm runs it before `start`, `kinora` and `test` (there with --test). It comes before anything is installed, so
-// it has no dependencies and runs on Node 20. When all is there it only looks, which takes a few milliseconds.
+// Installs everything that the following npm script needs: npm packages, a recent Node, system programs.
+// npm runs it before `start` and `kinora`, and with --test before `test` and `bench`. It runs before anything is
+// installed, so it has no dependencies and works on Node 20. If nothing is missing, it takes a few milliseconds.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -24,8 +24,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { unpackDebianPackage } from './debian-packages.mjs'
 
-// Packages of the system, by their names in Debian and Ubuntu. Of each program one of the names must be found;
-// a setting that names the program comes first.
+// System packages by their names in Debian and Ubuntu. A program is found by its setting or by one of its names.
 const START_PACKAGES = [
   {
     name: 'ffmpeg',
@@ -59,23 +58,23 @@ const systemPackages = forTests ? [...START_PACKAGES, ...TEST_PACKAGES] : START_
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const modules = join(root, 'node_modules')
 const bin = join(modules, '.bin') // first on the PATH of npm scripts
-const own = join(modules, '.kinora') // `npm ci` empties node_modules: then this folder is gone as well
+const own = join(modules, '.kinora') // removed together with node_modules by `npm ci`
 const lockFile = join(root, 'package-lock.json')
-const npmList = join(modules, '.package-lock.json') // what npm has installed: written as its last act
-const stampFile = join(own, 'packages')
+const npmList = join(modules, '.package-lock.json') // npm's list of installed packages, which npm writes last
+const fingerprintFile = join(own, 'packages')
 const nodeLink = join(bin, 'node')
 const playerFolder = join(root, 'web/player')
 const platform = `${process.platform}-${process.arch}`
-// The PATH without our own folder: what the host has goes before what was brought here earlier.
+// The PATH without our own folder: programs of the host take precedence over those that this script installed.
 const hostPath = (process.env.PATH ?? '').split(delimiter).filter((each) => each && !isOurBin(each))
 
 class SetupError extends Error {}
 
 const steps = [
   { isDone: packagesAreInstalled, run: installPackages },
-  { isDone: nodeIsReady, run: bringNode },
+  { isDone: nodeIsReady, run: installNode },
   { isDone: playerIsBuilt, run: buildPlayer },
-  ...systemPackages.map((each) => ({ isDone: () => isPresent(each), run: () => bringPackage(each) })),
+  ...systemPackages.map((each) => ({ isDone: () => isPresent(each), run: () => installSystemPackage(each) })),
 ]
 
 let lock
@@ -93,55 +92,56 @@ lock?.close()
 
 // --- npm packages
 
-// The stamp names the lock file that node_modules was made from. It is written after npm has succeeded.
+// The fingerprint identifies the lock file that node_modules was installed from. It is written after npm has succeeded.
 function packagesAreInstalled() {
-  const stamp = readText(stampFile)
-  return stamp === stampOf('all') || (!forTests && stamp === stampOf('start'))
+  const fingerprint = readText(fingerprintFile)
+  return fingerprint === fingerprintOf('all') || (!forTests && fingerprint === fingerprintOf('start'))
 }
 
-function stampOf(extent) {
+function fingerprintOf(extent) {
   return `${extent} ${platform} ${hashOf(readFileSync(lockFile))}\n`
 }
 
 async function installPackages() {
   const list = readText(npmList)
-  // Somebody may have run npm by hand.
-  const extent = list && (forTests ? ['all'] : ['all', 'start']).find(areAllThere)
-  if (extent) return ifAllowed(() => writeStamp(extent))
+  // A user may have run npm by hand.
+  const extent = list && (forTests ? ['all'] : ['all', 'start']).find(areAllInstalled)
+  if (extent) return ifAllowed(() => writeFingerprint(extent))
 
-  // Where the packages are whole, `npm install` only adds and replaces, and a server that runs from this folder
-  // meanwhile lives on; `npm ci` empties node_modules first. Neither of them changes package-lock.json.
-  const stamp = readText(stampFile)
-  const isWhole =
-    !!stamp?.includes(platform) || (!!list && Object.keys(JSON.parse(list).packages).every(versionOf))
-  say(isWhole ? 'Updating packages…' : 'Installing packages (first time only)…')
-  // Without them, what an interrupted npm leaves behind is never taken for whole.
-  for (const each of [stampFile, npmList]) rmSync(each, { force: true })
-  const command = isWhole ? ['install', '--no-save'] : ['ci']
-  // Said in both cases, as NODE_ENV and the user's settings change what npm does by itself.
+  // `npm install` only adds and replaces packages, so a server that runs from this folder keeps working; `npm ci`
+  // empties node_modules first. Neither changes package-lock.json.
+  const fingerprint = readText(fingerprintFile)
+  const isComplete =
+    !!fingerprint?.includes(platform) || (!!list && Object.keys(JSON.parse(list).packages).every(versionOf))
+  say(isComplete ? 'Updating packages…' : 'Installing packages (first time only)…')
+  // Removed first, so that the result of an interrupted npm is never taken for complete.
+  for (const each of [fingerprintFile, npmList]) rmSync(each, { force: true })
+  const command = isComplete ? ['install', '--no-save'] : ['ci']
+  // Always explicit, because NODE_ENV and the user's npm settings change the defaults.
   const kinds = [forTests ? '--include=dev' : '--omit=dev', '--include=optional']
   const { code, output } = await npm([...command, ...kinds])
   if (code !== 0) {
-    if (isWhole && stamp) writeFileSync(stampFile, stamp) // npm has put back what was there
-    if (isWhole && list) writeFileSync(npmList, list)
+    if (isComplete && fingerprint) writeFileSync(fingerprintFile, fingerprint) // npm has restored the previous packages
+    if (isComplete && list) writeFileSync(npmList, list)
     throw new SetupError(`${output}\nThe packages could not be installed.`)
   }
-  writeStamp(forTests ? 'all' : 'start')
+  writeFingerprint(forTests ? 'all' : 'start')
 }
 
-function writeStamp(extent) {
+function writeFingerprint(extent) {
   mkdirSync(own, { recursive: true })
-  writeFileSync(stampFile, stampOf(extent))
+  writeFileSync(fingerprintFile, fingerprintOf(extent))
 }
 
-// By the files: npm's list also changes when a lock file is made and nothing installed.
-function areAllThere(extent) {
+// Checks the files: npm's list also changes when npm writes a lock file without installing.
+function areAllInstalled(extent) {
   const { packages } = JSON.parse(readFileSync(lockFile, 'utf8'))
   return Object.entries(packages).every(([path, { version, dev, optional, os, cpu, libc }]) => {
     if (path === '' || (dev && extent === 'start')) return true
-    const suits = (list, value) => !list || list.includes(value)
-    const isForHere = suits(os, process.platform) && suits(cpu, process.arch) && suits(libc, 'glibc')
-    return versionOf(path) === version || (optional && !isForHere)
+    const matches = (list, value) => !list || list.includes(value)
+    const isForThisPlatform =
+      matches(os, process.platform) && matches(cpu, process.arch) && matches(libc, 'glibc')
+    return versionOf(path) === version || (optional && !isForThisPlatform)
   })
 }
 
@@ -152,42 +152,47 @@ function versionOf(path) {
 
 // --- Node
 
-// Once the link is there, this script itself may be run by the linked Node. That says nothing of the host's,
-// which is looked for on the PATH without our folder.
+// This script may itself run on the linked Node. The Node of the host is searched on the PATH without our folder.
 function nodeIsReady() {
   return canRunServer(findProgram('node', hostPath)) ? !isLink(nodeLink) : canRunServer(nodeLink)
 }
 
-async function bringNode() {
+async function installNode() {
   if (canRunServer(findProgram('node', hostPath))) return ifAllowed(() => rmSync(nodeLink, { force: true }))
   rmSync(nodeLink, { force: true })
   const name = NODE_PACKAGE[platform]
-  const hint = `Kinora needs Node ${NODE_MAJOR} or newer and this is ${process.version}`
+  const hint = `Kinora needs Node ${NODE_MAJOR} or newer, and this is ${process.version}`
   if (!name) throw new SetupError(`${hint}: please install it.`)
   const folder = join(own, 'node')
   const node = join(folder, 'node_modules', name, 'bin/node')
   if (!canRunServer(node)) {
-    say(`The host has no Node ${NODE_MAJOR}: bringing it into node_modules (first time only)…`)
-    // Beside, then renamed: half of a download never looks like a whole one.
-    const fresh = `${folder}.new`
-    rmSync(fresh, { recursive: true, force: true })
-    mkdirSync(fresh, { recursive: true })
-    const { code, output } = await npm(['install', '--no-save', '--prefix', fresh, `${name}@${NODE_RANGE}`])
-    if (code !== 0) throw new SetupError(`${output}\n${hint}; it could not be fetched.`)
+    say(`The host has no Node ${NODE_MAJOR}: installing it in node_modules (first time only)…`)
+    // Downloaded to a temporary folder and renamed, so that a partial download is never used.
+    const temporary = `${folder}.new`
+    rmSync(temporary, { recursive: true, force: true })
+    mkdirSync(temporary, { recursive: true })
+    const { code, output } = await npm([
+      'install',
+      '--no-save',
+      '--prefix',
+      temporary,
+      `${name}@${NODE_RANGE}`,
+    ])
+    if (code !== 0) throw new SetupError(`${output}\n${hint}. The download failed.`)
     rmSync(folder, { recursive: true, force: true })
-    renameSync(fresh, folder)
+    renameSync(temporary, folder)
     if (!canRunServer(node))
-      throw new SetupError(`${hint}. The one fetched does not run here: please install it.`)
+      throw new SetupError(`${hint}. The downloaded one does not run here: please install it.`)
   }
   mkdirSync(bin, { recursive: true })
   symlinkSync(relative(bin, node), nodeLink) // relative, so that a checkout can be moved
 }
 
-// By version, and by whether it strips types: some distributions build Node without that part.
+// Some distributions build Node without type stripping, so the version alone is not enough.
 function canRunServer(node) {
   if (!node || !existsSync(node)) return false
   if (real(node) === process.execPath) return isNewEnough(process.version) && !!process.features.typescript
-  if (!isNewEnough(ask(node, '-v'))) return false // quick: answered before the engine starts
+  if (!isNewEnough(ask(node, '-v'))) return false // fast: printed before the engine starts
   return real(node).startsWith(own) || ask(node, '-p', '!!process.features.typescript') === 'true'
 }
 
@@ -198,11 +203,11 @@ function isNewEnough(version) {
 // --- the player of the embed page
 
 function playerIsBuilt() {
-  return readText(join(playerFolder, 'dist/built-from')) === playerStamp()
+  return readText(join(playerFolder, 'dist/built-from')) === playerFingerprint()
 }
 
-// Of all that the build depends on: the sources, the versions of what they import, and how it is made.
-function playerStamp() {
+// Covers everything that the build depends on: sources, package versions and the build script.
+function playerFingerprint() {
   const isSource = (name) => /\.(ts|css)$/.test(name) && !name.endsWith('.test.ts')
   const sources = readdirSync(playerFolder).filter(isSource).sort()
   const files = [
@@ -213,22 +218,25 @@ function playerStamp() {
   return hashOf(files.map((file) => `${basename(file)} ${hashOf(readFileSync(file))}`).join('\n'))
 }
 
-// Without it, all but the pages with a player works.
+// A failure is not fatal: everything except the player pages works without the build.
 async function buildPlayer() {
   say('Building the player…')
   const nodes = [findProgram('node', hostPath), nodeLink]
-  const { code, output } = await run(nodes.find(canRunServer), ['scripts/build-player.ts', playerStamp()])
-  if (code !== 0) say(explain(`${output}\nThe player could not be built: pages with a player stay empty.`))
+  const { code, output } = await run(nodes.find(canRunServer), [
+    'scripts/build-player.ts',
+    playerFingerprint(),
+  ])
+  if (code !== 0) say(explain(`${output}\nThe player could not be built: player pages stay empty.`))
 }
 
-// --- programs of the system
+// --- system programs
 
-// In one place only: on the host, or else as a start script that was put into our own folder.
+// Each program comes from exactly one place: the host, or a start script in our own folder.
 function isPresent({ name, programs }) {
   return programs.every((program) => {
     if (process.env[program.setting]) return isOnHost(program)
-    const isBrought = existsSync(join(bin, program.names[0])) && existsSync(unpackedFolder(name))
-    return isOnHost(program) !== isBrought
+    const isUnpacked = existsSync(join(bin, program.names[0])) && existsSync(unpackedFolder(name))
+    return isOnHost(program) !== isUnpacked
   })
 }
 
@@ -237,11 +245,11 @@ function isOnHost({ setting, names }) {
   return names.some((name) => isUsable(findProgram(name, hostPath)))
 }
 
-// Whatever comes of this, the service starts: all but the work of these programs goes on without them.
-async function bringPackage(each) {
+// A failure is not fatal: the service starts, and only the features that need the program do not work.
+async function installSystemPackage(each) {
   const { name, programs, without } = each
   const wrong = programs.find((program) => process.env[program.setting] && !isOnHost(program))?.setting
-  if (wrong) return say(`${wrong} is no program (${process.env[wrong]}): ${without}.`)
+  if (wrong) return say(`${wrong} is not a program (${process.env[wrong]}): ${without}.`)
   const targets = programs.map(({ names }) => names[0])
   for (const target of targets) await ifAllowed(() => rmSync(join(bin, target), { force: true }))
   if (programs.every(isOnHost)) return
@@ -254,10 +262,10 @@ async function bringPackage(each) {
     if (await ifAllowed(() => unpackDebianPackage(unpack))) return
   }
   const byHand = isSnap ? `sudo snap install ${name}` : `sudo apt-get install -y ${name}`
-  say(`${name} is missing: ${without} until ${hasApt ? `you have run: ${byHand}` : 'you have installed it.'}`)
+  say(`${name} is missing: ${without} until you ${hasApt ? `run: ${byHand}` : 'install it.'}`)
 }
 
-// As root, or by a sudo that asks no password. Never a question to the user.
+// Works as root or with a sudo that needs no password. Never prompts the user.
 async function installDebianPackage(name) {
   const isRoot = process.getuid() === 0
   if (!isRoot && (await run('sudo', ['-n', 'true'])).code !== 0) return false
@@ -268,12 +276,12 @@ async function installDebianPackage(name) {
     ...apt,
     ...options.flatMap((each) => ['-o', each]),
   ]
-  // One broken source among several makes `update` fail; the package may be in the others.
+  // `update` fails if any source is broken; the package may still be available from another one.
   await run(command, [...args, 'update'])
   return (await run(command, [...args, 'install', '--no-install-recommends', name])).code === 0
 }
 
-// A folder for each release: unpacked packages rely on the libraries of the release that they were chosen for.
+// One folder for each OS release: unpacked packages rely on the libraries of that release.
 function unpackedFolder(name) {
   return join(own, `${osRelease()}-${process.arch}`, name)
 }
@@ -283,7 +291,7 @@ function osRelease() {
   return ['ID', 'VERSION_ID'].map((key) => new RegExp(`^${key}="?([\\w.-]*)`, 'm').exec(text)?.[1]).join('-')
 }
 
-// Ubuntu's package chromium-browser is a script that says where the browser went, unless the snap is there.
+// Without the snap, Ubuntu's chromium-browser is a script that only tells the user to install the snap.
 function isUsable(program) {
   if (!program || existsSync('/snap/bin/chromium') || statSync(program).size > 4096) return !!program
   return !readText(program)?.includes('/snap/bin/chromium')
@@ -291,10 +299,10 @@ function isUsable(program) {
 
 // --- helpers
 
-// A name in the kernel instead of a file with a process id: it is free at the very moment that its holders are
-// gone, however they ended, and cannot be held by an unrelated process that was given an old id (in containers
-// the same small ids come again). Child processes inherit it, so that an npm which outlives a killed set-up
-// keeps the next one waiting. Only Linux has such names; elsewhere there is no lock.
+// An abstract socket instead of a lock file with a process id. The kernel releases it when the last process that has
+// it ends, and an unrelated process with a reused id cannot hold it (containers reuse the same small ids). Child
+// processes inherit it: if the set-up is killed, the next one waits for the npm that still runs. Only Linux has
+// abstract sockets; other systems run without a lock.
 async function takeLock() {
   const name = `\0kinora-setup-${hashOf(root)}`
   const limitMs = 20 * 60_000
@@ -302,31 +310,31 @@ async function takeLock() {
     const server = createServer().unref()
     const error = await new Promise((done) => server.once('error', done).listen(name, done))
     if (error?.code !== 'EADDRINUSE') return error ? undefined : server
-    if (waitedMs === 0) say('Another set-up is under way in this folder; waiting for it…')
+    if (waitedMs === 0) say('Another set-up is running in this folder; waiting for it…')
     await sleep(200)
   }
   throw new SetupError(
-    'Another set-up in this folder has not come to an end; please stop it and start again.',
+    'Another set-up in this folder is still running after 20 minutes; please stop it and start again.',
   )
 }
 
-// The npm that runs us, if one does, by the host's Node: the one in node_modules may be wiped meanwhile.
+// Uses the npm that runs this script, if any, and the Node of the host: npm may delete the Node in node_modules.
 function npm(args) {
   const cli = process.env.npm_execpath
   const nodes = [process.env.npm_node_execpath, findProgram('node', hostPath), process.execPath]
   const isNpm = cli && /^npm-cli\.c?js$/.test(basename(cli))
   const [command, ...first] = isNpm ? [nodes.find((each) => each && existsSync(each)), cli] : ['npm']
-  // No installation script of a package is needed. Waits between attempts are 10 s and more by default.
+  // No package needs its installation script. The default wait between retries is 10 s and more.
   const quiet = ['--loglevel=error', '--no-audit', '--no-fund', '--no-progress', '--no-update-notifier']
   const network = ['--fetch-retries=3', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=5000']
   const flags = [...quiet, ...network, '--ignore-scripts', '--no-engine-strict']
   return run(command, [...first, ...args, ...flags], { PATH: hostPath.join(delimiter) })
 }
 
-// Keeps the output for the case that it is needed.
+// Keeps the end of the output for error messages.
 function run(command, args, env) {
   return new Promise((done) => {
-    // Node has no public way to the descriptor of a listening socket; without it only the inheritance is lost.
+    // Node has no public API for the descriptor of a listening socket. Without it, child processes do not inherit the lock.
     const stdio = ['ignore', 'pipe', 'pipe', lock?._handle?.fd ?? 'ignore']
     const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env } })
     let output = ''
@@ -340,7 +348,7 @@ function run(command, args, env) {
   })
 }
 
-// npm and apt tell the reason first; stack traces and explanations of usage come after it.
+// npm and apt print the reason first, then stack traces and usage.
 function reasonIn(output) {
   const lines = output.trim().split('\n')
   return lines
@@ -369,7 +377,7 @@ function findProgram(name, folders) {
 
 function explain(message) {
   const [, cause] = [
-    [/EACCES|EPERM|EROFS/, ' This user may not write there: start as the user who owns the folder.'],
+    [/EACCES|EPERM|EROFS/, ' This user cannot write there: start as the owner of the folder.'],
     [/ENOSPC|EDQUOT/, ' The disk is full.'],
     [
       /ENOTFOUND|EAI_AGAIN|ECONN|ETIMEDOUT|EHOST|ENET|SOCKET/,
@@ -379,7 +387,7 @@ function explain(message) {
   return `${message}${cause}`
 }
 
-// For what can be done without, in a folder that belongs to another user.
+// For optional steps in a folder that this user cannot write to.
 async function ifAllowed(action) {
   try {
     return await action()
@@ -388,7 +396,7 @@ async function ifAllowed(action) {
   }
 }
 
-// By the checkout's real place, for PATH may lead there through a link.
+// Compares real paths, because PATH may contain a symbolic link to the checkout.
 function isOurBin(folder) {
   return folder.endsWith('/node_modules/.bin') && real(dirname(dirname(folder))) === root
 }
@@ -417,7 +425,7 @@ function hashOf(content) {
   return createHash('sha256').update(content).digest('hex').slice(0, 32)
 }
 
-// stdout belongs to the program that follows.
+// On stderr, because stdout belongs to the program that runs next.
 function say(sentence) {
   process.stderr.write(`${sentence}\n`)
 }

@@ -1,5 +1,5 @@
-// What `npm test` runs: types, format and lint, then every test. With arguments only the tests, and the arguments
-// go to Node's test runner: `npm test -- test/videos.test.ts`, `npm test -- --test-name-pattern=webhook`.
+// Runs what `npm test` stands for: types, format and lint, then all tests. With arguments it runs tests only and passes
+// the arguments to Node's test runner: `npm test -- test/videos.test.ts`, `npm test -- --test-name-pattern=webhook`.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -7,10 +7,11 @@ import { fileURLToPath } from 'node:url'
 
 const TESTS = '{test,server,web}/**/*.test.ts'
 const GLOBAL_SETUP = 'test/global-setup.ts'
-// Each test file is a process that may have a Postgres, a server and ffmpegs of its own. One more than two cores could
-// run, as many tests wait for something.
-const FILES_AT_ONCE = 3
-const TEST_TIMEOUT_MS = 300_000
+// Each test file is a process with services and encoders of its own. More than the two cores that the tests are made
+// for, because many tests wait for something.
+const FILES_AT_ONCE = 4
+// For a test that hangs. A busy machine may need minutes for the longest ones.
+const TEST_TIMEOUT_MS = 900_000
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 process.chdir(root)
@@ -18,6 +19,9 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   console.error(`The tests need Node 24 or newer and this is ${process.version}: please run npm test.`)
   process.exit(1)
 }
+
+// Each test file is a process that compiles the same modules.
+process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/compiled')
 
 const args = process.argv.slice(2)
 const failed = []
@@ -28,17 +32,20 @@ if (args.length === 0) {
   if ((await run(join(root, 'node_modules/.bin/biome'), ['check'])) !== 0)
     failed.push('format and lint (biome)')
 }
-// A path that is not there counts too: Node says so. A word alone is the value of an option.
+// A path that does not exist counts too: Node reports it. A word alone is the value of an option.
 const namesFiles = args.some((each) => !each.startsWith('-') && (existsSync(each) || /[/*]/.test(each)))
 const options = [
   '--test',
   `--test-concurrency=${FILES_AT_ONCE}`,
   `--test-timeout=${TEST_TIMEOUT_MS}`,
   '--test-reporter=spec',
-  ...(existsSync(GLOBAL_SETUP) ? [`--test-global-setup=${GLOBAL_SETUP}`] : []),
+  `--test-global-setup=${GLOBAL_SETUP}`,
 ]
-if ((await run(process.execPath, [...options, ...args, ...(namesFiles ? [] : [TESTS])])) !== 0)
-  failed.push('tests')
+const command =
+  args.length === 0
+    ? ['scripts/run-all-tests.mjs', FILES_AT_ONCE, TEST_TIMEOUT_MS, GLOBAL_SETUP].map(String)
+    : [...options, ...args, ...(namesFiles ? [] : [TESTS])]
+if ((await run(process.execPath, command)) !== 0) failed.push('tests')
 // Node's summary counts the tests alone, so the rest would be overlooked.
 if (failed.length > 0) console.error(`failed: ${failed.join(', ')}`)
 process.exitCode = failed.length > 0 ? 1 : 0

@@ -39,7 +39,7 @@ import { playbackRoutes } from './playback/routes.ts'
 import { embedRoutes } from './players/embed-routes.ts'
 import { playerRoutes } from './players/routes.ts'
 import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
-import { pictureRoutes } from './thumbnails/playback-routes.ts'
+import { thumbnailPlaybackRoutes } from './thumbnails/playback-routes.ts'
 import { thumbnailRoutes } from './thumbnails/routes.ts'
 import { createUploadCoordinator } from './uploads/coordinator.ts'
 import { delegatedRoutes, type UploadServices, uploadRoutes } from './uploads/routes.ts'
@@ -276,7 +276,7 @@ export async function buildApp(
   playbackRoutes(app, context)
   collectorRoutes(app, context)
   await embedRoutes(app, context)
-  await pictureRoutes(app, context)
+  await thumbnailPlaybackRoutes(app, context)
   await app.register(async (api) => {
     api.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyLimit

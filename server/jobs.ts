@@ -3,18 +3,18 @@ import { deleteOldSessions } from './access/session-store.ts'
 import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
 import { forgetSessions } from './analytics/session-reads.ts'
 import type { Context } from './context.ts'
+import { chunksChannel } from './encoding/chunk-store.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
 import { planEncoding } from './encoding/plan.ts'
-import { chunksChannel } from './encoding/store.ts'
 import type { Metrics } from './lib/metrics.ts'
-import { clearWork } from './lib/work.ts'
+import { removeOrphanedWorkFolders } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
-import { makePictures } from './thumbnails/make.ts'
+import { makeThumbnails } from './thumbnails/make.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeAbandonedUploads, removeFiles, storeSource } from './uploads/store-source.ts'
-import { deleteOldSandboxVideos } from './videos/expire.ts'
+import { deleteOldSandboxVideos } from './videos/delete.ts'
 import { mergeCounts } from './videos/search.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { deliveriesChannel } from './webhooks/events.ts'
@@ -27,7 +27,7 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   await queue.work('store-source', (job) => storeSource(context, job))
   await queue.work('plan-encoding', (job, retries) => planEncoding(context, job, retries))
   await queue.work('finish-encoding', (job, retries) => finishEncoding(context, job, retries))
-  await queue.work('make-pictures', (job, retries) => makePictures(context, job, retries))
+  await queue.work('make-pictures', (job, retries) => makeThumbnails(context, job, retries))
   await queue.work('remove-files', async (job) => {
     await removeFiles(context, job)
     await forgetSessions(context.db, { mediaId: job.videoId })
@@ -45,8 +45,12 @@ const chores: Chore[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
   { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
-  { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
-  { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeAbandonedUploads },
+  {
+    name: 'clear work',
+    everyMs: 3_600_000,
+    run: ({ config, now }) => removeOrphanedWorkFolders(config.dataDir, now()),
+  },
+  { name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
   { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
   { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },

@@ -21,10 +21,11 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // `kinora upload` as a user runs it, against a real service.
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 /** Three chunks of the command: 8 MiB, 8 MiB and the rest. */
 const big = randomBytes(24 * MiB + 77)
 const small = big.subarray(0, 100_000)

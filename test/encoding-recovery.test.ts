@@ -7,6 +7,7 @@ import { before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import {
   assertNoStrays,
   assertWhole,
@@ -47,7 +48,7 @@ const waitForOneChunk = (at: Place, videoId: string) =>
 
 /** One whose ffmpeg hangs, and another that has encoded all the rest. */
 async function startTwo(t: TestContext) {
-  const at = await place(t)
+  const at = await place(t, withoutThumbnails())
   const marker = join(folder, randomUUID())
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
   const one = await at.start({ KINORA_FFMPEG: hanging })
@@ -60,7 +61,7 @@ async function startTwo(t: TestContext) {
 
 suite('recovery', { concurrency: 4 }, () => {
   test('a service that is killed again and again at random moments finishes the video, all of it once', async (t) => {
-    const at = await place(t)
+    const at = await place(t, withoutThumbnails())
     let service = await at.start()
     const videoId = await uploadVideo(service, clip)
     const isDone = async () => {
@@ -94,7 +95,7 @@ suite('recovery', { concurrency: 4 }, () => {
   })
 
   test('files that a killed worker had stored but not noted are gone when the video is finished', async (t) => {
-    const at = await place(t)
+    const at = await place(t, withoutThumbnails())
     const service = await at.start()
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
@@ -147,7 +148,7 @@ suite('recovery', { concurrency: 4 }, () => {
     ['make an MP4', 'ffmpeg', '*/output.mp4*'],
   ] as const) {
     test(`a worker that is killed when it was about to ${job} is replaced`, async (t) => {
-      const at = await place(t)
+      const at = await place(t, withoutThumbnails())
       const marker = join(folder, randomUUID())
       const program = await fakeProgram(folder, name, hangsOnce(pattern, marker))
       const one = await at.start({ [`KINORA_${name.toUpperCase()}`]: program })
@@ -182,7 +183,7 @@ suite('recovery', { concurrency: 4 }, () => {
   }
 
   test('a deleted video takes the programs that work on it along', async (t) => {
-    const at = await place(t)
+    const at = await place(t, withoutThumbnails())
     const marker = join(folder, randomUUID())
     const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
     const service = await at.start({ KINORA_FFMPEG: hanging })
@@ -196,7 +197,7 @@ suite('recovery', { concurrency: 4 }, () => {
   })
 
   test('a video that is deleted while its source is copied leaves nothing behind', async (t) => {
-    const at = await place(t)
+    const at = await place(t, withoutThumbnails())
     const [copied, go] = [join(folder, randomUUID()), join(folder, randomUUID())]
     const wait = `while [ ! -e '${go}' ]; do sleep 0.05; done`
     const script = `case "$*" in *source.mkv*) ffmpeg "$@"; touch '${copied}'; ${wait}; exit 0;; esac`
@@ -224,7 +225,7 @@ suite('recovery', { concurrency: 4 }, () => {
     } catch (error) {
       return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
     }
-    const at = await place(t, { KINORA_DATA_DIR: disk, KINORA_ENCODE_SLOTS: '1' })
+    const at = await place(t, { ...withoutThumbnails(), KINORA_DATA_DIR: disk, KINORA_ENCODE_SLOTS: '1' })
     t.after(() => execFileSync('umount', ['-l', disk]))
     const service = await at.start()
     const videoId = await uploadVideo(service, clip)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { kinora, type Service, temporaryFolder } from './harness.ts'
 import { download, durationsIn, ffprobe, uploadVideo, waitForEncoding } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { groups, type Source, silent } from './source-table.ts'
 import {
   cutOff,
@@ -27,7 +28,7 @@ const ends: (() => unknown)[] = []
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {
   for (const end of ends) await end()

@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { sharedKinora, temporaryFolder } from './harness.ts'
 import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { lavfi, readBrightness, readSound, soundRate, words, x264 } from './sources.ts'
 
-const service = sharedKinora()
+const service = sharedKinora(withoutThumbnails())
 const frameSeconds = 1001 / 24_000
 /** The start, where chunks meet (2 s, 6 s), the middle, the last second. */
 const flashes = [5, 48, 144, 720, 1420]

@@ -6,6 +6,7 @@ import { addHoursInFlv, flipHoursInTs, isPictureTag, tagsInFlv, timesInTs } from
 import { openEncoder } from './direct.ts'
 import { kinora, type Service, temporaryFolder } from './harness.ts'
 import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { aac, both, lavfi, numbered, readNumbers, readSound, toneAt, words, x264 } from './sources.ts'
 
 // What a file claims may be hours; what it costs is decided by what it holds.
@@ -18,7 +19,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   encoder = await openEncoder(await temporaryFolder({ after() {} }))
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {
   for (const end of ends) await end()

@@ -4,12 +4,13 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { SignJWT } from 'jose'
 import { call, callRaw, productionKey, sandboxKey, sharedKinora } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
 // Generated requests, near to valid ones and far from them, to every route that the service describes and those
 // that it does not: whatever comes, the service answers, and never by a fault of its own.
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 
 type Schema = {
   $ref?: string

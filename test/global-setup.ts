@@ -1,20 +1,29 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
-import { startKinora } from './harness.ts'
+import { bundleServer } from './bundle.ts'
+import { root, startKinora } from './harness.ts'
+import { writePrograms } from './programs.ts'
 
 // One Postgres for the whole run, and in it one database that is up to date, which each test copies: migrating
 // for each would take longer than most tests.
 
 let folder: string
 let postgres: EmbeddedPostgres
+let server: Awaited<ReturnType<typeof bundleServer>>
 
 const quiet = { info() {}, warn() {}, error() {} }
 
 export async function globalSetup(): Promise<void> {
+  server = await bundleServer(root)
+  process.env.TEST_SERVER = server.path
   folder = await mkdtemp(join(tmpdir(), 'kinora-test-'))
+  // As root, the service runs ffmpeg as another user.
+  await chmod(folder, 0o755)
+  process.env.TEST_PROGRAMS = join(folder, 'programs')
+  writePrograms(process.env.TEST_PROGRAMS)
   postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
   const { user, password, host, database } = postgres.connection
   process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
@@ -35,5 +44,6 @@ export async function globalSetup(): Promise<void> {
 
 export async function globalTeardown(): Promise<void> {
   await postgres?.close()
+  await server?.remove()
   if (folder) await rm(folder, { recursive: true, force: true })
 }

@@ -13,6 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import ApiVideoClient from '@api.video/nodejs-client'
 import pg from 'pg'
+import { programsPath } from './programs.ts'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 export const productionKey = 'test-production-key'
@@ -22,7 +23,11 @@ export const sandboxKey = 'test-sandbox-key'
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KINORA_'))
   // The tests start a hundred processes: with the compiled modules at hand, each is up in half the time.
-  return { ...Object.fromEntries(inherited), NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled') }
+  return {
+    ...Object.fromEntries(inherited),
+    PATH: programsPath(),
+    NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
+  }
 }
 
 export type Kinora = {
@@ -39,7 +44,7 @@ export type Kinora = {
 /** Runs the service as a user would, in a process of its own on a free port. */
 export async function startKinora(
   env: Record<string, string> = {},
-  args = ['server/main.ts'],
+  args = [process.env.TEST_SERVER ?? 'server/main.ts'],
 ): Promise<Kinora> {
   const child = spawn(process.execPath, args, {
     cwd: root,
@@ -87,7 +92,7 @@ export async function runKinora(
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
     cwd: root,
-    timeout: 60_000,
+    timeout: patienceMs,
     ...options,
     env: { ...cleanEnvironment(), KINORA_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

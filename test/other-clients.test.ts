@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { assertSource, call, MiB, root, sandboxKey, sendFile, sharedKinora } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // What the published clients send that are not run here, at the plain address and with a key of the sandbox.
 
@@ -84,7 +85,7 @@ const clients: Client[] = [
   },
 ]
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 const small = Buffer.from('a small file')
 const large = [Buffer.alloc(5 * MiB, 'x'), Buffer.from('the end')]
 

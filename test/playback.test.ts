@@ -237,6 +237,82 @@ describe('the master playlist', () => {
   })
 })
 
+describe('whether a video is playable', () => {
+  /** The manifest, the status and the player must agree. */
+  async function isPlayable(videoId: string): Promise<boolean> {
+    const [{ status }, { body: video }, { body: player }] = [
+      await master(videoId),
+      await call(`${service.url}/videos/${videoId}/status`),
+      await get(`${service.url}/vod/${videoId}/config.json`),
+    ]
+    assert.equal(video.encoding.playable, status === 200, `the manifest is ${status}`)
+    assert.equal(player.state === 'ready', status === 200, `the player says ${player.state}`)
+    return status === 200
+  }
+
+  test('status, manifest and player agree at every step of an encoding', async () => {
+    const videoId = await createVideo()
+    assert.equal(await isPlayable(videoId), false)
+    await encode(videoId)
+    assert.equal(await isPlayable(videoId), false)
+    await addSegments(videoId, '360p', 0, [100])
+    assert.equal(await isPlayable(videoId), false)
+    await addSegments(videoId, 'sound', 0, [100])
+    assert.equal(await isPlayable(videoId), false, 'a higher quality is not enough')
+    await addSegments(videoId, '240p', 1, [100])
+    assert.equal(await isPlayable(videoId), false, 'the first segment is missing')
+    await addSegments(videoId, '240p', 0, [100])
+    assert.equal(await isPlayable(videoId), true)
+    await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
+    assert.equal(await isPlayable(videoId), true, 'the other quality plays')
+    await change(videoId, 'renditions', `state = 'failed'`)
+    assert.equal(await isPlayable(videoId), false)
+    await change(videoId, 'encodings', `state = 'failed'`)
+    assert.equal(await isPlayable(videoId), false)
+  })
+
+  const remove = (videoId: string, rendition: string) =>
+    query(service.database, 'delete from segments where video_id = $1 and rendition = $2', [
+      videoId,
+      rendition,
+    ])
+
+  test('a complete quality plays on while the lowest one is encoded again', async () => {
+    const videoId = await wholeVideo()
+    await remove(videoId, '240p')
+    await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
+    assert.equal(await isPlayable(videoId), true)
+    await change(videoId, 'renditions', `state = 'waiting'`, `quality = '240p'`)
+    await change(videoId, 'encodings', `state = 'encoding', finished_at = null`)
+    assert.equal(await isPlayable(videoId), true)
+    const retried = await master(videoId)
+    assert.deepEqual(findBreaches(retried.text, 'master'), [])
+    assert.doesNotMatch(retried.text, /240p/)
+    assert.match(retried.text, /\n360p\/manifest.m3u8\n/)
+    await addSegments(videoId, '240p', 0, [100])
+    assert.match((await master(videoId)).text, /\n240p\/manifest.m3u8\n/)
+    assert.equal(await isPlayable(videoId), true)
+  })
+
+  test('a complete quality plays on without sound while that is encoded again', async () => {
+    const videoId = await wholeVideo()
+    await remove(videoId, 'sound')
+    await change(videoId, 'encodings', `sound_failure = 'no decoder'`)
+    assert.equal(await isPlayable(videoId), true)
+    await change(videoId, 'encodings', `sound_failure = null, state = 'encoding', finished_at = null`)
+    for (const sizes of [[], [100], [100, 100]]) {
+      if (sizes.length > 0) await addSegments(videoId, 'sound', sizes.length === 1 ? 0 : 1, sizes)
+      assert.equal(await isPlayable(videoId), true)
+      const { text } = await master(videoId)
+      assert.deepEqual(findBreaches(text, 'master'), [])
+      assert.doesNotMatch(text, /AUDIO/)
+    }
+    await addSegments(videoId, 'sound', 3, [100])
+    assert.equal(await isPlayable(videoId), true)
+    assert.match((await master(videoId)).text, /AUDIO="sound"/)
+  })
+})
+
 describe('media playlists', () => {
   test('they grow at their end, without gaps, and end', async () => {
     const videoId = await createVideo()

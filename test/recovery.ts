@@ -11,6 +11,7 @@ import {
   temporaryFolder,
 } from './harness.ts'
 import { download, eventsOf, ffmpeg, ffprobe, frameHashes } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 
 export type Place = {
   database: string
@@ -69,7 +70,10 @@ export async function fakeProgram(
   script: string,
 ): Promise<string> {
   const path = join(folder, `fake-${name}-${Math.random().toString(36).slice(2)}`)
-  await writeFile(path, `#!/bin/sh\n${script}\nexec ${name} "$@"\n`)
+  // Unless the script is about thumbnails, nobody looks at those.
+  const isCheap = name === 'ffmpeg' && !script.includes('thumbnail')
+  const program = isCheap ? withoutThumbnails().KINORA_FFMPEG : name
+  await writeFile(path, `#!/bin/sh\n${script}\nexec ${program} "$@"\n`)
   await chmod(path, 0o755)
   return path
 }

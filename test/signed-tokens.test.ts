@@ -9,7 +9,7 @@ import {
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
-import { makePass } from '../server/access/signed-token.ts'
+import { newResumeToken } from '../server/access/signed-token.ts'
 import {
   type Answer,
   assertProblem,
@@ -211,7 +211,7 @@ describe('a signed token', () => {
     // Of another token, forged, and of more than a day ago.
     const [{ value: secret }] = await query(service.database, 'select value from secrets')
     const madeAgo = (seconds: number, token: string) =>
-      `?avh=${makePass({ secret, now: () => new Date(Date.now() - seconds * 1000) }, token)}`
+      `?avh=${newResumeToken({ secret, now: () => new Date(Date.now() - seconds * 1000) }, token)}`
     const longOver = await sign({ exp: second() - 86_000 })
     assert.equal(await statusOf(longOver, `hls/240p/init.mp4${madeAgo(86_300, longOver)}`), 200)
     for (const bad of [

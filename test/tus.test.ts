@@ -20,15 +20,16 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 const MiB = 1024 * 1024
 const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 
 /** One of its own, where all that is stored counts. */
 async function start(t: TestContext) {
-  const own = await kinora(t)
+  const own = await kinora(t, withoutEncoding())
   return { ...own, folder: own.data }
 }
 

@@ -36,6 +36,7 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // Clients that fall silent, are slow or send ten thousand chunkCount; disks that are full; uploads that nobody ends.
 
@@ -85,7 +86,7 @@ async function forgetfulProxy(t: TestContext, service: Service) {
 
 suite('what takes long', { concurrency: 6 }, () => {
   test('a piece whose client vanished without a word is taken when it is sent again at once', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const proxy = await forgetfulProxy(t, service)
     const videoId = await newVideo(service)
     await accepted(service, videoId, 1)
@@ -112,7 +113,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   })
 
   test('a client that pauses keeps its piece, unless another has sent it meanwhile', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const url = sourceOf(service, videoId)
     const other = Buffer.from(parts[0]).reverse()
@@ -131,7 +132,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   })
 
   test('of a hundred requests for a piece that is being written, few wait and the others are refused at once', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const content = randomBytes(20_000)
     const address = (await newTus(service, 10)) ?? ''
@@ -177,7 +178,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   })
 
   test('a request reads no more rows beside ten thousand pieces than beside ten', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const config = { databaseUrl: service.database, dataDir: service.data }
     const log = createLog('silent', false)
     const { db: plain, connection, close } = await openDatabase(config, log)
@@ -261,7 +262,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   })
 
   test('a client that sends too slowly gets a 408, and nothing of its upload stays', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
     const form = formBody([{ name: 'file', filename: 'a.mp4', content: big }], 'b')
@@ -363,7 +364,7 @@ suite('what takes long', { concurrency: 6 }, () => {
   })
 
   test('an upload that nothing was added to for seven days is cleared away, and its video takes another', async (t) => {
-    const service = await kinora(t)
+    const service = await kinora(t, withoutEncoding())
     const [old, young, whole] = [await newVideo(service), await newVideo(service), await newVideo(service)]
     for (const videoId of [old, young]) await accepted(service, videoId, 0)
     assert.equal((await sendFile(sourceOf(service, whole), big)).status, 201)

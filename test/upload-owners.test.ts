@@ -18,10 +18,11 @@ import {
   sourcePath,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // Whose video an upload token may fill: those that it created itself, or the one that it is bound to.
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 const piece = 5 * MiB
 const big = randomBytes(2 * piece)
 const [first, second] = [big.subarray(0, piece), big.subarray(piece)] as const

@@ -21,10 +21,11 @@ import {
   sharedKinora,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // What is no upload, or contradicts what has come before: refused with its reason, and nothing of it stays.
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 const piece = 5 * MiB
 const big = randomBytes(2 * piece + 1000)
 const first = big.subarray(0, piece)

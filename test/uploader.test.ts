@@ -21,6 +21,7 @@ import {
   sourcePath,
   temporaryFolder,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // The published library for web pages, as it is, in a real browser: from a page of another origin, and over HTTPS,
 // as it speaks nothing else.
@@ -90,7 +91,7 @@ before(async () => {
   })
   browser = await launchBrowser()
 })
-const service = sharedKinora(tls)
+const service = sharedKinora({ ...tls, ...withoutEncoding() })
 after(async () => {
   await browser?.close()
   pages.close()

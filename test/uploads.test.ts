@@ -23,10 +23,11 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { withoutEncoding } from './programs.ts'
 
 // How bytes get in: as the published client sends them, and with every oddity of the other clients.
 
-const service = sharedKinora()
+const service = sharedKinora(withoutEncoding())
 const big = randomBytes(13 * MiB + 77)
 const small = randomBytes(100_000)
 const parts = [big.subarray(0, 5 * MiB), big.subarray(5 * MiB, 10 * MiB), big.subarray(10 * MiB)] as const
@@ -506,7 +507,7 @@ test('the same piece sent twice at once counts once', async () => {
 })
 
 test('two processes on one store take parts of one upload at once', async (t) => {
-  const one = await kinora(t)
+  const one = await kinora(t, withoutEncoding())
   const two = await startKinora({
     KINORA_DATABASE_URL: one.database,
     KINORA_DATA_DIR: one.data,

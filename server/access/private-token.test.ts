@@ -39,7 +39,7 @@ test('a token has one spelling', () => {
     if (other !== token) assert.equal(readToken(secret, videoId, other), undefined, other)
 })
 
-test('tokens hold until 2057', () => {
+test('tokens are valid until 2057', () => {
   const late = new Date('2057-12-31T00:00:00Z')
   assert.deepEqual(readToken(secret, videoId, issueToken(secret, videoId, late)), late)
 })

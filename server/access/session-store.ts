@@ -1,29 +1,29 @@
-import type { PlaybackSessionRow } from '../access/tables.ts'
+import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
 import { type Db, prepare } from '../lib/db.ts'
-import { Lru } from '../lib/lru.ts'
 import type { Tables } from '../tables.ts'
+import type { PlaybackSessionRow } from './tables.ts'
 
 export type PlaybackSession = Pick<PlaybackSessionRow, 'session' | 'viewer' | 'opened_at'>
 
-// A session does not change, and that of a deleted video is not asked for.
-const known = new Lru<string, PlaybackSession>(10_000)
+// A session never changes, and nobody looks up the session of a deleted video.
+const cache = new LRUCache<string, PlaybackSession>({ max: 10_000 })
 
 const find = prepare<PlaybackSession>(
   'find-playback-session',
   'select session, viewer, opened_at from playback_sessions where token = $1',
 )
 
-/** Undefined as long as nobody has used the token. */
+/** Undefined until the token is used. */
 export async function findSession(db: Db<Tables>, token: string): Promise<PlaybackSession | undefined> {
-  const remembered = known.get(token)
-  if (remembered) return remembered
+  const cached = cache.get(token)
+  if (cached) return cached
   const [row] = await find(db, [token])
-  if (row) known.set(token, row)
+  if (row) cache.set(token, row)
   return row
 }
 
-// A video that has been deleted in the meantime has no sessions.
+// The video may have been deleted in the meantime.
 const insert = prepare(
   'insert-playback-session',
   `insert into playback_sessions (token, video_id, session, viewer, opened_at)
@@ -31,8 +31,8 @@ const insert = prepare(
    on conflict do nothing`,
 )
 
-/** The session of the first who asked: of several at once, one. */
-export async function openSession(
+/** Returns the session of the token, which another request may have opened first. */
+export async function insertSession(
   db: Db<Tables>,
   { token, video_id: videoId, session, viewer, opened_at: openedAt }: PlaybackSessionRow,
 ): Promise<PlaybackSession | undefined> {
@@ -40,16 +40,16 @@ export async function openSession(
   return findSession(db, token)
 }
 
-/** How long what was begun may go on when no new beginning is allowed any more. */
-export const goingOnSeconds = 86_400
+/** How long a viewer may continue after a token no longer starts anything. */
+export const graceSeconds = 86_400
 
-/** Those of which nothing is served any more. Their tokens are too old to open another. */
+/** Deletes sessions that no longer serve anything. Their tokens are too old to open another session. */
 export async function deleteOldSessions({
   config,
   db,
   now,
 }: Pick<Context, 'config' | 'db' | 'now'>): Promise<void> {
-  const seconds = config.privateSessionSeconds + goingOnSeconds
+  const seconds = config.privateSessionSeconds + graceSeconds
   const before = new Date(now().getTime() - seconds * 1000)
   await db.deleteFrom('playback_sessions').where('opened_at', '<', before).execute()
 }

@@ -1,143 +1,159 @@
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { domainToASCII } from 'node:url'
 import type { FastifyRequest } from 'fastify'
-import { compactVerify, decodeProtectedHeader, errors } from 'jose'
+import type { decodeProtectedHeader } from 'jose'
+import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { isId } from '../lib/ids.ts'
-import { Lru } from '../lib/lru.ts'
-import { goingOnSeconds } from './session-store.ts'
+import { graceSeconds } from './session-store.ts'
 import { findPublicKey } from './signing-key-store.ts'
 
-/** What a playback token says that a customer has signed (JWT, RFC 7519). */
+/** The claims of a playback token that a customer signed (JWT, RFC 7519). */
 export type Claims = {
   exp: number
   nbf: number | undefined
-  /** Hosts of the pages that may show the video. */
+  /** Hosts of the pages that may show the medium. */
   referrers: string[] | undefined
-  /** ISO codes of the countries in which it may be seen. */
+  /** ISO codes of the countries in which it may be watched. */
   countries: string[] | undefined
 }
 
-/** Ours have no dots. */
-export const isSigned = (token: string) => token.includes('.')
+/** Private tokens have no dots. */
+export const isSignedToken = (token: string) => token.includes('.')
 
-/** What it says, if a key of the video's environment has signed it for this video. */
-export async function readSigned(
-  { db, now }: Pick<Context, 'db' | 'now'>,
-  videoId: string,
+/** Loaded at first use, so that a start without signed tokens does not load it. */
+const loadJose = () =>
+  Promise.all([
+    import('jose/jws/compact/verify'),
+    import('jose/decode/protected_header'),
+    import('jose/errors'),
+  ])
+let jose: ReturnType<typeof loadJose> | undefined
+
+/** The claims, if a key of the medium's environment signed the token for this medium. */
+export async function readSignedToken(
+  { db }: Pick<Context, 'db'>,
+  medium: { id: string; environment: Environment },
   token: string,
 ): Promise<Claims | undefined> {
-  const kid = keyIdOf(token)
-  const key = kid && isId('sk', kid) ? await findKey({ db, now }, kid, videoId) : undefined
+  jose ??= loadJose()
+  const [{ compactVerify }, { decodeProtectedHeader }, { JOSEError }] = await jose
+  const keyId = readKeyId(decodeProtectedHeader, token)
+  const key = keyId === undefined ? undefined : await findKey(db, medium.environment, keyId)
   if (!key) return undefined
   try {
-    // Exactly this algorithm: the token does not choose how it is checked.
+    // The token must not choose how it is verified.
     const { payload } = await compactVerify(token, key, { algorithms: ['ES256'] })
-    return readClaims(JSON.parse(Buffer.from(payload).toString()), videoId)
+    return readClaims(JSON.parse(Buffer.from(payload).toString()), medium.id)
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof SyntaxError) return undefined
+    if (error instanceof JOSEError || error instanceof SyntaxError) return undefined
     throw error
   }
 }
 
-function keyIdOf(token: string): string | undefined {
+function readKeyId(decode: typeof decodeProtectedHeader, token: string): string | undefined {
   try {
-    const { kid } = decodeProtectedHeader(token)
-    return typeof kid === 'string' ? kid : undefined
+    const { kid } = decode(token)
+    return typeof kid === 'string' && isId('sk', kid) ? kid : undefined
   } catch {
     return undefined
   }
 }
 
-function readClaims(payload: unknown, videoId: string): Claims | undefined {
+function readClaims(payload: unknown, mediumId: string): Claims | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined
   const { sub, exp, nbf, referrers, countries } = payload as Record<string, unknown>
-  if (sub !== videoId || !isTime(exp) || !(nbf === undefined || isTime(nbf))) return undefined
-  // A limit that cannot be understood is not taken for none.
-  if (!isListOrNone(referrers) || !isListOrNone(countries)) return undefined
+  if (sub !== mediumId || !isTime(exp) || !(nbf === undefined || isTime(nbf))) return undefined
+  // An invalid restriction must not count as no restriction.
+  if (!isListOrUndefined(referrers) || !isListOrUndefined(countries)) return undefined
   return { exp, nbf, referrers, countries }
 }
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-const isListOrNone = (value: unknown): value is string[] | undefined =>
+const isListOrUndefined = (value: unknown): value is string[] | undefined =>
   value === undefined || (Array.isArray(value) && value.every((each) => typeof each === 'string'))
 
 /**
- * Whether it may be used here and now. It is for any number of viewers. Who has begun to play with it need not show
- * again from where, and may go on when it is over: the player page asks for media itself, not the page around it.
+ * Whether the token is valid for this request. Any number of viewers may use it. A viewer who has started to play may
+ * continue after it expires, and from any referrer: media are requested by the player page, not by the page around it.
  */
-export function maySigned(
+export function maySignedTokenPlay(
   { config, now }: Pick<Context, 'config' | 'now'>,
   { headers }: Pick<FastifyRequest, 'headers'>,
   { exp, nbf, referrers, countries }: Claims,
-  { isStart, begunAt }: { isStart: boolean; begunAt: Date | undefined },
+  { isStart, startedAt }: { isStart: boolean; startedAt: Date | undefined },
 ): boolean {
   const seconds = now().getTime() / 1000
   if (seconds < (nbf ?? 0)) return false
-  if (begunAt) return seconds < exp || (!isStart && seconds < begunAt.getTime() / 1000 + goingOnSeconds)
+  if (startedAt) return seconds < exp || (!isStart && seconds < startedAt.getTime() / 1000 + graceSeconds)
   if (seconds >= exp) return false
   if (countries) {
     const country = config.countryHeader === undefined ? undefined : headers[config.countryHeader]
     if (typeof country !== 'string') return false
     if (!countries.some((each) => each.toUpperCase() === country.trim().toUpperCase())) return false
   }
-  return referrers === undefined || mayRefer(referrers, headers.referer)
+  return referrers === undefined || isReferrerAllowed(referrers, headers.referer)
 }
 
-function mayRefer(patterns: string[], referer: string | undefined): boolean {
+function isReferrerAllowed(patterns: string[], referer: string | undefined): boolean {
   if (referer === undefined || !URL.canParse(referer)) return false
   const { host, hostname } = new URL(referer)
-  return patterns.some((each) => matches(each, host, hostname))
+  return patterns.some((each) => matchesHost(each, host, hostname))
 }
 
-/** Stands in the addresses of what was begun, as a session does, and says when. Only for the token it was made for. */
-export function makePass({ now, secret }: Pick<Context, 'now' | 'secret'>, token: string): string {
-  return writePass(secret, token, Math.floor(now().getTime() / 1000))
+/** Matches `example.com`, or its subdomains as `*.example.com`. With a port, only that port. */
+function matchesHost(pattern: string, host: string, hostname: string): boolean {
+  const [, wildcard, name = '', port = ''] = /^(\*\.)?([^:*]+)(:\d+)?$/.exec(pattern.trim()) ?? []
+  const expected = domainToASCII(name)
+  if (expected === '') return false
+  const actual = port === '' ? hostname : host
+  return wildcard ? actual.endsWith(`.${expected}${port}`) : actual === expected + port
 }
 
-/** When it was made, if we made it for this token. */
-export function readPass({ secret }: Pick<Context, 'secret'>, token: string, pass: string): Date | undefined {
-  const [, time] = /^([0-9a-z]{6,8})-[\w-]{22}$/.exec(pass) ?? []
+/** Part of the URLs of a viewer who has started to play, as a session id is. Valid only with the signed token. */
+export function newResumeToken({ now, secret }: Pick<Context, 'now' | 'secret'>, token: string): string {
+  return formatResumeToken(secret, token, Math.floor(now().getTime() / 1000))
+}
+
+/** When the viewer started to play, if the resume token is authentic. */
+export function readResumeToken(
+  { secret }: Pick<Context, 'secret'>,
+  token: string,
+  resumeToken: string,
+): Date | undefined {
+  const [, time] = /^([0-9a-z]{6,8})-[\w-]{22}$/.exec(resumeToken) ?? []
   if (time === undefined) return undefined
   const seconds = Number.parseInt(time, 36)
-  const [wanted, given] = [Buffer.from(writePass(secret, token, seconds)), Buffer.from(pass)]
-  const isOurs = wanted.length === given.length && timingSafeEqual(wanted, given)
-  return isOurs ? new Date(seconds * 1000) : undefined
+  const expected = Buffer.from(formatResumeToken(secret, token, seconds))
+  const actual = Buffer.from(resumeToken)
+  const isAuthentic = expected.length === actual.length && timingSafeEqual(expected, actual)
+  return isAuthentic ? new Date(seconds * 1000) : undefined
 }
 
-function writePass(secret: Buffer, token: string, seconds: number): string {
+function formatResumeToken(secret: Buffer, token: string, seconds: number): string {
   const mac = createHmac('sha256', secret).update(`pass ${seconds} ${token}`).digest('base64url')
   return `${seconds.toString(36)}-${mac.slice(0, 22)}`
 }
 
-/** `example.com`, `*.example.com` for what is below it, either with a port to mean that one alone. */
-function matches(pattern: string, host: string, hostname: string): boolean {
-  const [, isBelow, name = '', port = ''] = /^(\*\.)?([^:*]+)(:\d+)?$/.exec(pattern.trim()) ?? []
-  const wanted = domainToASCII(name)
-  if (wanted === '') return false
-  const given = port === '' ? hostname : host
-  return isBelow ? given.endsWith(`.${wanted}${port}`) : given === wanted + port
-}
+/** A viewer requests many files in a row. */
+const keyCache = new LRUCache<string, KeyObject>({ max: 10_000, ttl: 2_000 })
 
-const rereadMs = 2_000
-const keys = new Lru<string, { key: KeyObject; until: number }>(10_000)
+/** Called when a key is deleted. Other processes notice it when their entry expires. */
+export const clearKeyCache = () => keyCache.clear()
 
-/** Called when a key is deleted here; other processes hear of it when they read it again. */
-export const forgetKeys = () => keys.clear()
-
-/** Kept for a moment: a viewer asks for many files. */
 async function findKey(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  db: Context['db'],
+  environment: Environment,
   keyId: string,
-  videoId: string,
 ): Promise<KeyObject | undefined> {
-  const name = `${keyId} ${videoId}`
-  const known = keys.get(name)
-  if (known && now().getTime() < known.until) return known.key
-  const pem = await findPublicKey(db, keyId, videoId)
+  const name = `${environment} ${keyId}`
+  const cached = keyCache.get(name)
+  if (cached) return cached
+  const pem = await findPublicKey(db, environment, keyId)
   if (pem === undefined) return undefined
   const key = createPublicKey(pem)
-  keys.set(name, { key, until: now().getTime() + rereadMs })
+  keyCache.set(name, key)
   return key
 }

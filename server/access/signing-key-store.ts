@@ -8,7 +8,7 @@ export async function insertSigningKey(db: Db<Tables>, row: SigningKeyRow): Prom
   await db.insertInto('signing_keys').values(row).execute()
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listSigningKeys(
   db: Db<Tables>,
   environment: Environment,
@@ -50,18 +50,16 @@ export async function deleteSigningKey(
   return deleted !== undefined
 }
 
-const findForVideo = prepare<{ public_key: string }>(
+const findKey = prepare<{ public_key: string }>(
   'find-public-key',
-  `select k.public_key from signing_keys k join videos v on v.environment = k.environment
-   where k.id = $1 and v.id = $2`,
+  'select public_key from signing_keys where id = $1 and environment = $2',
 )
 
-/** Of a key of the environment that the video is in. */
 export async function findPublicKey(
   db: Db<Tables>,
+  environment: Environment,
   keyId: string,
-  videoId: string,
 ): Promise<string | undefined> {
-  const [row] = await findForVideo(db, [keyId, videoId])
+  const [row] = await findKey(db, [keyId, environment])
   return row?.public_key
 }

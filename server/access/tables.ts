@@ -1,17 +1,17 @@
 import type { Environment } from '../environments.ts'
 
-/** A token of a private video that has been used, and by whom. */
+/** The session that the first use of a private token opened. */
 export type PlaybackSessionRow = {
   token: string
   video_id: string
-  /** What its viewer shows from then on. */
+  /** The id that the viewer sends with every request. */
   session: string
-  /** Hash of the viewer's address and user agent. */
+  /** Hash of the viewer's IP address and user agent. */
   viewer: Buffer
   opened_at: Date
 }
 
-/** A key by which a customer signs playback tokens; the private half is the customer's alone. */
+/** A key with which a customer signs playback tokens. Only the customer has the private key. */
 export type SigningKeyRow = {
   id: string
   environment: Environment

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { newSecret, signatureHeaders } from '../webhooks/sign.ts'
-import { ClientProblem, call, type Server } from './client.ts'
+import { ClientError, call, type Server } from './client.ts'
 
 type Event = { eventId: string; type: string; emittedAt: string; payload: Record<string, unknown> }
 type Page = { data: Event[]; pagination: { pagesTotal: number } }
 
-const lookEveryMs = 1_000
-/** An event is written a moment after the time that it tells. */
+const pollIntervalMs = 1_000
+/** An event can be committed a moment after its emittedAt, so each poll also asks for the last seconds again. */
 const overlapMs = 10_000
 
-/** The newest first, as far back as asked. */
+/** Newest first. */
 async function* listEvents(server: Server, filters: Record<string, string>): AsyncGenerator<Event> {
   for (let currentPage = 1; ; currentPage++) {
     const query = new URLSearchParams({ ...filters, currentPage: String(currentPage), pageSize: '100' })
@@ -19,17 +19,17 @@ async function* listEvents(server: Server, filters: Record<string, string>): Asy
   }
 }
 
-export function showEvent({ eventId, type, emittedAt, payload }: Event): string {
+export function formatEvent({ eventId, type, emittedAt, payload }: Event): string {
   const { type: _type, emittedAt: _emittedAt, ...rest } = payload
   const details = Object.entries(rest).map(([name, value]) => `${name}=${value}`)
   return `${emittedAt}  ${eventId}  ${type}  ${details.join(' ')}`
 }
 
-/** The newest events that fit, at most so many. */
-export async function findEvents(server: Server, filters: Record<string, string>, most: number) {
+/** The newest events that match the filters. */
+export async function findEvents(server: Server, filters: Record<string, string>, maxEvents: number) {
   const found: Event[] = []
   for await (const event of listEvents(server, filters)) {
-    if (found.push(event) === most) break
+    if (found.push(event) === maxEvents) break
   }
   return found
 }
@@ -38,11 +38,11 @@ export async function replayEvent(server: Server, eventId: string): Promise<stri
   const path = `/events/${encodeURIComponent(eventId)}/replay`
   const { count } = await call<{ count: number }>(server, 'POST', path)
   return count === 0
-    ? 'No webhook subscribes to it.'
-    : `It is sent again to ${count} webhook${count === 1 ? '' : 's'}.`
+    ? 'No webhook subscribes to this event.'
+    : `The event is sent again to ${count} webhook${count === 1 ? '' : 's'}.`
 }
 
-/** Prints events as they come and passes them on to an address of the developer's machine. Runs until it is ended. */
+/** Prints new events and forwards them to a URL on the developer's machine, until the process is stopped. */
 export async function listen(
   server: Server,
   target: string | undefined,
@@ -52,27 +52,27 @@ export async function listen(
   const secret = newSecret()
   const start = new Date()
   const seen = new Set(
-    (await recent(server, new Date(start.getTime() - overlapMs))).map(({ eventId }) => eventId),
+    (await findRecentEvents(server, new Date(start.getTime() - overlapMs))).map(({ eventId }) => eventId),
   )
   print(target ? `Events are passed on to ${target}, signed with ${secret}` : 'Waiting for events.')
   let from = start
   while (!signal?.aborted) {
-    const events = await recent(server, new Date(from.getTime() - overlapMs))
+    const events = await findRecentEvents(server, new Date(from.getTime() - overlapMs))
     for (const event of events.toReversed()) {
       if (seen.has(event.eventId)) continue
       seen.add(event.eventId)
-      const answer = target ? await forward(event, target, secret) : ''
-      print(`${showEvent(event)}${answer}`)
+      const result = target ? await forward(event, target, secret) : ''
+      print(`${formatEvent(event)}${result}`)
       if (new Date(event.emittedAt) > from) from = new Date(event.emittedAt)
     }
-    await delay(lookEveryMs, undefined, signal ? { signal } : {}).catch(() => {})
+    await delay(pollIntervalMs, undefined, signal ? { signal } : {}).catch(() => {})
   }
 }
 
-const recent = (server: Server, from: Date) =>
+const findRecentEvents = (server: Server, from: Date) =>
   findEvents(server, { from: from.toISOString() }, Number.POSITIVE_INFINITY)
 
-/** As the service would send it. What becomes of it is shown, and no reason to stop. */
+/** Sends the same request as the service would. Returns the status or the error as text for the printed line. */
 async function forward(event: Event, target: string, secret: string): Promise<string> {
   const body = Buffer.from(JSON.stringify(event.payload))
   const signed = { webhookId: 'webhook_listen', eventId: event.eventId, body, secret, previousSecret: null }
@@ -96,5 +96,5 @@ async function forward(event: Event, target: string, secret: string): Promise<st
 
 export function checkTarget(text: string | undefined): string | undefined {
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text
-  throw new ClientProblem(`"${text}" is not an http or https address.`)
+  throw new ClientError(`"${text}" is not an http or https address.`)
 }

@@ -7,18 +7,18 @@ import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
 import type { Finding } from '../sweep/findings.ts'
 import { sweepAll } from '../sweep/sweep.ts'
-import { CommandProblem } from './problems.ts'
+import { CommandError } from './errors.ts'
 
 type Options = { removes: boolean; json: boolean }
 type Print = (line: string) => void
 
-/** Compares all files with the rows of the database, and removes orphans if asked to. */
+/** Compares all files with the database; removes orphaned files with --remove. */
 export async function sweepFiles(config: Config, options: Options, print: Print): Promise<void> {
   try {
     await sweep(config, options, print)
   } catch (error) {
     const isKnown = [DatabaseProblem, PostgresProblem, FileStoreError].some((kind) => error instanceof kind)
-    throw isKnown ? new CommandProblem((error as Error).message, { cause: error }) : error
+    throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
   }
 }
 
@@ -33,12 +33,12 @@ async function sweep(config: Config, { removes, json }: Options, print: Print): 
       const report = (finding: Finding) => {
         if (finding.kind === 'missing') missing += finding.files
         else orphans++
-        print(json ? JSON.stringify(finding) : describe(finding))
+        print(json ? JSON.stringify(finding) : formatFinding(finding))
       }
       const deps = { config, db: database.db, files, log, now: () => new Date() }
       const reason = await sweepAll(deps, { removes, graceMs: config.sweep.graceMs, report })
-      if (reason) throw new CommandProblem(`The file store is not swept: ${reason}.`)
-      if (!json) print(summary(orphans, missing, removes))
+      if (reason) throw new CommandError(`The sweep did not run: ${reason}.`)
+      if (!json) print(formatSummary(orphans, missing, removes))
     } finally {
       await files.close()
     }
@@ -47,7 +47,7 @@ async function sweep(config: Config, { removes, json }: Options, print: Print): 
   }
 }
 
-function describe(finding: Finding): string {
+function formatFinding(finding: Finding): string {
   if (finding.kind === 'missing') {
     const { videoId, files, keys } = finding
     return `missing  ${videoId}: ${files} of its files, such as ${keys[0]}`
@@ -57,7 +57,7 @@ function describe(finding: Finding): string {
   return `${finding.isRemoved ? 'removed' : 'orphan '}  ${kind}${finding.key}${size}`
 }
 
-function summary(orphans: number, missing: number, removes: boolean): string {
+function formatSummary(orphans: number, missing: number, removes: boolean): string {
   if (orphans === 0 && missing === 0) return 'Files and database agree.'
   const advice = orphans > 0 && !removes ? ' Add --remove to remove the orphans.' : ''
   return `${orphans} orphaned, ${missing} missing.${advice}`

@@ -6,23 +6,28 @@ import type { Environment } from '../environments.ts'
 import { DatabaseProblem } from '../lib/db.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresProblem } from '../lib/postgres/open.ts'
-import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'
+import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 
-function needed({ environment, name }: KeyOptions): { environment: Environment; name: string } {
-  if (!environment) throw new UsageProblem('--environment production or --environment sandbox is needed.')
-  if (!name) throw new UsageProblem('--name is needed.')
+function requireEnvironmentAndName({ environment, name }: KeyOptions): {
+  environment: Environment
+  name: string
+} {
+  if (!environment) throw new UsageError('--environment production or --environment sandbox is required.')
+  if (!name) throw new UsageError('--name is required.')
   return { environment, name }
 }
 
 type Work = (db: Database['db']) => Promise<string>
 
-/** Each checks its options before the database is opened. */
+/** Each command checks its options first and returns the work that needs the database. */
 const keyCommands: Record<string, (options: KeyOptions) => Work> = {
   'keys create'(options) {
-    const { environment, name } = needed(options)
+    const { environment, name } = requireEnvironmentAndName(options)
     return async (db) => {
-      const made = await createKey(db, environment, name, new Date())
-      return options.json ? JSON.stringify(made) : `${made.key}\nThis is the only time the key is shown.`
+      const created = await createKey(db, environment, name, new Date())
+      return options.json
+        ? JSON.stringify(created)
+        : `${created.key}\nThis is the only time the key is shown.`
     }
   },
 
@@ -40,14 +45,14 @@ const keyCommands: Record<string, (options: KeyOptions) => Work> = {
       return keys
         .map((key) => {
           const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
-          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  made ${key.createdAt.toISOString()}  ${state}`
+          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  created ${key.createdAt.toISOString()}  ${state}`
         })
         .join('\n')
     }
   },
 
   'keys revoke'(options) {
-    const { environment, name } = needed(options)
+    const { environment, name } = requireEnvironmentAndName(options)
     return async (db) => {
       const revoked = await revokeKey(db, environment, name, new Date())
       if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
@@ -58,7 +63,7 @@ const keyCommands: Record<string, (options: KeyOptions) => Work> = {
   },
 }
 
-/** What the command prints. */
+/** Returns the text that the command prints. */
 export async function runKeyCommand(command: string, options: KeyOptions): Promise<string> {
   const work = keyCommands[command]!(options)
   try {
@@ -70,6 +75,6 @@ export async function runKeyCommand(command: string, options: KeyOptions): Promi
     }
   } catch (error) {
     const isKnown = [KeyProblem, DatabaseProblem, PostgresProblem].some((kind) => error instanceof kind)
-    throw isKnown ? new CommandProblem((error as Error).message, { cause: error }) : error
+    throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
   }
 }

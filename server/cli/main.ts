@@ -3,27 +3,27 @@ import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
 import { environments } from '../environments.ts'
 import { SettingsError } from '../lib/settings.ts'
-import { ClientProblem, type Server } from './client.ts'
-import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
-import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'
+import { ClientError, type Server } from './client.ts'
+import { CommandError, type KeyOptions, UsageError } from './errors.ts'
+import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
-import { findStatus, retryVideo, showStatus, watchStatus } from './videos.ts'
+import { findStatus, formatStatus, retryVideo, watchStatus } from './videos.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
-  kinora upload FILE… [--title T] [--private] [--watch]           upload files; KINORA_KEY has the API key
-  kinora videos status ID [--watch]                               how far each quality of a video is
-  kinora videos retry ID                                          encode again what failed
-  kinora events list [--type T] [--video ID] [--json]             what happened, the newest last
+  kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
+  kinora videos status ID [--watch]                               show the encoding progress of a video
+  kinora videos retry ID                                          retry the failed qualities of a video
+  kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
-  kinora webhooks listen [--forward-to URL]                       print events as they come, and pass them on
-  kinora files sweep [--remove] [--json]                          compare files and database; remove orphans
-  kinora keys create --environment production|sandbox --name N    make an API key and show it this once
+  kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
+  kinora files sweep [--remove] [--json]                          find orphaned and missing files; remove orphans
+  kinora keys create --environment production|sandbox --name N    create an API key and show it once
   kinora keys list   [--environment production|sandbox]           list API keys, without their values
-  kinora keys revoke --environment production|sandbox --name N    end an API key at once
+  kinora keys revoke --environment production|sandbox --name N    revoke an API key
 
-Add --json for output that programs read. Settings are environment variables: see docs/settings.md.`
+--json prints JSON. Settings are environment variables: see docs/settings.md. All commands: docs/cli.md.`
 
 type Options = KeyOptions & {
   title: string | undefined
@@ -35,7 +35,7 @@ type Options = KeyOptions & {
   'forward-to': string | undefined
 }
 
-const anyOption = {
+const allOptions = {
   environment: { type: 'string', short: 'e' },
   name: { type: 'string', short: 'n' },
   json: { type: 'boolean' },
@@ -49,7 +49,7 @@ const anyOption = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** Which options each command takes; --help goes with all. */
+/** The options of each command, besides --help. */
 const optionsOf: Record<string, (keyof Options)[]> = {
   start: [],
   upload: ['title', 'private', 'watch', 'json'],
@@ -64,34 +64,34 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'keys revoke': ['environment', 'name', 'json'],
 }
 
-/** Commands that are followed by names. */
-const named = ['upload', 'videos status', 'videos retry', 'events replay']
+/** Commands that take file names or ids. */
+const commandsWithNames = ['upload', 'videos status', 'videos retry', 'events replay']
 
 type Call = { command: string; names: string[]; options: Options }
 
-/** Undefined when help is asked for. */
-function readCall(args: string[]): Call | undefined {
+/** Returns undefined for --help. */
+function parseCall(args: string[]): Call | undefined {
   const { values, positionals } = (() => {
     try {
-      return parseArgs({ args, allowPositionals: true, options: anyOption })
+      return parseArgs({ args, allowPositionals: true, options: allOptions })
     } catch (error) {
-      throw new UsageProblem((error as Error).message)
+      throw new UsageError((error as Error).message)
     }
   })()
   const words = positionals.join(' ')
   if (values.help || words === '' || words === 'help') return undefined
-  const command = named.find((name) => words === name || words.startsWith(`${name} `)) ?? words
+  const command = commandsWithNames.find((name) => words === name || words.startsWith(`${name} `)) ?? words
   const names = command === words ? [] : positionals.slice(command.split(' ').length)
   const allowed = Object.hasOwn(optionsOf, command) ? optionsOf[command] : undefined
-  if (!allowed) throw new UsageProblem(`There is no command "${command}".`)
-  const unfit = Object.keys(values).find((name) => !allowed.some((each) => each === name))
-  if (unfit) throw new UsageProblem(`"kinora ${command}" has no option --${unfit}.`)
+  if (!allowed) throw new UsageError(`There is no command "${command}".`)
+  const unknown = Object.keys(values).find((name) => !allowed.some((each) => each === name))
+  if (unknown) throw new UsageError(`"kinora ${command}" has no option --${unknown}.`)
   const environment = environments.find((word) => word === values.environment)
   if (values.environment !== undefined && !environment) {
-    throw new UsageProblem(`--environment must be production or sandbox, not "${values.environment}".`)
+    throw new UsageError(`--environment must be production or sandbox, not "${values.environment}".`)
   }
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
-    throw new UsageProblem('--name must have 1 to 100 characters and neither begin nor end with a space.')
+    throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
   const { json = false, private: isPrivate = false, watch = false, remove = false } = values
   const { name, title, type, video, 'forward-to': target } = values
@@ -105,16 +105,16 @@ function readCall(args: string[]): Call | undefined {
 
 function findServer(): Server {
   const { cli } = readConfig(process.env)
-  if (!cli.key) throw new UsageProblem('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
+  if (!cli.key) throw new UsageError('Set KINORA_KEY to an API key: "kinora keys create" makes one.')
   return { url: cli.url, key: cli.key }
 }
 
 async function upload(files: string[], options: Options): Promise<void> {
-  if (files.length === 0) throw new UsageProblem('Which file? kinora upload FILE…')
+  if (files.length === 0) throw new UsageError('Which file? kinora upload FILE…')
   if (files.length > 1 && options.title !== undefined)
-    throw new UsageProblem('--title is for one file: upload the others by themselves, or without it.')
+    throw new UsageError('--title is for one file: upload the files one by one, or leave out --title.')
   const settings = { ...findServer(), title: options.title, isPrivate: options.private }
-  // All before the first is sent: a slip in the last name is told at once, not after hours.
+  // Check all files before the first upload: a typo in the last name must not show up hours later.
   for (const file of await Promise.all(files.map(checkFile))) {
     const { path } = file
     const { videoId, assets } = await uploadFile(file, settings, progressBar(basename(path), process.stderr))
@@ -124,7 +124,7 @@ async function upload(files: string[], options: Options): Promise<void> {
   }
 }
 
-/** A quality that failed is a failure of the command. */
+/** A failed quality makes the exit code 1. */
 async function watch(server: Server, videoId: string, out: NodeJS.WriteStream) {
   const { encoding } = await watchStatus(server, videoId, out)
   if (encoding.qualities.some(({ status }) => status === 'failed')) process.exitCode = 1
@@ -132,16 +132,16 @@ async function watch(server: Server, videoId: string, out: NodeJS.WriteStream) {
 
 async function video(command: string, ids: string[], options: Options): Promise<void> {
   const [videoId, ...more] = ids
-  if (videoId === undefined || more.length > 0) throw new UsageProblem(`Which video? kinora ${command} ID`)
+  if (videoId === undefined || more.length > 0) throw new UsageError(`Which video? kinora ${command} ID`)
   const server = findServer()
   if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
   if (options.watch) await watch(server, videoId, options.json ? process.stderr : process.stdout)
   if (options.watch && !options.json) return
   const status = await findStatus(server, videoId)
-  console.log(options.json ? JSON.stringify(status) : showStatus(status))
+  console.log(options.json ? JSON.stringify(status) : formatStatus(status))
 }
 
-const listedEvents = 100
+const maxListedEvents = 100
 
 async function events(command: string, ids: string[], options: Options): Promise<void> {
   const target = checkTarget(options['forward-to'])
@@ -149,17 +149,16 @@ async function events(command: string, ids: string[], options: Options): Promise
   if (command === 'webhooks listen') return listen(server, target, (line) => console.log(line))
   if (command === 'events replay') {
     const [eventId, ...more] = ids
-    if (eventId === undefined || more.length > 0)
-      throw new UsageProblem('Which event? kinora events replay ID')
+    if (eventId === undefined || more.length > 0) throw new UsageError('Which event? kinora events replay ID')
     return console.log(await replayEvent(server, eventId))
   }
   const filters = {
     ...(options.type !== undefined && { type: options.type }),
     ...(options.video !== undefined && { videoId: options.video }),
   }
-  const found = (await findEvents(server, filters, listedEvents)).toReversed()
+  const found = (await findEvents(server, filters, maxListedEvents)).toReversed()
   if (options.json) return console.log(JSON.stringify(found))
-  console.log(found.length === 0 ? 'There are no events.' : found.map(showEvent).join('\n'))
+  console.log(found.length === 0 ? 'There are no events.' : found.map(formatEvent).join('\n'))
 }
 
 async function sweep({ remove: removes, json }: Options): Promise<void> {
@@ -170,10 +169,10 @@ async function sweep({ remove: removes, json }: Options): Promise<void> {
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
   try {
-    const call = readCall(args)
+    const call = parseCall(args)
     if (!call) return console.log(usage)
     const { command, names, options } = call
-    // Commands load what they need: most are over sooner than it takes to load the service or the database.
+    // Imported on demand: most commands finish faster than the service or the database module loads.
     if (command === 'start') return await (await import('../main.ts')).serve()
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
@@ -182,12 +181,12 @@ export async function main(args: string[]): Promise<void> {
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))
   } catch (error) {
-    const isKnown = [UsageProblem, CommandProblem, SettingsError, ClientProblem].some(
+    const isKnown = [UsageError, CommandError, SettingsError, ClientError].some(
       (kind) => error instanceof kind,
     )
     if (!isKnown) throw error
     console.error(`kinora: ${(error as Error).message}`)
-    if (error instanceof UsageProblem) console.error('\nkinora --help shows what there is.')
-    process.exitCode = error instanceof UsageProblem ? 2 : 1
+    if (error instanceof UsageError) console.error('\nkinora --help shows what there is.')
+    process.exitCode = error instanceof UsageError ? 2 : 1
   }
 }

@@ -2,124 +2,126 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Answered, ClientProblem, call, type Server } from './client.ts'
-import { type Memory, memoryOf } from './upload-memory.ts'
+import { ClientError, call, ResponseError, type Server } from './client.ts'
+import { type ResumeFile, resumeFileOf } from './resume-file.ts'
 
-class FileChanged extends ClientProblem {}
+class FileChangedError extends ClientError {}
 
 export type UploadOptions = Server & { title: string | undefined; isPrivate: boolean }
 
-/** A file as it was when it was looked at. */
+/** Path, size and modification time of a file when the command checked it. */
 export type LocalFile = { path: string; size: number; mtimeMs: number }
 
 type Video = { videoId: string; assets: { player: string } }
 type Status = { ingest: { status: string; receivedBytes: { from: number; to: number }[] } | null }
-type Show = (done: number, total: number) => void
+type ShowProgress = (done: number, total: number) => void
 type Chunk = { from: number; to: number }
+type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle }
 
-const smallestChunk = 8 * 1024 * 1024
-const mostChunks = 10_000
-const atOnce = 4
-const tries = 6
+const minChunkBytes = 8 * 1024 * 1024
+const maxChunks = 10_000
+const concurrency = 4
+const maxAttempts = 6
+/** Responses after which a retry can succeed, besides 5xx. */
+const transientStatuses = [408, 409, 429]
 
-/** Refuses what cannot be uploaded, before anything is. */
+/** Throws if the file cannot be uploaded. */
 export async function checkFile(path: string): Promise<LocalFile> {
-  const found = await reading(path, () => stat(path))
-  if (!found.isFile()) throw new ClientProblem(`${path} is not a file.`)
-  if (found.size === 0) throw new ClientProblem(`${path} is empty.`)
-  await reading(path, async () => (await open(path)).close())
+  const found = await readOrThrow(path, () => stat(path))
+  if (!found.isFile()) throw new ClientError(`${path} is not a file.`)
+  if (found.size === 0) throw new ClientError(`${path} is empty.`)
+  await readOrThrow(path, async () => (await open(path)).close())
   return { path, size: found.size, mtimeMs: found.mtimeMs }
 }
 
-function reading<T>(path: string, work: () => Promise<T>): Promise<T> {
+function readOrThrow<T>(path: string, work: () => Promise<T>): Promise<T> {
   return work().catch((error) => {
-    throw new ClientProblem(`${path} cannot be read: ${error.message}.`)
+    throw new ClientError(`${path} cannot be read: ${error.message}.`)
   })
 }
 
-/** Uploads a file in chunks, several at once; goes on where an earlier try was interrupted. */
-export async function uploadFile(file: LocalFile, options: UploadOptions, show: Show): Promise<Video> {
+/** Uploads a file in concurrent chunks. Resumes an earlier upload that was interrupted. */
+export async function uploadFile(
+  file: LocalFile,
+  options: UploadOptions,
+  showProgress: ShowProgress,
+): Promise<Video> {
   const { path, size, mtimeMs } = file
   const { url, key, title, isPrivate } = options
-  // What the video was made with belongs to it: going on with a public one would publish what is to be private.
-  const memory = memoryOf([url, key, resolve(path), size, mtimeMs, title ?? null, isPrivate])
-  await using handle = await reading(path, () => open(path))
+  // Title and privacy are part of the identity: resuming into a public video would publish a private file.
+  const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, title ?? null, isPrivate])
+  await using handle = await readOrThrow(path, () => open(path))
   await checkUnchanged(file, handle)
-  const { video, received } = (await resume(memory, options)) ?? (await begin(memory, path, options))
+  const { video, received } =
+    (await resumeVideo(resumeFile, options)) ?? (await createVideo(resumeFile, path, options))
+  const upload = { server: options, videoId: video.videoId, file, handle }
   try {
-    await sendAll(file, handle, video.videoId, received, options, show)
+    await sendChunks(upload, received, showProgress)
   } catch (error) {
-    // It would stay unfinished for ever: the file that it was begun with is no more.
-    if (error instanceof FileChanged) {
+    // The original content no longer exists, so this video could never be completed.
+    if (error instanceof FileChangedError) {
       await call(options, 'DELETE', `/videos/${video.videoId}`).catch(() => {})
-      await memory.forget()
+      await resumeFile.remove()
     }
     throw error
   }
-  await memory.forget()
+  await resumeFile.remove()
   return video
 }
 
-async function begin(memory: Memory, path: string, options: UploadOptions) {
+async function createVideo(resumeFile: ResumeFile, path: string, options: UploadOptions) {
   const body = { title: options.title ?? basename(path), public: !options.isPrivate }
   const video = await call<Video>(options, 'POST', '/videos', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   })
-  await memory.keep(video.videoId)
+  await resumeFile.write(video.videoId)
   return { video, received: new Set<number>() }
 }
 
-async function resume(memory: Memory, options: UploadOptions) {
-  const videoId = await memory.recall()
+async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
+  const videoId = await resumeFile.read()
   if (!videoId) return undefined
   try {
     const video = await call<Video>(options, 'GET', `/videos/${videoId}`)
     const { ingest } = await call<Status>(options, 'GET', `/videos/${videoId}/status`)
     return { video, received: new Set(ingest?.receivedBytes.map(({ from }) => from)) }
   } catch (error) {
-    if (error instanceof Answered && error.status === 404) return undefined
+    if (error instanceof ResponseError && error.status === 404) return undefined
     throw error
   }
 }
 
-async function sendAll(
-  file: LocalFile,
-  handle: FileHandle,
-  videoId: string,
-  received: Set<number>,
-  options: UploadOptions,
-  show: Show,
-): Promise<void> {
-  const { size } = file
-  const chunkBytes = Math.max(smallestChunk, Math.ceil(size / mostChunks))
-  const chunks = cut(size, chunkBytes).filter(({ from }) => !received.has(from))
+async function sendChunks(upload: Upload, received: Set<number>, showProgress: ShowProgress): Promise<void> {
+  const { size } = upload.file
+  const chunks = splitIntoChunks(size).filter(({ from }) => !received.has(from))
   let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-  show(done, size)
+  showProgress(done, size)
   const stop = new AbortController()
-  const next = chunks[Symbol.iterator]()
-  const send = async () => {
-    for (const chunk of next) {
-      await sendChunk(options, videoId, file, handle, chunk, stop.signal)
+  const remaining = chunks[Symbol.iterator]()
+  const sendRemaining = async () => {
+    for (const chunk of remaining) {
+      await sendChunk(upload, chunk, stop.signal)
       done += chunk.to - chunk.from + 1
-      show(done, size)
+      showProgress(done, size)
     }
   }
-  const senders = Array.from({ length: atOnce }, send)
+  const senders = Array.from({ length: concurrency }, sendRemaining)
   try {
     await Promise.all(senders)
   } catch (error) {
-    // The others must not go on behind the back of whoever is told that it has failed.
+    // Stop the other senders before the error is reported.
     stop.abort()
     await Promise.allSettled(senders)
     throw error
   }
 }
 
-function cut(size: number, chunkBytes: number): Chunk[] {
+function splitIntoChunks(size: number): Chunk[] {
+  const chunkBytes = Math.max(minChunkBytes, Math.ceil(size / maxChunks))
   const chunks: Chunk[] = []
   for (let from = 0; from < size; ) {
-    // What is left over is added to the last chunk where it would be too small to stand alone.
+    // The last chunk includes the remainder, so that no chunk is smaller than the service accepts.
     const isLast = size - from < 2 * chunkBytes
     const to = isLast ? size - 1 : from + chunkBytes - 1
     chunks.push({ from, to })
@@ -128,77 +130,75 @@ function cut(size: number, chunkBytes: number): Chunk[] {
   return chunks
 }
 
-/** Answers that another try may change. */
-const passing = [408, 409, 429]
-
-async function sendChunk(
-  options: UploadOptions,
-  videoId: string,
-  file: LocalFile,
-  handle: FileHandle,
-  chunk: Chunk,
-  signal: AbortSignal,
-): Promise<void> {
+async function sendChunk(upload: Upload, chunk: Chunk, signal: AbortSignal): Promise<void> {
+  const { server, videoId, file } = upload
   const { from, to } = chunk
-  const boundary = randomUUID()
-  const name = basename(file.path).replaceAll(/["\r\n]/g, encodeURIComponent)
-  const frame = {
-    head: Buffer.from(
-      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: application/octet-stream\r\n\r\n`,
-    ),
-    tail: Buffer.from(`\r\n--${boundary}--\r\n`),
-  }
+  const { boundary, head, tail } = multipartFrame(file.path)
   const headers = {
     'content-range': `bytes ${from}-${to}/${file.size}`,
     'content-type': `multipart/form-data; boundary=${boundary}`,
-    'content-length': String(frame.head.length + to - from + 1 + frame.tail.length),
+    'content-length': String(head.length + to - from + 1 + tail.length),
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      const body = ReadableStream.from(formOf(file, handle, chunk, frame))
-      await call(options, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
+      const body = ReadableStream.from(readBody(upload, chunk, { head, tail }))
+      await call(server, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
       return
     } catch (error) {
-      const isFinal =
-        error instanceof FileChanged ||
-        (error instanceof Answered && error.status < 500 && !passing.includes(error.status))
-      if (isFinal || attempt === tries) throw error
+      if (isFinal(error) || attempt === maxAttempts) throw error
       await delay(500 * 2 ** attempt, undefined, { signal })
     }
   }
 }
 
+const isFinal = (error: unknown) =>
+  error instanceof FileChangedError ||
+  (error instanceof ResponseError && error.status < 500 && !transientStatuses.includes(error.status))
+
+function multipartFrame(path: string) {
+  const boundary = randomUUID()
+  const name = basename(path).replaceAll(/["\r\n]/g, encodeURIComponent)
+  const lines = [
+    `--${boundary}`,
+    `Content-Disposition: form-data; name="file"; filename="${name}"`,
+    'Content-Type: application/octet-stream',
+    '\r\n',
+  ]
+  return { boundary, head: Buffer.from(lines.join('\r\n')), tail: Buffer.from(`\r\n--${boundary}--\r\n`) }
+}
+
 /**
- * The body of a request, read as it is sent. FormData with a Blob of the file would do it too, but in Node 24 a file
- * that changes meanwhile ends the process.
+ * Reads the request body while it is sent. FormData with a Blob of the file would be simpler, but Node 24 ends the
+ * process if the file changes in the meantime.
  */
-async function* formOf(
-  file: LocalFile,
-  handle: FileHandle,
+async function* readBody(
+  { file, handle }: Upload,
   { from, to }: Chunk,
   { head, tail }: { head: Buffer; tail: Buffer },
 ): AsyncGenerator<Uint8Array> {
   yield head
-  for (let at = from; at <= to; ) {
-    const buffer = Buffer.allocUnsafe(Math.min(256 * 1024, to + 1 - at))
-    const { bytesRead } = await reading(file.path, () => handle.read(buffer, 0, buffer.length, at))
+  for (let position = from; position <= to; ) {
+    const buffer = Buffer.allocUnsafe(Math.min(256 * 1024, to + 1 - position))
+    const { bytesRead } = await readOrThrow(file.path, () => handle.read(buffer, 0, buffer.length, position))
     if (bytesRead === 0) break
     yield buffer.subarray(0, bytesRead)
-    at += bytesRead
+    position += bytesRead
   }
-  // Before the end of the body, so that the service does not count what may be a mixture.
+  // Checked before the body ends: the service must not accept a chunk that mixes old and new content.
   await checkUnchanged(file, handle)
   yield tail
 }
 
 async function checkUnchanged({ path, size, mtimeMs }: LocalFile, handle: FileHandle): Promise<void> {
-  const found = await reading(path, () => handle.stat())
+  const found = await readOrThrow(path, () => handle.stat())
   if (found.size === size && found.mtimeMs === mtimeMs) return
-  throw new FileChanged(`${path} has changed since its upload began: upload it again when it is whole.`)
+  throw new FileChangedError(
+    `${path} has changed since its upload began: upload it again when it is complete.`,
+  )
 }
 
-/** A line that is drawn anew as long as the output is a terminal. */
-export function progressBar(name: string, out: NodeJS.WriteStream): Show {
+/** Redraws one line on a terminal; prints nothing elsewhere. */
+export function progressBar(name: string, out: NodeJS.WriteStream): ShowProgress {
   const start = Date.now()
   let first: number | undefined
   return (done, total) => {

@@ -1,7 +1,9 @@
-/** File systems take 255 bytes, and browsers add to a name that exists. */
-const mostBytes = 200
+import contentDisposition from 'content-disposition'
 
-/** A file's name of a video's title: what leads into folders, hides the name or turns it round is left out. */
+/** File systems allow 255 bytes, and browsers append to a name that exists. */
+const maxBytes = 200
+
+/** A file name made of a video's title, without characters that lead into folders, hide the extension or reverse text. */
 export function downloadName(title: string): string {
   const plain = title
     .toWellFormed()
@@ -11,20 +13,18 @@ export function downloadName(title: string): string {
     .replace(/^[\s.]+/, '')
   let name = ''
   for (const letter of plain) {
-    if (Buffer.byteLength(name + letter) > mostBytes) break
+    if (Buffer.byteLength(name + letter) > maxBytes) break
     name += letter
   }
   return `${name.replace(/[\s.]+$/, '') || 'video'}.mp4`
 }
 
-/** Twice: old clients know ASCII alone (RFC 6266, appendix D). */
+/**
+ * Old clients know ASCII names only (RFC 6266, appendix D). Version 1 of content-disposition always quotes the name, as
+ * clients expect; later versions do not.
+ */
 export function attachment(title: string): string {
   const name = downloadName(title)
-  const ascii = name.replaceAll(/[^\x20-\x7e]/gu, '_').replaceAll('%', '_')
-  // What encodeURIComponent leaves and RFC 8187 does not allow.
-  const encoded = encodeURIComponent(name).replaceAll(
-    /['()*]/g,
-    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename="${ascii}"; filename*=UTF-8''${encoded}`
+  const fallback = name.replaceAll(/[^\x20-\x7e]/gu, '_').replaceAll('%', '_')
+  return contentDisposition(name, { fallback })
 }

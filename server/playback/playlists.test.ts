@@ -31,7 +31,7 @@ test('durations are those of the grid: at 24000/1001 a segment has 96 frames', (
   assert.deepEqual(durations(mediaPlaylist(plan, '240p', 3)), ['2.002000', '4.004000', '1.251250'])
 })
 
-test('durations of the sound are whole frames of 1024 samples', () => {
+test('durations of audio segments are multiples of 1024 samples', () => {
   const plan = planOf(25, 1, 150)
   // 2 s are 93.75 frames, 6 s are 281.25. Ends are rounded: 2.005333 and 5.994667.
   assert.deepEqual(durations(mediaPlaylist(plan, 'sound', 2)), ['2.005333', '3.989334'])
@@ -40,14 +40,14 @@ test('durations of the sound are whole frames of 1024 samples', () => {
 test('over ten hours durations add up to the microsecond', () => {
   const frames = Math.round((36_000 * 30_000) / 1001)
   const plan = planOf(30_000, 1001, frames)
-  const picture = mediaPlaylist(plan, '240p', 1e6)
-  assert.ok(picture.endsWith('#EXT-X-ENDLIST\n'))
-  assert.equal(microseconds(picture), Math.round((frames * 1001e6) / 30_000))
-  const soundFrames = Math.round((frames * 1001 * 48_000) / (30_000 * 1024))
-  assert.equal(microseconds(mediaPlaylist(plan, 'sound', 1e6)), Math.round((soundFrames * 1024e6) / 48_000))
+  const video = mediaPlaylist(plan, '240p', 1e6)
+  assert.ok(video.endsWith('#EXT-X-ENDLIST\n'))
+  assert.equal(microseconds(video), Math.round((frames * 1001e6) / 30_000))
+  const audioFrames = Math.round((frames * 1001 * 48_000) / (30_000 * 1024))
+  assert.equal(microseconds(mediaPlaylist(plan, 'sound', 1e6)), Math.round((audioFrames * 1024e6) / 48_000))
 })
 
-test('the target duration is the same for picture and sound, and from the first segment on', () => {
+test('the target duration is the same for video and audio, from the first segment on', () => {
   const targets = (plan: EncodingPlan) =>
     new Set(
       ['240p', 'sound'].flatMap((rendition) =>
@@ -58,7 +58,7 @@ test('the target duration is the same for picture and sound, and from the first 
     )
   assert.deepEqual([...targets(planOf(25, 1, 1000))], ['4'])
   assert.deepEqual([...targets(planOf(25, 1, 10))], ['1'])
-  // 4.493 s of picture, and of sound 4.501 s here and there.
+  // Video segments of 4.493 s, and some audio segments of 4.501 s.
   assert.deepEqual([...targets(planOf(10_000, 44_930, 100))], ['5'])
 })
 
@@ -66,10 +66,10 @@ test('the bandwidth is the limit while it grows, and no less than what was measu
   const plan = planOf(25, 1, 150)
   const bandwidths = (bytes: number, segments: number) => {
     const runs = [runOf('240p', segments, bytes), runOf('sound', segments, 96_000)]
-    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasSound: true }))![1]
+    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasAudio: true }))![1]
   }
   assert.equal(bandwidths(60_000, 1), 'BANDWIDTH=528000')
   assert.equal(bandwidths(60_000, 2), 'BANDWIDTH=528000,AVERAGE-BANDWIDTH=208000')
-  // 300 kB in the 4 s of one segment, and 48 kB of sound.
+  // 300 kB in the 4 s of one segment, and 48 kB of audio.
   assert.equal(bandwidths(600_000, 2), `BANDWIDTH=${600_000 + 96_000},AVERAGE-BANDWIDTH=928000`)
 })

@@ -1,11 +1,9 @@
 import type { EncodingPlan } from '../encoding/tables.ts'
-import { countSegments, type Grid, secondsOf, segmentOf, soundSegmentOf } from '../media/grid.ts'
-import { frameSamples, soundRate } from '../media/sound.ts'
+import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
+import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
+import { audioRendition } from '../renditions/playable.ts'
 
-/** `sound` beside the qualities. */
-export const sound = 'sound'
-
-/** The segments of a rendition that are there, from the first on without a gap; sizes in bytes. */
+/** The segments of a rendition that are stored without a gap from the first one on. Sizes are in bytes. */
 export type Run = {
   rendition: string
   codec: string
@@ -17,40 +15,49 @@ export type Run = {
 
 export type Master = {
   plan: EncodingPlan
-  /** What can be played: qualities that have not failed, and the sound. */
+  /** Qualities that have not failed, and the audio. */
   runs: Run[]
-  hasSound: boolean
+  hasAudio: boolean
 }
 
-const soundKbps = 128
-const soundFrameSeconds = frameSamples / soundRate
-const soundGroup = 'sound'
+/** `isFinal` means that the playlist does not grow any more. */
+export type Playlist = { isFinal: boolean } & (
+  | ({ kind: 'master' } & Master)
+  | { kind: 'media'; plan: EncodingPlan; rendition: string; segments: number }
+)
 
-export const isWhole = (grid: Grid, segments: number) => segments >= countSegments(grid)
+/** Players do not pass on the query of a playlist, so it is part of each URL in it. */
+export const renderPlaylist = (playlist: Playlist, query: string) =>
+  playlist.kind === 'master'
+    ? masterPlaylist(playlist, query)
+    : mediaPlaylist(playlist.plan, playlist.rendition, playlist.segments, query)
 
-/**
- * Lists the qualities that have begun. A player reads it once, so it must hold for what is still to come. `query` ends
- * the addresses of a viewer: players do not pass it on by themselves.
- */
-export function masterPlaylist({ plan, runs, hasSound }: Master, query = ''): string {
-  const soundRun = hasSound ? runs.find(({ rendition }) => rendition === sound) : undefined
+const audioKbps = 128
+const audioFrameSeconds = frameSamples / audioSampleRate
+const audioGroup = 'sound'
+
+export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
+
+/** Lists the qualities that have at least one segment. A player reads it once, while they may still grow. */
+export function masterPlaylist({ plan, runs, hasAudio }: Master, query = ''): string {
+  const audio = hasAudio ? runs.find(({ rendition }) => rendition === audioRendition) : undefined
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
-  if (soundRun) {
+  if (audio) {
     const name = 'NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"'
     lines.push(
-      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${soundGroup}",${name},URI="${sound}/manifest.m3u8${query}"`,
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${audioGroup}",${name},URI="${audioRendition}/manifest.m3u8${query}"`,
     )
   }
   for (const rung of plan.rungs) {
     const run = runs.find(({ rendition }) => rendition === rung.quality)
     if (!run) continue
-    const both = soundRun ? [run, soundRun] : [run]
+    const both = audio ? [run, audio] : [run]
     const attributes = [
-      ...bandwidths(plan, rung.maxKbps + (soundRun ? soundKbps : 0), both),
+      ...bandwidths(plan, rung.maxKbps + (audio ? audioKbps : 0), both),
       `CODECS="${both.map(({ codec }) => codec).join(',')}"`,
       `RESOLUTION=${rung.width}x${rung.height}`,
       `FRAME-RATE=${(plan.rate.num / plan.rate.den).toFixed(3)}`,
-      ...(soundRun ? [`AUDIO="${soundGroup}"`] : []),
+      ...(audio ? [`AUDIO="${audioGroup}"`] : []),
     ]
     lines.push(`#EXT-X-STREAM-INF:${attributes.join(',')}`, `${rung.quality}/manifest.m3u8${query}`)
   }
@@ -58,12 +65,12 @@ export function masterPlaylist({ plan, runs, hasSound }: Master, query = ''): st
 }
 
 /**
- * The peak is what the encoder is held to, until all segments are known: it may pass that limit for the length of a
- * segment, as its buffer is full at the start of each chunk.
+ * Until all segments are known, the peak is the limit of the encoder. A segment may exceed it, as the rate control
+ * buffer is full at the start of each chunk.
  */
 function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
   const limit = maxKbps * 1000
-  if (!runs.every(({ segments }) => isWhole(grid, segments))) return [`BANDWIDTH=${limit}`]
+  if (!runs.every(({ segments }) => isComplete(grid, segments))) return [`BANDWIDTH=${limit}`]
   const seconds = secondsOf(grid, grid.frames)
   const [first, longest] = [firstSeconds(grid), longestSeconds(grid)]
   const perSecond = (of: (run: Run) => number) => Math.ceil(runs.reduce((sum, run) => sum + 8 * of(run), 0))
@@ -72,24 +79,24 @@ function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
   return [`BANDWIDTH=${Math.max(limit, peak)}`, `AVERAGE-BANDWIDTH=${average}`]
 }
 
-/** Of a quality or of the sound, with as many segments as there are. It grows at its end only. */
+/** The playlist of a quality or of the audio. It only ever grows at its end. */
 export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number, query = ''): string {
-  const isEnded = isWhole(plan, segments)
+  const isEnded = isComplete(plan, segments)
   const lines = [
     '#EXTM3U',
     '#EXT-X-VERSION:7',
     `#EXT-X-TARGETDURATION:${targetSeconds(plan)}`,
     '#EXT-X-MEDIA-SEQUENCE:0',
-    // Players begin near the end of a list that grows unless told otherwise.
+    // Without it, players start near the end of a growing playlist.
     ...(isEnded
       ? ['#EXT-X-PLAYLIST-TYPE:VOD']
       : ['#EXT-X-PLAYLIST-TYPE:EVENT', '#EXT-X-START:TIME-OFFSET=0']),
     `#EXT-X-MAP:URI="init.mp4${query}"`,
   ]
-  const startOf = rendition === sound ? soundStart : pictureStart
-  const prefix = rendition === sound ? 'sound' : 'video'
+  const startOf = rendition === audioRendition ? audioStart : videoStart
+  const prefix = rendition === audioRendition ? 'sound' : 'video'
   const listed = Math.min(segments, countSegments(plan))
-  // Starts are rounded, not durations: what is rounded off a segment does not add up over hours.
+  // Start times are rounded, not durations, so that rounding errors do not add up over hours.
   for (let n = 0, from = 0; n < listed; n++) {
     const to = Math.round(startOf(plan, n + 1) * 1e6)
     lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s${query}`)
@@ -99,17 +106,17 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
   return `${lines.join('\n')}\n`
 }
 
-const pictureStart = (grid: Grid, index: number) => secondsOf(grid, segmentOf(grid, index).fromFrame)
+const videoStart = (grid: Grid, index: number) => secondsOf(grid, segmentOf(grid, index).fromFrame)
 
-const soundStart = (grid: Grid, index: number) => soundSegmentOf(grid, index).fromFrame * soundFrameSeconds
+const audioStart = (grid: Grid, index: number) => audioSegmentOf(grid, index).fromFrame * audioFrameSeconds
 
 /**
- * The same for all playlists of a video (RFC 8216, 6.2.4) and for all of its time. A segment of sound is longer than
- * one of the picture by a frame at the most.
+ * The same for all playlists of a video (RFC 8216, 6.2.4), and it must not change. An audio segment is at most one audio
+ * frame longer than a video segment.
  */
-const targetSeconds = (grid: Grid) => Math.max(1, Math.round(longestSeconds(grid) + soundFrameSeconds))
+const targetSeconds = (grid: Grid) => Math.max(1, Math.round(longestSeconds(grid) + audioFrameSeconds))
 
 const firstSeconds = (grid: Grid) => secondsOf(grid, segmentOf(grid, 0).frames)
-/** The first is short and the last may be longer than all others, which are alike. */
+/** The first segment is short, the last may be the longest, and all others are equal. */
 const longestSeconds = (grid: Grid) =>
   Math.max(...[0, 1, countSegments(grid) - 1].map((n) => secondsOf(grid, segmentOf(grid, n).frames)))

@@ -6,15 +6,15 @@ import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { type CachedFile, FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { canSendFile, sendFile } from '../lib/send-file.ts'
 
-/** Of an answer that leads to an address of the store, which is valid for longer than that. */
-const forHalfAnHour = 'public, max-age=1800'
+/** For a redirect to a presigned URL of the store, which is valid for longer. */
+const cacheHalfAnHour = 'public, max-age=1800'
 
 export type Range = { from: number; to: number }
 
 export type Content = {
   type: string
   cacheControl: string
-  /** Strong: the same as long as the bytes are. */
+  /** Strong: it changes with the bytes. */
   etag: string
   size: number
   /** Content-Disposition. */
@@ -23,20 +23,22 @@ export type Content = {
 
 const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 22)}"`
 
-/** Content that is at hand. */
 export const inMemory = (body: Buffer, type: string, cacheControl: string): Content => ({
   ...{ type, cacheControl, body },
   ...{ etag: etagOf(body), size: body.length },
 })
 
-/** A whole file. Files never change under their key, which therefore tells them apart. */
+/** A file of the store. Files never change under their key, so the key makes the ETag. */
 export const inFile = (
   { key, size }: { key: string; size: number },
   type: string,
   cacheControl: string,
 ): Content => ({ type, cacheControl, key, size, etag: etagOf(`${key} ${size}`) })
 
-/** Whole or in part, or nothing of it where the client has it already (RFC 9110, 13 and 14). */
+/**
+ * Sends all of the content, a range of it, or a 304 (RFC 9110, 13 and 14). Not by `@fastify/static`, which would call
+ * stat for every request and knows neither S3 nor the cache of open files.
+ */
 export async function sendContent(
   context: Pick<Context, 'config' | 'files'>,
   request: FastifyRequest,
@@ -47,10 +49,10 @@ export async function sendContent(
   const { 'if-none-match': known, 'if-range': sameAs, range: asked } = request.headers
   reply.headers({ etag, 'cache-control': content.cacheControl, 'accept-ranges': 'bytes' })
   if (known !== undefined && matches(known, etag)) return reply.code(304).send()
-  if ('key' in content && (await handOver(context, request, reply, content))) return reply.send()
-  // A range is for GET; one of another version of the file is not wanted.
-  const isForPart = request.method === 'GET' && (sameAs === undefined || sameAs === etag)
-  const range = isForPart && asked !== undefined ? readRange(asked, size) : undefined
+  if ('key' in content && (await delegate(context, request, reply, content))) return reply.send()
+  // Only GET has ranges, and If-Range rejects those of another version of the file.
+  const mayBeRange = request.method === 'GET' && (sameAs === undefined || sameAs === etag)
+  const range = mayBeRange && asked !== undefined ? readRange(asked, size) : undefined
   if (range === 'outside')
     throw new ApiError(httpErrors.rangeNotSatisfiable, {
       headers: { 'content-range': `bytes */${size}`, 'cache-control': 'no-store' },
@@ -74,79 +76,82 @@ async function sendStored(
   part: Range,
 ): Promise<FastifyReply> {
   const length = part.to - part.from + 1
-  const hot = await openFile(files, request, reply, { key, size })
-  if (Buffer.isBuffer(hot)) return reply.send(partOf(hot, part))
-  if (hot !== undefined && canSendFile(reply.raw)) {
-    // Fastify leaves it to us, with what it does before it sends.
+  const file = await openFile(files, request, reply, { key, size })
+  if (Buffer.isBuffer(file)) return reply.send(partOf(file, part))
+  if (file !== undefined && canSendFile(reply.raw)) {
+    // Fastify does not send this response, so its onSend hook does not run.
     if (request.server.isClosing) reply.header('connection', 'close')
     reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
     reply.hijack()
-    sendFile(reply.raw, hot, part.from, length)
+    sendFile(reply.raw, file, part.from, length)
     return reply
   }
-  const stream = await found(request, files.read(key, part))
-  endIfShort(reply, length)
+  const stream = await orNotFound(request, files.read(key, part))
+  closeIfShort(reply, length)
   return reply.send(stream)
 }
 
-/** Whether somebody else sends it, who is told by the headers. */
-async function handOver(
+/** Lets nginx or the store send the file, if they are configured to. */
+async function delegate(
   { config, files }: Pick<Context, 'config' | 'files'>,
   request: FastifyRequest,
   reply: FastifyReply,
   { key, type, cacheControl, disposition }: Content & { key: string },
 ): Promise<boolean> {
   if (config.accelRedirect !== undefined && files.pathOf(key) !== undefined) {
-    // nginx does all the rest, ranges included.
+    // nginx handles ranges as well.
     const path = key.split('/').map(encodeURIComponent).join('/')
     reply.headers({ 'x-accel-redirect': config.accelRedirect + path, 'content-type': type })
     if (disposition !== undefined) reply.header('content-disposition', disposition)
     return true
   }
-  // An address is signed for one method.
+  // A presigned URL is valid for one method.
   if (!files.signedUrl || request.method === 'HEAD') return false
   const isPrivate = cacheControl.startsWith('private')
-  const isLasting = cacheControl.includes('immutable')
+  const isImmutable = cacheControl.includes('immutable')
   reply.removeHeader('etag')
   reply.removeHeader('accept-ranges')
   reply
     .code(302)
     .header('location', await files.signedUrl(key, { type, cacheControl, disposition }))
-    .header('cache-control', isPrivate ? 'no-store' : isLasting ? forHalfAnHour : cacheControl)
+    .header('cache-control', isPrivate ? 'no-store' : isImmutable ? cacheHalfAnHour : cacheControl)
   return true
 }
 
-/** Small files are kept at hand, as many viewers ask for the same; others are read as they are sent. */
+/** Small files stay open or in memory, as many viewers request the same ones. Undefined for others. */
 async function openFile(
   files: Files,
   request: FastifyRequest,
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
 ): Promise<CachedFile | undefined> {
-  const held = await found(request, files.acquire(key, size, canSendFile(reply.raw)))
-  if (!held) return undefined
-  // Also where the viewer leaves before the end, or has left.
-  if (reply.raw.destroyed) held.release()
-  else reply.raw.once('close', held.release)
-  return held.value
+  const open = await orNotFound(request, files.acquire(key, size, canSendFile(reply.raw)))
+  if (!open) return undefined
+  // The viewer may leave before the end, or may have left.
+  if (reply.raw.destroyed) open.release()
+  else reply.raw.once('close', open.release)
+  return open.value
 }
 
-async function found<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
+async function orNotFound<T>(request: FastifyRequest, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {
     if (!(error instanceof FileNotFoundError)) throw error
-    // As a rule the video has just been deleted.
-    request.log.warn({ requestId: request.id, err: error }, 'a file to play is missing')
+    // Usually the video has just been deleted.
+    request.log.warn({ requestId: request.id, err: error }, 'a media file is missing from the store')
     throw notFound('videoId')
   }
 }
 
-/** Weak comparison: a cache between may have weakened the tag. */
+/** Weak comparison, as a cache in between may have weakened the ETag. */
 const matches = (header: string, etag: string) =>
   header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag)
 
-/** One range; undefined where there is none that is to be heeded: then all is sent. */
+/**
+ * A single range. Undefined means that the header is ignored and everything is sent, as for several ranges. Not by
+ * `range-parser`, which reports an invalid range such as 20-10 as unsatisfiable.
+ */
 export function readRange(header: string, size: number): Range | 'outside' | undefined {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header) ?? []
   if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
@@ -160,8 +165,8 @@ export function readRange(header: string, size: number): Range | 'outside' | und
   return from < size ? { from, to } : 'outside'
 }
 
-/** What would follow on the connection would be taken for the rest of a file that is shorter than it should be. */
-function endIfShort(reply: FastifyReply, length: number): void {
+/** Closes the connection after a file that is too short: the client would take the next response for the rest of it. */
+function closeIfShort(reply: FastifyReply, length: number): void {
   let sent = 0
   reply.raw.once('pipe', (source) => {
     source.on('data', (chunk: Buffer) => {

@@ -1,18 +1,20 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Access, checkAccess, refusal } from '../access/check.ts'
+import { type Access, type AccessRequest, accessDenied, checkAccess, openSession } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
+import { videoPath } from '../videos/paths.ts'
 import { type Content, sendContent } from './send.ts'
+import type { Asset } from './store.ts'
 
-export const forEver = 'public, max-age=31536000, immutable'
-/** The addresses stay when a video is changed: a player may be told late, but not for long. */
-export const forAMinute = 'public, max-age=60'
-/** One reader for all viewers who come in the same second, where there is a cache between. */
-export const forASecond = 'public, max-age=1'
+export const cacheForever = 'public, max-age=31536000, immutable'
+/** For URLs whose content may change with the video. */
+export const cacheOneMinute = 'public, max-age=60'
+/** Lets a cache in front answer all viewers of the same second. */
+export const cacheOneSecond = 'public, max-age=1'
 
-/** Players run on pages of any origin and want to see what they got. */
+/** Players run on pages of any origin, and some read these headers. */
 const cors = {
   methods: ['GET', 'HEAD'],
   allowedHeaders: 'range, if-range, if-none-match, accept, content-type, authorization',
@@ -22,44 +24,38 @@ const cors = {
 
 export type Params = { videoId: string; token?: string; rendition: string; file: string }
 
-/** A video that was looked up together with what is asked of it, by one statement. */
-export type Found = {
-  public: boolean
-  /**
-   * Called once it is clear that the viewer may know. Throws where there is nothing; undefined as long as there is
-   * nothing yet, which uses up no token. What is given out may depend on the viewer's addresses.
-   */
-  prepare(): Make | undefined | Promise<Make | undefined>
-}
-export type Make = (access: Access) => Content
-
-export type Media = {
-  /** Below the video. */
+/** A kind of file that every video has. */
+export type Media<A extends Asset, Loaded> = {
+  /** Below the path of the video. */
   path: string
-  /** Undefined: there is no such video. */
-  find(request: FastifyRequest, params: Params): Promise<Found | undefined>
-  /** Whether it begins a viewing. By itself it goes on with one. */
+  /** Whether a request starts to play. */
   isStart?(request: FastifyRequest): boolean
-  /** Looking at a picture is no viewing yet: it needs a token, but does not use it up. */
-  isGlance?: boolean
-  /** One address is asked for many times, so it must hold the session: who opens one is sent there. */
-  isRepeated?: boolean
+  isPreview?: boolean
+  /** A viewer whose session is new is redirected to the URL that contains it. */
+  isProgressive?: boolean
+  /** Finds the video, and as much of the file as the same statement can. Undefined when there is no such video. */
+  find(params: Params): Promise<A | undefined>
+  /** Called after the access check. Throws if there is no such file; undefined while nothing can be played yet. */
+  load(asset: A, request: FastifyRequest): Loaded | undefined | Promise<Loaded | undefined>
+  /** The content may contain URLs of the viewer. */
+  render(loaded: Loaded, access: Access): Content
 }
 
-/** Of errors and of what is not there yet; what is there says for how long it holds. */
+/** For errors and 202. Everything else sets its own cache-control. */
 export const mediaHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
   'timing-allow-origin': '*',
 }
 
-/**
- * Serves a kind of file of every video, by its plain address and by the one with a token. Who may have it is asked
- * here, for every file.
- */
-export function serveMedia(app: App, context: Context, media: Media): void {
-  for (const base of ['/vod/:videoId', '/vod/:videoId/token/:token'])
-    routeMedia(app, `${base}/${media.path}`, (request, reply) => answer(context, media, request, reply))
+/** Serves a kind of file by its plain URL and by the URL with a token. */
+export function serveMedia<A extends Asset, Loaded>(
+  app: App,
+  context: Context,
+  media: Media<A, Loaded>,
+): void {
+  for (const base of [videoPath(':videoId'), `${videoPath(':videoId')}/token/:token`])
+    routeMedia(app, `${base}/${media.path}`, (request, reply) => serve(context, media, request, reply))
 }
 
 export function routeMedia(
@@ -79,46 +75,54 @@ export function routeMedia(
   })
 }
 
-async function answer(
+async function serve<A extends Asset, Loaded>(
   context: Context,
-  media: Media,
+  media: Media<A, Loaded>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const params = request.params as Params
   const { videoId, token } = params
   if (!isId('vi', videoId)) throw notFound('videoId')
-  const found = await media.find(request, params)
-  if (!found) throw notFound('videoId')
-  const permit = await checkAccess(
-    context,
+  const asset = await media.find(params)
+  if (!asset) throw notFound('videoId')
+
+  const asked: AccessRequest = {
     request,
-    reply,
-    { id: videoId, public: found.public },
-    {
-      token,
-      isStart: media.isStart?.(request) ?? false,
-      isGlance: media.isGlance ?? false,
-      isRepeated: media.isRepeated ?? false,
+    medium: {
+      id: videoId,
+      environment: asset.environment,
+      public: asset.public,
+      path: videoPath(videoId),
     },
-  )
-  // What a private video has, or whether it has anything, is told to nobody else.
-  if (!permit) throw refusal(token)
-  const make = await found.prepare()
-  if (!make) return reply.code(202).send()
-  const access = await permit.open()
-  if (!access) throw refusal(token)
-  if (access.isNew && media.isRepeated) return reply.redirect(withSession(request, access), 302)
-  const content = make(access)
-  const isShared = found.public && token === undefined
-  const mine = isShared ? content : { ...content, cacheControl: forOne(content) }
-  return sendContent(context, request, reply, mine)
+    token,
+    isStart: media.isStart?.(request) ?? false,
+    isPreview: media.isPreview ?? false,
+    isProgressive: media.isProgressive ?? false,
+  }
+  // Before the file is loaded: whether a private video has it is private as well.
+  const grant = await checkAccess(context, asked)
+  if (!grant) throw accessDenied(token)
+
+  const loaded = await media.load(asset, request)
+  if (loaded === undefined) return reply.code(202).send()
+
+  const access = await openSession(context, reply, asked, grant)
+  if (!access) throw accessDenied(token)
+  if (access.isNew && media.isProgressive) return reply.redirect(withSession(request, access), 302)
+
+  const content = media.render(loaded, access)
+  const isShared = asset.public && token === undefined
+  return sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
 }
 
-/** Not for caches that many share: they do not ask who may have it. */
-const forOne = ({ cacheControl }: Content) => cacheControl.replace('public', 'private')
+/** Shared caches do not check who may see the content. */
+const withoutSharedCaches = (content: Content): Content => ({
+  ...content,
+  cacheControl: content.cacheControl.replace('public', 'private'),
+})
 
-/** Relative, so that it holds behind whatever stands before the service. */
+/** Relative, so that it works behind any proxy. */
 function withSession({ originalUrl }: FastifyRequest, { query }: Access): string {
   const [path = '', search = ''] = originalUrl.split('?')
   const rest = search.split('&').filter((pair) => /^[\w.~%[\]=-]+$/.test(pair) && !/^avh(=|$)/.test(pair))

@@ -24,7 +24,7 @@ type Encoding = keyof typeof encodings
 
 type Asset = { type: string; etag: string; body: Buffer; encoded: Partial<Record<Encoding, Buffer>> }
 
-/** The script of the page, and the files that it brings along. */
+/** The script of the page and the files that it imports. */
 export type Entry = { script: string; styles: string[]; imports: string[] }
 
 export type PlayerAssets = {
@@ -38,11 +38,14 @@ type Chunk = {
   isEntry?: boolean
   css?: string[]
   imports?: string[]
-  /** Loaded when they are needed; those of the entry always are. */
+  /** Loaded on demand, but the page always needs those of the entry. */
   dynamicImports?: string[]
 }
 
-/** Everything that was built, into memory: some hundred kilobytes that every viewer asks for. */
+/**
+ * Loads the built player into memory: some hundred kilobytes that every viewer requests. Not by `@fastify/static`, which
+ * would call stat for every request.
+ */
 export async function loadAssets(log: Log, folder = builtFolder): Promise<PlayerAssets> {
   const files = new Map<string, Asset>()
   try {
@@ -60,7 +63,7 @@ export async function loadAssets(log: Log, folder = builtFolder): Promise<Player
     return { files, entry: findEntry(manifest) }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    log.warn('the player is not built, so its pages stay empty: npm start builds it')
+    log.warn('the player has not been built, so player pages are empty; npm start builds it')
     return { files: new Map(), entry: undefined }
   }
 }
@@ -72,7 +75,7 @@ function findEntry(manifest: Record<string, Chunk>): Entry | undefined {
   if (!entry) return undefined
   const later = (entry.dynamicImports ?? []).map((name) => manifest[name]).filter((chunk) => !!chunk)
   const chunks = new Set([entry, ...later])
-  // Grows while it is gone through: what is imported imports in turn.
+  // The set grows during the iteration, so that indirect imports are included.
   for (const chunk of chunks)
     for (const name of chunk.imports ?? []) if (manifest[name]) chunks.add(manifest[name])
   const path = (file: string) => `/player/${file}`
@@ -86,14 +89,14 @@ function findEntry(manifest: Record<string, Chunk>): Entry | undefined {
 export function assetRoutes(app: App, { files }: PlayerAssets): void {
   const schema = { hide: true }
   app.get('/player/*', { schema }, (request: FastifyRequest, reply: FastifyReply) => {
-    // Only what was read at the start is there, whatever the path is made of.
+    // A lookup in memory: no path of a request reaches the disk.
     const asset = files.get((request.params as { '*': string })['*'])
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
     const encoding = chooseEncoding(asset, request.headers['accept-encoding'])
     const etag = `"${asset.etag}${encoding ? `-${encoding}` : ''}"`
     reply.headers({
       etag,
-      // The names are of the content.
+      // File names contain a hash of the content.
       'cache-control': 'public, max-age=31536000, immutable',
       'cross-origin-resource-policy': 'cross-origin',
       'x-content-type-options': 'nosniff',
@@ -107,7 +110,7 @@ export function assetRoutes(app: App, { files }: PlayerAssets): void {
   })
 }
 
-/** The smallest of those that the client takes. */
+/** The smallest encoding that the client accepts. */
 export function chooseEncoding(
   { encoded }: Pick<Asset, 'encoded'>,
   accepted: string | undefined,
@@ -118,6 +121,6 @@ export function chooseEncoding(
     const weight = parameters.find((word) => word.startsWith('q='))?.slice(2)
     weights.set(name, weight === undefined ? 1 : Number(weight) || 0)
   }
-  const isTaken = (name: string) => (weights.get(name) ?? weights.get('*') ?? 0) > 0
-  return (Object.keys(encodings) as Encoding[]).find((name) => encoded[name] && isTaken(name))
+  const isAccepted = (name: string) => (weights.get(name) ?? weights.get('*') ?? 0) > 0
+  return (Object.keys(encodings) as Encoding[]).find((name) => encoded[name] && isAccepted(name))
 }

@@ -1,20 +1,22 @@
 import type { Access } from '../access/check.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { secondsOf } from '../media/grid.ts'
+import { checkPlayable } from '../renditions/playable.ts'
+import { videoPath } from '../videos/paths.ts'
 import type { PageRow } from './store.ts'
 import { fillStyle, logoPath, type Style } from './theme.ts'
 
-/** What the page tells its script; kept in web/player too. */
+/** The page passes this to its script. Declared in web/player as well. */
 export type PlayerConfig = {
   videoId: string
   type: 'vod' | 'live'
-  /** ready: there is something to play. processing: not yet. */
+  /** ready: the master playlist is served. processing: not yet. */
   state: 'ready' | 'processing' | 'failed' | 'private' | 'missing'
   title: string
   isPanoramic: boolean
-  /** Addresses are paths of this origin, with token and session where needed. */
+  /** URLs are paths of this origin, with token and session where needed. */
   hls: string
-  /** Where to ask for all of this again. */
+  /** The URL of this configuration. */
   self: string
   mp4: string | null
   poster: string | null
@@ -28,7 +30,7 @@ export type PlayerConfig = {
 
 type Kind = Pick<PlayerConfig, 'videoId' | 'type'>
 
-/** Of what the viewer may not see, or what is not there: nothing but that. */
+/** Tells nothing about a video that the viewer may not see. */
 export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing'): PlayerConfig {
   return {
     ...{ videoId, type, state },
@@ -41,24 +43,24 @@ export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing
   }
 }
 
-/** Without access there are no addresses of media yet. */
+/** Without access there are no media URLs yet. */
 export function videoConfig(
   row: PageRow,
   access: Access | undefined,
   token: string | undefined,
 ): PlayerConfig {
-  const address = (file: string) => access && `${access.path}/${file}${access.query}`
+  const urlOf = (file: string) => access && `${access.path}/${file}${access.query}`
   const { plan, player } = row
   return {
     ...emptyConfig({ videoId: row.id, type: 'vod' }, 'missing'),
-    state: stateOf(row),
+    state: checkPlayable(row).state,
     title: row.title,
     isPanoramic: row.panoramic,
-    hls: address('hls/manifest.m3u8') ?? '',
-    self: configAddress(row.id, token, access),
-    mp4: (row.hasMp4 && address('mp4/source.mp4')) || null,
-    poster: (row.hasThumbnail && address('thumbnail.jpg')) || null,
-    sprites: (row.hasSprites && address('sprites.vtt')) || null,
+    hls: urlOf('hls/manifest.m3u8') ?? '',
+    self: configUrl(row.id, token, access),
+    mp4: (row.hasMp4 && urlOf('mp4/source.mp4')) || null,
+    poster: (row.hasThumbnail && urlOf('thumbnail.jpg')) || null,
+    sprites: (row.hasSprites && urlOf('sprites.vtt')) || null,
     durationSeconds: plan && secondsOf(plan, plan.frames),
     theme: {
       ...fillStyle(player?.style ?? null),
@@ -68,27 +70,17 @@ export function videoConfig(
   }
 }
 
-function configAddress(videoId: string, token: string | undefined, access: Access | undefined): string {
+function configUrl(videoId: string, token: string | undefined, access: Access | undefined): string {
   const query = new URLSearchParams(access?.query)
   if (token !== undefined) query.set('token', token)
-  return `/vod/${videoId}/config.json${query.size > 0 ? `?${query}` : ''}`
+  return `${videoPath(videoId)}/config.json${query.size > 0 ? `?${query}` : ''}`
 }
 
-/** Ready when the master playlist is: from the first segment of the lowest quality on, with its sound. */
-export function stateOf(row: PageRow): PlayerConfig['state'] {
-  if (row.isSourceFailed || row.state === 'failed') return 'failed'
-  if (!row.plan) return 'processing'
-  const [lowest] = row.plan.rungs.filter(({ quality }) => !row.failed.includes(quality))
-  if (!lowest) return 'failed'
-  const needed = row.plan.hasSound && row.soundFailure === null ? [lowest.quality, 'sound'] : [lowest.quality]
-  return needed.every((rendition) => row.begun.includes(rendition)) ? 'ready' : 'processing'
-}
+/** Until the size of the video is known. */
+const defaultSize = { width: 1280, height: 720 }
 
-/** What most videos have, until this one's is known. */
-const usualSize = { width: 1280, height: 720 }
-
-/** Of the best quality. */
+/** The size of the best quality. */
 export function sizeOf(plan: EncodingPlan | null): { width: number; height: number } {
   const best = plan?.rungs.at(-1)
-  return best ? { width: best.width, height: best.height } : usualSize
+  return best ? { width: best.width, height: best.height } : defaultSize
 }

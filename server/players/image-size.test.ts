@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readPicture } from './image-size.ts'
+import { readImageSize } from './image-size.ts'
 
 /** A header and what comes after it, with sizes as said. */
 function png(width: number, height: number): Buffer {
@@ -42,24 +42,24 @@ function jpeg(frame: number, width: number, height: number): Buffer {
 }
 
 test('kind and size are read from the bytes', () => {
-  assert.deepEqual(readPicture(png(200, 100)), { type: 'image/png', width: 200, height: 100 })
+  assert.deepEqual(readImageSize(png(200, 100)), { type: 'image/png', width: 200, height: 100 })
   for (const frame of [0xc0, 0xc1, 0xc2])
-    assert.deepEqual(readPicture(jpeg(frame, 640, 3)), { type: 'image/jpeg', width: 640, height: 3 })
+    assert.deepEqual(readImageSize(jpeg(frame, 640, 3)), { type: 'image/jpeg', width: 640, height: 3 })
 })
 
-test('what is no picture, or only the beginning of one, has neither', () => {
-  assert.equal(readPicture(png(0, 100)), undefined)
-  assert.equal(readPicture(jpeg(0xc0, 0, 9)), undefined)
-  for (const whole of [png(20, 10), jpeg(0xc0, 20, 10)])
+test('other files and incomplete images have no size', () => {
+  assert.equal(readImageSize(png(0, 100)), undefined)
+  assert.equal(readImageSize(jpeg(0xc0, 0, 9)), undefined)
+  for (const image of [png(20, 10), jpeg(0xc0, 20, 10)])
     for (let length = 0; length < 23; length++)
-      assert.equal(readPicture(whole.subarray(0, length)), undefined, String(length))
+      assert.equal(readImageSize(image.subarray(0, length)), undefined, String(length))
   for (const bytes of [
     'GIF89a',
     '<svg xmlns="http://www.w3.org/2000/svg"/>',
     '\xff\xd8\xff\xe0\0\0\0\0\0\0\0\0\0',
   ])
-    assert.equal(readPicture(Buffer.from(bytes, 'latin1')), undefined)
+    assert.equal(readImageSize(Buffer.from(bytes, 'latin1')), undefined)
   // A segment that says it has no length leads nowhere, and one that leads past the end neither.
-  assert.equal(readPicture(Buffer.from('ffd8ffe00000ffc0000b080010001003', 'hex')), undefined)
-  assert.equal(readPicture(Buffer.from('ffd8ffe0ffffffc0000b080010001003', 'hex')), undefined)
+  assert.equal(readImageSize(Buffer.from('ffd8ffe00000ffc0000b080010001003', 'hex')), undefined)
+  assert.equal(readImageSize(Buffer.from('ffd8ffe0ffffffc0000b080010001003', 'hex')), undefined)
 })

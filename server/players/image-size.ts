@@ -1,32 +1,35 @@
-export type Picture = { type: 'image/png' | 'image/jpeg'; width: number; height: number }
+export type ImageSize = { type: 'image/png' | 'image/jpeg'; width: number; height: number }
 
 const pngSignature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1')
 
-/** What the bytes are, whatever was said of them; undefined when they are neither. */
-export function readPicture(bytes: Buffer): Picture | undefined {
-  const size = bytes.subarray(0, 8).equals(pngSignature) ? sizeInPng(bytes) : sizeInJpeg(bytes)
+/**
+ * The type and size of a PNG or JPEG; undefined for anything else. Not by `image-size`, which parses a dozen more formats
+ * that an attacker could choose.
+ */
+export function readImageSize(bytes: Buffer): ImageSize | undefined {
+  const size = bytes.subarray(0, 8).equals(pngSignature) ? readPng(bytes) : readJpeg(bytes)
   return size && size.width > 0 && size.height > 0 ? size : undefined
 }
 
-/** The header is the first chunk: length, name, width, height. */
-function sizeInPng(bytes: Buffer): Picture | undefined {
+/** The first chunk is the header: length, name, width, height. */
+function readPng(bytes: Buffer): ImageSize | undefined {
   if (bytes.length < 33 || bytes.readUInt32BE(8) !== 13 || bytes.toString('latin1', 12, 16) !== 'IHDR')
     return undefined
   return { type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
 }
 
-/** Of the markers C0 to CF these are tables, not the beginning of a frame. */
+/** The markers C0 to CF start a frame, except these, which start tables. */
 const tables = new Set([0xc4, 0xc8, 0xcc])
 const startOfScan = 0xda
 
-function sizeInJpeg(bytes: Buffer): Picture | undefined {
+function readJpeg(bytes: Buffer): ImageSize | undefined {
   if (bytes.length < 4 || bytes.readUInt16BE(0) !== 0xffd8) return undefined
   let at = 2
   while (at + 9 <= bytes.length) {
     if (bytes[at] !== 0xff) return undefined
     const marker = bytes[at + 1]!
     if (marker === 0xff) {
-      // Any number of these may stand before a marker.
+      // Any number of fill bytes may precede a marker.
       at += 1
       continue
     }

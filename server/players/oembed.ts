@@ -5,15 +5,16 @@ import { escapeHtml } from '../lib/html.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import { fit } from '../media/pictures.ts'
+import { fit } from '../media/images.ts'
+import { videoPath } from '../videos/paths.ts'
 import { sizeOf } from './config.ts'
 import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
 
-/** The longer side of a player that is given no limits. */
-const usualSide = 1280
+/** The longer side of a player without limits. */
+const defaultSide = 1280
 
-const largest = (description: string) =>
+const limit = (description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }))
 
 const OEmbed = Type.Object({
@@ -30,7 +31,7 @@ const OEmbed = Type.Object({
   thumbnail_height: Type.Optional(Type.Integer()),
 })
 
-/** By oEmbed 1.0 (oembed.com), status codes included. */
+/** According to oEmbed 1.0 (oembed.com), including status codes. */
 export function oembedRoute(app: App, context: Context): void {
   app.get(
     '/oembed',
@@ -38,15 +39,15 @@ export function oembedRoute(app: App, context: Context): void {
       schema: {
         operationId: 'GET_oembed',
         tags: ['Player themes'],
-        summary: 'Show how to embed a video, by the address of its player',
+        summary: 'Show how to embed a video by the URL of its player',
         description:
-          'By the oEmbed standard, for public videos and without a key. The player has the shape of the video and is as large as it may be.',
+          'Implements oEmbed for public videos, without an API key. The player has the aspect ratio of the video and is as large as the limits allow.',
         security: [],
         querystring: Type.Object({
-          url: text(2_048, { description: 'Address of the player: `assets.player` of the video.' }),
-          maxwidth: largest('Pixels.'),
-          maxheight: largest('Pixels.'),
-          format: Type.Optional(oneOf(['json', 'xml'], { description: '`xml` is answered 501.' })),
+          url: text(2_048, { description: 'URL of the player: `assets.player` of the video.' }),
+          maxwidth: limit('Pixels.'),
+          maxheight: limit('Pixels.'),
+          format: Type.Optional(oneOf(['json', 'xml'], { description: '`xml` is not supported (501).' })),
         }),
         response: { 200: OEmbed },
       },
@@ -54,14 +55,14 @@ export function oembedRoute(app: App, context: Context): void {
     async ({ query }) => {
       if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
       const { publicUrl, db } = context
-      const { videoId, options } = readAddress(query.url, publicUrl)
+      const { videoId, options } = readPlayerUrl(query.url, publicUrl)
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')
       if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
       const size = sizeOf(row.plan)
       const { width, height } = scale(size, query.maxwidth, query.maxheight)
       const thumbnail = fit(size, { width: 1280, height: 1280 })
-      const src = escapeHtml(`${publicUrl}/vod/${videoId}${options}`)
+      const src = escapeHtml(`${publicUrl}${videoPath(videoId)}${options}`)
       const title = row.title || 'Video'
       return {
         type: 'video',
@@ -73,7 +74,7 @@ export function oembedRoute(app: App, context: Context): void {
         width,
         height,
         ...(row.hasThumbnail && {
-          thumbnail_url: `${publicUrl}/vod/${videoId}/thumbnail.jpg`,
+          thumbnail_url: `${publicUrl}${videoPath(videoId)}/thumbnail.jpg`,
           thumbnail_width: thumbnail.width,
           thumbnail_height: thumbnail.height,
         }),
@@ -82,11 +83,11 @@ export function oembedRoute(app: App, context: Context): void {
   )
 }
 
-/** What the address says besides, such as `#t=30`, is for the player. */
-function readAddress(address: string, publicUrl: string): { videoId: string; options: string } {
-  const url = URL.parse(address)
+/** Query and fragment, such as `#t=30`, are options of the player. */
+function readPlayerUrl(text: string, publicUrl: string): { videoId: string; options: string } {
+  const url = URL.parse(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    const title = '"url" must be the address of a player.'
+    const title = '"url" must be the URL of a player.'
     throw invalid([{ kind: httpErrors.invalidQueryParameter, title, name: 'url' }])
   }
   const [, videoId = ''] = /^\/vod\/([^/]+)\/?$/.exec(url.pathname) ?? []
@@ -96,8 +97,8 @@ function readAddress(address: string, publicUrl: string): { videoId: string; opt
 
 function scale(
   { width, height }: { width: number; height: number },
-  maxWidth = usualSide,
-  maxHeight = usualSide,
+  maxWidth = defaultSide,
+  maxHeight = defaultSide,
 ): { width: number; height: number } {
   const factor = Math.min(maxWidth / width, maxHeight / height)
   const side = (length: number) => Math.max(1, Math.round(length * factor))

@@ -1,8 +1,9 @@
 import { escapeHtml } from '../lib/html.ts'
+import { videoPath } from '../videos/paths.ts'
 import type { Entry } from './assets.ts'
 import type { PlayerConfig } from './config.ts'
 
-/** What is told to those who do not play: search engines, pages that show a preview of a link. */
+/** For search engines and link previews. */
 export type Preview = {
   description: string
   size: { width: number; height: number }
@@ -11,7 +12,7 @@ export type Preview = {
 type Page = {
   config: PlayerConfig
   publicUrl: string
-  /** Of a public video only. */
+  /** Only for public videos. */
   preview: Preview | undefined
   entry: Entry | undefined
 }
@@ -24,7 +25,7 @@ const titles: Record<PlayerConfig['state'], string> = {
   missing: 'There is no such video',
 }
 
-/** The page that is embedded. Nothing in it depends on the query: options are read by the script. */
+/** The page that is embedded. It does not depend on the query: the script reads the options. */
 export function playerPage({ config, publicUrl, preview, entry }: Page): string {
   const title = config.title || titles[config.state]
   const lines = [
@@ -34,10 +35,10 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">',
     `<title>${escapeHtml(title)}</title>`,
-    // Else browsers ask for one.
+    // Otherwise browsers request /favicon.ico.
     '<link rel="icon" href="data:,">',
     ...(entry ? entryTags(entry) : []),
-    // Asked for while the script is still on its way, which saves a way to the server and back.
+    // Loaded in parallel with the script, which saves a round trip.
     ...(entry && config.state === 'ready'
       ? [`<link rel="preload" as="fetch" crossorigin href="${escapeHtml(config.hls)}">`]
       : []),
@@ -66,7 +67,7 @@ function entryTags({ script, styles, imports }: Entry): string[] {
   ]
 }
 
-/** JSON that no parser of HTML takes for anything else, and no parser of scripts for an end of line. */
+/** JSON that neither ends a script element nor contains line separators of JavaScript. */
 export const escapeJson = (value: unknown) =>
   JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
@@ -78,14 +79,14 @@ function noScript({ mp4, state }: PlayerConfig): string {
   return `<p>This player needs JavaScript. <a href="${escapeHtml(mp4)}">Watch the video as a file.</a></p>`
 }
 
-/** Open Graph and what goes by its model, so that a pasted link becomes a player. */
+/** Open Graph and Twitter cards, so that a pasted link shows a player. */
 function previewTags(
   config: PlayerConfig,
   { description, size }: Preview,
   publicUrl: string,
   title: string,
 ): string[] {
-  const player = `${publicUrl}/vod/${config.videoId}`
+  const player = `${publicUrl}${videoPath(config.videoId)}`
   const absolute = (path: string | null) => path && publicUrl + path
   const image = absolute(config.poster)
   const file = config.state === 'ready' ? absolute(config.mp4 ?? config.hls) : null
@@ -131,11 +132,10 @@ function previewTags(
 }
 
 /**
- * What the page may load. `storeOrigin` is where media come from that are not served by us.
+ * The Content-Security-Policy. `storeOrigin` is the origin of media that the file store serves.
  *
- * Styles within the page: the controls of media-chrome are custom elements that bring their own, as elements in their
- * shadow trees. No frame-ancestors: any page may embed a player, and `*` would keep out those that are not of the
- * web, such as the pages of apps (capacitor:) and files.
+ * Inline styles are allowed because media-chrome's elements have style elements in their shadow trees. There is no
+ * frame-ancestors, because any page may embed a player and `*` would exclude pages of apps (capacitor:) and files.
  */
 export function contentPolicy(storeOrigin: string | undefined): string {
   const store = storeOrigin ? ` ${storeOrigin}` : ''

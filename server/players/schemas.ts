@@ -3,40 +3,40 @@ import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
-import { longestColour } from './colours.ts'
+import { maxColorLength } from './colors.ts'
 import type { PlayerRow } from './tables.ts'
 import { fillStyle, logoPath } from './theme.ts'
 
 const time = () => Type.String({ format: 'date-time' })
 
-const fields = <T>(of: (description: string) => T, meanings: Record<string, string>) =>
-  Object.fromEntries(Object.entries(meanings).map(([name, meaning]) => [name, of(meaning)]))
+const fields = <T>(schemaOf: (description: string) => T, descriptions: Record<string, string>) =>
+  Object.fromEntries(Object.entries(descriptions).map(([name, description]) => [name, schemaOf(description)]))
 
-const colourMeanings = {
-  text: 'Colour of texts, such as the time.',
-  link: 'Colour of the buttons.',
-  linkHover: 'Colour of a button below the pointer.',
-  linkActive: 'Colour of a button that is pressed.',
-  trackPlayed: 'Colour of the time line, where it was played.',
-  trackUnplayed: 'Colour of the time line, where it is loaded.',
-  trackBackground: 'Colour of the rest of the time line.',
-  backgroundTop: 'Colour behind the title, at the top.',
-  backgroundBottom: 'Colour behind the controls, at the bottom.',
-  backgroundText: 'Colour of the title.',
+const colorDescriptions = {
+  text: 'Color of text, such as the time.',
+  link: 'Color of the buttons.',
+  linkHover: 'Color of a button under the pointer.',
+  linkActive: 'Color of a pressed button.',
+  trackPlayed: 'Color of the played part of the timeline.',
+  trackUnplayed: 'Color of the loaded part of the timeline.',
+  trackBackground: 'Color of the rest of the timeline.',
+  backgroundTop: 'Color behind the title.',
+  backgroundBottom: 'Color behind the controls.',
+  backgroundText: 'Color of the title.',
 }
 
-const flagMeanings = {
-  enableApi: 'Whether the page around the player may drive it.',
-  enableControls: 'Whether there are controls.',
-  forceAutoplay: 'Whether it plays by itself.',
-  hideTitle: 'Whether the title is left out.',
-  forceLoop: 'Whether it begins anew at its end.',
+const flagDescriptions = {
+  enableApi: 'Whether the embedding page may control the player.',
+  enableControls: 'Whether the controls are shown.',
+  forceAutoplay: 'Whether playback starts automatically.',
+  hideTitle: 'Whether the title is hidden.',
+  forceLoop: 'Whether playback restarts at the end.',
 }
 
 type Named<Names, T> = { [name in keyof Names]: T }
-type Colour = ReturnType<typeof colour>
+type Color = ReturnType<typeof color>
 type Flag = ReturnType<typeof flag>
-const colour = (description: string) => Type.Optional(text(longestColour, { description }))
+const color = (description: string) => Type.Optional(text(maxColorLength, { description }))
 const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
 
 export const PlayerTheme = Type.Object(
@@ -44,17 +44,17 @@ export const PlayerTheme = Type.Object(
     id: Type.String({ description: 'The same as `playerId`.' }),
     playerId: Type.String(),
     name: Type.String(),
-    ...(fields((description) => Type.String({ description }), colourMeanings) as Named<
-      typeof colourMeanings,
+    ...(fields((description) => Type.String({ description }), colorDescriptions) as Named<
+      typeof colorDescriptions,
       ReturnType<typeof Type.String>
     >),
-    ...(fields((description) => Type.Boolean({ description }), flagMeanings) as Named<
-      typeof flagMeanings,
+    ...(fields((description) => Type.Boolean({ description }), flagDescriptions) as Named<
+      typeof flagDescriptions,
       ReturnType<typeof Type.Boolean>
     >),
     assets: Type.Object({
-      logo: nullable(Type.String({ format: 'uri', description: 'Address of the logo.' })),
-      link: nullable(Type.String({ description: 'Where the logo leads.' })),
+      logo: nullable(Type.String({ format: 'uri', description: 'URL of the logo.' })),
+      link: nullable(Type.String({ description: 'URL that the logo links to.' })),
     }),
     createdAt: time(),
     updatedAt: time(),
@@ -68,11 +68,11 @@ export const PlayerThemeList = Type.Object(
   { $id: 'PlayerThemeList' },
 )
 
-/** Of a creation and of an update alike: nothing is required. */
+/** For creation and update: nothing is required. */
 export const PlayerPayload = Type.Object({
-  name: Type.Optional(text(100, { description: 'For yourself; viewers do not see it.' })),
-  ...(fields(colour, colourMeanings) as Named<typeof colourMeanings, Colour>),
-  ...(fields(flag, flagMeanings) as Named<typeof flagMeanings, Flag>),
+  name: Type.Optional(text(100, { description: 'For your own use; viewers do not see it.' })),
+  ...(fields(color, colorDescriptions) as Named<typeof colorDescriptions, Color>),
+  ...(fields(flag, flagDescriptions) as Named<typeof flagDescriptions, Flag>),
 })
 export type PlayerPayload = Static<typeof PlayerPayload>
 

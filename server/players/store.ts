@@ -1,14 +1,15 @@
 import { type Selectable, sql } from 'kysely'
-import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { PlayableRow } from '../renditions/playable.ts'
+import { playableColumns, playableTables } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
 import type { sortKeys } from './schemas.ts'
 import type { PlayerRow } from './tables.ts'
 import type { Style } from './theme.ts'
 
-/** All but the bytes of the logo. */
+/** All but the content of the logo. */
 const columns = [
   'id',
   'environment',
@@ -71,7 +72,7 @@ export type PlayerChange = {
   logo_link?: string | null
 }
 
-/** Merged in the database: of two changes at once, both count. Undefined when there is no such theme. */
+/** The style is merged in the database, so that concurrent changes both count. Undefined when there is no such theme. */
 export function updatePlayer(
   db: Db<Tables>,
   environment: Environment,
@@ -109,21 +110,14 @@ export async function findLogo(db: Db<Tables>, id: string, name: string): Promis
   return row?.logo ?? undefined
 }
 
-/** All that the page of a video says. */
-export type PageRow = {
+/** The content of a video's player page. */
+export type PageRow = PlayableRow & {
   id: string
+  environment: Environment
   public: boolean
   title: string
   description: string
   panoramic: boolean
-  isSourceFailed: boolean
-  state: EncodingState | null
-  soundFailure: string | null
-  plan: EncodingPlan | null
-  /** Qualities that will not be whole. */
-  failed: string[]
-  /** The renditions whose first segment is there. */
-  begun: string[]
   hasMp4: boolean
   hasThumbnail: boolean
   hasSprites: boolean
@@ -132,26 +126,21 @@ export type PageRow = {
 
 const page = prepare<PageRow>(
   'find-page',
-  `select v.id, v.public, v.title, v.description, v.panoramic,
-     coalesce(s.state = 'failed', false) as "isSourceFailed", e.state, e.sound_failure as "soundFailure", e.plan,
-     array(select quality from renditions
-           where video_id = $1 and type = 'hls' and state = 'failed') as failed,
-     array(select rendition from segments where video_id = $1 and first_segment = 0) as begun,
+  `select v.id, v.environment, v.public, v.title, v.description, v.panoramic,
+     ${playableColumns},
      v.mp4_support and exists (
        select from renditions
        where video_id = $1 and type = 'mp4' and state = 'encoded' and key is not null) as "hasMp4",
      pictures.thumbnail_key is not null as "hasThumbnail", pictures.sprites is not null as "hasSprites",
      case when p.id is not null then jsonb_build_object(
        'id', p.id, 'style', p.style, 'logo_name', p.logo_name, 'logo_link', p.logo_link) end as player
-   from videos v
-   left join sources s on s.video_id = v.id
-   left join encodings e on e.video_id = v.id
+   from ${playableTables}
    left join pictures on pictures.video_id = v.id
    left join players p on p.id = v.player_id
    where v.id = $1`,
 )
 
-/** In one statement: a viewer waits for it. */
+/** In one statement, as a viewer waits for it. */
 export async function findPage(db: Db<Tables>, videoId: string): Promise<PageRow | undefined> {
   const [row] = await page(db, [videoId])
   return row

@@ -1,15 +1,15 @@
 import type { ColumnType } from 'kysely'
 import type { Environment } from '../environments.ts'
 
-/** How the player looks and behaves, for the videos that name it. */
+/** A player theme. */
 export type PlayerRow = {
   id: string
   environment: Environment
   name: string
-  /** Colours and flags; what is missing is as by default. */
+  /** Colors and flags. Missing ones have their default. */
   style: ColumnType<Record<string, string | boolean>, string, string>
   logo: Buffer | null
-  /** Its file's name, which changes with the content. */
+  /** A hash of the content, with the file extension. */
   logo_name: string | null
   logo_link: string | null
   created_at: Date

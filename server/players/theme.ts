@@ -1,6 +1,6 @@
 import type { PlayerRow } from './tables.ts'
 
-export const colourDefaults = {
+export const colorDefaults = {
   text: 'rgba(255, 255, 255, 1)',
   link: 'rgba(255, 255, 255, 1)',
   linkHover: 'rgba(255, 255, 255, 1)',
@@ -21,18 +21,18 @@ export const flagDefaults = {
   forceLoop: false,
 }
 
-export type Style = typeof colourDefaults & typeof flagDefaults
+export type Style = typeof colorDefaults & typeof flagDefaults
 
-export const colours = Object.keys(colourDefaults) as (keyof typeof colourDefaults)[]
+export const colors = Object.keys(colorDefaults) as (keyof typeof colorDefaults)[]
 export const flags = Object.keys(flagDefaults) as (keyof typeof flagDefaults)[]
 
-/** What was not chosen is as by default, also where the choice came later than the theme. */
-export const fillStyle = (chosen: Partial<Style> | null): Style => ({
-  ...colourDefaults,
+/** Options that were added after the theme was created have their default. */
+export const fillStyle = (style: Partial<Style> | null): Style => ({
+  ...colorDefaults,
   ...flagDefaults,
-  ...chosen,
+  ...style,
 })
 
-/** The name is of the content, so that another logo is at another address. */
+/** The name is a hash of the content, so that another logo has another URL. */
 export const logoPath = ({ id, logo_name: name }: Pick<PlayerRow, 'id' | 'logo_name'>) =>
   name === null ? null : `/players/${id}/logo/${name}`

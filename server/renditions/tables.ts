@@ -2,20 +2,20 @@ export type RenditionType = 'hls' | 'mp4'
 
 export type RenditionState = 'waiting' | 'encoding' | 'encoded' | 'failed'
 
-/** A quality of a video as one kind of asset. */
+/** A quality of a video, as HLS or as MP4. */
 export type RenditionRow = {
   video_id: string
   type: RenditionType
   quality: string
-  /** Of the quality: what they are ordered by. */
+  /** Of the quality, for sorting. */
   height: number
   state: RenditionState
   failure: string | null
-  /** Of an MP4's file. */
+  /** The key of the MP4. Null for HLS, whose segments have keys of their own. */
   key: string | null
 }
 
-/** Some segments, one after the other, each a file below the key. `rendition` is a quality or `sound`. */
+/** Consecutive segments, each a file below the key. `rendition` is a quality or `sound`. */
 export type SegmentsRow = {
   video_id: string
   rendition: string
@@ -24,7 +24,7 @@ export type SegmentsRow = {
   key: string
 }
 
-/** What a player needs before a rendition's segments. */
+/** The initialization segment of a rendition. */
 export type InitializationRow = { video_id: string; rendition: string; codec: string; bytes: Buffer }
 
 export type RenditionsTables = {

@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { FileNotFoundError } from '../lib/files/files.ts'
 import { isId } from '../lib/ids.ts'
+import { videosFolder } from '../renditions/files.ts'
 import * as store from './store.ts'
 
-/** A file in the store with the id that its database has. */
+/** A file in the store with an id that is also in its database. */
 export const storeIdKey = 'kinora-store-id'
 
-/** How many videos a store is known by that has no id yet. */
+/** The number of videos that identify a store without an id. */
 const sampleSize = 100
 
 /**
- * Why nothing may be removed from the store; undefined if it belongs to this database. With another database, a new one or
- * the wrong one, every file would be an orphan.
+ * The reason why nothing may be removed from the store. Undefined if the store belongs to this database. With a new or a
+ * wrong database, every file would be an orphan.
  */
 export async function findForeignStore({
   db,
@@ -23,7 +24,7 @@ export async function findForeignStore({
   if (found === id) return undefined
   if (found !== undefined)
     return `it belongs to another database: its file ${storeIdKey} is "${found}", this database has "${id}"`
-  const names = await files.listNames('videos', '', sampleSize)
+  const names = await files.listNames(videosFolder, '', sampleSize)
   const ids = names.filter((name) => isId('vi', name))
   if (ids.length > 0 && (await store.filterExisting(db, ids)).size === 0)
     return `this database knows none of its videos: if it is the right one, put a file ${storeIdKey} with the content "${id}" into the store`

@@ -1,62 +1,75 @@
 import { readFile } from 'node:fs/promises'
-import type { Access } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
-import { inFile, inMemory } from '../playback/send.ts'
-import { type Found, forAMinute, forEver, serveMedia } from '../playback/serve.ts'
-import * as store from '../playback/store.ts'
+import { type Content, inFile, inMemory } from '../playback/send.ts'
+import { cacheForever, cacheOneMinute, serveMedia } from '../playback/serve.ts'
+import { spriteSheetFile } from '../renditions/files.ts'
+import { findThumbnailAsset, type ThumbnailAsset } from './store.ts'
 
 const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
-const noThumbnail = new URL('no-thumbnail.jpg', import.meta.url)
+const placeholderFile = new URL('no-thumbnail.jpg', import.meta.url)
 
-/** What is shown of a video before it plays, and while one seeks. */
-export async function pictureRoutes(app: App, context: Context): Promise<void> {
-  const neutral = await readFile(noThumbnail)
-  const find = async (videoId: string, prepare: (row: store.PicturesRow) => ReturnType<Found['prepare']>) => {
-    const row = await store.findPictures(context.db, videoId)
-    return row && { public: row.public, prepare: () => prepare(row) }
-  }
+/** The images that players show before playback and while seeking. */
+export async function thumbnailPlaybackRoutes(app: App, context: Context): Promise<void> {
+  const placeholder = await readFile(placeholderFile)
   serveMedia(app, context, {
     path: 'thumbnail.jpg',
-    isGlance: true,
-    find: (_request, { videoId }) => find(videoId, (row) => prepareThumbnail(context, row, neutral)),
+    isPreview: true,
+    find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
+    load: (asset) => loadThumbnail(context, asset, placeholder),
+    render: (content: Content) => content,
   })
   serveMedia(app, context, {
     path: 'sprites.vtt',
-    isGlance: true,
-    find: (_request, { videoId }) => find(videoId, prepareSprites),
+    isPreview: true,
+    find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
+    load: loadSprites,
+    render: ({ plan, sprites }, { query }) =>
+      inMemory(
+        Buffer.from(spritesVtt(plan, sprites, (sheet) => `sprites/${sheet}.jpg${query}`)),
+        'text/vtt',
+        cacheOneMinute,
+      ),
   })
   serveMedia(app, context, {
     path: 'sprites/:file',
-    isGlance: true,
-    find(_request, { videoId, file }) {
+    isPreview: true,
+    async find({ videoId, file }) {
       const [, sheet] = sheetPattern.exec(file) ?? []
       if (sheet === undefined) throw new ApiError(httpErrors.unknownUrl)
-      return find(videoId, (row) => prepareSheet(context, row, Number(sheet)))
+      const asset = await findThumbnailAsset(context.db, videoId)
+      return asset && { ...asset, sheet: Number(sheet) }
     },
+    load: (asset) => loadSheet(context, asset),
+    render: (content: Content) => content,
   })
 }
 
-/** An address that is given out from the first moment on shows something from then on, too. */
-async function prepareThumbnail({ files }: Context, { thumbnailKey }: store.PicturesRow, neutral: Buffer) {
-  const found = thumbnailKey === null ? undefined : await files.stat(thumbnailKey)
-  if (thumbnailKey === null || !found) return () => inMemory(neutral, 'image/jpeg', 'no-store')
-  return () => inFile({ key: thumbnailKey, size: found.size }, 'image/jpeg', forAMinute)
+/** The URL works from the creation of the video on: until there is a thumbnail, it shows a placeholder. */
+async function loadThumbnail(
+  { files }: Context,
+  { thumbnailKey: key }: ThumbnailAsset,
+  placeholder: Buffer,
+): Promise<Content> {
+  const found = key === null ? undefined : await files.stat(key)
+  if (key === null || !found) return inMemory(placeholder, 'image/jpeg', 'no-store')
+  return inFile({ key, size: found.size }, 'image/jpeg', cacheOneMinute)
 }
 
-function prepareSprites({ sprites, plan }: store.PicturesRow) {
+function loadSprites({ sprites, plan }: ThumbnailAsset) {
   if (!sprites || !plan) throw notFound('videoId')
-  return ({ query }: Access) => {
-    const text = spritesVtt(plan, sprites, (sheet) => `sprites/${sheet}.jpg${query}`)
-    return inMemory(Buffer.from(text), 'text/vtt', forAMinute)
-  }
+  return { sprites, plan }
 }
 
-async function prepareSheet({ files }: Context, { spritesKey }: store.PicturesRow, sheet: number) {
-  const key = `${spritesKey}/${sheet}.jpg`
-  const found = spritesKey === null ? undefined : await files.stat(key)
+async function loadSheet(
+  { files }: Context,
+  { spritesKey, sheet }: ThumbnailAsset & { sheet: number },
+): Promise<Content> {
+  if (spritesKey === null) throw notFound('file')
+  const key = spriteSheetFile(spritesKey, sheet)
+  const found = await files.stat(key)
   if (!found) throw notFound('file')
-  return () => inFile({ key, size: found.size }, 'image/jpeg', forEver)
+  return inFile({ key, size: found.size }, 'image/jpeg', cacheForever)
 }

@@ -1,37 +1,47 @@
-import { type Selectable, sql, type Transaction } from 'kysely'
-import type { Db } from '../lib/db.ts'
+import { sql, type Transaction } from 'kysely'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
+import { type Db, prepare } from '../lib/db.ts'
 import type { Sprites } from '../media/sprites.ts'
 import type { Tables } from '../tables.ts'
-import type { PicturesRow } from '../thumbnails/tables.ts'
 
-export type Pictures = Selectable<PicturesRow>
-
-/** Whether there is something to show before a video plays, and while one seeks. Undefined when there is no such video. */
-export async function findPictures(
-  db: Db<Tables>,
-  videoId: string,
-): Promise<{ hasThumbnail: boolean; hasSprites: boolean } | undefined> {
-  return db
-    .selectFrom('videos')
-    .leftJoin('pictures', 'video_id', 'id')
-    .select([
-      sql<boolean>`thumbnail_key is not null`.as('hasThumbnail'),
-      sql<boolean>`sprites is not null`.as('hasSprites'),
-    ])
-    .where('id', '=', videoId)
-    .executeTakeFirst()
+/** The thumbnail and the sprites of a video: the requested ones and those that exist. */
+export type Thumbnails = {
+  videoId: string
+  /** Chosen by us, picked by timecode, or uploaded. */
+  thumbnailSource: 'automatic' | 'picked' | 'uploaded'
+  timecode: string | null
+  /** Incremented by each request for another thumbnail. */
+  version: number
+  thumbnailKey: string | null
+  uploadingKey: string | null
+  sprites: Sprites | null
+  spritesKey: string | null
 }
 
-/** The row of a video, made if it has none. Undefined when there is no such video. */
-export async function openPictures(db: Db<Tables>, videoId: string): Promise<Pictures | undefined> {
+/** Creates the row if it is missing. Undefined when there is no such video. */
+export async function openThumbnails(db: Db<Tables>, videoId: string): Promise<Thumbnails | undefined> {
   await sql`
     insert into pictures (video_id) select id from videos where id = ${videoId} for key share
     on conflict do nothing`.execute(db)
-  return db.selectFrom('pictures').selectAll().where('video_id', '=', videoId).executeTakeFirst()
+  return db
+    .selectFrom('pictures')
+    .select([
+      'video_id as videoId',
+      'wish as thumbnailSource',
+      'timecode',
+      'version',
+      'thumbnail_key as thumbnailKey',
+      'uploading_key as uploadingKey',
+      'sprites',
+      'sprites_key as spritesKey',
+    ])
+    .where('video_id', '=', videoId)
+    .executeTakeFirst()
 }
 
-/** The last wish counts: an upload that is still under way comes to nothing. */
-export async function wishFrame(trx: Transaction<Tables>, videoId: string, timecode: string): Promise<void> {
+/** The latest request wins: an upload that is in progress has no effect. */
+export async function pickFrame(trx: Transaction<Tables>, videoId: string, timecode: string): Promise<void> {
   await sql`
     insert into pictures (video_id, wish, timecode)
     select id, 'picked', ${timecode} from videos where id = ${videoId} for key share
@@ -40,16 +50,16 @@ export async function wishFrame(trx: Transaction<Tables>, videoId: string, timec
       uploading_key = null`.execute(trx)
 }
 
-/** Told before it is stored, so that it is not taken for a stray. */
-export async function announceUpload(db: Db<Tables>, videoId: string, key: string): Promise<void> {
+/** Called before the file is stored, so that it does not count as an orphan. */
+export async function startUpload(db: Db<Tables>, videoId: string, key: string): Promise<void> {
   await sql`
     insert into pictures (video_id, uploading_key)
     select id, ${key} from videos where id = ${videoId} for key share
     on conflict (video_id) do update set uploading_key = excluded.uploading_key`.execute(db)
 }
 
-/** False when it does not count: something else was wished for meanwhile, or the video is gone. */
-export async function noteUpload(trx: Transaction<Tables>, videoId: string, key: string): Promise<boolean> {
+/** False when another thumbnail was requested in the meantime, or the video was deleted. */
+export async function recordUpload(trx: Transaction<Tables>, videoId: string, key: string): Promise<boolean> {
   const { rows } = await sql`
     update pictures
     set wish = 'uploaded', timecode = null, version = version + 1, thumbnail_key = ${key}, uploading_key = null
@@ -57,20 +67,20 @@ export async function noteUpload(trx: Transaction<Tables>, videoId: string, key:
   return rows.length > 0
 }
 
-/** False when something else was wished for meanwhile, or the video is gone. */
-export async function noteThumbnail(
+/** False when another thumbnail was requested in the meantime, or the video was deleted. */
+export async function recordThumbnail(
   db: Db<Tables>,
-  { video_id, version }: Pick<Pictures, 'video_id' | 'version'>,
+  { videoId, version }: Pick<Thumbnails, 'videoId' | 'version'>,
   key: string,
 ): Promise<boolean> {
   const { rows } = await sql`
     update pictures set thumbnail_key = ${key}
-    where video_id = ${video_id} and version = ${version} returning video_id`.execute(db)
+    where video_id = ${videoId} and version = ${version} returning video_id`.execute(db)
   return rows.length > 0
 }
 
-/** False when the video is gone. */
-export async function noteSprites(
+/** False when the video was deleted. */
+export async function recordSprites(
   db: Db<Tables>,
   videoId: string,
   sprites: Sprites,
@@ -80,4 +90,26 @@ export async function noteSprites(
     update pictures set sprites = ${JSON.stringify(sprites)}, sprites_key = ${key}
     where video_id = ${videoId} returning video_id`.execute(db)
   return rows.length > 0
+}
+
+export type ThumbnailAsset = Pick<Thumbnails, 'thumbnailKey' | 'sprites' | 'spritesKey'> & {
+  public: boolean
+  environment: Environment
+  plan: EncodingPlan | null
+}
+
+const findForPlayback = prepare<ThumbnailAsset>(
+  'find-thumbnails',
+  `select v.public, v.environment, e.plan, p.thumbnail_key as "thumbnailKey", p.sprites,
+     p.sprites_key as "spritesKey"
+   from videos v left join encodings e on e.video_id = v.id left join pictures p on p.video_id = v.id
+   where v.id = $1`,
+)
+
+export async function findThumbnailAsset(
+  db: Db<Tables>,
+  videoId: string,
+): Promise<ThumbnailAsset | undefined> {
+  const [row] = await findForPlayback(db, [videoId])
+  return row
 }

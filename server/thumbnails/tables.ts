@@ -1,20 +1,20 @@
 import type { ColumnType } from 'kysely'
 import type { Sprites } from '../media/sprites.ts'
 
-/** What is shown of a video before it plays, and while one seeks. */
+/** The thumbnail and the sprites of a video. */
 export type PicturesRow = {
   video_id: string
-  /** What the thumbnail is to be: a frame that was chosen here, one of a timecode, or a picture that was sent. */
+  /** The source of the thumbnail: chosen by us, picked by timecode, or uploaded. */
   wish: 'automatic' | 'picked' | 'uploaded'
   timecode: string | null
-  /** Counts wishes. */
+  /** Incremented by each request for another thumbnail. */
   version: number
-  /** Of the thumbnail that there is, perhaps still of a wish of before. */
+  /** The key of the current thumbnail, which may still be the one before the last request. */
   thumbnail_key: string | null
-  /** Of a picture that is on its way into the store. */
+  /** The key of an upload in progress. */
   uploading_key: string | null
   sprites: ColumnType<Sprites | null, string | null, string | null>
-  /** What the sheets' keys begin with. */
+  /** The common prefix of the keys of the sheets. */
   sprites_key: string | null
 }
 

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { sourceKey } from '../renditions/files.ts'
 import * as chunkStore from './chunk-store.ts'
 import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
@@ -9,8 +10,6 @@ type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
 /** Who started an upload. Token, file name and IP address identify the video of later chunks that do not name it. */
 export type UploadOrigin = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
-
-export const sourceKey = (videoId: string) => `videos/${videoId}/source`
 
 export function newSource(
   videoId: string,

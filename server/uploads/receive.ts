@@ -4,8 +4,9 @@ import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../lib/files/files.ts'
+import { sourceKey } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
-import { newSource, sourceExists, sourceKey, type UploadOrigin } from './begin.ts'
+import { newSource, sourceExists, type UploadOrigin } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import {
   type Claim,

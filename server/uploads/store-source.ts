@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import { removeIfDeleted } from '../videos/delete.ts'
-import { sourceKey } from './begin.ts'
+import { sourceKey } from '../renditions/files.ts'
+import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
 import { listChunks } from './chunk-store.ts'
 import { completeSource } from './complete.ts'
 import { wakeClones } from './fetch-source.ts'
@@ -26,12 +26,10 @@ export async function storeSource(
 /** Removes the files of a deleted video. */
 export async function removeFiles(
   context: Pick<Context, 'db' | 'files' | 'queue'>,
-  { videoId, handle }: { videoId: string; handle: string | null },
+  job: { videoId: string; handle: string | null },
 ): Promise<void> {
-  const { files } = context
-  if (handle !== null) await files.abandonUpload(handle)
-  await files.remove(`videos/${videoId}`)
-  await wakeClones(context, videoId)
+  await removeVideoFiles(context, job)
+  await wakeClones(context, job.videoId)
 }
 
 /** An upload that has received nothing for this long is abandoned. */

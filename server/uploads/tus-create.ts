@@ -6,7 +6,8 @@ import type { Environment } from '../environments.ts'
 import { ApiError, fileErrors, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
-import { deleteVideo, findEnvironment } from '../videos/store.ts'
+import { deleteVideo } from '../videos/delete.ts'
+import { findEnvironment } from '../videos/store.ts'
 import { beginSource, newSource, replaceUnstarted, sourceExists, type UploadOrigin } from './begin.ts'
 import { rangeError } from './range.ts'
 import type { Deps } from './receive.ts'
@@ -84,9 +85,7 @@ export async function createUpload(
   try {
     return await begin(deps, video.id, origin, header, total)
   } catch (error) {
-    const deleted = await deps.db.transaction().execute((trx) => deleteVideo(trx, environment, video.id))
-    // The source exists if only the response to its commit was lost.
-    if (deleted?.handle) await deps.files.abandonUpload(deleted.handle)
+    await deps.db.transaction().execute((trx) => deleteVideo(deps, trx, environment, video.id))
     throw error
   }
 }
@@ -124,9 +123,10 @@ async function begin(
 
 /** Removes an upload. Also removes its video, unless it existed before the upload. */
 export async function removeUpload(
-  { db, files, queue }: Pick<Context, 'db' | 'files' | 'queue'>,
+  context: Pick<Context, 'db' | 'files' | 'queue'>,
   videoId: string,
 ): Promise<void> {
+  const { db, files } = context
   const handle = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
@@ -136,8 +136,7 @@ export async function removeUpload(
       return source.handle
     }
     const environment = await findEnvironment(trx, videoId)
-    if (environment) await deleteVideo(trx, environment, videoId)
-    await queue.send(trx, 'remove-files', { videoId, handle: source.handle })
+    if (environment) await deleteVideo(context, trx, environment, videoId)
     return undefined
   })
   if (handle !== undefined) await files.abandonUpload(handle)

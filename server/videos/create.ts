@@ -2,14 +2,14 @@ import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { invalidAttribute } from '../lib/errors.ts'
 import { isId, newId } from '../lib/ids.ts'
-import { readMetadata, readSource, titleFromAddress } from './payload.ts'
+import { readMetadata, readSource, titleFromUrl } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
 
 /**
- * Creates the container and, where a source is named, the job that fetches it: both or neither. `uploadToken` is the
- * one that it is created with, if any: no other token may fill it.
+ * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with
+ * an upload token can only be filled with that token.
  */
 export async function createVideo(
   { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
@@ -23,7 +23,7 @@ export async function createVideo(
   const video: NewVideo = {
     id: newId('vi'),
     environment: scope.environment,
-    title: payload.title ?? (source.type === 'url' ? titleFromAddress(source.reference) : ''),
+    title: payload.title ?? (source.type === 'url' ? titleFromUrl(source.reference) : ''),
     description: payload.description ?? '',
     public: payload.public ?? true,
     panoramic: payload.panoramic ?? false,
@@ -52,7 +52,7 @@ export async function createVideo(
   return video
 }
 
-/** Does the work, which fails where the database knows no such player theme in the environment of the video. */
+/** ConcurrencyLimit the database's rejection of an unknown player theme into an API error. */
 export async function withPlayer<T>(playerId: string | null | undefined, work: () => Promise<T>): Promise<T> {
   const unknown = () => invalidAttribute('playerId', 'There is no player theme with this id.')
   if (playerId != null && !isId('pl', playerId)) throw unknown()
@@ -63,14 +63,11 @@ export async function withPlayer<T>(playerId: string | null | undefined, work: (
   }
 }
 
-// Watermarks cannot be made in this version, so no id of one can be right.
-
+/** Watermarks cannot be created in this version, so no id is valid. */
 function checkWatermark(watermark: VideoCreation['watermark']): void {
   if (!watermark) return
   const title =
-    watermark.id === undefined
-      ? 'A watermark needs the id of its picture.'
-      : 'There is no watermark with this id.'
+    watermark.id === undefined ? 'A watermark needs an id.' : 'There is no watermark with this id.'
   throw invalidAttribute('watermark[id]', title)
 }
 
@@ -81,12 +78,12 @@ type FoundSource =
 async function findSource(db: Context['db'], scope: Scope, source: string | undefined): Promise<FoundSource> {
   if (source === undefined) return { type: 'upload', reference: null }
   const read = readSource(source)
-  if (read?.type === 'url') return { type: 'url', reference: read.address }
+  if (read?.type === 'url') return { type: 'url', reference: read.url }
   if (read?.type === 'clone' && (await findVideo(db, scope.environment, read.videoId))) {
     return { type: 'clone', reference: read.videoId }
   }
   throw invalidAttribute(
     'source',
-    '"source" must be an http or https address, or the id of a video of this environment.',
+    '"source" must be an http or https URL, or the id of a video in this environment.',
   )
 }

@@ -4,7 +4,7 @@ import { isId } from '../lib/ids.ts'
 import type { VideoUpdate } from './schemas.ts'
 import type { Metadata } from './tables.ts'
 
-/** Reads both forms of metadata: `{key, value}`, and one name with its value (brief 2.1). Keys may not repeat. */
+/** Reads both forms of metadata: `{key, value}` and `{name: value}` (brief 2.1). Keys must not repeat. */
 export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metadata[] {
   const problems: FieldError[] = []
   const pairs = new Map<string, string>()
@@ -28,7 +28,7 @@ export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metad
   return [...pairs].map(([key, value]) => ({ key, value }))
 }
 
-const longestKey = 255
+const maxKeyLength = 255
 
 function readPair(item: Record<string, string>): Metadata | string {
   const names = Object.keys(item)
@@ -42,25 +42,25 @@ function readPair(item: Record<string, string>): Metadata | string {
     return 'must be an object with "key" and "value", or with one name and its value'
   }
   if (pair.key === '') return 'has an empty key'
-  if ([...pair.key].length > longestKey) return `has a key of more than ${longestKey} characters`
+  if ([...pair.key].length > maxKeyLength) return `has a key of more than ${maxKeyLength} characters`
   if (pair.key.includes('\0') || !pair.key.isWellFormed())
     return 'has a key with a NUL character or half of a surrogate pair'
   return pair
 }
 
-export type Source = { type: 'url'; address: string } | { type: 'clone'; videoId: string }
+export type Source = { type: 'url'; url: string } | { type: 'clone'; videoId: string }
 
-/** An address to fetch or a video to copy; undefined when it is neither. */
+/** A URL to fetch or a video to copy; undefined if it is neither. */
 export function readSource(source: string): Source | undefined {
   if (isId('vi', source)) return { type: 'clone', videoId: source }
   const url = URL.parse(source)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined
-  return { type: 'url', address: source }
+  return { type: 'url', url: source }
 }
 
-/** The file's name in an address, for a video that was given no title. */
-export function titleFromAddress(address: string): string {
-  const name = basename(new URL(address).pathname)
+/** The file name in the URL, for a video without a title. */
+export function titleFromUrl(url: string): string {
+  const name = basename(new URL(url).pathname)
   try {
     const decoded = decodeURIComponent(name)
     return decoded.includes('\0') || !decoded.isWellFormed() ? name : decoded

@@ -2,7 +2,7 @@ import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 
-/** The languages that a video may be in. */
+/** The languages that the API accepts. */
 export const languages = [
   'ar',
   'ca',
@@ -53,11 +53,10 @@ const dateTime = (options: object = {}) => Type.String({ format: 'date-time', ..
 
 const Tags = Type.Array(text(limits.tag, { minLength: 1 }), {
   maxItems: limits.tags,
-  description: 'Words to find the video by.',
+  description: 'Tags to find the video by.',
 })
 
-// The two forms of an item are told apart when it is read: as alternatives here, a fault in one would be reported
-// as a fault in both.
+// The two forms of an item are not alternatives in the schema, because an error in one would be reported for both.
 const MetadataInput = Type.Array(
   Type.Object(
     { key: Type.Optional(text(limits.key)), value: Type.Optional(text(limits.value)) },
@@ -66,7 +65,7 @@ const MetadataInput = Type.Array(
   {
     maxItems: limits.metadata,
     description:
-      'Pairs, as `{"key": "author", "value": "Ada"}` or `{"author": "Ada"}`. A value such as `__viewer__` makes the pair dynamic: each viewing session brings its own.',
+      'Pairs, as `{"key": "author", "value": "Ada"}` or `{"author": "Ada"}`. A value such as `__viewer__` makes the pair dynamic: each viewing session has its own value.',
   },
 )
 
@@ -80,36 +79,38 @@ const timecode = () =>
 
 const distance = () => Type.Optional(Type.String({ pattern: '^\\d{1,5}(px|%)$' }))
 
-const changeable = {
+const editable = {
   title: Type.Optional(text(limits.title)),
   description: Type.Optional(text(limits.description)),
-  public: Type.Optional(Type.Boolean({ description: 'Whether anyone may watch it.' })),
-  panoramic: Type.Optional(Type.Boolean({ description: 'Whether it is a 360° video.' })),
-  mp4Support: Type.Optional(Type.Boolean({ description: 'Whether an MP4 version is made.' })),
+  public: Type.Optional(Type.Boolean({ description: 'Whether anyone may watch the video.' })),
+  panoramic: Type.Optional(Type.Boolean({ description: 'Whether the video is a 360° video.' })),
+  mp4Support: Type.Optional(Type.Boolean({ description: 'Whether an MP4 file is created.' })),
   tags: Type.Optional(Tags),
   metadata: Type.Optional(MetadataInput),
   language: Type.Optional(
     Type.Unsafe<(typeof languages)[number] | null>({
       enum: [...languages, null],
-      description: 'Language spoken in it.',
+      description: 'Spoken language.',
     }),
   ),
   playerId: Type.Optional(
     nullable(Type.String({ maxLength: 100, description: 'Player theme; null for the default one.' })),
   ),
-  transcript: Type.Optional(Type.Boolean({ description: 'Taken for compatibility; no transcript is made.' })),
+  transcript: Type.Optional(
+    Type.Boolean({ description: 'Accepted for compatibility; no transcript is created.' }),
+  ),
   transcriptSummary: Type.Optional(
-    Type.Boolean({ description: 'Taken for compatibility; no summary is made.' }),
+    Type.Boolean({ description: 'Accepted for compatibility; no summary is created.' }),
   ),
   transcriptSummaryAttributes: Type.Optional(Type.Array(oneOf(['abstract', 'takeaways']), { maxItems: 10 })),
 }
 
 export const VideoCreation = Type.Object({
-  ...changeable,
+  ...editable,
   source: Type.Optional(
     text(2_048, {
       description:
-        'Address (http or https) of a video to fetch, or the id of a video of this environment to copy. Without it, the video waits for an upload.',
+        'URL (http or https) of a video to fetch, or the id of a video in this environment to copy. Without it, the video waits for an upload.',
     }),
   ),
   clip: Type.Optional(
@@ -133,7 +134,7 @@ export const VideoCreation = Type.Object({
 })
 export type VideoCreation = Static<typeof VideoCreation>
 
-export const VideoUpdate = Type.Object(changeable)
+export const VideoUpdate = Type.Object(editable)
 export type VideoUpdate = Static<typeof VideoUpdate>
 
 export const Video = Type.Object(
@@ -187,21 +188,21 @@ export const sortKeys = ['title', 'createdAt', 'publishedAt', 'updatedAt'] as co
 export const sortOrders = ['asc', 'desc'] as const
 
 export const videoFilters = {
-  title: Type.Optional(text(limits.title, { description: 'Any part of the title, in any case.' })),
+  title: Type.Optional(text(limits.title, { description: 'Part of the title; case does not matter.' })),
   description: Type.Optional(
-    text(limits.description, { description: 'Any part of the description, in any case.' }),
+    text(limits.description, { description: 'Part of the description; case does not matter.' }),
   ),
   tags: Type.Optional(
     Type.Array(text(limits.tag), {
       maxItems: limits.tags,
-      description: 'Tags that the video must all have, as `tags[]`.',
+      description: 'The video must have all of these tags; as `tags[]`.',
     }),
   ),
   metadata: Type.Optional(
     Type.Record(Type.String(), text(limits.value), {
       maxProperties: limits.metadata,
       propertyNames: { minLength: 1, maxLength: metadataKeyMax, format: 'text' },
-      description: 'Pairs that the video must all have, as `metadata[key]=value`.',
+      description: 'The video must have all of these pairs; as `metadata[key]=value`.',
     }),
   ),
   liveStreamId: Type.Optional(text(100, { description: 'Recordings of this live stream.' })),
@@ -221,7 +222,7 @@ export const VideoStatus = Type.Object(
       failure?: string
     } | null>({
       type: ['object', 'null'],
-      description: 'Null until something arrives.',
+      description: 'Null until the first bytes arrive.',
       properties: {
         status: { type: 'string', enum: ['uploading', 'uploaded', 'ingesting', 'ingested'] },
         failure: { type: 'string', description: 'Why the content could not be fetched.' },
@@ -247,13 +248,13 @@ export const VideoStatus = Type.Object(
       },
     }),
     encoding: Type.Object({
-      playable: Type.Boolean(),
+      playable: Type.Boolean({ description: 'Whether the HLS manifest is served.' }),
       qualities: Type.Array(
         Type.Object({
           type: Type.String({ description: 'hls or mp4.' }),
           quality: Type.String({ description: '240p, 360p, 480p, 720p, 1080p or 2160p.' }),
           status: Type.String({ description: 'waiting, encoding, encoded or failed.' }),
-          progress: Type.Optional(Type.Integer({ description: 'Per cent.' })),
+          progress: Type.Optional(Type.Integer({ description: 'Percent.' })),
           failure: Type.Optional(Type.String({ description: 'Why it failed.' })),
         }),
       ),
@@ -283,9 +284,7 @@ export const TagList = Type.Object(
 )
 
 export const tagFilters = {
-  value: Type.Optional(
-    text(limits.tag, { description: 'Any part of the tag; case and accents do not matter.' }),
-  ),
+  value: Type.Optional(text(limits.tag, { description: 'Part of the tag; case and accents do not matter.' })),
   sortBy: Type.Optional(oneOf(['value', 'videoCount'], { default: 'value' })),
   sortOrder: Type.Optional(oneOf(sortOrders, { default: 'asc' })),
 }

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { tellingGroups } from './search.ts'
+import { selectiveTrigrams } from './search.ts'
 
 test('the groups that the index is asked for come from the two longest words, in their order', () => {
-  assert.deepEqual(tellingGroups('how to grow tomatoes on a balcony'), ['tom', 'oes', 'bal', 'ony'])
-  assert.deepEqual(tellingGroups('part 12'), ['part'])
-  assert.deepEqual(tellingGroups('a b'), [])
+  assert.deepEqual(selectiveTrigrams('how to grow tomatoes on a balcony'), ['tom', 'oes', 'bal', 'ony'])
+  assert.deepEqual(selectiveTrigrams('part 12'), ['part'])
+  assert.deepEqual(selectiveTrigrams('a b'), [])
 })
 
-test('a text that holds what is searched holds its groups, one after the other', () => {
+test('a text that contains the search term contains its trigrams in the same order', () => {
   const text = fc.string({ unit: 'binary', maxLength: 40 })
   fc.assert(
     fc.property(text, text, text, (before, part, after) => {
       let rest = before + part + after
-      for (const group of tellingGroups(part)) {
+      for (const group of selectiveTrigrams(part)) {
         const at = rest.indexOf(group)
         assert.notEqual(at, -1)
         assert.ok(group.isWellFormed())

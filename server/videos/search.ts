@@ -16,7 +16,7 @@ export type VideoFilter = {
 
 export type VideoOrder = { by: (typeof sortKeys)[number]; order: (typeof sortOrders)[number] }
 
-/** Any part of the text; the wildcards of LIKE mean themselves. */
+/** Matches any part of the text. The wildcards of LIKE are escaped. */
 const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
 
 const eb = expressionBuilder<Tables, 'videos'>()
@@ -35,28 +35,28 @@ function matches(environment: Environment, filter: VideoFilter) {
 }
 
 /**
- * The index of three-letter groups looks up every group of a pattern, and those of words that most titles have
- * cost the most: on a million videos 16 ms instead of 1. So it is asked for a few groups of the longest words
- * only, and what it finds is compared with the whole; adding '' keeps that comparison out of the index.
+ * A trigram index looks up every trigram of a pattern, and the trigrams of common words cost the most: on a million
+ * videos 16 ms instead of 1. So only some trigrams of the longest words are looked up, and the rows are then compared
+ * with the entire pattern. Appending '' keeps that comparison out of the index.
  */
 function contains(column: 'title' | 'description', part: string) {
-  const groups = tellingGroups(part)
-  const whole = containing(part)
-  if (groups.length === 0) return [eb(column, 'ilike', whole)]
+  const trigrams = selectiveTrigrams(part)
+  const pattern = containing(part)
+  if (trigrams.length === 0) return [eb(column, 'ilike', pattern)]
   return [
-    eb(column, 'ilike', `%${groups.join('%')}%`),
-    eb(sql<string>`${sql.ref(column)} || ''`, 'ilike', whole),
+    eb(column, 'ilike', `%${trigrams.join('%')}%`),
+    eb(sql<string>`${sql.ref(column)} || ''`, 'ilike', pattern),
   ]
 }
 
-/** The beginnings and ends of the two longest words, in their order. */
-export function tellingGroups(part: string): string[] {
+/** The beginnings and ends of the two longest words, in the order of the text. */
+export function selectiveTrigrams(part: string): string[] {
   return [...part.matchAll(/[\p{L}\p{N}]{3,}/gu)]
     .toSorted((a, b) => b[0].length - a[0].length)
     .slice(0, 2)
     .toSorted((a, b) => a.index - b.index)
     .flatMap(([word]) => {
-      // By letters, not by code units: half of a letter would match nothing.
+      // By code points: half of a surrogate pair would match nothing.
       const letters = [...word]
       return letters.length < 6 ? [word] : [letters.slice(0, 3).join(''), letters.slice(-3).join('')]
     })
@@ -71,7 +71,7 @@ const orderColumns = {
   updatedAt: sql<Date>`updated_at`,
 }
 
-/** One page, and how many there are on all. */
+/** One page, and the total number of videos. */
 export async function listVideos(
   db: Db<Tables>,
   environment: Environment,
@@ -82,7 +82,7 @@ export async function listVideos(
   const tag = countedTag(filter)
   if (tag === undefined) return searchVideos(db, environment, filter, order, page)
   const list = () => pageOfVideos(db, environment, filter, order, page)
-  // The first page is read while it is counted; a later one may lie past the end, which need not be walked to.
+  // The first page is read while the videos are counted. A later page may be past the end, and is then not read.
   const [total, first] = await Promise.all([
     countByTag(db, environment, tag),
     page.offset === 0 ? list() : undefined,
@@ -90,7 +90,7 @@ export async function listVideos(
   return { videos: first ?? (page.offset < total ? await list() : []), total }
 }
 
-/** All videos, and those of one tag, are counted beforehand: the tag '' stands for all. */
+/** The numbers of all videos and of those with one tag are stored: the tag '' means all. */
 function countedTag({ tags, ...others }: VideoFilter): string | undefined {
   if (Object.values(others).some((value) => value !== undefined && value !== '')) return undefined
   const [tag = '', ...more] = new Set(tags)
@@ -115,7 +115,7 @@ function pageOfVideos(
     .execute()
 }
 
-/** What the index finds has to be counted, so it is gathered once, and the page taken from that. */
+/** Materializes the matching videos once, to count them and to select the page. */
 async function searchVideos(
   db: Db<Tables>,
   environment: Environment,
@@ -136,7 +136,7 @@ async function searchVideos(
     left join page on true
     left join videos on videos.id = page.id
     order by page.place ${direction}, page.id ${direction}`.execute(db)
-  // A page without videos has one row, which tells the total alone.
+  // A page without videos has one row with nothing but the total.
   return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }
 }
 
@@ -151,7 +151,7 @@ async function countByTag(db: Db<Tables>, environment: Environment, tag: string)
   return Number(rows[0]?.total)
 }
 
-/** Adds the appended changes to the counts. Any number of processes may do it at once. */
+/** Adds the appended changes to the counts. Any number of processes may do this concurrently. */
 export async function mergeCounts(db: Db<Tables>): Promise<void> {
   await sql`
     with merged as (
@@ -189,7 +189,7 @@ export async function listTags(
     ) as c
     group by tag having sum(n) > 0
     order by ${orderBy} limit ${page.pageSize} offset ${page.offset}`.execute(db)
-  // A page past the end has no row that could carry the total.
+  // A page past the end has no row with the total.
   if (rows.length === 0 && page.offset > 0) {
     const { total } = await listTags(db, environment, filter, { by, order }, { ...page, offset: 0 })
     return { tags: [], total }

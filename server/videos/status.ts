@@ -1,11 +1,12 @@
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import { findEncodingProgress } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
 import type { VideoStatus } from './schemas.ts'
-import { findEncodingProgress, findReceived, findVideo } from './store.ts'
+import { findReceived, findVideo } from './store.ts'
 import { viewStatus } from './view.ts'
 
-/** How far upload and encoding of a video are; undefined when there is no such video. */
+/** The progress of upload and encoding. Undefined when there is no such video. */
 export async function findStatus(
   db: Db<Tables>,
   environment: Environment,

@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { EncodingRow } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
-import type { RenditionRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceRow } from '../uploads/tables.ts'
 import type { Clip, Metadata, VideoRow } from './tables.ts'
@@ -25,16 +23,16 @@ export const columns = [
   'updated_at',
 ] as const satisfies (keyof VideoRow)[]
 
-/** A video as the API needs it. */
+/** The columns that the API shows. */
 export type StoredVideo = Pick<Selectable<VideoRow>, (typeof columns)[number]>
 
-/** What a search for a tag or a metadata pair looks up: hashes of one size, told apart by environment. */
+/** Searches for tags and metadata look up these hashes, which include the environment. */
 const hashTerm = (term: string) => hash('sha256', term, 'hex').slice(0, 32)
 
 export const tagTerms = (environment: Environment, tags: string[]) =>
   tags.map((tag) => hashTerm(`${environment} ${tag}`))
 
-/** The key's length stands before it, so that no two pairs run together into one text. */
+/** With the length of the key, so that no two pairs result in the same text. */
 export const metadataTerms = (environment: Environment, metadata: Metadata[]) =>
   metadata.map(({ key, value }) => hashTerm(`${environment} ${key.length} ${key} ${value}`))
 
@@ -44,7 +42,7 @@ export type NewVideo = StoredVideo & {
   upload_token: string | null
 }
 
-// Counted in the same statement. Nothing is returned: the row is what it was given.
+// Also appends to the counts of videos.
 const insert = prepare(
   'insert-video',
   `with counted as (
@@ -94,13 +92,13 @@ export async function findVideo(
   return row
 }
 
-/** For those who have no environment of their own: the address of an upload names its video alone. */
+/** The URL of a tus upload contains the id of its video, but no environment. */
 export async function findEnvironment(db: Db<Tables>, id: string): Promise<Environment | undefined> {
   const row = await db.selectFrom('videos').select('environment').where('id', '=', id).executeTakeFirst()
   return row?.environment
 }
 
-/** What decides whether somebody may upload into a video. */
+/** The columns that decide who may upload into a video. */
 export function findUploadTarget(
   db: Db<Tables>,
   environment: Environment,
@@ -116,7 +114,7 @@ export function findUploadTarget(
 
 export type VideoChange = Partial<Omit<StoredVideo, 'id' | 'created_at'>>
 
-/** Undefined when there is no such video. Give a transaction: the counts of tags change with the tags. */
+/** Undefined when there is no such video. In a transaction, because the counts change with the tags. */
 export async function updateVideo(
   trx: Transaction<Tables>,
   environment: Environment,
@@ -145,23 +143,23 @@ export async function updateVideo(
     .executeTakeFirst()
 }
 
-/** Whether a video was refused because there is no such player theme in its environment. */
+/** Whether the database rejected a video because its environment has no such player theme. */
 export const isUnknownPlayer = (error: unknown) =>
   error instanceof Error && 'constraint' in error && error.constraint === 'videos_player'
 
-/** The handle of what the video leaves in the file store, null if it has none; undefined when there is no such video. */
+/** Returns the handle of the video's upload in the file store, if it has one. Undefined when there is no such video. */
 export async function deleteVideo(
   trx: Transaction<Tables>,
   environment: Environment,
   id: string,
 ): Promise<{ handle: string | null } | undefined> {
   const { rows } = await sql<{ handle: string | null }>`
-    with gone as (
+    with deleted as (
       delete from videos where id = ${id} and environment = ${environment} returning id, environment, tags
     ), counted as (
-      insert into video_count_changes (environment, tags, change) select environment, tags, -1 from gone
+      insert into video_count_changes (environment, tags, change) select environment, tags, -1 from deleted
     )
-    select handle from gone left join sources on video_id = id`.execute(trx)
+    select handle from deleted left join sources on video_id = id`.execute(trx)
   return rows[0]
 }
 
@@ -175,15 +173,15 @@ export type ReceivedSource = Pick<
   SourceRow,
   'form' | 'total' | 'size' | 'state' | 'failure' | 'received_pieces'
 > & {
-  /** Of an upload by parts: their numbers. */
+  /** The numbers of the received parts. */
   parts: number[]
-  /** Of what comes by bytes. */
+  /** The received byte ranges. */
   ranges: { position: number; size: number }[]
 }
 
 /**
- * What of a video's content has arrived. Of a tus upload, which may consist of any number of tiny pieces, all that has
- * arrived without a gap is one range; the parts of an upload that is complete are known without reading them.
+ * The parts of a video's content that have arrived. A tus upload may consist of any number of tiny parts; without gaps
+ * they are one range. The parts of a complete upload are known without reading them.
  */
 export async function findReceived(db: Db<Tables>, videoId: string): Promise<ReceivedSource | undefined> {
   const { rows } = await sql<ReceivedSource>`
@@ -206,7 +204,7 @@ export async function findReceived(db: Db<Tables>, videoId: string): Promise<Rec
   return rows[0]
 }
 
-/** Where the content of a video is to be had from. */
+/** The URL or video that the content comes from. */
 export function findSourceOfVideo(
   db: Db<Tables>,
   videoId: string,
@@ -232,32 +230,4 @@ export async function listOldVideos(
     .limit(1_000)
     .execute()
   return rows.map(({ id }) => id)
-}
-
-export type EncodingProgress = Pick<
-  Selectable<EncodingRow>,
-  'failure' | 'sound_failure' | 'media' | 'plan'
-> & {
-  renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
-  /** Of each quality and of the sound: how many segments there are, and whether the first one is. */
-  encoded: { rendition: string; segments: number; hasFirst: boolean }[]
-}
-
-/** How far the encoding of a video is; undefined before it has begun. */
-export async function findEncodingProgress(
-  db: Db<Tables>,
-  videoId: string,
-): Promise<EncodingProgress | undefined> {
-  const { rows } = await sql<EncodingProgress>`
-    select failure, sound_failure, media, plan,
-      coalesce((
-        select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
-                         order by type, height)
-        from renditions r where r.video_id = e.video_id), '[]') as renditions,
-      coalesce((
-        select jsonb_agg(s) from (
-          select rendition, sum(cardinality(sizes)) as segments, bool_or(first_segment = 0) as "hasFirst"
-          from segments s where s.video_id = e.video_id group by rendition) s), '[]') as encoded
-    from encodings e where video_id = ${videoId}`.execute(db)
-  return rows[0]
 }

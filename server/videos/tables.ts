@@ -5,7 +5,7 @@ export type Metadata = { key: string; value: string }
 
 export type Clip = { startTimecode?: string; endTimecode?: string }
 
-/** How the content of a video came, or will come: `reference` is an address, a video's id or a live stream's id. */
+/** Where the content comes from. `source_reference` is a URL, or the id of a video or live stream. */
 export type SourceType = 'upload' | 'url' | 'clone' | 'liveStream'
 
 export type VideoRow = {
@@ -25,10 +25,10 @@ export type VideoRow = {
   clip: ColumnType<Clip | null, string | null, never>
   created_at: Date
   updated_at: Date
-  /** Hashes of the tags and of the metadata pairs: what the search index holds. */
+  /** Hashes of the tags and of the metadata pairs, for the search index. */
   tag_terms: string[]
   metadata_terms: string[]
-  /** The upload token that created it, if one did. */
+  /** The upload token that created the video, if any. */
   upload_token: string | null
 }
 

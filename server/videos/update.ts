@@ -3,15 +3,15 @@ import type { Context } from '../context.ts'
 import { withPlayer } from './create.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'
-import { findVideo, type StoredVideo, updateVideo } from './store.ts'
+import * as store from './store.ts'
 
-/** A merge: what is absent stays, lists are replaced whole. Undefined when there is no such video. */
-export async function changeVideo(
+/** Attributes that are absent stay as they are, lists are replaced. Undefined when there is no such video. */
+export async function updateVideo(
   { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   scope: Scope,
   id: string,
   payload: VideoUpdate,
-): Promise<StoredVideo | undefined> {
+): Promise<store.StoredVideo | undefined> {
   const change = {
     title: payload.title,
     description: payload.description,
@@ -24,11 +24,11 @@ export async function changeVideo(
     language: payload.language,
   }
   const isChanged = Object.values(change).some((value) => value !== undefined)
-  if (!isChanged) return findVideo(db, scope.environment, id)
+  if (!isChanged) return store.findVideo(db, scope.environment, id)
   return withPlayer(payload.playerId, () =>
     db.transaction().execute(async (trx) => {
-      const video = await updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
-      // The MP4 is made of what is encoded, or removed.
+      const video = await store.updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
+      // The job makes the MP4 from the encoded segments, or removes it.
       if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
       return video
     }),

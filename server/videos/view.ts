@@ -3,20 +3,23 @@ import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
 import type { SourceMedia } from '../media/source-media.ts'
+import { checkPlayable } from '../renditions/playable.ts'
+import type { EncodingProgress } from '../renditions/store.ts'
+import { videoPath } from './paths.ts'
 import type { Video, VideoStatus } from './schemas.ts'
-import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
+import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /**
- * The video as the API shows it. Addresses are complete from the first moment, before any file exists (brief 4.1).
- * Those of a private video are for one viewer: each answer has others. Somebody who may only upload it gets addresses
- * that do not play.
+ * The video as the API shows it. All asset URLs are present from the start, before any file exists (brief 4.1). The URLs
+ * of a private video are for one viewer: each response has a new token. Without `mayWatch`, as for an uploader, they
+ * have no token.
  */
 export function viewVideo(
   { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
   row: StoredVideo,
   { mayWatch = true } = {},
 ): Video {
-  const plain = `${publicUrl}/vod/${row.id}`
+  const plain = `${publicUrl}${videoPath(row.id)}`
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`
@@ -45,7 +48,7 @@ export function viewVideo(
     assets,
     createdAt,
     updatedAt: atom(row.updated_at),
-    // A video is published by its creation; who may watch it is another matter.
+    // A video is published when it is created; `public` decides who may watch it.
     publishedAt: createdAt,
     discarded: false,
     discardedAt: null,
@@ -72,10 +75,10 @@ export function viewStatus(
   return {
     ingest: viewIngest(row, source),
     encoding: {
-      playable: encoding !== undefined && isPlayable(encoding),
+      playable: encoding !== undefined && checkPlayable(encoding).state === 'ready',
       qualities: encoding?.renditions.length
         ? viewQualities(encoding)
-        : // Nothing in the interface says that a source is of no use; a failed quality makes clients stop waiting.
+        : // The API has no field for an unusable source. A failed quality makes clients stop waiting.
           failure != null
           ? [{ type: 'hls', quality: '240p', status: 'failed', failure }]
           : [],
@@ -84,43 +87,36 @@ export function viewStatus(
   }
 }
 
-/** From the first segment of one quality on, with its sound. */
-function isPlayable({ plan, sound_failure: soundFailure, encoded }: EncodingProgress): boolean {
-  const begun = encoded.filter(({ hasFirst }) => hasFirst).map(({ rendition }) => rendition)
-  const needsSound = plan?.hasSound === true && soundFailure === null
-  return begun.some((name) => name !== 'sound') && (!needsSound || begun.includes('sound'))
-}
-
 function viewQualities({
   plan,
   renditions,
-  encoded,
+  segmentCounts,
 }: EncodingProgress): VideoStatus['encoding']['qualities'] {
   const total = plan ? countSegments(plan) : 0
   return renditions.map(({ type, quality, state, failure }) => {
-    const done = type === 'hls' && encoded.find(({ rendition }) => rendition === quality)
-    const progress = state === 'encoded' ? 100 : done ? Math.floor((100 * done.segments) / total) : 0
+    const segments = type === 'hls' ? segmentCounts[quality] : undefined
+    const progress = state === 'encoded' ? 100 : segments ? Math.floor((100 * segments) / total) : 0
     return { type, quality, status: state, progress, ...(failure !== null && { failure }) }
   })
 }
 
 function viewMedia(media: SourceMedia | undefined): VideoStatus['encoding']['metadata'] {
   const { picture, sound } = media ?? {}
-  const whole = (n: number | undefined) => (n === undefined ? null : Math.round(n))
+  const rounded = (n: number | undefined) => (n === undefined ? null : Math.round(n))
   return {
-    width: whole(picture?.width),
-    height: whole(picture?.height),
-    bitrate: whole(media?.bitrateKbps),
-    duration: whole(media?.durationSeconds),
-    framerate: whole(picture?.sourceRate),
-    samplerate: whole(sound?.sampleRate),
+    width: rounded(picture?.width),
+    height: rounded(picture?.height),
+    bitrate: rounded(media?.bitrateKbps),
+    duration: rounded(media?.durationSeconds),
+    framerate: rounded(picture?.sourceRate),
+    samplerate: rounded(sound?.sampleRate),
     videoCodec: picture?.codec ?? null,
     audioCodec: sound?.codec ?? null,
     aspectRatio: picture ? aspectRatio(picture) : null,
   }
 }
 
-const usualRatios = [
+const commonRatios = [
   [16, 9],
   [9, 16],
   [4, 3],
@@ -128,10 +124,10 @@ const usualRatios = [
   [1, 1],
 ] as const
 
-/** 854 x 480 is meant to be 16/9. */
+/** Rounded to common ratios: 854 x 480 is 16/9. */
 function aspectRatio({ width, height }: { width: number; height: number }): string {
-  const usual = usualRatios.find(([x, y]) => Math.abs((width * y) / (height * x) - 1) < 0.01)
-  if (usual) return usual.join('/')
+  const common = commonRatios.find(([x, y]) => Math.abs((width * y) / (height * x) - 1) < 0.01)
+  if (common) return common.join('/')
   const divisor = (a: number, b: number): number => (b === 0 ? a : divisor(b, a % b))
   const shared = divisor(Math.round(width), Math.round(height))
   return `${Math.round(width) / shared}/${Math.round(height) / shared}`
@@ -139,7 +135,7 @@ function aspectRatio({ width, height }: { width: number; height: number }): stri
 
 function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = row.source_type === 'upload'
-  // A container that never received anything has no ingest at all; clients compare it with null.
+  // Clients compare it with null until something is received.
   if (isUpload && (!source || (source.state === 'receiving' && source.received_pieces === 0))) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
   const total = source?.total ?? null

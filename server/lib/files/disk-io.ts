@@ -19,7 +19,7 @@ const kinds: Record<string, FileStoreError['kind']> = {
 
 export const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?.code
 
-/** Turns errors of the disk into FileStoreError. Errors of bodies have codes too (ECONNRESET) and stay as they are. */
+/** ConcurrencyLimit errors of the disk into FileStoreError. Errors of bodies have codes too (ECONNRESET) and stay as they are. */
 export async function withStoreErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mp4Args, type PictureChunk, pictureArgs } from './argv.ts'
 import { ladderOf } from './ladder.ts'
+import { mp4Args } from './remux.ts'
+import { encodeVideoArgs, type VideoChunk } from './video.ts'
 
 const rate = { num: 30000, den: 1001 }
 const [low, high] = ladderOf({ width: 640, height: 360 }, rate)
 
-const chunk: PictureChunk = {
+const chunk: VideoChunk = {
   input: {
     path: 'in',
     options: ['-threads', '1'],
-    picture: { index: 2, isInterlaced: false, dynamicRange: 'sdr' },
+    stream: { index: 2, isInterlaced: false, dynamicRange: 'sdr' },
     offsetSeconds: 0,
   },
   grid: { rate, frames: 900 },
@@ -36,8 +37,8 @@ const output = (map: string, maxKbps: number, path: string) => [
   ...['-f', 'mp4', path],
 ]
 
-test('a chunk in the middle: one decode, and a file for each quality', () => {
-  assert.deepEqual(pictureArgs(chunk), [
+test('a chunk in the middle is decoded once and encoded into one file per quality', () => {
+  assert.deepEqual(encodeVideoArgs(chunk), [
     ...['-hide_banner', '-nostdin', '-y', '-loglevel', 'error'],
     ...['-threads', '1', '-reinit_filter', '0', '-noaccurate_seek', '-ss', '1.735067', '-i', 'in'],
     ...['-filter_complex_threads', '1', '-filter_complex'],
@@ -53,9 +54,9 @@ test('a chunk in the middle: one decode, and a file for each quality', () => {
   ])
 })
 
-test('larger qualities look further ahead, except where that takes too much memory', () => {
+test('higher qualities have a longer lookahead, unless it takes too much memory', () => {
   const rungs = ladderOf({ width: 3840, height: 2160 }, rate)
-  const args = pictureArgs({ ...chunk, outputs: rungs.map((rung) => ({ rung, path: rung.quality })) })
+  const args = encodeVideoArgs({ ...chunk, outputs: rungs.map((rung) => ({ rung, path: rung.quality })) })
   const after = (name: string) => args.flatMap((each, i) => (each === name ? [args[i + 1]] : []))
   assert.deepEqual(after('-crf'), ['20.5', '20.5', '22.7', '22', '22', '20.7'])
   assert.deepEqual(
@@ -66,33 +67,30 @@ test('larger qualities look further ahead, except where that takes too much memo
 
 const graphOf = (args: string[]) => args[args.indexOf('-filter_complex') + 1] ?? ''
 
-test('the first chunk is read from the beginning, one of a clip from where that begins', () => {
-  const first = pictureArgs({ ...chunk, fromFrame: 0 })
+test('the first chunk is read from the start of the source or of the clip', () => {
+  const first = encodeVideoArgs({ ...chunk, fromFrame: 0 })
   assert.ok(!first.includes('-ss'))
   assert.match(graphOf(first), /PTS-0\.000000/)
-  const clip = pictureArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 12.5 } })
+  const clip = encodeVideoArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 12.5 } })
   assert.equal(clip[clip.indexOf('-ss') + 1], '12.233067')
-  // Less than the lead away from the beginning.
-  const near = pictureArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 0.25 } })
+  // Closer to the start than the lead.
+  const near = encodeVideoArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 0.25 } })
   assert.ok(!near.includes('-ss'))
   assert.match(graphOf(near), /PTS-0\.250000/)
 })
 
-const fileInput = () => chunk.input as Exclude<PictureChunk['input'], 'still'>
+const fileInput = () => chunk.input as Exclude<VideoChunk['input'], 'still'>
 
-function graphFor(
-  picture: Partial<ReturnType<typeof fileInput>['picture']>,
-  more: Partial<PictureChunk> = {},
-) {
-  const input = { ...fileInput(), picture: { ...fileInput().picture, ...picture } }
-  return graphOf(pictureArgs({ ...chunk, input, ...more }))
+function graphFor(stream: Partial<ReturnType<typeof fileInput>['stream']>, more: Partial<VideoChunk> = {}) {
+  const input = { ...fileInput(), stream: { ...fileInput().stream, ...stream } }
+  return graphOf(encodeVideoArgs({ ...chunk, input, ...more }))
 }
 
-test('interlaced pictures are made whole before they are put on the grid', () => {
+test('interlaced video is deinterlaced before it is put on the grid', () => {
   assert.match(graphFor({ isInterlaced: true }), /^\[0:2\]bwdif=[^,]*,setpts=[^,]*,fps=/)
 })
 
-test('HDR is mapped to what ordinary screens show, if this ffmpeg can', () => {
+test('HDR is mapped to SDR if this ffmpeg supports it', () => {
   assert.match(
     graphFor({ dynamicRange: 'pq' }),
     /setsar=1,setparams=.*smpte2084,zscale=t=linear.*tonemap=.*,format=yuv420p\[all\]/,
@@ -102,8 +100,8 @@ test('HDR is mapped to what ordinary screens show, if this ffmpeg can', () => {
   assert.doesNotMatch(graphFor({}), /zscale|tonemap/)
 })
 
-test('a watermark is laid over the largest picture, before the others are made of it', () => {
-  const args = pictureArgs({ ...chunk, watermark: 'mark.png' })
+test('the watermark is added to the largest size before the others are scaled from it', () => {
+  const args = encodeVideoArgs({ ...chunk, watermark: 'mark.png' })
   assert.deepEqual(args.slice(args.indexOf('in') + 1, args.indexOf('in') + 5), [
     '-f',
     'png_pipe',
@@ -116,17 +114,17 @@ test('a watermark is laid over the largest picture, before the others are made o
   )
 })
 
-test('where there is only sound, a still picture is made', () => {
-  const args = pictureArgs({ ...chunk, input: 'still', outputs: chunk.outputs.slice(0, 1) })
+test('a source without video gets a still image', () => {
+  const args = encodeVideoArgs({ ...chunk, input: 'still', outputs: chunk.outputs.slice(0, 1) })
   assert.deepEqual(args.slice(5, 9), ['-f', 'lavfi', '-i', 'color=c=0x1f2430:s=426x240:r=30000/1001'])
   assert.ok(!args.includes('-ss'))
 })
 
-test('an MP4 is put together without encoding, its index in front', () => {
-  const args = mp4Args({ picture: 'p', sound: 's', output: 'o' })
+test('an MP4 is muxed without encoding, with the index in front', () => {
+  const args = mp4Args({ video: 'p', audio: 's', output: 'o' })
   assert.deepEqual(args.slice(5), [
     ...['-i', 'p', '-i', 's', '-map', '0:v', '-map', '1:a', '-c', 'copy', '-fflags', '+bitexact'],
     ...['-movflags', '+faststart', '-f', 'mp4', 'o'],
   ])
-  assert.ok(!mp4Args({ picture: 'p', sound: undefined, output: 'o' }).includes('1:a'))
+  assert.ok(!mp4Args({ video: 'p', audio: undefined, output: 'o' }).includes('1:a'))
 })

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isColour } from './colours.ts'
+import { isColor } from './colors.ts'
 
-test('colours of CSS are told from everything else', () => {
-  for (const colour of [
+test('only CSS colors are accepted', () => {
+  for (const color of [
     '#fff',
     '#FFFA',
     '#5883ff',
@@ -18,7 +18,7 @@ test('colours of CSS are told from everything else', () => {
     'RebeccaPurple',
     'transparent',
   ])
-    assert.ok(isColour(colour), colour)
+    assert.ok(isColor(color), color)
   for (const text of [
     '',
     'blurple',
@@ -37,5 +37,5 @@ test('colours of CSS are told from everything else', () => {
     'constructor',
     `rgb(${' '.repeat(100_000)}`,
   ])
-    assert.ok(!isColour(text), text.slice(0, 50))
+    assert.ok(!isColor(text), text.slice(0, 50))
 })

@@ -1,4 +1,4 @@
-/** Those of CSS Color 4, and `transparent`. */
+/** The named colors of CSS Color 4, and `transparent`. */
 const names = new Set(
   `aliceblue antiquewhite aqua aquamarine azure beige bisque black blanchedalmond blue blueviolet brown burlywood
   cadetblue chartreuse chocolate coral cornflowerblue cornsilk crimson cyan darkblue darkcyan darkgoldenrod darkgray
@@ -27,10 +27,10 @@ const inFunction = new RegExp(
   'i',
 )
 
-export const longestColour = 100
+export const maxColorLength = 100
 
-/** Whether it is a colour in CSS, and nothing but that: it is put into the style of a page. */
-export function isColour(text: string): boolean {
-  const colour = text.trim()
-  return hexadecimal.test(colour) || inFunction.test(colour) || names.has(colour.toLowerCase())
+/** Strict, because the color becomes part of the style of a page. */
+export function isColor(text: string): boolean {
+  const color = text.trim()
+  return hexadecimal.test(color) || inFunction.test(color) || names.has(color.toLowerCase())
 }

@@ -5,16 +5,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { run } from '../lib/run.ts'
 import { readAdts } from './adts.ts'
+import { type AudioChunk, cutAudio, encodeAudioArgs, leadingFramesOf } from './audio.ts'
+import { audioInit } from './audio-boxes.ts'
+import { audioSampleRate, frameSamples } from './audio-format.ts'
 import { codecOf, splitFragments } from './boxes.ts'
-import {
-  cutSound,
-  dropOf,
-  frameSamples,
-  type SoundChunk,
-  soundChunkArgs,
-  soundInit,
-  soundRate,
-} from './sound.ts'
 
 let folder: string
 before(async () => {
@@ -25,7 +19,7 @@ after(() => rm(folder, { recursive: true }))
 const at = (name: string) => join(folder, name)
 const ffmpeg = (...args: string[]) => run('ffmpeg', ['-v', 'error', '-y', ...args])
 
-/** Uncompressed sound in 16 bits; each function gives one channel over the time in seconds. */
+/** Uncompressed 16-bit audio. Each function returns the samples of one channel by time in seconds. */
 async function writeSource(
   name: string,
   rate: number,
@@ -43,8 +37,8 @@ async function writeSource(
   return at(name)
 }
 
-/** Encodes each run from one border to the next by itself, joins all, and gives the left channel as decoded. */
-async function encode(input: string, borders: number[], more: Partial<SoundChunk> = {}) {
+/** Encodes each range between two borders separately, joins the results, and returns the decoded left channel. */
+async function encode(input: string, borders: number[], more: Partial<AudioChunk> = {}) {
   const parts: Buffer[] = []
   for (const [i, fromFrame] of borders.slice(0, -1).entries()) {
     const frames = borders[i + 1]! - fromFrame
@@ -57,15 +51,15 @@ async function encode(input: string, borders: number[], more: Partial<SoundChunk
       offsetSeconds: 0,
       output: at('c.aac'),
     }
-    await run('ffmpeg', soundChunkArgs({ ...chunk, ...more }))
+    await run('ffmpeg', encodeAudioArgs({ ...chunk, ...more }))
     const adts = await readFile(at('c.aac'))
-    if (i === 0) parts.push(soundInit(readAdts(adts).config))
+    if (i === 0) parts.push(audioInit(readAdts(adts).config))
     const half = Math.ceil(frames / 2)
     const segments = [
       { fromFrame, frames: half },
       { fromFrame: fromFrame + half, frames: frames - half },
     ]
-    parts.push(...cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments))
+    parts.push(...cutAudio(adts, { fromFrame, leadingFrames: leadingFramesOf(fromFrame) }, segments))
   }
   await writeFile(at('joined.mp4'), Buffer.concat(parts))
   const { stderr } = await run('ffmpeg', [
@@ -87,7 +81,7 @@ async function leftOf(path: string): Promise<Float32Array> {
   return Float32Array.from({ length: bytes.length / 8 }, (_, n) => bytes.readFloatLE(n * 8))
 }
 
-/** The loudest sample's place around an expected one. */
+/** The position of the loudest sample near an expected one. */
 function peakNear(sound: Float32Array, expected: number): number {
   let best = expected - 400
   for (let n = best; n < expected + 400; n++) if (Math.abs(sound[n]!) > Math.abs(sound[best]!)) best = n
@@ -97,7 +91,7 @@ function peakNear(sound: Float32Array, expected: number): number {
 const loudest = (sound: Float32Array, from: number, to: number) =>
   sound.subarray(from, to).reduce((most, value) => Math.max(most, Math.abs(value)), 0)
 
-/** Mean square of the difference in each AAC frame. */
+/** The mean squared error of each AAC frame. */
 const errorsOf = (sound: Float32Array, source: Float32Array) =>
   Array.from({ length: Math.floor(Math.min(sound.length, source.length) / frameSamples) }, (_, frame) => {
     let sum = 0
@@ -120,20 +114,20 @@ test('the arguments of a chunk', () => {
     output: 'out.aac',
   }
   assert.equal(
-    soundChunkArgs({ ...common, fromFrame: 1000, frames: 100, offsetSeconds: 0.08 }).join(' '),
+    encodeAudioArgs({ ...common, fromFrame: 1000, frames: 100, offsetSeconds: 0.08 }).join(' '),
     '-hide_banner -nostdin -v error -y -threads 1 -protocol_whitelist file -ss 20.880000 -i in.mp4 -map 0:1 ' +
       '-filter_threads 1 -af aresample=48000:async=1:min_comp=0:first_pts=0,' +
       'aformat=sample_fmts=fltp:channel_layouts=stereo,apad,atrim=end_sample=131072 ' +
       '-c:a aac -b:a 128000 -threads 1 -f adts out.aac',
   )
-  assert.equal(dropOf(1000), 26)
-  const first = soundChunkArgs({ ...common, fromFrame: 0, frames: 90, offsetSeconds: 0 })
+  assert.equal(leadingFramesOf(1000), 26)
+  const first = encodeAudioArgs({ ...common, fromFrame: 0, frames: 90, offsetSeconds: 0 })
   assert.ok(!first.includes('-ss'))
-  assert.equal(dropOf(0), 1)
+  assert.equal(leadingFramesOf(0), 1)
 })
 
 for (const rate of [48000, 44100]) {
-  test(`clicks at ${rate} Hz stay at their sample, in one chunk and in four`, async () => {
+  test(`clicks at ${rate} Hz stay at their sample in one chunk and in four chunks`, async () => {
     const isClick = (n: number) => n % (rate / 2) === 5000
     const click = (_: number, n: number) => (isClick(n) ? 0.9 : 0)
     const source = await writeSource('clicks.wav', rate, 30, click, click)
@@ -141,7 +135,7 @@ for (const rate of [48000, 44100]) {
       const sound = await encode(source, borders)
       assert.equal(sound.length, 1400 * frameSamples)
       for (let half = 0; half < 59; half++) {
-        const expected = Math.round(((half * rate) / 2 + 5000) * (soundRate / rate))
+        const expected = Math.round(((half * rate) / 2 + 5000) * (audioSampleRate / rate))
         assert.ok(Math.abs(peakNear(sound, expected) - expected) <= 1, `click ${half}`)
       }
     }
@@ -154,7 +148,7 @@ for (const [name, rate, more] of [
   ['joins.mkv', 48000, { coarseStartSeconds: 0 }],
   ['joins.flv', 44100, { coarseStartSeconds: 0 }],
 ] as const) {
-  test(`four chunks of ${name} join as if they were one`, async () => {
+  test(`four chunks of ${name} join without a difference to one chunk`, async () => {
     const borders = [0, 131, 272, 403, 540]
     const wav = await writeSource('source.wav', rate, 12, tones, sweep)
     await ffmpeg('-i', wav, '-b:a', '256k', ...(name.endsWith('wav') ? [] : ['-c:a', 'aac']), at(name))
@@ -196,7 +190,7 @@ test('the joined file has one AAC track without gap or overlap', async () => {
   )
 })
 
-test('sound that starts late follows silence, and sound that ends early is followed by it', async () => {
+test('silence fills the time before late audio and after audio that ends early', async () => {
   const tone = await writeSource('short.wav', 44100, 2, tones)
   const picture = ['-f', 'lavfi', '-i', 'color=s=64x64:r=25:d=6']
   await ffmpeg(
@@ -211,19 +205,19 @@ test('sound that starts late follows silence, and sound that ends early is follo
     'mpeg4',
     at('late.mov'),
   )
-  // The last chunk lies behind the end of the sound.
+  // The last chunk is after the end of the audio.
   const sound = await encode(at('late.mov'), [0, 50, 150, 230, 280], { stream: 1, channels: 1 })
   assert.equal(sound.length, 280 * frameSamples)
-  assert.ok(loudest(sound, 0, 2 * soundRate - 2048) < 0.001)
-  assert.ok(loudest(sound, 2 * soundRate, 2 * soundRate + 2048) > 0.2)
-  assert.ok(loudest(sound, 4 * soundRate - 2048, 4 * soundRate) > 0.2)
-  assert.ok(loudest(sound, 4 * soundRate + 2048, sound.length) < 0.001)
+  assert.ok(loudest(sound, 0, 2 * audioSampleRate - 2048) < 0.001)
+  assert.ok(loudest(sound, 2 * audioSampleRate, 2 * audioSampleRate + 2048) > 0.2)
+  assert.ok(loudest(sound, 4 * audioSampleRate - 2048, 4 * audioSampleRate) > 0.2)
+  assert.ok(loudest(sound, 4 * audioSampleRate + 2048, sound.length) < 0.001)
 })
 
-test('the timeline may start inside the source', async () => {
+test('the timeline can start inside the source', async () => {
   const source = await writeSource('offset.wav', 44100, 3, (_, n) => (n === 66150 ? 0.9 : 0))
   const sound = await encode(source, [0, 30, 60], { offsetSeconds: 0.9, channels: 1 })
-  const expected = (1.5 - 0.9) * soundRate
+  const expected = (1.5 - 0.9) * audioSampleRate
   assert.ok(Math.abs(peakNear(sound, expected) - expected) <= 1)
 })
 

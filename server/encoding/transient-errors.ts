@@ -3,11 +3,11 @@ import { FileStoreError } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { failureOf } from '../media/failure.ts'
 
-const passingCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM']
+const transientCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM']
 
-/** What has to do with the disk, the store or the database, not with the video: it is tried again, and counts for nothing. */
-export function isPassing(error: unknown): boolean {
+/** The disk, the file store or the database is the cause, not the video. The work is retried without limit. */
+export function isTransient(error: unknown): boolean {
   if (error instanceof FileStoreError || isUnreachable(error)) return true
-  if (passingCodes.includes((error as NodeJS.ErrnoException).code ?? '')) return true
+  if (transientCodes.includes((error as NodeJS.ErrnoException).code ?? '')) return true
   return error instanceof RunError && failureOf(error) === 'host'
 }

@@ -1,7 +1,7 @@
 import Fastify from 'fastify'
 import pg from 'pg'
 
-// What the benchmark measures against: Fastify and the driver with nothing in between.
+// The reference for API requests: Fastify and the database driver, nothing else.
 
 const pool = new pg.Pool({ connectionString: process.env.BARE_DATABASE, max: 20 })
 const app = Fastify()

@@ -1,0 +1,150 @@
+import type { Access } from '../access/check.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import { audioRendition, checkPlayable } from '../renditions/playable.ts'
+import type { EncodedCache } from './encoded-cache.ts'
+import { isComplete, type Playlist, renderPlaylist } from './playlists.ts'
+import { type Content, inFile, inMemory } from './send.ts'
+import { cacheForever, cacheOneMinute, cacheOneSecond, type Params } from './serve.ts'
+import * as store from './store.ts'
+
+const playlistType = 'application/vnd.apple.mpegurl'
+/** Longer playlists are rendered for each request instead of being cached. */
+const maxCachedPlaylistBytes = 64 * 1024
+
+const renditionPattern = /^(?:sound|\d{3,4}p)$/
+const segmentPattern = /^(video|sound)-(0|[1-9]\d{0,6})\.m4s$/
+
+export type HlsFile =
+  | { kind: 'master' }
+  | { kind: 'playlist' | 'initialization'; rendition: string }
+  | { kind: 'segment'; rendition: string; index: number }
+
+/** The playlist of a private video is rendered for each viewer. */
+export type LoadedHls = Content | { playlist: Playlist }
+
+export type HlsCaches = { playlists: EncodedCache<LoadedHls>; segments: EncodedCache<LoadedHls> }
+
+/** By strict patterns: nothing else reaches the database. */
+export function parseHlsFile({ rendition, file }: Params): HlsFile {
+  if (!renditionPattern.test(rendition)) throw new ApiError(httpErrors.unknownUrl)
+  if (file === 'manifest.m3u8') return { kind: 'playlist', rendition }
+  if (file === 'init.mp4') return { kind: 'initialization', rendition }
+  const [, prefix, index] = segmentPattern.exec(file) ?? []
+  if ((prefix === 'sound') !== (rendition === audioRendition) || index === undefined)
+    throw new ApiError(httpErrors.unknownUrl)
+  return { kind: 'segment', rendition, index: Number(index) }
+}
+
+/** Throws if there is no such file. Undefined while nothing can be played yet. */
+export function loadHls(
+  { db }: Pick<Context, 'db'>,
+  { playlists, segments }: HlsCaches,
+  video: store.VideoState,
+  file: HlsFile,
+): Promise<LoadedHls | undefined> {
+  // Content that was rendered while the video was public has no session in its URLs.
+  const variant = video.public ? 'public' : 'private'
+  switch (file.kind) {
+    case 'master':
+      return playlists.load(video, `${variant} master`, () => loadMaster(db, video))
+    case 'playlist':
+      return playlists.load(video, `${variant} ${file.rendition}`, () =>
+        loadPlaylist(db, video, file.rendition),
+      )
+    case 'initialization':
+      return playlists.load(video, `${file.rendition}/init`, () =>
+        loadInitialization(db, video, file.rendition),
+      )
+    case 'segment':
+      return segments.load(video, `${file.rendition}/${file.index}`, () =>
+        loadSegment(db, { videoId: video.id, rendition: file.rendition, index: file.index }),
+      )
+  }
+}
+
+export const renderHls = (loaded: LoadedHls, { query }: Access): Content =>
+  'playlist' in loaded ? renderContent(loaded.playlist, query) : loaded
+
+const renderContent = (playlist: Playlist, query: string) =>
+  inMemory(
+    Buffer.from(renderPlaylist(playlist, query)),
+    playlistType,
+    playlist.isFinal ? cacheOneMinute : cacheOneSecond,
+  )
+
+/** All viewers of a public video get the same content. */
+function prepareContent(playlist: Playlist, isPublic: boolean): LoadedHls {
+  if (!isPublic) return { playlist }
+  const content = renderContent(playlist, '')
+  return content.size <= maxCachedPlaylistBytes ? content : { playlist }
+}
+
+/** A 202 for a video that failed would make clients wait forever. */
+async function loadMaster(db: Context['db'], video: store.VideoState): Promise<LoadedHls | undefined> {
+  const row = await store.findMaster(db, video.id)
+  if (!row) throw notFound('videoId')
+  const playable = checkPlayable(row)
+  if (playable.state === 'failed') throw notFound('videoId')
+  if (playable.state === 'processing') return undefined
+  const { plan, hasAudio } = playable
+  const playlist = {
+    kind: 'master',
+    plan,
+    hasAudio,
+    runs: row.runs,
+    isFinal: row.state === 'encoded',
+  } as const
+  return prepareContent(playlist, video.public)
+}
+
+async function loadPlaylist(
+  db: Context['db'],
+  video: store.VideoState,
+  rendition: string,
+): Promise<LoadedHls> {
+  const row = await store.findRendition(db, video.id, rendition)
+  if (!row) throw notFound('videoId')
+  const { plan, state } = row
+  const isAudio = rendition === audioRendition
+  const hasFailed = isAudio ? row.audioFailure !== null : row.renditionState === 'failed'
+  const segments =
+    isAudio && state === 'encoding'
+      ? Math.min(row.segments, await countVideoSegments(db, video.id))
+      : row.segments
+  // A playlist that never ends would stall the player; after a 404 it takes another quality.
+  if (!plan || state === 'failed' || hasFailed || segments === 0) throw notFound('rendition')
+  const playlist = { kind: 'media', rendition, plan, segments, isFinal: isComplete(plan, segments) } as const
+  return prepareContent(playlist, video.public)
+}
+
+/**
+ * Audio is encoded faster than video. A player that has more audio than video may keep playing the audio over a frozen
+ * frame.
+ */
+async function countVideoSegments(db: Context['db'], videoId: string): Promise<number> {
+  const { runs = [] } = (await store.findMaster(db, videoId)) ?? {}
+  return Math.max(
+    0,
+    ...runs.filter((run) => run.rendition !== audioRendition).map(({ segments }) => segments),
+  )
+}
+
+async function loadInitialization(
+  db: Context['db'],
+  { id }: store.VideoState,
+  rendition: string,
+): Promise<Content> {
+  const bytes = await store.findInitialization(db, id, rendition)
+  if (!bytes) throw notFound('rendition')
+  return inMemory(bytes, typeOf(rendition), cacheForever)
+}
+
+async function loadSegment(db: Context['db'], place: store.SegmentPlace): Promise<Content> {
+  const segment = await store.findSegment(db, place)
+  if (!segment) throw notFound('file')
+  return inFile(segment, typeOf(place.rendition), cacheForever)
+}
+
+/** Not video/iso.segment, which some players and proxies do not know. */
+const typeOf = (rendition: string) => (rendition === audioRendition ? 'audio/mp4' : 'video/mp4')

@@ -1,0 +1,57 @@
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { Context } from '../context.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import { findSegment, segmentOf } from '../media/grid.ts'
+import { segmentFile } from '../renditions/files.ts'
+import * as renditions from '../renditions/store.ts'
+import type { SegmentsRow } from '../renditions/tables.ts'
+
+type Deps = Pick<Context, 'db' | 'files'>
+
+export type PlannedEncoding = renditions.Encoding & { plan: EncodingPlan }
+
+/** The qualities in which a segment is encoded, the lowest first. */
+export async function findQualitiesWithSegment(
+  { db }: Deps,
+  { video_id: videoId, plan }: PlannedEncoding,
+  segment: number,
+): Promise<SegmentsRow[]> {
+  const rows = await renditions.listRowsWithSegment(db, videoId, segment)
+  return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
+}
+
+/**
+ * Writes the segment that contains a frame to a file, in the lowest or in the best quality that has it. Returns the
+ * index of the frame in that file; undefined when the segment is not encoded.
+ */
+export async function writeSegmentOfFrame(
+  deps: Deps,
+  encoding: PlannedEncoding,
+  { frame, quality, path }: { frame: number; quality: 'lowest' | 'best'; path: string },
+): Promise<number | undefined> {
+  const segment = findSegment(encoding.plan, frame)
+  const row = (await findQualitiesWithSegment(deps, encoding, segment)).at(quality === 'lowest' ? 0 : -1)
+  if (!row || !(await writeSegments(deps, row.rendition, [{ row, segment }], path))) return undefined
+  return frame - segmentOf(encoding.plan, segment).fromFrame
+}
+
+/** Writes the initialization and some segments of a rendition to one file. False when it has no initialization. */
+export async function writeSegments(
+  { db, files }: Deps,
+  rendition: string,
+  segments: { row: SegmentsRow; segment: number }[],
+  path: string,
+): Promise<boolean> {
+  const videoId = segments[0]?.row.video_id ?? ''
+  const initialization = await renditions.findInitialization(db, videoId, rendition)
+  if (!initialization) return false
+  const { bytes } = initialization
+  async function* joined() {
+    yield bytes
+    for (const { row, segment } of segments)
+      yield* await files.read(segmentFile(row.key, segment - row.first_segment))
+  }
+  await pipeline(joined(), createWriteStream(path))
+  return true
+}

@@ -814,13 +814,15 @@ describe('files on S3', () => {
     assert.deepEqual(await store.openUploads(), ['elsewhere/a'])
   })
 
+  /** Requests that a test holds must not time out, however slow the machine is. */
+  const patient = { idleMs: patienceMs, totalMs: patienceMs }
   const isPart = (method: string, path: string) => method === 'PUT' && path.includes('partNumber=')
   const isAbort = ({ method, path }: { method: string; path: string }) =>
     method === 'DELETE' && path.includes('uploadId=')
 
   test('a multipart upload is aborted only after its requests have ended', async (t) => {
     const store = await startS3Store(t)
-    const files = openS3Files(store.settings)
+    const files = openS3Files({ ...store.settings, limits: patient })
     t.after(() => files.close())
     const held = () => store.requests.filter(({ state, path }) => state === 'held' && isPart('PUT', path))
     for (const end of ['breaks', 'is given up'] as const) {
@@ -864,7 +866,8 @@ describe('files on S3', () => {
 
   test('an upload that is abandoned while its parts are joined leaves no part and no file', async (t) => {
     const store = await startS3Store(t)
-    const [files, other] = [openS3Files(store.settings), openS3Files(store.settings)]
+    const patientSettings = { ...store.settings, limits: patient }
+    const [files, other] = [openS3Files(patientSettings), openS3Files(patientSettings)]
     t.after(() => Promise.all([files.close(), other.close()]))
     const handle = await files.beginUpload('v/source')
     const parts = cut(randomBytes(18 * MiB), 6 * MiB)

@@ -70,7 +70,6 @@ export const creation = describe(
     },
     errors: [
       tusErrors.invalidRequest,
-      httpErrors.requestTimeout,
       httpErrors.notFound,
       tusErrors.tooLarge,
       tusErrors.checksumMismatch,
@@ -121,7 +120,6 @@ export const patch = describe(
     },
     errors: [
       tusErrors.invalidRequest,
-      httpErrors.requestTimeout,
       tusErrors.offsetConflict,
       tusErrors.tooLarge,
       tusErrors.unsupportedMediaType,

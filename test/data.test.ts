@@ -9,7 +9,7 @@ import {
   timeMetrics,
   viewDurations,
 } from '../server/analytics/data-schemas.ts'
-import { limitReads } from '../server/analytics/limited.ts'
+import { limitReads } from '../server/analytics/query-limits.ts'
 import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import { ApiError } from '../server/lib/errors.ts'

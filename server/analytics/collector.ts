@@ -3,6 +3,7 @@ import type { Context } from '../contracts/context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
+import { createSenderLimits } from './ip-rate-limit.ts'
 import {
   LiveReport,
   type MediaReport,
@@ -11,8 +12,7 @@ import {
   VideoReport,
   WatchReport,
 } from './report.ts'
-import { createSenderLimits } from './senders.ts'
-import { createSessionWriter } from './write.ts'
+import { createSessionWriter } from './session-writer.ts'
 
 const bodyLimit = 64 * 1_024
 /** Events are cheap to send and dear to keep: so many weigh as much as another report. */

@@ -35,7 +35,7 @@ import {
   timeMetrics,
 } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import type { Read } from './limited.ts'
+import type { Read } from './query-limits.ts'
 
 const liveMs = 20_000
 

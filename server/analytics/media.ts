@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { EncodingPlan, Environment, Metadata, Tables, ViewingSessionRow } from '../contracts/tables.ts'
+import { batch } from '../lib/batch.ts'
 import type { Db } from '../lib/db.ts'
-import { gather } from '../lib/gather.ts'
 
 /** What a report needs to know of what it is about. */
 export type Media = {
@@ -20,7 +20,7 @@ const mostAtOnce = 500
 /** Looks media up, many at a time, and remembers them for a moment. */
 export function createMediaLookup(db: Db<Tables>, now: () => number) {
   const known = new Map<string, { media: Promise<Media | undefined>; until: number }>()
-  const lookUp = gather(mostAtOnce, async (ids: string[]) => {
+  const lookUp = batch(mostAtOnce, async (ids: string[]) => {
     const found = await findMedia(db, ids)
     return ids.map((id) => found.get(id))
   })

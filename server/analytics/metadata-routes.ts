@@ -9,8 +9,8 @@ import { atom } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
 import { sortOrder, time } from './data-schemas.ts'
-import type { Read } from './limited.ts'
 import * as store from './metadata-store.ts'
+import type { Read } from './query-limits.ts'
 import { retentionCurve } from './retention.ts'
 
 const keyMax = 255

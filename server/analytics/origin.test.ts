@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readAgent } from './agent.ts'
 import { placeOf } from './continents.ts'
 import { dayOfSession, sessionIdOf, viewerOf } from './session-id.ts'
+import { readAgent } from './user-agent.ts'
 
 const secret = Buffer.from('a secret of tests')
 

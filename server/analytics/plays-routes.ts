@@ -6,7 +6,7 @@ import { atom } from '../lib/time.ts'
 import { badQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import type { Read } from './limited.ts'
+import type { Read } from './query-limits.ts'
 
 export const PlayList = Type.Object(
   {

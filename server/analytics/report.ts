@@ -1,7 +1,7 @@
 import { invalidAttribute } from '../lib/errors.ts'
 import { oneOf, text } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import type { Report, ReportedEvent, ReportedType } from './follow.ts'
+import type { Report, ReportedEvent, ReportedType } from './apply-report.ts'
 
 /** What a page sends, whatever its format. */
 export type MediaReport = Report & {

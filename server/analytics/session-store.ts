@@ -1,7 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Tables, ViewingSessionRow } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
-import type { Viewing, ViewingEvent } from './follow.ts'
+import type { Viewing, ViewingEvent } from './apply-report.ts'
 import { formatRanges, parseRanges } from './ranges.ts'
 import { startOfDay } from './session-id.ts'
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
 import type { Context } from '../contracts/context.ts'
-import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
 import { newWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
@@ -34,11 +34,11 @@ export type Encoder = { wake(): void; close(): Promise<void> }
 export function startEncoder(context: Equipped): Encoder {
   const { config, db, log } = context
   const closing = new AbortController()
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
 
   async function work(): Promise<void> {
     while (!closing.signal.aborted) {
-      const wait = bell.listen()
+      const wait = wakeSignal.listen()
       const chunk = await claim().catch((err) => {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
@@ -55,10 +55,10 @@ export function startEncoder(context: Equipped): Encoder {
 
   const slots = Array.from({ length: config.encodeSlots }, work)
   return {
-    wake: bell.ring,
+    wake: wakeSignal.wake,
     async close() {
       closing.abort()
-      bell.ring()
+      wakeSignal.wake()
       await Promise.all(slots)
     },
   }

@@ -1,5 +1,5 @@
 import type { Context } from '../contracts/context.ts'
-import { gather } from '../lib/gather.ts'
+import { batch } from '../lib/batch.ts'
 import { Lru } from '../lib/lru.ts'
 import type { Found, Make } from './serve.ts'
 import { findStandings, type Standing } from './store.ts'
@@ -11,7 +11,7 @@ export type FindStanding = (videoId: string) => Promise<Standing | undefined>
 
 /** Asked for every file: a video may be deleted or made private at any time. */
 export const standings = ({ db }: Pick<Context, 'db'>): FindStanding =>
-  gather(mostLookedUp, (ids: string[]) => findStandings(db, ids))
+  batch(mostLookedUp, (ids: string[]) => findStandings(db, ids))
 
 /**
  * Remembers what is given out of videos that are encoded: it stays the same until they are encoded anew, which ends at

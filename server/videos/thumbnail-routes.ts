@@ -7,7 +7,7 @@ import { timecodePattern } from '../media/pictures.ts'
 import { wishFrame } from './pictures-store.ts'
 import { Video } from './schemas.ts'
 import { findVideo } from './store.ts'
-import { createPictureTurns, receiveThumbnail } from './thumbnail.ts'
+import { createPictureLimit, receiveThumbnail } from './thumbnail.ts'
 import { viewVideo } from './view.ts'
 
 const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
@@ -16,7 +16,7 @@ const upload = fileUpload('A JPEG, PNG or WebP picture of at most 8 MiB.')
 
 export function thumbnailRoutes(app: App, context: Context): void {
   const { db, queue } = context
-  const turns = createPictureTurns()
+  const limit = createPictureLimit()
 
   app.post(
     '/videos/:videoId/thumbnail',
@@ -37,7 +37,7 @@ export function thumbnailRoutes(app: App, context: Context): void {
       const find = async () =>
         isId('vi', videoId) ? findVideo(db, request.scope.environment, videoId) : undefined
       if (!(await find())) throw notFound('videoId')
-      await receiveThumbnail(context, turns, videoId, request.raw)
+      await receiveThumbnail(context, limit, videoId, request.raw)
       const video = await find()
       if (!video) throw notFound('videoId')
       return viewVideo(context, video)

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../contracts/context.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
-import { createTurns, type Turns } from '../lib/turns.ts'
 import { newWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
@@ -26,12 +26,12 @@ const cpuSeconds = 20
 const headBytes = 128 * 1024
 
 /** Each ffmpeg may take hundreds of megabytes for a picture that is made for it: two at once, and not too many waiting. */
-export const createPictureTurns = () => createTurns(2, 20)
+export const createPictureLimit = () => createConcurrencyLimit(2, 20)
 
 /** Takes in a picture that a client sends, and makes it the thumbnail. */
 export async function receiveThumbnail(
   deps: Deps,
-  turns: Turns,
+  limit: ConcurrencyLimit,
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function receiveThumbnail(
     const input = join(folder, 'upload')
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
-    const made = turns.take(() => makeJpeg(deps, input, output))
+    const made = limit.run(() => makeJpeg(deps, input, output))
     if (!made) throw new ApiError('service-unavailable', { headers: { 'retry-after': '2' } })
     await made
     await keep(deps, videoId, output)

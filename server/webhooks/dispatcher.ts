@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../contracts/context.ts'
 import type { Attempt } from '../contracts/tables.ts'
-import { createBell } from '../lib/bell.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
 import { answerWithinMs, attempt } from './attempt.ts'
 import {
   type ClaimedDelivery,
@@ -35,11 +35,11 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
   const settled: { row: SettledDelivery; untilMs: number }[] = []
   let settling: Promise<void> | undefined
   let isClosing = false
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
 
   async function run(): Promise<void> {
     while (!isClosing) {
-      const wait = bell.listen()
+      const wait = wakeSignal.listen()
       const room = mostInAll - attempts.size
       const limits =
         room > 0 ? { underWay, mostPerWebhook, mostInAll: room } : { underWay, mostPerWebhook: 1, mostInAll }
@@ -84,8 +84,9 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
         settled.unshift(...still)
         continue
       }
-      for (const { row } of batch) if (row.state === 'pending') setTimeout(bell.ring, row.afterMs).unref()
-      bell.ring()
+      for (const { row } of batch)
+        if (row.state === 'pending') setTimeout(wakeSignal.wake, row.afterMs).unref()
+      wakeSignal.wake()
     }
     settling = undefined
   }
@@ -98,11 +99,11 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
 
   const running = run()
   return {
-    wake: bell.ring,
+    wake: wakeSignal.wake,
     /** What is under way may end: it takes some seconds at most. */
     async close() {
       isClosing = true
-      bell.ring()
+      wakeSignal.wake()
       await running
       await Promise.all(attempts)
       await settling

@@ -19,7 +19,7 @@ import 'media-chrome/dist/menu/media-settings-menu-button.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
 import type { PlayerConfig } from './config.ts'
 import { type ControlName, controlNames } from './control-names.ts'
-import { icon } from './faces.ts'
+import { icon } from './status-screen.ts'
 
 const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
 const downloadIcon = 'M11 4h2v8.2l3-3 1.4 1.4L12 16l-5.4-5.4L8 9.2l3 3zM5 18h14v2H5z'

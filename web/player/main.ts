@@ -1,10 +1,10 @@
 import './style.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configOf, fetchConfig, type PlayerConfig, readConfig } from './config.ts'
-import { type Face, showFace } from './faces.ts'
 import { firstPicture, type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
+import { type Face, showFace } from './status-screen.ts'
 
 /** How often the page asks whether there is something to play by now. */
 const askMs = 2000

@@ -1,7 +1,7 @@
 import type { PlayerConfig } from './config.ts'
 import type { Options } from './options.ts'
-import { type Report, startReport } from './report.ts'
 import { openStream, type Stream } from './stream.ts'
+import { type Report, startReport } from './view-reporter.ts'
 
 /** The picture and the sound, without anything around them. */
 export type Media = {

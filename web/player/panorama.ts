@@ -1,7 +1,7 @@
 import { watchInput } from './panorama-input.ts'
 import { addLayer } from './panorama-layer.ts'
 import { watchMotion } from './panorama-motion.ts'
-import { openPicture } from './panorama-picture.ts'
+import { openPicture } from './panorama-renderer.ts'
 import { type Device, headingOf, reachOf, rotationOf } from './panorama-view.ts'
 
 // The 360° view: a canvas over an equirectangular video, drawn only when the video or the view has changed.

@@ -1,9 +1,9 @@
 import { fetchConfig, type PlayerConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { type Face, type FaceName, showFace } from './faces.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
+import { type Face, type FaceName, showFace } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColours } from './theme.ts'
 

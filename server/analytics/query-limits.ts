@@ -1,7 +1,7 @@
 import { type Kysely, type KyselyPlugin, sql, type Transaction } from 'kysely'
 import type { Tables } from '../contracts/tables.ts'
+import { createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError } from '../lib/errors.ts'
-import { createTurns } from '../lib/turns.ts'
 
 export type Read = <T>(work: (trx: Transaction<Tables>) => Promise<T>) => Promise<T>
 
@@ -14,9 +14,9 @@ export function limitReads(
   db: Kysely<Tables>,
   { withinMs = 10_000, atOnce = 4, mostWaiting = 100 } = {},
 ): Read {
-  const turns = createTurns(atOnce, mostWaiting)
+  const turns = createConcurrencyLimit(atOnce, mostWaiting)
   return async (work) => {
-    const read = turns.take(() => readWithin(db, withinMs, work))
+    const read = turns.run(() => readWithin(db, withinMs, work))
     if (!read) throw tooMuch('Too many such questions are being answered: ask again in a while.')
     return read
   }

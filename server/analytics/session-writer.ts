@@ -3,13 +3,13 @@ import type { Context } from '../contracts/context.ts'
 import type { Tables } from '../contracts/tables.ts'
 import { isUnreachable } from '../lib/db.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { readAgent } from './agent.ts'
+import { follow, startViewing } from './apply-report.ts'
 import { placeOf } from './continents.ts'
-import { follow, startViewing } from './follow.ts'
 import { createMediaLookup, holdMedia, type Media, takeMetadata } from './media.ts'
 import type { MediaReport } from './report.ts'
 import { dayOf, dayOfSession, sessionIdOf, viewerOf } from './session-id.ts'
 import * as store from './session-store.ts'
+import { readAgent } from './user-agent.ts'
 
 /** Reports that wait. At some thousands a second it is a few seconds' worth, after which clients are gone. */
 const mostWaiting = 10_000

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSenderLimits } from './senders.ts'
+import { createSenderLimits } from './ip-rate-limit.ts'
 
 test('an address has a burst, and then so many a second', () => {
   let now = 0

@@ -7,7 +7,7 @@ import {
   reportedTypes,
   startViewing,
   type Viewing,
-} from './follow.ts'
+} from './apply-report.ts'
 import { addRange, formatRanges, lengthOf, parseRanges, type Ranges } from './ranges.ts'
 
 const start = Date.UTC(2026, 0, 2, 12)

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
-import { forgetSessions } from './analytics/session-reads.ts'
+import { deleteSessions } from './analytics/delete-sessions.ts'
+import { expireSessions } from './analytics/expire.ts'
 import type { Context } from './contracts/context.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
@@ -30,7 +30,7 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   await queue.work('make-pictures', 2, (job, retries) => makePictures(context, job, retries))
   await queue.work('remove-files', 1, async (job) => {
     await removeFiles(context, job)
-    await forgetSessions(context.db, { mediaId: job.videoId })
+    await deleteSessions(context.db, { mediaId: job.videoId })
   })
 }
 
@@ -48,8 +48,7 @@ const chores: Chore[] = [
   { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
-  { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
-  { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },
+  { name: 'expire viewing sessions', everyMs: 600_000, run: expireSessions },
   { name: 'delete old playback sessions', everyMs: 3_600_000, run: deleteOldSessions },
 ]
 

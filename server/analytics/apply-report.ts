@@ -1,6 +1,6 @@
 import { addRange, type Ranges } from './ranges.ts'
 
-/** Those of reports, and `seek` and `source`, which the second format of reports has in their place. */
+/** `seek` and `source` occur only in the short report format. */
 export const reportedTypes = [
   'ready',
   'play',
@@ -16,20 +16,20 @@ export const reportedTypes = [
 ] as const
 export type ReportedType = (typeof reportedTypes)[number]
 
-/** Times are milliseconds by the clock of whoever sends, positions seconds of the video. */
+/** Times are milliseconds on the client's clock. Positions are seconds from the start of the video. */
 export type ReportedEvent = {
   type: ReportedType
   emittedAt: number
   at: number | null
   from: number | null
   to: number | null
-  /** Where it is said, whether the video stands still. */
+  /** Undefined if the report does not say whether the video is paused. */
   isPaused?: boolean
 }
 
 export type Report = { sentAt: number; loadedAt: number | null; events: ReportedEvent[] }
 
-/** What is kept of an event, by the server's clock. */
+/** An event as it is stored, with times on the server's clock. */
 export type ViewingEvent = {
   type: string
   emittedAt: number
@@ -47,38 +47,39 @@ export type Viewing = {
   ends: number
   watchSeconds: number
   position: number | null
-  /** While it plays: when it was at the position. */
+  /** While the video plays: the time at which it was at `position`. */
   playingSince: number | null
   awaitsPlay: boolean
   eventAt: number
   watched: Ranges
   parts: Ranges
+  /** Fingerprints of the latest events. */
   recent: readonly number[]
 }
 
-/** A clock that differs by more than this is wrong; less may be the way here, and reports overtake each other. */
+/** A larger difference means a wrong clock. A smaller one may be network delay, or reports that arrive out of order. */
 const clockToleranceMs = 5_000
-const farthestAheadMs = 60_000
-const longestBackMs = 24 * 3_600_000
-const longestLoadMs = 60_000
-/** Playback is at most so many times as fast as time. */
-const fastest = 4
-/** Times and positions are not taken in the same instant. */
+const maxAheadMs = 60_000
+const maxBackMs = 24 * 3_600_000
+const maxLoadMs = 60_000
+/** The highest playback rate that is counted. */
+const maxPlaybackRate = 4
+/** Allowed difference between times and positions, which clients do not read in the same instant. */
 const slackSeconds = 2
-/** Without a length, positions end somewhere all the same: eleven days. */
-const farthest = 1e6
-const remembered = 64
-/** Players report every ten seconds, those in hidden tabs once a minute; longer, and the machine slept. */
-const longestSilenceMs = 90_000
-const longestReadyMs = 600_000
+/** The highest position of a video whose duration is unknown: eleven days. */
+const maxPosition = 1e6
+const maxRecent = 64
+/** Players report every ten seconds, and once a minute in hidden tabs. After a longer silence the device was asleep. */
+const maxSilenceMs = 90_000
+const maxReadyMs = 600_000
 
-/** When a viewing of which the first report has come was loaded: its clock may be wrong, its differences are not. */
+/** Starts a viewing with its first report. The client's clock may be wrong, but its differences are right. */
 export function startViewing(report: Report, now: number): Viewing {
   const earliest = Math.min(
     report.loadedAt ?? report.sentAt,
     ...report.events.map(({ emittedAt }) => emittedAt),
   )
-  const loadedAt = now - clamp(report.sentAt - earliest, 0, longestLoadMs)
+  const loadedAt = now - clamp(report.sentAt - earliest, 0, maxLoadMs)
   return {
     ...{ loadedAt, seenAt: loadedAt, readyMs: null, plays: 0, firstPlayedAt: null, ends: 0, watchSeconds: 0 },
     ...{ position: null, playingSince: null, awaitsPlay: true, eventAt: loadedAt },
@@ -86,124 +87,163 @@ export function startViewing(report: Report, now: number): Viewing {
   }
 }
 
+/** The facts that every event of one report needs. */
+type ReportScope = {
+  now: number
+  loadedAt: number
+  durationSeconds: number | undefined
+  clockCorrectionMs: number
+}
+
+const serverTime = (time: number, { now, loadedAt, clockCorrectionMs }: ReportScope) =>
+  Math.round(clamp(time + clockCorrectionMs, Math.max(loadedAt, now - maxBackMs), now + maxAheadMs))
+
+const validPosition = (at: number, { durationSeconds }: ReportScope) =>
+  clamp(at, 0, durationSeconds ?? maxPosition)
+
 /**
- * What a report makes of a viewing. Whatever it claims, a viewing gains at most four seconds of watching in a second
- * of time since it was loaded; events that were counted before are not counted again; older ones than the latest
- * are noted, but move nothing.
+ * Applies a report to a viewing. Clients are not trusted: a viewing gains at most four watched seconds per second since
+ * it was loaded. Events that were counted before are ignored. Events older than the latest one are stored, but do not
+ * move the position.
  */
-export function follow(
+export function applyReport(
   before: Viewing,
   report: Report,
   { now, durationSeconds }: { now: number; durationSeconds: number | undefined },
 ): { viewing: Viewing; events: ViewingEvent[] } {
-  const state = { ...before }
-  const skew = now - report.sentAt
-  const correction = Math.abs(skew) > clockToleranceMs ? skew : 0
-  const serverTime = (time: number) =>
-    Math.round(clamp(time + correction, Math.max(state.loadedAt, now - longestBackMs), now + farthestAheadMs))
-  const place = (at: number | null) => (at === null ? null : clamp(at, 0, durationSeconds ?? farthest))
-
-  const seen = new Set(state.recent)
+  const skewMs = now - report.sentAt
+  const clockCorrectionMs = Math.abs(skewMs) > clockToleranceMs ? skewMs : 0
+  const scope = { now, loadedAt: before.loadedAt, durationSeconds, clockCorrectionMs }
+  const seen = new Set(before.recent)
   const fresh: number[] = []
   const events: ViewingEvent[] = []
-  for (const event of report.events.toSorted((a, b) => a.emittedAt - b.emittedAt)) {
-    const mark = markOf(event)
-    if (seen.has(mark)) continue
-    seen.add(mark)
-    fresh.push(mark)
-    const time = serverTime(event.emittedAt)
-    const known = { at: place(event.at), from: place(event.from), to: place(event.to) }
-    const wasAt = state.position
-    const isAnew =
-      event.type === 'ready' && report.loadedAt !== null && serverTime(report.loadedAt) >= state.eventAt
-    count(event, time, isAnew)
-    if (time >= state.eventAt) move({ ...event, ...known }, time, isAnew)
-    const noted = note(event.type, known, wasAt)
-    if (noted) events.push({ emittedAt: time, ...noted })
+  let viewing = before
+  for (const reported of report.events.toSorted((a, b) => a.emittedAt - b.emittedAt)) {
+    const fingerprint = fingerprintOf(reported)
+    if (seen.has(fingerprint)) continue
+    seen.add(fingerprint)
+    fresh.push(fingerprint)
+    const time = serverTime(reported.emittedAt, scope)
+    const event = withValidPositions(reported, scope)
+    const stored = storedEvent(event, viewing.position)
+    if (stored) events.push({ emittedAt: time, ...stored })
+    const isReload =
+      event.type === 'ready' &&
+      report.loadedAt !== null &&
+      serverTime(report.loadedAt, scope) >= viewing.eventAt
+    viewing = countEvent(viewing, event, { time, isReload, loadedAt: report.loadedAt })
+    if (time >= viewing.eventAt) viewing = movePosition(viewing, event, { ...scope, time, isReload })
   }
-  // A report that tells no position, of something that plays: it plays on, unless it was silent for too long.
+  viewing = playOn(viewing, report, before.seenAt, scope)
+  const recent =
+    fresh.length > 0
+      ? [...viewing.recent, ...fresh].slice(-Math.max(maxRecent, fresh.length))
+      : viewing.recent
+  return { viewing: { ...viewing, recent, seenAt: Math.max(viewing.seenAt, now) }, events }
+}
+
+function withValidPositions(event: ReportedEvent, scope: ReportScope): ReportedEvent {
+  const valid = (at: number | null) => (at === null ? null : validPosition(at, scope))
+  return { ...event, at: valid(event.at), from: valid(event.from), to: valid(event.to) }
+}
+
+/** Playing after a reload counts as another play. Playing again after the end does not. */
+function countEvent(
+  viewing: Viewing,
+  event: ReportedEvent,
+  { time, isReload, loadedAt }: { time: number; isReload: boolean; loadedAt: number | null },
+): Viewing {
+  if (event.type === 'ready') {
+    const isFirst = viewing.readyMs === null && loadedAt !== null
+    return {
+      ...viewing,
+      awaitsPlay: viewing.awaitsPlay || isReload,
+      readyMs: isFirst ? Math.round(clamp(event.emittedAt - loadedAt, 0, maxReadyMs)) : viewing.readyMs,
+    }
+  }
+  if (event.type === 'end') return { ...viewing, ends: viewing.ends + 1 }
+  if (!isStart(event) || !viewing.awaitsPlay) return viewing
+  return {
+    ...viewing,
+    awaitsPlay: false,
+    plays: viewing.plays + 1,
+    firstPlayedAt: Math.min(viewing.firstPlayedAt ?? time, time),
+  }
+}
+
+type EventScope = ReportScope & { time: number; isReload: boolean }
+
+function movePosition(
+  before: Viewing,
+  { type, at, from, to, isPaused }: ReportedEvent,
+  scope: EventScope,
+): Viewing {
+  const { time } = scope
+  const viewing = { ...before, eventAt: time }
+  switch (type) {
+    case 'ready':
+      // With autoplay, a video may play before it reports that it is ready.
+      if (viewing.playingSince !== null && !scope.isReload) return viewing
+      return { ...viewing, playingSince: null, position: at }
+    case 'source':
+      return { ...viewing, playingSince: null, position: at }
+    case 'play':
+    case 'resume':
+      return { ...viewing, position: at ?? viewing.position ?? 0, playingSince: time }
+    case 'progress':
+      if (at === null) return viewing
+      return { ...playTo(viewing, at, scope), playingSince: isPaused ? null : time }
+    case 'pause':
+    case 'end':
+      return { ...(at === null ? viewing : playTo(viewing, at, scope)), playingSince: null }
+    case 'seek':
+    case 'seek.forward':
+    case 'seek.backward': {
+      const reached = from === null ? viewing : playTo(viewing, from, scope)
+      const playingSince = reached.playingSince === null ? null : time
+      return { ...reached, position: to ?? at ?? reached.position, playingSince }
+    }
+    case 'error':
+      return viewing
+  }
+}
+
+/** Without a position in the report, a playing video is assumed to have played on at normal speed. */
+function playOn(viewing: Viewing, report: Report, lastSeenAt: number, scope: ReportScope): Viewing {
+  const { position, playingSince } = viewing
   const hasProgress = report.events.some(({ type }) => type === 'progress')
-  if (!hasProgress && state.playingSince !== null && state.position !== null) {
-    const time = serverTime(report.sentAt)
-    const sinceReport = now - Math.max(before.seenAt, state.playingSince)
-    const elapsed = Math.min(time - state.playingSince, sinceReport, longestSilenceMs)
-    if (elapsed > 0) reach(place(state.position + elapsed / 1_000)!, time)
-  }
-  if (fresh.length > 0) state.recent = [...state.recent, ...fresh].slice(-Math.max(remembered, fresh.length))
-  state.seenAt = Math.max(state.seenAt, now)
-  return { viewing: state, events }
+  if (hasProgress || playingSince === null || position === null) return viewing
+  const time = serverTime(report.sentAt, scope)
+  const sinceReportMs = scope.now - Math.max(lastSeenAt, playingSince)
+  const elapsedMs = Math.min(time - playingSince, sinceReportMs, maxSilenceMs)
+  if (elapsedMs <= 0) return viewing
+  return playTo(viewing, validPosition(position + elapsedMs / 1_000, scope), { ...scope, time })
+}
 
-  /** Loaded anew it is another play, played again after its end it is not. */
-  function count(event: ReportedEvent, time: number, isAnew: boolean): void {
-    if (event.type === 'ready') {
-      if (isAnew) state.awaitsPlay = true
-      if (state.readyMs === null && report.loadedAt !== null)
-        state.readyMs = Math.round(clamp(event.emittedAt - report.loadedAt, 0, longestReadyMs))
-    } else if (event.type === 'end') {
-      state.ends++
-    } else if (isStart(event) && state.awaitsPlay) {
-      state.awaitsPlay = false
-      state.plays++
-      state.firstPlayedAt = Math.min(state.firstPlayedAt ?? time, time)
-    }
-  }
-
-  function move({ type, at, from, to, isPaused }: ReportedEvent, time: number, isAnew: boolean): void {
-    state.eventAt = time
-    switch (type) {
-      case 'ready':
-        // A video that starts by itself may play before it says that it is ready.
-        if (state.playingSince !== null && !isAnew) break
-        state.playingSince = null
-        state.position = at
-        break
-      case 'source':
-        state.playingSince = null
-        state.position = at
-        break
-      case 'play':
-      case 'resume':
-        state.position = at ?? state.position ?? 0
-        state.playingSince = time
-        break
-      case 'progress':
-        if (at === null) break
-        reach(at, time)
-        state.playingSince = isPaused ? null : time
-        break
-      case 'pause':
-      case 'end':
-        if (at !== null) reach(at, time)
-        state.playingSince = null
-        break
-      case 'seek':
-      case 'seek.forward':
-      case 'seek.backward':
-        if (from !== null) reach(from, time)
-        state.position = to ?? at ?? state.position
-        if (state.playingSince !== null) state.playingSince = time
-        break
-    }
-  }
-
-  /** The video has come to be there: by playing, if it played and can have got so far. */
-  function reach(at: number, time: number): void {
-    const { position, playingSince } = state
-    state.position = at
-    if (playingSince === null || position === null) return
-    state.playingSince = time
-    const gained = at - position
-    if (gained > ((time - playingSince) / 1_000) * fastest + slackSeconds) return
-    const most = ((now - state.loadedAt) / 1_000) * fastest - state.watchSeconds
-    const watched = Math.min(gained, most)
-    if (watched <= 0) return
-    state.watchSeconds += watched
-    // Rounded, so that what is watched in pieces adds up to what is watched in one.
-    state.watched = addRange(state.watched, Math.round(position), Math.round(position + watched))
-    if (durationSeconds !== undefined && durationSeconds > 0) {
-      const part = (seconds: number) => Math.min(100, Math.round((seconds / durationSeconds) * 100))
-      state.parts = addRange(state.parts, part(position), part(position + watched))
-    }
+/** Moves to a position. What lies in between counts as watched if the video was playing and had the time for it. */
+function playTo(
+  viewing: Viewing,
+  at: number,
+  { now, time, durationSeconds }: ReportScope & { time: number },
+): Viewing {
+  const { position, playingSince } = viewing
+  if (playingSince === null || position === null) return { ...viewing, position: at }
+  const moved = { ...viewing, position: at, playingSince: time }
+  const gained = at - position
+  if (gained > ((time - playingSince) / 1_000) * maxPlaybackRate + slackSeconds) return moved
+  const allowed = ((now - viewing.loadedAt) / 1_000) * maxPlaybackRate - viewing.watchSeconds
+  const watchedSeconds = Math.min(gained, allowed)
+  if (watchedSeconds <= 0) return moved
+  const end = position + watchedSeconds
+  const percent = (seconds: number, duration: number) => Math.min(100, Math.round((seconds / duration) * 100))
+  return {
+    ...moved,
+    watchSeconds: viewing.watchSeconds + watchedSeconds,
+    // Rounded, so that adjacent ranges join.
+    watched: addRange(viewing.watched, Math.round(position), Math.round(end)),
+    parts: durationSeconds
+      ? addRange(viewing.parts, percent(position, durationSeconds), percent(end, durationSeconds))
+      : viewing.parts,
   }
 }
 
@@ -212,22 +252,21 @@ const clamp = (value: number, min: number, max: number) => Math.min(Math.max(val
 const isStart = ({ type, isPaused }: ReportedEvent) =>
   type === 'play' || type === 'resume' || (type === 'progress' && isPaused === false)
 
-/** In the words that readers know. */
-function note(
-  type: ReportedType,
-  known: Pick<ViewingEvent, 'at' | 'from' | 'to'>,
-  wasAt: number | null,
+/** Converts `seek`, which has only a target, to the published event types. */
+function storedEvent(
+  { type, at, from, to }: ReportedEvent,
+  position: number | null,
 ): Omit<ViewingEvent, 'emittedAt'> | undefined {
   if (type === 'source') return undefined
-  if (type !== 'seek') return { type, ...known }
-  const [from, to] = [wasAt ?? known.at ?? 0, known.at ?? 0]
-  return { type: from <= to ? 'seek.forward' : 'seek.backward', at: null, from, to }
+  if (type !== 'seek') return { type, at, from, to }
+  const [start, target] = [position ?? at ?? 0, at ?? 0]
+  return { type: start <= target ? 'seek.forward' : 'seek.backward', at: null, from: start, to: target }
 }
 
-/** By which an event is known again: 32 bits, few enough to be kept and enough to tell a few hundred apart. */
-function markOf({ type, emittedAt, at, from, to }: ReportedEvent): number {
+/** A 32-bit hash (FNV-1a) that identifies an event: small enough to store, and unique among a few hundred events. */
+function fingerprintOf({ type, emittedAt, at, from, to }: ReportedEvent): number {
   const text = `${type} ${emittedAt} ${at} ${from} ${to}`
-  let mark = 0x811c9dc5
-  for (let i = 0; i < text.length; i++) mark = Math.imul(mark ^ text.charCodeAt(i), 0x01000193)
-  return mark | 0
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash | 0
 }

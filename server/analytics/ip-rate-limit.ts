@@ -1,39 +1,42 @@
-/** Reports by one address: 50 a second are 500 viewers who report every ten seconds, behind one proxy or school. */
-const perSecond = 50
-const burst = 3_000
-const mostAddresses = 50_000
+/** 50 reports a second allow for 500 viewers behind one proxy, each reporting every ten seconds. */
+const refillPerSecond = 50
+const bucketSize = 3_000
+const maxNetworks = 50_000
 
-type Bucket = { left: number; at: number }
+type Bucket = { tokens: number; refilledAt: number }
 
-/** The network of an address of version 6: whoever has one of its addresses has them all. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address
-  const [head = '', tail] = address.split('::')
+/** The IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one customer. */
+function networkOf(ipAddress: string): string {
+  if (!ipAddress.includes(':') || ipAddress.includes('.')) return ipAddress
+  const [head = '', tail] = ipAddress.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail ? tail.split(':') : []
   const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
   return [...left, ...zeros, ...right].slice(0, 4).join(':')
 }
 
-/** Counts what each address sends, in this process. Zero: it may; else the seconds until it may again. */
-export function createSenderLimits(now: () => number) {
+/**
+ * A token bucket for each network, in the memory of this process. The returned function takes `cost` tokens and returns
+ * 0, or takes none and returns the number of seconds to wait.
+ */
+export function createIpRateLimit(now: () => number) {
   const buckets = new Map<string, Bucket>()
 
-  return function use(address: string, cost: number): number {
-    const network = networkOf(address)
+  return function consume(ipAddress: string, cost: number): number {
+    const network = networkOf(ipAddress)
     const time = now()
     let bucket = buckets.get(network)
     if (!bucket) {
-      // Those that have sent nothing for a while are as good as new, and those who flood from everywhere get nothing
-      // out of making us forget.
-      if (buckets.size >= mostAddresses) buckets.clear()
-      bucket = { left: burst, at: time }
+      // Idle buckets are full again anyway, and a flood from this many networks is not stopped by a limit per network.
+      if (buckets.size >= maxNetworks) buckets.clear()
+      bucket = { tokens: bucketSize, refilledAt: time }
       buckets.set(network, bucket)
     }
-    bucket.left = Math.min(burst, bucket.left + ((time - bucket.at) / 1_000) * perSecond)
-    bucket.at = time
-    if (bucket.left < cost) return Math.ceil((cost - bucket.left) / perSecond)
-    bucket.left -= cost
+    const refill = ((time - bucket.refilledAt) / 1_000) * refillPerSecond
+    bucket.tokens = Math.min(bucketSize, bucket.tokens + refill)
+    bucket.refilledAt = time
+    if (bucket.tokens < cost) return Math.ceil((cost - bucket.tokens) / refillPerSecond)
+    bucket.tokens -= cost
     return 0
   }
 }

@@ -1,7 +1,7 @@
 import Bowser from 'bowser'
 
-/** What the header User-Agent tells of a viewer. */
-export type Agent = {
+/** The device, operating system and browser that a User-Agent header describes. */
+export type UserAgent = {
   deviceType: string | null
   deviceVendor: string | null
   deviceModel: string | null
@@ -11,7 +11,7 @@ export type Agent = {
   browserVersion: string | null
 }
 
-/** Existing clients' words for kinds of devices. */
+/** The device types that existing clients know. */
 const deviceTypes: Record<string, string> = {
   desktop: 'computer',
   mobile: 'phone',
@@ -20,35 +20,35 @@ const deviceTypes: Record<string, string> = {
   bot: 'bot',
 }
 
-const longestAgent = 1_000
-const remembered = 5_000
-const known = new Map<string, Agent>()
+const maxHeaderLength = 1_000
+const maxCached = 5_000
+const cache = new Map<string, UserAgent>()
 
-/** Thousands of viewers have the same few hundred headers; one is read in some 20 µs. */
-export function readAgent(header: string | undefined): Agent {
-  const text = (header ?? '').slice(0, longestAgent)
-  let agent = known.get(text)
-  if (!agent) {
-    agent = parse(text)
-    if (known.size >= remembered) known.clear()
-    known.set(text, agent)
+/** Cached, because parsing takes about 20 µs and thousands of viewers share a few hundred headers. */
+export function readUserAgent(header: string | undefined): UserAgent {
+  const text = (header ?? '').slice(0, maxHeaderLength)
+  let userAgent = cache.get(text)
+  if (!userAgent) {
+    userAgent = parse(text)
+    if (cache.size >= maxCached) cache.clear()
+    cache.set(text, userAgent)
   }
-  return agent
+  return userAgent
 }
 
-function parse(text: string): Agent {
+function parse(text: string): UserAgent {
   const { platform, os, browser } = Bowser.parse(text || ' ')
   return {
     deviceType: deviceTypes[platform.type ?? ''] ?? null,
-    deviceVendor: word(platform.vendor),
-    deviceModel: word(platform.model),
-    osName: word(os.name),
-    osVersion: word(os.versionName && os.name === 'Windows' ? os.versionName : os.version),
-    browserName: word(browser.name),
-    browserVersion: word(browser.version),
+    deviceVendor: clean(platform.vendor),
+    deviceModel: clean(platform.model),
+    osName: clean(os.name),
+    osVersion: clean(os.versionName && os.name === 'Windows' ? os.versionName : os.version),
+    browserName: clean(browser.name),
+    browserVersion: clean(browser.version),
   }
 }
 
-/** Headers are bytes of a stranger: no more than a name's length, and none that the database refuses. */
-const word = (text: string | undefined) =>
+/** Headers are untrusted: limits the length, and removes what Postgres does not store. */
+const clean = (text: string | undefined) =>
   text ? text.slice(0, 100).replaceAll('\0', '').toWellFormed() || null : null

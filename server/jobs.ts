@@ -17,7 +17,7 @@ import { deleteOldSandboxVideos } from './videos/expire.ts'
 import { mergeCounts } from './videos/search.ts'
 import { deleteOldSessions } from './videos/session-store.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
-import { deliveriesChannel } from './webhooks/events.ts'
+import { deliveriesChannel } from './webhooks/event-store.ts'
 import { deleteOldEvents } from './webhooks/expire.ts'
 
 /** Every queue: who does its jobs, and how many at once. */

@@ -6,6 +6,7 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
+import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './access/signing-key-routes.ts'
 import type { Authenticator, Scope } from './accounts/authenticate.ts'
 import { AccessToken, accountRoutes } from './accounts/routes.ts'
 import { collectorRoutes } from './analytics/collector.ts'
@@ -16,13 +17,13 @@ import { PlayList, playsRoutes } from './analytics/plays-routes.ts'
 import { limitReads } from './analytics/query-limits.ts'
 import { sessionRoutes } from './analytics/session-routes.ts'
 import { ViewingEventList, ViewingSession, ViewingSessionList } from './analytics/session-schemas.ts'
-import type { Context } from './contracts/context.ts'
-import type { Environment } from './contracts/tables.ts'
+import type { Context } from './context.ts'
 import { docsRoutes } from './docs/routes.ts'
 import { encodingRoutes } from './encoding/routes.ts'
-import { answerErrors, forbidCaching, rawAnswer, toApiError } from './lib/answer-errors.ts'
+import type { Environment } from './environments.ts'
 import { createServer, refuse } from './lib/connections.ts'
-import { invalidPayload } from './lib/errors.ts'
+import { forbidCaching, handleErrors, rawErrorResponse, toApiError } from './lib/error-handler.ts'
+import { httpErrors, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
 import { createLimit, type Limit } from './lib/limit-requests.ts'
@@ -34,19 +35,18 @@ import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { operationsRoutes } from './operations.ts'
-import { pictureRoutes } from './playback/pictures.ts'
 import { playbackRoutes } from './playback/routes.ts'
 import { embedRoutes } from './players/embed-routes.ts'
 import { playerRoutes } from './players/routes.ts'
 import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
+import { pictureRoutes } from './thumbnails/playback-routes.ts'
+import { thumbnailRoutes } from './thumbnails/routes.ts'
 import { createContention } from './uploads/contention.ts'
 import { delegatedRoutes, type Shared, uploadRoutes } from './uploads/routes.ts'
 import { UploadToken, UploadTokenList, uploadTokenRoutes } from './uploads/token-routes.ts'
 import { tusRoutes } from './uploads/tus-routes.ts'
 import { videoRoutes } from './videos/routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
-import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './videos/signing-keys.ts'
-import { thumbnailRoutes } from './videos/thumbnail-routes.ts'
 import { webhookLogRoutes } from './webhooks/delivery-log-routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from './webhooks/schemas.ts'
@@ -157,13 +157,13 @@ export async function buildApp(
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET') return socket.destroy()
-      const slug =
+      const kind =
         error.code === 'HPE_HEADER_OVERFLOW'
-          ? 'headers-too-large'
+          ? httpErrors.headersTooLarge
           : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-            ? 'request-timeout'
-            : 'bad-request'
-      refuse(socket, rawAnswer(slug, typeBase()))
+            ? httpErrors.requestTimeout
+            : httpErrors.badRequest
+      refuse(socket, rawErrorResponse(kind, typeBase()))
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
   }
@@ -261,7 +261,7 @@ export async function buildApp(
     if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply)
     done()
   })
-  answerErrors(app, typeBase)
+  handleErrors(app, typeBase)
 
   operationsRoutes(app, context, metrics)
   if (!config.roles.has('api')) return app

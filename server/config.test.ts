@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig, SettingsProblem } from './config.ts'
+import { readConfig } from './config.ts'
+import { SettingsError } from './lib/settings.ts'
 
 function problemsOf(env: Record<string, string>): string[] {
   try {
     readConfig(env)
     return []
   } catch (error) {
-    assert.ok(error instanceof SettingsProblem)
+    assert.ok(error instanceof SettingsError)
     return error.problems
   }
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
 import type { Config } from './config.ts'
-import type { Tables } from './contracts/tables.ts'
 import {
   type Connection,
   checkServer,
@@ -15,6 +14,7 @@ import {
 import type { Log } from './lib/log.ts'
 import { openEmbeddedPostgres } from './lib/postgres/open.ts'
 import { migrate } from './migrations/migrate.ts'
+import type { Tables } from './tables.ts'
 
 export type Database = {
   connection: Connection

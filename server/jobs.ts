@@ -1,21 +1,21 @@
 import { setTimeout } from 'node:timers/promises'
+import { deleteOldSessions } from './access/session-store.ts'
 import { deleteSessions } from './analytics/delete-sessions.ts'
 import { expireSessions } from './analytics/expire.ts'
-import type { Context } from './contracts/context.ts'
+import type { Context } from './context.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
-import { makePictures } from './encoding/pictures.ts'
 import { planEncoding } from './encoding/plan.ts'
 import { chunksChannel } from './encoding/store.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { clearWork } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
+import { makePictures } from './thumbnails/make.ts'
 import { fetchSource } from './uploads/fetch-source.ts'
 import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store-source.ts'
 import { deleteOldSandboxVideos } from './videos/expire.ts'
 import { mergeCounts } from './videos/search.ts'
-import { deleteOldSessions } from './videos/session-store.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
 import { deliveriesChannel } from './webhooks/event-store.ts'
 import { deleteOldEvents } from './webhooks/expire.ts'
@@ -23,12 +23,12 @@ import { deleteOldEvents } from './webhooks/expire.ts'
 /** Every queue: who does its jobs, and how many at once. */
 async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   const { queue } = context
-  await queue.work('fetch-source', 16, (job) => fetchSource(context, job))
-  await queue.work('store-source', 8, (job) => storeSource(context, job))
-  await queue.work('plan-encoding', 8, (job, retries) => planEncoding(context, job, retries))
-  await queue.work('finish-encoding', 4, (job, retries) => finishEncoding(context, job, retries))
-  await queue.work('make-pictures', 2, (job, retries) => makePictures(context, job, retries))
-  await queue.work('remove-files', 1, async (job) => {
+  await queue.work('fetch-source', (job) => fetchSource(context, job))
+  await queue.work('store-source', (job) => storeSource(context, job))
+  await queue.work('plan-encoding', (job, retries) => planEncoding(context, job, retries))
+  await queue.work('finish-encoding', (job, retries) => finishEncoding(context, job, retries))
+  await queue.work('make-pictures', (job, retries) => makePictures(context, job, retries))
+  await queue.work('remove-files', async (job) => {
     await removeFiles(context, job)
     await deleteSessions(context.db, { mediaId: job.videoId })
   })

@@ -8,9 +8,8 @@ import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
-import { type Config, readConfig, SettingsProblem } from './config.ts'
-import type { Context } from './contracts/context.ts'
-import { type Jobs, queues } from './contracts/queues.ts'
+import { type Config, readConfig } from './config.ts'
+import type { Context } from './context.ts'
 import { openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { listenOnAllOf } from './lib/connections.ts'
@@ -25,9 +24,11 @@ import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+import { SettingsError } from './lib/settings.ts'
 import { clearWork } from './lib/work.ts'
 import { findTools, ToolsProblem } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
+import { type Jobs, queues } from './queues.ts'
 
 const finishWithinMs = 10_000
 
@@ -199,7 +200,7 @@ function greeting({ publicUrl, newKeys }: Service, config: Config): string {
 
 /** Sentences for a person; anything else is a fault of ours and is shown whole. */
 function explain(error: unknown): string {
-  if (error instanceof SettingsProblem) return error.problems.join('\n')
+  if (error instanceof SettingsError) return error.problems.join('\n')
   if (
     [StartProblem, PostgresProblem, DatabaseProblem, KeyProblem, ToolsProblem].some(
       (kind) => error instanceof kind,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Context } from './contracts/context.ts'
+import type { Context } from './context.ts'
 import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Type } from './lib/schema.ts'

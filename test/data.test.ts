@@ -10,9 +10,9 @@ import {
   viewDurations,
 } from '../server/analytics/data-schemas.ts'
 import { limitReads } from '../server/analytics/query-limits.ts'
-import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import { ApiError } from '../server/lib/errors.ts'
+import type { Tables } from '../server/tables.ts'
 import { assertProblem, call, client, sandboxKey, sharedKinora } from './harness.ts'
 import {
   ago,

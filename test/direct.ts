@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { EncodingPlan, SourceMedia } from '../server/contracts/tables.ts'
 import { encodeChunk } from '../server/encoding/encode-chunk.ts'
 import { examine } from '../server/encoding/examine.ts'
 import { listWork, makePlan } from '../server/encoding/plan.ts'
 import type { Encoded } from '../server/encoding/settle.ts'
 import type { ClaimedChunk, NewChunk } from '../server/encoding/store.ts'
+import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { findTools } from '../server/media/ffmpeg.ts'
+import type { SourceMedia } from '../server/media/source-media.ts'
 
 export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
 

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { describeApi } from '../scripts/openapi.ts'
 import { settings } from '../server/config.ts'
-import { errorKinds } from '../server/lib/errors.ts'
+import { errorKinds } from '../server/errors.ts'
 import { call, root, sharedKinora } from './harness.ts'
 
 // What is written down is what is so.
@@ -217,7 +217,7 @@ describe('the pages', () => {
 
   test('every kind of error has a page that explains it', async () => {
     const all = await get('/docs')
-    for (const [slug, [status]] of Object.entries(errorKinds)) {
+    for (const { slug, status } of errorKinds) {
       const page = await get(`/docs/errors/${slug}`)
       assert.equal(page.status, 200, slug)
       assert.equal(policy(page), policy(all))

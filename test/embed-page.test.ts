@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { EncodingPlan } from '../server/contracts/tables.ts'
+import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { type Answer, assertProblem, call, query, sharedKinora } from './harness.ts'
 
 // The page of a video and what tells of it, of rows as the encoder leaves them.

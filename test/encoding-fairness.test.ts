@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import type { EncodingPlan, Tables } from '../server/contracts/tables.ts'
 import { listWork } from '../server/encoding/plan.ts'
 import * as store from '../server/encoding/store.ts'
+import type { EncodingPlan } from '../server/encoding/tables.ts'
+import type { Tables } from '../server/tables.ts'
 import {
   call,
   createDatabase,

@@ -6,8 +6,8 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { provideKeys } from '../server/accounts/keys.ts'
-import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
+import type { Tables } from '../server/tables.ts'
 import {
   call,
   createDatabase,

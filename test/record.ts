@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
-import type { Tables } from '../server/contracts/tables.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
+import type { Tables } from '../server/tables.ts'
 import { recordEvent } from '../server/webhooks/events.ts'
 import { encoded } from './receiver.ts'
 

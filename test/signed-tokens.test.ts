@@ -9,7 +9,7 @@ import {
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
-import { makePass } from '../server/videos/signed-token.ts'
+import { makePass } from '../server/access/signed-token.ts'
 import {
   type Answer,
   assertProblem,

@@ -1,6 +1,8 @@
 import type { Kysely } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { unauthenticated } from '../lib/errors.ts'
+import type { Tables } from '../tables.ts'
+import { accountsErrors } from './errors.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 
@@ -51,7 +53,7 @@ export class Authenticator {
     const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
     if (!credential || !fitsScheme || !isGood(credential, required, this.#now())) {
       throw unauthenticated(
-        scheme === 'basic' ? 'authentication-invalid-api-key' : 'authentication-invalid-access-token',
+        scheme === 'basic' ? accountsErrors.invalidApiKey : accountsErrors.invalidAccessToken,
       )
     }
     if (generation === this.#generation && this.#isHearing()) {
@@ -75,7 +77,7 @@ export const isAdmitted = (environment: Environment, required: Environment | und
 function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; secret: string } {
   const value = header?.trim()
   // A client without a key sends the header empty.
-  if (!value) throw unauthenticated('authentication-missing-authorization-header')
+  if (!value) throw unauthenticated(accountsErrors.missingHeader)
   const [, word = '', rest = ''] = /^(\S+)\s+(\S+)$/.exec(value) ?? []
   const scheme = word.toLowerCase()
   if (scheme === 'bearer') return { scheme, secret: rest }
@@ -83,5 +85,5 @@ function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; s
     const [user] = Buffer.from(rest, 'base64').toString().split(':')
     if (user) return { scheme, secret: user }
   }
-  throw unauthenticated('authentication-invalid-authorization-header-value')
+  throw unauthenticated(accountsErrors.invalidHeader)
 }

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Config } from '../config.ts'
-import { type ApiKeyRow, type Environment, environments, type Tables } from '../contracts/tables.ts'
+import { type Environment, environments } from '../environments.ts'
 import { newId, randomWord } from '../lib/ids.ts'
+import type { Tables } from '../tables.ts'
 import * as store from './store.ts'
+import type { ApiKeyRow } from './tables.ts'
 
 /**
  * Keys and tokens hold 256 bits of chance, so a plain hash cannot be guessed back, and looking the hash up in an

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { type App, ref } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import { exchangeKey, exchangeRefreshToken } from './tokens.ts'

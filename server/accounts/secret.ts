@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 
 const name = 'service'
 

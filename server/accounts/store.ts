@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
-import type { ApiKeyRow, Environment, Tables, TokenRow } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { ApiKeyRow, TokenRow } from './tables.ts'
 
 /** Every process hears of a revoked key by this channel and forgets what it knew of keys. */
 export const keysChannel = 'kinora_keys'

@@ -1,7 +1,8 @@
 import type { Kysely } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
-import { badCredentials } from '../lib/errors.ts'
+import type { Environment } from '../environments.ts'
+import type { Tables } from '../tables.ts'
 import { isAdmitted } from './authenticate.ts'
+import { invalidCredentials } from './errors.ts'
 import { hashSecret, newSecret } from './keys.ts'
 import * as store from './store.ts'
 
@@ -30,7 +31,7 @@ export async function exchangeKey(
   now: Date,
 ) {
   const key = await store.findKeyByHash(db, hashSecret(apiKey))
-  if (!key || key.revoked_at || !isAdmitted(key.environment, required)) throw badCredentials()
+  if (!key || key.revoked_at || !isAdmitted(key.environment, required)) throw invalidCredentials()
   return issue(db, key.id, now)
 }
 
@@ -41,6 +42,6 @@ export async function exchangeRefreshToken(
   now: Date,
 ) {
   const keyId = await store.retireRefreshToken(db, hashSecret(token), required, now, after(now, graceSeconds))
-  if (keyId === undefined) throw badCredentials()
+  if (keyId === undefined) throw invalidCredentials()
   return issue(db, keyId, now)
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
-import { ApiError } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import { createIpRateLimit } from './ip-rate-limit.ts'
@@ -100,7 +100,7 @@ const described = (operationId: string, summary: string) => ({
 const rateLimitError = (waitSeconds: number) =>
   waitSeconds === 0
     ? undefined
-    : new ApiError('too-many-requests', {
+    : new ApiError(httpErrors.tooManyRequests, {
         title: 'Too many reports from this IP address.',
         headers: { 'retry-after': String(waitSeconds) },
       })

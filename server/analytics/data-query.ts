@@ -1,4 +1,4 @@
-import { ApiError, invalid, invalidAttribute } from '../lib/errors.ts'
+import { ApiError, httpErrors, invalid, invalidAttribute } from '../lib/errors.ts'
 import { atom, readTime } from '../lib/time.ts'
 import type { FilterBy, Interval, Metric, viewDurations } from './data-schemas.ts'
 
@@ -22,21 +22,21 @@ export type DataQuery = {
 const dayMs = 24 * 60 * 60 * 1000
 
 export const invalidQuery = (name: string, title: string) =>
-  withDetail(invalid([{ slug: 'request-invalid-query-parameter', title: `"${name}" ${title}.`, name }]))
+  withDetail(invalid([{ kind: httpErrors.invalidQueryParameter, title: `"${name}" ${title}.`, name }]))
 
 export const invalidCombination = (name: string, title: string) => withDetail(invalidAttribute(name, title))
 
 /** Existing clients of the data routes read the reason from `detail`. */
 export function withDetail(error: Error): Error {
   return error instanceof ApiError
-    ? new ApiError(error.slug, { ...error.extra, title: error.message, detail: error.message })
+    ? new ApiError(error.kind, { ...error.extra, title: error.message, detail: error.message })
     : error
 }
 
 function readQueryTime(query: { from?: string; to?: string }, name: 'from' | 'to'): Date | undefined {
   const value = query[name]
   try {
-    return value === undefined ? undefined : readTime(value, name, 'request-invalid-query-parameter')
+    return value === undefined ? undefined : readTime(value, name, httpErrors.invalidQueryParameter)
   } catch (error) {
     throw withDetail(error as Error)
   }

@@ -1,6 +1,6 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment } from '../contracts/tables.ts'
-import { ApiError } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
@@ -247,7 +247,7 @@ function validatorCompiler(route: { schema: unknown; httpPart?: string }) {
     const result = check(data)
     if (!('error' in result)) return result
     const isPath = route.httpPart === 'params'
-    return { error: isPath ? new ApiError('unrecognized-request-url') : withDetail(result.error) }
+    return { error: isPath ? new ApiError(httpErrors.unknownUrl) : withDetail(result.error) }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
+import type { Tables } from '../tables.ts'
 import { deletePastPlays, deleteSessionBatch, type SessionSelector } from './session-delete-store.ts'
 import { isDeadlock } from './session-store.ts'
 

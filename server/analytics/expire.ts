@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { deleteSessions } from './delete-sessions.ts'
 import { dropPartition, isLockUnavailable, listPartitions } from './partition-store.ts'
 import { dayOf, startOfDay } from './session-id.ts'

@@ -1,6 +1,10 @@
 import { sql, type Transaction } from 'kysely'
-import type { EncodingPlan, Environment, Metadata, Tables, ViewingSessionRow } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { Metadata } from '../videos/tables.ts'
+import type { ViewingSessionRow } from './tables.ts'
 
 /** The facts about a video or live stream that a report needs. */
 export type Media = {

@@ -1,6 +1,6 @@
-import type { Tables } from '../contracts/tables.ts'
 import { batch } from '../lib/batch.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import { findMedia, type Media } from './media-store.ts'
 
 /** Changed metadata and new videos take effect after this time at the latest. */

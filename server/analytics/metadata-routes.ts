@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'

@@ -1,7 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
-import type { EncodingPlan, Environment, Tables } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 import type { Period } from './data-query.ts'
 
 export type TaggedSessions = {

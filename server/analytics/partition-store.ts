@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 
 /** The names of all partitions of sessions and events; each ends with its date as `20260102`. */
 export async function listPartitions(db: Db<Tables>): Promise<string[]> {

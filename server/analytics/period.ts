@@ -1,4 +1,4 @@
-import { invalid } from '../lib/errors.ts'
+import { httpErrors, invalid } from '../lib/errors.ts'
 
 export type Period = { from: Date; to: Date }
 
@@ -12,7 +12,7 @@ export function readNamedPeriod(text: string): Period {
   if (!from || !to || rest.length > 0 || to.from < from.from) {
     const title =
       '"period" must be a period such as 2026, 2026-01, 2026-W01, 2026-01-02 or 2026-01-02/2026-01-31.'
-    throw invalid([{ slug: 'request-invalid-query-parameter', title, name: 'period' }])
+    throw invalid([{ kind: httpErrors.invalidQueryParameter, title, name: 'period' }])
   }
   return { from: from.from, to: to.to }
 }

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'

@@ -1,7 +1,7 @@
 import type { Kysely, Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
 import { createConcurrencyLimit } from '../lib/concurrency-limit.ts'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
+import type { Tables } from '../tables.ts'
 import { isTimeout, readWithin } from './read-store.ts'
 
 export type Read = <T>(work: (trx: Transaction<Tables>) => Promise<T>) => Promise<T>
@@ -26,4 +26,4 @@ export function limitReads(
 }
 
 const unavailable = (title: string, cause?: unknown) =>
-  new ApiError('service-unavailable', { title, cause, headers: { 'retry-after': '30' } })
+  new ApiError(httpErrors.serviceUnavailable, { title, cause, headers: { 'retry-after': '30' } })

@@ -1,5 +1,5 @@
 import { type Kysely, type KyselyPlugin, sql, type Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
+import type { Tables } from '../tables.ts'
 
 /** Runs a read-only transaction whose statements together may take `timeoutMs`. */
 export function readWithin<T>(

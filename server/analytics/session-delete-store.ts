@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import { dayOf, eventDays, startOfDay } from './session-id.ts'
 
 export type SessionSelector =

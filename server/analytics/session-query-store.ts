@@ -1,9 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import type { Environment, Tables, ViewingEventRow, ViewingSessionRow } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 import type { Period } from './period.ts'
 import { dayOfSession, eventDays, startOfDay } from './session-id.ts'
+import type { ViewingEventRow, ViewingSessionRow } from './tables.ts'
 
 export type StoredSession = Selectable<ViewingSessionRow>
 

@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { invalid, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { type App, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -133,7 +133,7 @@ function deleteRoute(app: App, db: Context['db']): void {
     async ({ query: { metadata }, scope }) => {
       if (!metadata || Object.keys(metadata).length === 0) {
         const title = 'Select the sessions to delete, as metadata[key]=value.'
-        throw invalid([{ slug: 'attribute-required', title, name: 'metadata' }])
+        throw invalid([{ kind: httpErrors.attributeRequired, title, name: 'metadata' }])
       }
       return { deleted: await deleteSessions(db, { environment: scope.environment, metadata }) }
     },

@@ -1,9 +1,10 @@
 import { sql, type Transaction } from 'kysely'
-import type { Tables, ViewingSessionRow } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import type { Viewing, ViewingEvent } from './apply-report.ts'
 import { formatRanges, parseRanges } from './ranges.ts'
 import { startOfDay } from './session-id.ts'
+import type { ViewingSessionRow } from './tables.ts'
 
 /** The part of a session that reports change. */
 export type SessionState = {

@@ -1,6 +1,6 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { isUnreachable } from '../lib/db.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { createMediaLookup, mergeMetadata } from './media.ts'
 import type { MediaReport } from './report.ts'
 import { dayOf } from './session-id.ts'
@@ -48,7 +48,7 @@ export function createSessionWriter(deps: Deps): SessionWriter {
     async submit(report) {
       const { bytes } = report
       if (pending.reports >= maxPending || pending.bytes + bytes > maxPendingBytes)
-        throw new ApiError('service-unavailable', {
+        throw new ApiError(httpErrors.serviceUnavailable, {
           title: 'Too many reports are waiting to be written. Try again later.',
           headers: { 'retry-after': '5' },
         })

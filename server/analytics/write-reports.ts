@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely'
-import type { Tables } from '../contracts/tables.ts'
+import type { Tables } from '../tables.ts'
 import { applyReport, startViewing } from './apply-report.ts'
 import { placeOf } from './continents.ts'
 import { mergeMetadata } from './media.ts'

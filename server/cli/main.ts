@@ -1,7 +1,8 @@
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
-import { readConfig, SettingsProblem } from '../config.ts'
-import { environments } from '../contracts/tables.ts'
+import { readConfig } from '../config.ts'
+import { environments } from '../environments.ts'
+import { SettingsError } from '../lib/settings.ts'
 import { ClientProblem, type Server } from './client.ts'
 import { checkTarget, findEvents, listen, replayEvent, showEvent } from './events.ts'
 import { CommandProblem, type KeyOptions, UsageProblem } from './problems.ts'
@@ -181,7 +182,7 @@ export async function main(args: string[]): Promise<void> {
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))
   } catch (error) {
-    const isKnown = [UsageProblem, CommandProblem, SettingsProblem, ClientProblem].some(
+    const isKnown = [UsageProblem, CommandProblem, SettingsError, ClientProblem].some(
       (kind) => error instanceof kind,
     )
     if (!isKnown) throw error

@@ -1,4 +1,4 @@
-import type { Environment } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 
 /** One helpful sentence about how the command was called. */
 export class UsageProblem extends Error {}

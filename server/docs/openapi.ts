@@ -1,4 +1,5 @@
-import { ApiError, type ErrorSlug, errorKinds } from '../lib/errors.ts'
+import { accountsErrors } from '../accounts/errors.ts'
+import { type ErrorKind, httpErrors } from '../lib/errors.ts'
 
 type Json = Record<string, unknown>
 type Parameter = { in: string; name: string; schema?: { type?: string }; style?: string; explode?: boolean }
@@ -8,7 +9,7 @@ type Operation = {
   requestBody?: unknown
   responses: Json
   /** Kinds of errors that are particular to the route. */
-  'x-errors'?: ErrorSlug[]
+  'x-errors'?: ErrorKind[]
 }
 export type Document = {
   info: { title: string; version: string; description: string }
@@ -95,14 +96,15 @@ function completeOperation(operation: Operation): void {
   for (const parameter of operation.parameters ?? []) spellParameter(parameter)
   const isOpen = operation.security?.length === 0
   const hasInput = operation.requestBody !== undefined || operation.parameters?.some((p) => p.in === 'query')
-  const errors: ErrorSlug[] = operation['x-errors'] ?? []
+  const errors = operation['x-errors'] ?? []
   delete operation['x-errors']
-  if (hasInput) errors.push('invalid-attribute')
-  if (!isOpen) errors.push('authentication-invalid-api-key')
-  if (operation.parameters?.some((p) => p.in === 'path')) errors.push('resource-not-found')
-  if (!isOpen) errors.push('too-many-requests')
-  const isLimited = errors.includes('too-many-requests')
-  for (const slug of errors) operation.responses[errorKinds[slug][0]] ??= problemResponse(slug)
+  if (hasInput) errors.push(httpErrors.invalidAttribute)
+  if (!isOpen) errors.push(accountsErrors.invalidApiKey)
+  if (operation.parameters?.some((p) => p.in === 'path')) errors.push(httpErrors.notFound)
+  if (!isOpen) errors.push(httpErrors.tooManyRequests)
+  // By slug: the errors of the operation are copies.
+  const isLimited = errors.some(({ slug }) => slug === httpErrors.tooManyRequests.slug)
+  for (const kind of errors) operation.responses[kind.status] ??= problemResponse(kind)
   // A 204 has no body to describe.
   const none = operation.responses['204'] as Json | undefined
   if (none) delete none.content
@@ -121,10 +123,9 @@ function spellParameter(parameter: Parameter): void {
   if (parameter.schema?.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
 }
 
-function problemResponse(slug: ErrorSlug) {
-  const { status } = new ApiError(slug)
+function problemResponse({ status, title }: ErrorKind) {
   const description =
-    status === 400 ? 'Bad request' : status === 401 ? 'Not authenticated' : errorKinds[slug][1].slice(0, -1)
+    status === 400 ? 'Bad request' : status === 401 ? 'Not authenticated' : title.slice(0, -1)
   return {
     description,
     content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },

@@ -1,4 +1,5 @@
-import { type ErrorSlug, errorKinds } from '../lib/errors.ts'
+import { errorKinds } from '../errors.ts'
+import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import type { Document } from './openapi.ts'
 
@@ -47,14 +48,13 @@ ${body}
 `
 }
 
-export function errorPage(slug: ErrorSlug): string {
-  const [status, title, meaning] = errorKinds[slug]
+export function errorPage({ slug, status, title, explanation }: ErrorKind): string {
   return frame(
     `${slug} – Kinora`,
     `<main class="single"><p><a href="/docs">Kinora API</a></p>
 <h1>${escapeHtml(title)}</h1>
 <p><code>${slug}</code>, status ${status}</p>
-<p>${prose(meaning)}</p></main>`,
+<p>${prose(explanation)}</p></main>`,
   )
 }
 
@@ -86,10 +86,10 @@ export function referencePage(document: Document, publicUrl: string): string {
         `<h2>${escapeHtml(tag)}</h2>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
     )
     .join('\n')
-  const errors = Object.entries(errorKinds)
+  const errors = errorKinds
     .map(
-      ([slug, [status, , meaning]]) =>
-        `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(meaning)}</td></tr>`,
+      ({ slug, status, explanation }) =>
+        `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(explanation)}</td></tr>`,
     )
     .join('')
   return frame(

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
-import { errorKinds } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { errorKinds } from '../errors.ts'
 import type { App } from '../lib/http.ts'
 import { errorPage, referencePage, style } from './page.ts'
 
@@ -29,9 +29,8 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
-    return Object.hasOwn(errorKinds, slug)
-      ? reply.headers(page).send(errorPage(slug as keyof typeof errorKinds))
-      : reply.callNotFound()
+    const kind = errorKinds.find((each) => each.slug === slug)
+    return kind ? reply.headers(page).send(errorPage(kind)) : reply.callNotFound()
   })
 }
 

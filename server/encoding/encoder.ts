@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, rm, statfs } from 'node:fs/promises'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { newWorkFolder } from '../lib/work.ts'

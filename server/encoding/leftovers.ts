@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { knownKeyOf } from '../contracts/segment-files.ts'
+import type { Context } from '../context.ts'
+import { knownKeyOf } from '../renditions/files.ts'
 import * as store from './store.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { isUnreachable } from '../lib/db.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
-import { failureOf, isFinal } from '../media/failure.ts'
+import { failureOf } from '../media/failure.ts'
 
 const passingCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM']
 
@@ -11,10 +11,3 @@ export function isPassing(error: unknown): boolean {
   if (passingCodes.includes((error as NodeJS.ErrnoException).code ?? '')) return true
   return error instanceof RunError && failureOf(error) === 'host'
 }
-
-/**
- * Whether a job that has been retried so often gives up because of ffmpeg. Retries for other reasons count as well: a
- * kill right after an hour without the store is rare enough.
- */
-export const isGivingUp = (error: unknown, retries: number): error is RunError =>
-  error instanceof RunError && isFinal(error, retries + 1)

@@ -1,6 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import type { Clip, EncodingPlan, RenditionRow } from '../contracts/tables.ts'
-import { blameOf, explain } from '../media/failure.ts'
+import type { Context } from '../context.ts'
+import { blameOf, explain, isGivingUp } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
@@ -15,9 +14,11 @@ import {
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
+import type { RenditionRow } from '../renditions/tables.ts'
+import type { Clip } from '../videos/tables.ts'
 import { type Examined, endOf, examine } from './examine.ts'
-import { isGivingUp } from './passing.ts'
 import * as store from './store.ts'
+import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
 

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { listWork } from './plan.ts'
 import * as store from './store.ts'
 

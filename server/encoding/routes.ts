@@ -1,10 +1,11 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
 import { VideoStatus } from '../videos/schemas.ts'
 import { findStatus } from '../videos/status.ts'
+import { encodingErrors } from './errors.ts'
 import { retryEncoding } from './retry.ts'
 
 export function encodingRoutes(app: App, context: Context): void {
@@ -24,7 +25,7 @@ export function encodingRoutes(app: App, context: Context): void {
       const { videoId } = request.params
       const find = () => findStatus(context.db, request.scope.environment, videoId)
       if (!isId('vi', videoId) || !(await find())) throw notFound('videoId')
-      if (!(await retryEncoding(context, videoId))) throw new ApiError('nothing-to-retry')
+      if (!(await retryEncoding(context, videoId))) throw new ApiError(encodingErrors.nothingToRetry)
       const status = await find()
       if (!status) throw notFound('videoId')
       return reply.code(202).send(status)

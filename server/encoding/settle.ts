@@ -1,7 +1,8 @@
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { RenditionRow, SegmentsRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { countSegments, secondsOf } from '../media/grid.ts'
+import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as store from './store.ts'
 

@@ -1,16 +1,19 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
-import {
-  type ChunkRow,
-  type EncodingRow,
-  environments,
-  type InitializationRow,
-  type RenditionRow,
-  type SegmentsRow,
-  type Tables,
-} from '../contracts/tables.ts'
+import { environments } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Encoding } from '../renditions/store.ts'
+import type { InitializationRow, RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import type { ChunkRow } from './tables.ts'
 
-export type Encoding = Selectable<EncodingRow>
+export {
+  type Encoding,
+  findEncoding,
+  findInitialization,
+  listRenditions,
+  listSegments,
+} from '../renditions/store.ts'
+
 export type ClaimedChunk = Selectable<ChunkRow> & { holder: string }
 export type NewChunk = Pick<ChunkRow, 'track' | 'qualities' | 'first_segment' | 'segments' | 'priority'>
 
@@ -30,10 +33,6 @@ export function findVideo(db: Db<Tables>, videoId: string) {
 }
 
 // --- encodings
-
-export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding | undefined> {
-  return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
-}
 
 /** Whoever changes the state of an encoding or of its renditions holds this row. */
 export function lockEncoding(trx: Transaction<Tables>, videoId: string): Promise<Encoding | undefined> {
@@ -75,11 +74,6 @@ export async function deleteEncoding(trx: Transaction<Tables>, videoId: string):
 
 export async function insertRenditions(trx: Transaction<Tables>, rows: RenditionRow[]): Promise<void> {
   if (rows.length > 0) await trx.insertInto('renditions').values(rows).execute()
-}
-
-/** The lowest first. */
-export function listRenditions(db: Db<Tables>, videoId: string): Promise<RenditionRow[]> {
-  return db.selectFrom('renditions').selectAll().where('video_id', '=', videoId).orderBy('height').execute()
 }
 
 export async function updateRendition(
@@ -268,38 +262,4 @@ export async function countSegments(db: Db<Tables>, videoId: string): Promise<Ma
     .groupBy('rendition')
     .execute()
   return new Map(rows.map(({ rendition, segments }) => [rendition, Number(segments)]))
-}
-
-export function listSegments(db: Db<Tables>, videoId: string, rendition: string): Promise<SegmentsRow[]> {
-  return db
-    .selectFrom('segments')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('rendition', '=', rendition)
-    .orderBy('first_segment')
-    .execute()
-}
-
-/** The rows of all renditions that have this segment. */
-export async function listHolders(db: Db<Tables>, videoId: string, segment: number): Promise<SegmentsRow[]> {
-  return db
-    .selectFrom('segments')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('first_segment', '<=', segment)
-    .where(sql<boolean>`first_segment + cardinality(sizes) > ${segment}`)
-    .execute()
-}
-
-export function findInitialization(
-  db: Db<Tables>,
-  videoId: string,
-  rendition: string,
-): Promise<InitializationRow | undefined> {
-  return db
-    .selectFrom('initializations')
-    .selectAll()
-    .where('video_id', '=', videoId)
-    .where('rendition', '=', rendition)
-    .executeTakeFirst()
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { ApiError } from './errors.ts'
+import { ApiError, httpErrors } from './errors.ts'
 import { createRateLimits, type RateClass } from './rate-limits.ts'
 
 /** Counts a request of somebody, tells in the headers where they stand, and throws past the limit. */
@@ -15,6 +15,8 @@ export function createLimit(limits: Record<RateClass, number> | undefined, now: 
     reply.header('x-ratelimit-remaining', usage.remaining)
     reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)
     if (!usage.isExceeded) return
-    throw new ApiError('too-many-requests', { headers: { 'retry-after': String(usage.retryAfterSeconds) } })
+    throw new ApiError(httpErrors.tooManyRequests, {
+      headers: { 'retry-after': String(usage.retryAfterSeconds) },
+    })
   }
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Busboy } from '@fastify/busboy'
-import { ApiError, invalidPayload } from './errors.ts'
+import { ApiError, fileErrors, httpErrors, invalidPayload } from './errors.ts'
 
 export type IncomingFile = {
   /** The last segment of the name that the client gave. */
@@ -29,8 +29,7 @@ export async function readMultipart<T>(
     throw invalidPayload('The body must be multipart/form-data with the file in it.')
   }
   // A stream that has ended emits nothing more: a client that left while it was being authorized is noticed here.
-  if (request.destroyed && !request.complete)
-    throw new ApiError('uploaded-file-invalid-file', { name: 'file' })
+  if (request.destroyed && !request.complete) throw new ApiError(fileErrors.invalid, { name: 'file' })
   const parser = openParser(contentType)
   const fields: Record<string, string> = {}
   let work: Promise<T> | undefined
@@ -38,9 +37,9 @@ export async function readMultipart<T>(
 
   try {
     await new Promise<void>((resolve, reject) => {
-      const broken = () => reject(new ApiError('uploaded-file-invalid-file', { name: 'file' }))
+      const broken = () => reject(new ApiError(fileErrors.invalid, { name: 'file' }))
       const stopWatching = watch(request, () =>
-        reject(new ApiError('request-timeout', { headers: { connection: 'close' } })),
+        reject(new ApiError(httpErrors.requestTimeout, { headers: { connection: 'close' } })),
       )
       parser.on('field', (name, value) => {
         fields[name] = value
@@ -52,7 +51,7 @@ export async function readMultipart<T>(
         work = onFile({ filename: cleanName(filename), stream, fields: { ...fields } })
         work.catch(reject)
       })
-      parser.on('filesLimit', () => reject(new ApiError('uploaded-file-multiple-files', { name: 'file' })))
+      parser.on('filesLimit', () => reject(new ApiError(fileErrors.multiple, { name: 'file' })))
       parser.on('fieldsLimit', () => reject(invalidPayload('There are too many fields in the body.')))
       parser.on('partsLimit', () => reject(invalidPayload('There are too many parts in the body.')))
       parser.on('error', broken)
@@ -74,7 +73,7 @@ export async function readMultipart<T>(
     await work?.catch(() => {})
     throw error
   }
-  if (!work) throw new ApiError('uploaded-file-no-file', { name: 'file' })
+  if (!work) throw new ApiError(fileErrors.missing, { name: 'file' })
   return { fields, result: await work }
 }
 

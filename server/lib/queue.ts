@@ -2,36 +2,38 @@ import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, PgBoss } from 'pg-boss'
 import { type Connection, connectionOptions, type Db } from './db.ts'
 
-type Options = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
+type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
+
+/** `concurrency` is the number of jobs that one process runs at the same time. */
+export type QueueOptions = Retries & { concurrency: number }
+
+export type Queues<Jobs> = Record<keyof Jobs & string, QueueOptions>
 
 export type Queue<Jobs> = {
-  /** Enqueues in the caller's transaction: the job exists if and only if the change that asks for it does. */
+  /** Enqueues a job in the caller's transaction, so that the job exists only if the transaction commits. */
   send<N extends keyof Jobs & string, T>(db: Db<T>, name: N, data: Jobs[N]): Promise<void>
-  /**
-   * Runs the jobs of a queue, so many at once. A handler that throws is tried again; it is told how often that has
-   * happened already.
-   */
-  work<N extends keyof Jobs & string>(
-    name: N,
-    atOnce: number,
-    handler: (data: Jobs[N], retries: number) => Promise<void>,
-  ): Promise<void>
+  /** Starts running the jobs of a queue. A handler that throws is retried. */
+  work<N extends keyof Jobs & string>(name: N, handler: JobHandler<Jobs[N]>): Promise<void>
   close(): Promise<void>
 }
 
+/** `retries` is the number of earlier attempts. */
+export type JobHandler<Data> = (data: Data, retries: number) => Promise<void>
+
 /**
- * A worker that does not report for so long is gone, and its job is given to another: 10 s, the least that pg-boss
- * takes, 5 s until somebody looks, 1 s before it is tried again and 5 s until it is taken make 21 s.
+ * A worker that sends no heartbeat for this long is considered dead, and its job goes to another worker. The handover
+ * takes 21 s at most: 10 s (the minimum of pg-boss), 5 s until the next check, 1 s of retry delay and 5 s until the job
+ * is polled.
  */
 const heartbeatSeconds = 10
-/** Three in a row have to be missed. */
+/** Only three missed heartbeats in a row count as dead. */
 const heartbeatRefreshSeconds = 3
-const lookEverySeconds = 5
+const pollEverySeconds = 5
 
 export async function openQueue<Jobs extends Record<string, object>>(options: {
   connection: Connection
-  queues: Record<keyof Jobs & string, Options>
-  /** Whether this process does the queue's housekeeping. */
+  queues: Queues<Jobs>
+  /** Whether this process runs the maintenance of the queues. */
   supervise: boolean
   onError: (error: Error) => void
 }): Promise<Queue<Jobs>> {
@@ -42,12 +44,12 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     supervise: options.supervise,
     schedule: false,
     useListenNotify: true,
-    monitorIntervalSeconds: lookEverySeconds,
-    superviseIntervalSeconds: lookEverySeconds,
+    monitorIntervalSeconds: pollEverySeconds,
+    superviseIntervalSeconds: pollEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
   try {
-    await openQueues(boss, options.queues)
+    await createQueues(boss, options.queues)
   } catch (error) {
     await boss.stop({ graceful: false }).catch(() => {})
     throw error
@@ -57,15 +59,15 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     async send(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db) })
     },
-    async work(name, atOnce, handler) {
-      const options = {
-        localConcurrency: atOnce,
+    async work(name, handler) {
+      const workOptions = {
+        localConcurrency: options.queues[name].concurrency,
         heartbeatRefreshSeconds,
         pollingIntervalSeconds: 2,
-        // Nobody is notified when the time comes to try a job again; unless told, pg-boss looks every 30 s.
-        notifyPollingIntervalSeconds: lookEverySeconds,
+        // Retries that become due send no notification, and the default of pg-boss is to poll every 30 s.
+        notifyPollingIntervalSeconds: pollEverySeconds,
       }
-      await boss.work<Jobs[typeof name]>(name, options, async ([job]) => {
+      await boss.work<Jobs[typeof name]>(name, workOptions, async ([job]) => {
         if (job) await handler(job.data, job.retryCount)
       })
     },
@@ -73,12 +75,12 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
   }
 }
 
-async function openQueues(boss: PgBoss, queues: Record<string, Options>): Promise<void> {
+async function createQueues(boss: PgBoss, queues: Record<string, QueueOptions>): Promise<void> {
   await boss.start()
   const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
-  for (const [name, settings] of Object.entries(queues)) {
-    const queue = { ...settings, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
-    // Left alone where nothing changes: an update empties pg-boss's cache, and every worker would fill it again.
+  for (const [name, { concurrency: _, ...retries }] of Object.entries(queues)) {
+    const queue = { ...retries, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
+    // An update clears the queue cache of pg-boss in every worker, so unchanged queues are skipped.
     if (hasSettings(existing.get(name), queue)) continue
     await boss.createQueue(name, queue)
     await boss.updateQueue(name, queue)

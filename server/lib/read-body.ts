@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ApiError } from './errors.ts'
+import { ApiError, httpErrors } from './errors.ts'
 
 /** What is only announced takes no room. */
 const firstBytes = 16 * 1024
@@ -13,9 +13,9 @@ export function readBody(
   { maxBytes, withinMs }: { maxBytes: number; withinMs: number },
 ): Promise<Buffer> {
   const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > maxBytes) return Promise.reject(new ApiError('payload-too-large'))
+  if (announced > maxBytes) return Promise.reject(new ApiError(httpErrors.payloadTooLarge))
   // The client left before its body was read: no event tells of that any more.
-  if (request.destroyed) return Promise.reject(new ApiError('bad-request'))
+  if (request.destroyed) return Promise.reject(new ApiError(httpErrors.badRequest))
   return new Promise((resolve, reject) => {
     let body: Buffer = Buffer.allocUnsafe(Math.min(announced, firstBytes))
     let size = 0
@@ -23,7 +23,7 @@ export function readBody(
     // Most bodies have come with their headers.
     const timer = request.complete
       ? undefined
-      : setTimeout(() => fail(new ApiError('request-timeout')), withinMs)
+      : setTimeout(() => fail(new ApiError(httpErrors.requestTimeout)), withinMs)
     const settle = () => {
       clearTimeout(timer)
       request.off('data', add).off('end', finish).off('error', abort).off('close', abort)
@@ -33,7 +33,7 @@ export function readBody(
       reject(error)
     }
     const add = (chunk: Buffer) => {
-      if (size + chunk.length > maxBytes) return fail(new ApiError('payload-too-large'))
+      if (size + chunk.length > maxBytes) return fail(new ApiError(httpErrors.payloadTooLarge))
       if (size + chunk.length > body.length) body = enlarged(body, size, size + chunk.length)
       size += chunk.copy(body, size)
     }
@@ -41,7 +41,7 @@ export function readBody(
       settle()
       resolve(body.subarray(0, size))
     }
-    const abort = (cause?: unknown) => fail(new ApiError('bad-request', { cause }))
+    const abort = (cause?: unknown) => fail(new ApiError(httpErrors.badRequest, { cause }))
     request.on('data', add).on('end', finish).on('error', abort).on('close', abort)
   })
 }

@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import { invalid, invalidPayload, type Problem } from './errors.ts'
+import { type FieldError, httpErrors, invalid, invalidPayload } from './errors.ts'
 
 /**
  * Text that Postgres and JSON can both hold: no NUL, which Postgres refuses, and no half of a surrogate pair,
@@ -147,8 +147,8 @@ function typedMap(name: string, properties: Record<string, Schema>, raw: RawQuer
 
 const one = (values: string[] | undefined) => (values?.length === 1 ? values[0] : values)
 
-function toProblems(errors: ErrorObject[], isQuery: boolean): [Problem, ...Problem[]] {
-  const problems = new Map<string, Problem>()
+function toProblems(errors: ErrorObject[], isQuery: boolean): [FieldError, ...FieldError[]] {
+  const problems = new Map<string, FieldError>()
   for (const error of errors) {
     const problem = toProblem(error, isQuery)
     if (!problems.has(problem.name)) problems.set(problem.name, problem)
@@ -158,19 +158,19 @@ function toProblems(errors: ErrorObject[], isQuery: boolean): [Problem, ...Probl
   return [first, ...rest]
 }
 
-function toProblem(error: ErrorObject, isQuery: boolean): Problem {
+function toProblem(error: ErrorObject, isQuery: boolean): FieldError {
   const path = error.instancePath
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (error.keyword === 'required') {
     const name = fieldName([...path, error.params.missingProperty])
-    return { slug: 'attribute-required', title: `The attribute "${name}" is required.`, name }
+    return { kind: httpErrors.attributeRequired, title: `The attribute "${name}" is required.`, name }
   }
   if (error.keyword === 'additionalProperties') path.push(error.params.additionalProperty)
   const name = fieldName(path)
-  const slug = isQuery ? 'request-invalid-query-parameter' : 'invalid-attribute'
-  const problem: Problem = { slug, title: `"${name}" ${complaint(error)}.`, name }
+  const kind = isQuery ? httpErrors.invalidQueryParameter : httpErrors.invalidAttribute
+  const problem: FieldError = { kind, title: `"${name}" ${complaint(error)}.`, name }
   const range = error.parentSchema as { minimum?: number; maximum?: number } | undefined
   if (error.keyword === 'minimum' || error.keyword === 'maximum') {
     const limit = Number(error.params.limit)

@@ -1,7 +1,7 @@
-import type { SourceMedia } from '../contracts/tables.ts'
 import type { Programs } from './ffmpeg.ts'
 import { type ProbeOptions, runFfprobe } from './probe.ts'
 import { createRepair, type Packet, type Repair } from './repair.ts'
+import type { SourceMedia } from './source-media.ts'
 
 /** What a file really holds, counted packet by packet, whatever its timestamps claim. */
 export type Content = {

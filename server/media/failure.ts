@@ -1,4 +1,4 @@
-import type { RunError } from '../lib/run.ts'
+import { RunError } from '../lib/run.ts'
 
 /**
  * Why ffmpeg or ffprobe failed.
@@ -55,6 +55,13 @@ const maxTries: Record<Failure, number> = {
 }
 
 export const isFinal = (error: RunError, tries: number) => tries >= maxTries[failureOf(error)]
+
+/**
+ * Whether a job gives up after this many retries because of ffmpeg. Retries for other reasons count as well: a kill
+ * right after an hour without the file store is rare enough.
+ */
+export const isGivingUp = (error: unknown, retries: number): error is RunError =>
+  error instanceof RunError && isFinal(error, retries + 1)
 
 /** What the owner of the video is told. What ffmpeg said stays in the log: it names files and internals. */
 export function explain(error: RunError): string {

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises'
-import type { Picture, Rational, Sound, SourceMedia } from '../contracts/tables.ts'
 import { RunError, type RunResult } from '../lib/run.ts'
 import { blameOf, explain, failureOf } from './failure.ts'
 import type { Programs } from './ffmpeg.ts'
 import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from './limits.ts'
 import { runSandboxed } from './sandbox.ts'
+import type { Picture, Rational, Sound, SourceMedia } from './source-media.ts'
 
 export type { Picture, Rational, Sound, SourceMedia }
 

@@ -1,6 +1,18 @@
-import type { Sprites } from '../contracts/tables.ts'
 import { countSegments, type Grid, segmentOf } from './grid.ts'
 import { fit, type Size } from './pictures.ts'
+
+/** Small pictures for scrubbing, many to a sheet; each is the first frame of a segment. */
+export type Sprites = {
+  /** How many segments each tile stands for. */
+  everySegments: number
+  tiles: number
+  /** Of a sheet. */
+  columns: number
+  rows: number
+  /** Of a tile. */
+  width: number
+  height: number
+}
 
 const mostTiles = 400
 const mostAcross = 10

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { batch } from '../lib/batch.ts'
 import { Lru } from '../lib/lru.ts'
 import type { Found, Make } from './serve.ts'

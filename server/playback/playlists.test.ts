@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { masterPlaylist, mediaPlaylist, type Run } from './playlists.ts'
 
 const planOf = (num: number, den: number, frames: number): EncodingPlan => ({

@@ -1,4 +1,4 @@
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { countSegments, type Grid, secondsOf, segmentOf, soundSegmentOf } from '../media/grid.ts'
 import { frameSamples, soundRate } from '../media/sound.ts'
 

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { isFurtherIn } from '../access/check.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
-import { isFurtherIn } from '../videos/access.ts'
 import { attachment } from './download-name.ts'
 import { Finished, standings } from './finished.ts'
 import { isWhole, masterPlaylist, mediaPlaylist, sound } from './playlists.ts'
@@ -89,14 +89,14 @@ async function findFile(
   params: Params,
 ): Promise<Found | undefined> {
   const { videoId, rendition, file } = params
-  if (!renditionPattern.test(rendition)) throw new ApiError('unrecognized-request-url')
+  if (!renditionPattern.test(rendition)) throw new ApiError(httpErrors.unknownUrl)
   if (file === 'manifest.m3u8')
     return playlists.find(videoId, rendition, () => findPlaylist(context, videoId, rendition))
   if (file === 'init.mp4')
     return playlists.find(videoId, `${rendition}/init`, () => findInitialization(context, videoId, rendition))
   const [, kind, index] = segmentPattern.exec(file) ?? []
   if ((kind === 'sound') !== (rendition === sound) || index === undefined)
-    throw new ApiError('unrecognized-request-url')
+    throw new ApiError(httpErrors.unknownUrl)
   return segments.find(videoId, `${rendition}/${index}`, () =>
     findSegment(context, { videoId, rendition, index: Number(index) }),
   )

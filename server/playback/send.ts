@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { FileMissing, type Files, type HotFile } from '../lib/files/files.ts'
 import { sendFile, takesFile } from '../lib/send-file.ts'
 
@@ -52,7 +52,7 @@ export async function sendContent(
   const isForPart = request.method === 'GET' && (sameAs === undefined || sameAs === etag)
   const range = isForPart && asked !== undefined ? readRange(asked, size) : undefined
   if (range === 'outside')
-    throw new ApiError('range-not-satisfiable', {
+    throw new ApiError(httpErrors.rangeNotSatisfiable, {
       headers: { 'content-range': `bytes */${size}`, 'cache-control': 'no-store' },
     })
   if (range) reply.code(206).header('content-range', `bytes ${range.from}-${range.to}/${size}`)

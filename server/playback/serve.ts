@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../contracts/context.ts'
+import { type Access, checkAccess, refusal } from '../access/check.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { type Access, checkAccess, refusal } from '../videos/access.ts'
 import { type Content, sendContent } from './send.ts'
 
 export const forEver = 'public, max-age=31536000, immutable'

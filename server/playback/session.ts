@@ -1,8 +1,8 @@
-import type { Context } from '../contracts/context.ts'
+import { newSession, openAccess, refusal } from '../access/check.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { newSession, openAccess, refusal } from '../videos/access.ts'
 import { type Params, routeMedia } from './serve.ts'
 import * as store from './store.ts'
 

@@ -1,6 +1,9 @@
-import { segmentFile } from '../contracts/segment-files.ts'
-import type { EncodingPlan, EncodingState, RenditionState, Sprites, Tables } from '../contracts/tables.ts'
+import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Sprites } from '../media/sprites.ts'
+import { segmentFile } from '../renditions/files.ts'
+import type { RenditionState } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
 import type { Run } from './playlists.ts'
 
 // One statement for each request, and undefined where there is no such video.

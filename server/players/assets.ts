@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import type { Log } from '../lib/log.ts'
 
@@ -88,7 +88,7 @@ export function assetRoutes(app: App, { files }: PlayerAssets): void {
   app.get('/player/*', { schema }, (request: FastifyRequest, reply: FastifyReply) => {
     // Only what was read at the start is there, whatever the path is made of.
     const asset = files.get((request.params as { '*': string })['*'])
-    if (!asset) throw new ApiError('unrecognized-request-url')
+    if (!asset) throw new ApiError(httpErrors.unknownUrl)
     const encoding = chooseEncoding(asset, request.headers['accept-encoding'])
     const etag = `"${asset.etag}${encoding ? `-${encoding}` : ''}"`
     reply.headers({

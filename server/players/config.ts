@@ -1,6 +1,6 @@
-import type { EncodingPlan } from '../contracts/tables.ts'
+import type { Access } from '../access/check.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { secondsOf } from '../media/grid.ts'
-import type { Access } from '../videos/access.ts'
 import type { PageRow } from './store.ts'
 import { fillStyle, logoPath, type Style } from './theme.ts'
 

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { ApiError, invalidAttribute } from '../lib/errors.ts'
+import { ApiError, fileErrors, invalidAttribute } from '../lib/errors.ts'
 import { readMultipart } from '../lib/multipart.ts'
-import { readPicture } from './picture.ts'
+import { readPicture } from './image-size.ts'
 
 const mostBytes = 100 * 1024
 const mostWidth = 200
@@ -15,16 +15,16 @@ export type Logo = { bytes: Buffer; name: string; link: string | null }
 /** Reads the body of an upload: a small picture, and where it leads. */
 export async function readLogo(request: IncomingMessage): Promise<Logo> {
   const { fields, result: bytes } = await readMultipart(request, ({ stream }) => readSmall(stream))
-  if (bytes.length === 0) throw new ApiError('uploaded-file-empty', { name: 'file' })
+  if (bytes.length === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
   const picture = readPicture(bytes)
   if (!picture) {
     const title = 'The file is neither a JPEG nor a PNG picture.'
-    throw new ApiError('uploaded-file-extension-invalid', { title, name: 'file' })
+    throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
   const { type, width, height } = picture
   if (width > mostWidth || height > mostHeight) {
     const title = `The picture has ${width} x ${height} pixels; a logo may have ${mostWidth} x ${mostHeight}.`
-    throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+    throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
   }
   const extension = type === 'image/png' ? 'png' : 'jpg'
   const name = `${hash('sha256', bytes, 'hex').slice(0, 16)}.${extension}`
@@ -38,7 +38,7 @@ async function readSmall(stream: Readable): Promise<Buffer> {
     size += chunk.length
     if (size > mostBytes) {
       const title = `The file has more than ${mostBytes / 1024} KiB.`
-      throw new ApiError('uploaded-file-too-large', { title, name: 'file' })
+      throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
     }
     chunks.push(chunk)
   }

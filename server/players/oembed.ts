@@ -1,11 +1,13 @@
-import type { Context } from '../contracts/context.ts'
-import { ApiError, invalid, notFound, unauthenticated } from '../lib/errors.ts'
+import { accessErrors } from '../access/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
 import { fit } from '../media/pictures.ts'
 import { sizeOf } from './config.ts'
+import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
 
 /** The longer side of a player that is given no limits. */
@@ -50,12 +52,12 @@ export function oembedRoute(app: App, context: Context): void {
       },
     },
     async ({ query }) => {
-      if (query.format === 'xml') throw new ApiError('format-not-implemented', { name: 'format' })
+      if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
       const { publicUrl, db } = context
       const { videoId, options } = readAddress(query.url, publicUrl)
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')
-      if (!row.public) throw unauthenticated('private-video-embed')
+      if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
       const size = sizeOf(row.plan)
       const { width, height } = scale(size, query.maxwidth, query.maxheight)
       const thumbnail = fit(size, { width: 1280, height: 1280 })
@@ -85,7 +87,7 @@ function readAddress(address: string, publicUrl: string): { videoId: string; opt
   const url = URL.parse(address)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     const title = '"url" must be the address of a player.'
-    throw invalid([{ slug: 'request-invalid-query-parameter', title, name: 'url' }])
+    throw invalid([{ kind: httpErrors.invalidQueryParameter, title, name: 'url' }])
   }
   const [, videoId = ''] = /^\/vod\/([^/]+)\/?$/.exec(url.pathname) ?? []
   if (url.host !== new URL(publicUrl).host || !isId('vi', videoId)) throw notFound('url')

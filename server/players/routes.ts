@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { invalid, notFound, type Problem } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -20,14 +20,14 @@ function checkId(playerId: string): string {
 
 function readStyle(payload: PlayerPayload): Partial<Style> {
   const style: Partial<Style> = {}
-  const problems: Problem[] = []
+  const problems: FieldError[] = []
   for (const name of colours) {
     const colour = payload[name]
     if (colour === undefined) continue
     if (isColour(colour)) style[name] = colour
     else {
       const title = `"${name}" must be a colour of CSS, such as rgba(88, 131, 255, .95) or #5883ff.`
-      problems.push({ slug: 'invalid-attribute', title, name })
+      problems.push({ kind: httpErrors.invalidAttribute, title, name })
     }
   }
   for (const name of flags) if (payload[name] !== undefined) style[name] = payload[name]

@@ -1,10 +1,10 @@
 import type { Selectable } from 'kysely'
-import type { PlayerRow } from '../contracts/tables.ts'
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { longestColour } from './colours.ts'
+import type { PlayerRow } from './tables.ts'
 import { fillStyle, logoPath } from './theme.ts'
 
 const time = () => Type.String({ format: 'date-time' })

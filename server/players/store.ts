@@ -1,8 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import type { EncodingPlan, EncodingState, Environment, PlayerRow, Tables } from '../contracts/tables.ts'
+import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 import type { sortKeys } from './schemas.ts'
+import type { PlayerRow } from './tables.ts'
 import type { Style } from './theme.ts'
 
 /** All but the bytes of the logo. */

@@ -1,4 +1,4 @@
-import type { PlayerRow } from '../contracts/tables.ts'
+import type { PlayerRow } from './tables.ts'
 
 export const colourDefaults = {
   text: 'rgba(255, 255, 255, 1)',

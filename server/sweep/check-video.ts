@@ -1,6 +1,7 @@
-import type { Context } from '../contracts/context.ts'
-import { finishLock, picturesLock } from '../contracts/locks.ts'
+import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
+import { finishLock } from '../renditions/locks.ts'
+import { thumbnailsLock } from '../thumbnails/locks.ts'
 import type { Sweep } from './findings.ts'
 import { expectedFiles, judge } from './known-files.ts'
 import * as store from './store.ts'
@@ -45,7 +46,7 @@ async function removeOrphans(deps: Deps, sweep: Sweep, videoId: string, keys: st
   if (old.length === 0) return
   // While a job of the video holds its lock, its files are left for the next pass.
   await exclusively(db, finishLock(videoId), async () => {
-    await exclusively(db, picturesLock(videoId), remove)
+    await exclusively(db, thumbnailsLock(videoId), remove)
   })
 }
 

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
 import type { Sweep } from './findings.ts'
 import * as store from './store.ts'

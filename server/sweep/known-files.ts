@@ -1,10 +1,10 @@
-import { knownKeyOf, segmentFile } from '../contracts/segment-files.ts'
 import { countSheets } from '../media/sprites.ts'
+import { knownKeyOf, segmentFile } from '../renditions/files.ts'
 import type { KnownFiles } from './store.ts'
 
 /**
  * Whether the rows of a video account for one of its files. `orphan` means that no row refers to it and none ever will,
- * except to what jobs store while they hold the locks in contracts/locks.ts. Files that this service does not make are
+ * except to what jobs store while they hold the locks in renditions/locks.ts and thumbnails/locks.ts. Files that this service does not make are
  * `foreign` and never touched.
  */
 export type Verdict = 'known' | 'in progress' | 'orphan' | 'foreign'

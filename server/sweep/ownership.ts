@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { FileMissing } from '../lib/files/files.ts'
 import { isId } from '../lib/ids.ts'
 import * as store from './store.ts'

@@ -1,6 +1,8 @@
 import { sql } from 'kysely'
-import type { SourceState, Sprites, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Sprites } from '../media/sprites.ts'
+import type { Tables } from '../tables.ts'
+import type { SourceState } from '../uploads/tables.ts'
 
 // --- what the sweep remembers
 

@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { checkVideo } from './check-video.ts'

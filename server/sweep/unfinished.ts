@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { SourceState } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { findOwner } from '../lib/owner.ts'
+import type { SourceState } from '../uploads/tables.ts'
 import type { Sweep } from './findings.ts'
 import * as store from './store.ts'
 

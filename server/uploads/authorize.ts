@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isAdmitted } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { Limit } from '../lib/limit-requests.ts'
+import { uploadsErrors } from './errors.ts'
+import type { UploadTokenRow } from './tables.ts'
 import * as tokenStore from './token-store.ts'
 
 /** Finds the upload token of a request, which counts against it; a request without a good one against its address. */
@@ -18,9 +19,7 @@ export async function authorizeToken(
   const row = token && isId('to', token) ? await tokenStore.findToken(db, token, now()) : undefined
   if (!row || !isAdmitted(row.environment, request.requiredEnvironment)) {
     limit(reply, addressOf(request), 'uploads')
-    throw unauthenticated(
-      token ? 'authentication-invalid-upload-token' : 'authentication-missing-upload-token',
-    )
+    throw unauthenticated(token ? uploadsErrors.invalidToken : uploadsErrors.missingToken)
   }
   limit(reply, row.token, 'uploads')
   return row

@@ -1,8 +1,9 @@
-import type { Context } from '../contracts/context.ts'
-import type { SourceForm, SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { uploadsErrors } from './errors.ts'
 import * as pieceStore from './piece-store.ts'
 import * as store from './store.ts'
+import type { SourceForm, SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
@@ -135,6 +136,6 @@ export const isLocked = ({ lock_until: until }: Pick<SourceRow, 'lock_until'>, n
   until !== null && until > now
 
 export function alreadyFilled(form: SourceForm): ApiError {
-  if (form === 'url') return new ApiError('video-source-already-downloaded')
-  return new ApiError(form === 'clone' ? 'video-source-already-copied' : 'video-source-already-uploaded')
+  if (form === 'url') return new ApiError(uploadsErrors.alreadyDownloaded)
+  return new ApiError(form === 'clone' ? uploadsErrors.alreadyCopied : uploadsErrors.alreadyUploaded)
 }

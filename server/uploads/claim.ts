@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { SourcePieceRow, SourceRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { alreadyFilled, beginSource, ensurePlace, isLocked, newSource, type Sender } from './begin.ts'
 import type { Contention, Entry } from './contention.ts'
+import { rangeErrors, uploadsErrors } from './errors.ts'
 import * as pieceStore from './piece-store.ts'
 import { checkBeside, offsetOf, positionOf, type Range, rangeProblem } from './range.ts'
 import * as store from './store.ts'
+import type { SourcePieceRow, SourceRow } from './tables.ts'
 
 /** The right to write one piece, or the piece that is there already and need only be compared. */
 export type Claim =
@@ -49,7 +51,7 @@ export async function claimPiece(
   }
 }
 
-export const inProgress = () => new ApiError('upload-in-progress', { headers: { 'retry-after': '10' } })
+export const inProgress = () => new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '10' } })
 
 async function ensureSource(deps: Deps, videoId: string, range: Range, sender: Sender): Promise<void> {
   const found = await store.findSource(deps.db, videoId)
@@ -141,7 +143,7 @@ export async function lookBeside(
 /** What to say to other content in the place of a piece that has arrived. */
 export function differsFromReceived(range: Range): ApiError {
   const name = 'Content-Range'
-  if (range.form === 'parts') return new ApiError('video-content-range-by-part-part-already-sent', { name })
-  if (range.form === 'bytes') return new ApiError('video-content-range-by-bytes-range-overlap', { name })
-  return new ApiError('video-source-already-uploaded')
+  if (range.form === 'parts') return new ApiError(rangeErrors['by-part-part-already-sent'], { name })
+  if (range.form === 'bytes') return new ApiError(rangeErrors['by-bytes-range-overlap'], { name })
+  return new ApiError(uploadsErrors.alreadyUploaded)
 }

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { UploadTokenRow } from '../contracts/tables.ts'
-import { ApiError } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { Piece } from '../lib/files/files.ts'
 import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
@@ -8,6 +7,7 @@ import { abandonUnlessKnown } from './begin.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
 import { adoptPiece, type Deps, limited, receivePiece } from './receive.ts'
 import * as store from './store.ts'
+import type { UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
 /** Who sends a piece with an upload token. */
@@ -94,7 +94,7 @@ async function chooseVideo(
     total,
   })
   if (found) return found
-  throw new ApiError('attribute-required', {
+  throw new ApiError(httpErrors.attributeRequired, {
     name: 'videoId',
     title:
       'No unfinished upload with this token has a file of this name: name the video in the field "videoId".',

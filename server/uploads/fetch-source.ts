@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { SourceRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
 import { FileMissing } from '../lib/files/files.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensurePlace, newSource, sourceKey } from './begin.ts'
 import * as pieceStore from './piece-store.ts'
 import { smallestPiece } from './range.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
 

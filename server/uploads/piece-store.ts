@@ -1,6 +1,7 @@
 import { type SqlBool, sql, type Transaction } from 'kysely'
-import type { SourcePieceRow, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { SourcePieceRow } from './tables.ts'
 
 // No request reads all pieces of a source: an upload may have ten thousand, and each request would cost more.
 

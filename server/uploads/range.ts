@@ -1,4 +1,5 @@
-import { ApiError, type ErrorSlug } from '../lib/errors.ts'
+import { ApiError, fileErrors } from '../lib/errors.ts'
+import { rangeErrors } from './errors.ts'
 
 /** How a request's file relates to the whole source: all of it, a range of its bytes, or one of its parts. */
 export type Range =
@@ -9,8 +10,8 @@ export type Range =
 export const smallestPiece = 5 * 1024 * 1024
 export const mostParts = 10_000
 
-export const rangeProblem = (kind: string, title: string) =>
-  new ApiError(`video-content-range-${kind}` as ErrorSlug, { name: 'Content-Range', title })
+export const rangeProblem = (kind: keyof typeof rangeErrors, title: string) =>
+  new ApiError(rangeErrors[kind], { name: 'Content-Range', title })
 
 /** Reads `bytes a-b/total`, `bytes a-b/*`, `part i/n` and `part i/*`, and refuses what cannot be right by itself. */
 export function readRange(header: string | undefined): Range {
@@ -141,7 +142,7 @@ export function checkSize(range: Range, size: number): void {
   }
   const isLastPart = range.form === 'parts' && range.part === range.total
   if (size === 0 && !(isLastPart && range.part > 1)) {
-    throw new ApiError('uploaded-file-empty', { name: 'file' })
+    throw new ApiError(fileErrors.empty, { name: 'file' })
   }
   if (range.form === 'parts' && !isLastPart && size < smallestPiece) {
     throw rangeProblem(

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { Context } from '../contracts/context.ts'
-import type { SourceRow, Tables } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { alreadyFilled, newSource, type Sender, sourceKey } from './begin.ts'
 import {
   type Claim,
@@ -19,6 +19,7 @@ import type { Contention } from './contention.ts'
 import * as pieceStore from './piece-store.ts'
 import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 
 export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { contention: Contention }
 

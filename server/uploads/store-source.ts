@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { removeIfDeleted } from '../videos/deleted.ts'
+import type { Context } from '../context.ts'
+import { removeIfDeleted } from '../videos/delete.ts'
 import { sourceKey } from './begin.ts'
 import { wakeClones } from './fetch-source.ts'
 import { listPieces } from './piece-store.ts'

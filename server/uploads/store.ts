@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
-import type { SourceForm, SourceRow, Tables } from '../contracts/tables.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { SourceForm, SourceRow } from './tables.ts'
 
 /** Whoever changes a source or its pieces holds this row. */
 export function lockSource(trx: Transaction<Tables>, videoId: string): Promise<SourceRow | undefined> {

@@ -1,9 +1,10 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment, UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { findUploadTarget } from '../videos/store.ts'
 import { alreadyFilled } from './begin.ts'
+import type { UploadTokenRow } from './tables.ts'
 
 /**
  * Checks that the video takes uploads, by a key or by this token. To a token, a video that is not its own does not

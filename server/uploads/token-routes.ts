@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment, UploadTokenRow } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { invalidAttribute, notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
@@ -8,6 +8,7 @@ import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { findUploadTarget } from '../videos/store.ts'
 import { findSource } from './store.ts'
+import type { UploadTokenRow } from './tables.ts'
 import * as store from './token-store.ts'
 
 export const UploadToken = Type.Object(

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
-import type { Environment, Tables, UploadTokenRow } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
+import type { UploadTokenRow } from './tables.ts'
 
 const isActive = (now: Date) => sql<boolean>`(expires_at is null or expires_at > ${now})`
 

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Metadata } from '@tus/server'
 import { isAdmitted } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { Environment, SourceRow, UploadTokenRow } from '../contracts/tables.ts'
-import { ApiError, invalidAttribute, notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
+import { ApiError, fileErrors, invalidAttribute, notFound } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo, findEnvironment } from '../videos/store.ts'
@@ -11,6 +11,7 @@ import { alreadyFilled, beginSource, newSource, replaceUnstarted, type Sender } 
 import { rangeProblem } from './range.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
+import type { SourceRow, UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
 type TusMetadata = Record<string, string | null>
@@ -64,7 +65,7 @@ export async function createUpload(
 ): Promise<SourceRow> {
   const { environment, keyId, token, address } = creator
   const metadata = readMetadata(header)
-  if (total === 0) throw new ApiError('uploaded-file-empty', { name: 'Upload-Length' })
+  if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
   const filename = readName('filename', metadata.filename ?? metadata.name)
   // Without the token: it is there for parts of other uploads that look for their video, and must not find this one.
   const sender = { created_by: keyId, token: null, filename: filename ?? null, address }

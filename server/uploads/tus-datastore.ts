@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
-import type { SourceRow } from '../contracts/tables.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, fileErrors, notFound } from '../lib/errors.ts'
 import * as pieceStore from './piece-store.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
 import { forsakenAfterMs } from './store-source.ts'
+import type { SourceRow } from './tables.ts'
 import { readMetadata, removeUpload } from './tus-create.ts'
 import { type Checksum, writeFrom } from './tus-write.ts'
 
@@ -56,7 +56,7 @@ export class TusDataStore extends DataStore {
   }
 
   override async declareUploadLength(_id: string, total: number): Promise<void> {
-    if (total === 0) throw new ApiError('uploaded-file-empty', { name: 'Upload-Length' })
+    if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
     const { db, now } = this.#deps
     await store.updateSource(db, this.#request.videoId, { total, updated_at: now() })
   }

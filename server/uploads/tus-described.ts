@@ -1,4 +1,5 @@
-import type { ErrorSlug } from '../lib/errors.ts'
+import { type ErrorKind, httpErrors } from '../lib/errors.ts'
+import { tusErrors } from './errors.ts'
 
 // What the API's description says of the tus routes. It is not checked by schemas: @tus/server reads the headers.
 
@@ -24,7 +25,7 @@ type Described = {
   requiredHeaders?: string[]
   status: number
   responseHeaders: Record<string, object>
-  errors: ErrorSlug[]
+  errors: ErrorKind[]
 }
 
 function describe(described: Described, more: object) {
@@ -41,7 +42,7 @@ function describe(described: Described, more: object) {
       properties: { 'Tus-Resumable': version, ...described.requestHeaders },
     },
     response: { [status]: { type: 'null', description: summary, headers } },
-    'x-errors': ['tus-version-not-supported', ...errors, 'too-many-requests'],
+    'x-errors': [tusErrors.unsupportedVersion, ...errors, httpErrors.tooManyRequests],
     ...more,
   }
 }
@@ -68,11 +69,11 @@ export const creation = describe(
       'Upload-Expires': expires,
     },
     errors: [
-      'invalid-tus-request',
-      'resource-not-found',
-      'upload-too-large',
-      'upload-checksum-mismatch',
-      'tus-extension-not-supported',
+      tusErrors.invalidRequest,
+      httpErrors.notFound,
+      tusErrors.tooLarge,
+      tusErrors.checksumMismatch,
+      tusErrors.unsupportedExtension,
     ],
   },
   { security: [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }] },
@@ -118,11 +119,11 @@ export const patch = describe(
       'X-Video-Id': videoId,
     },
     errors: [
-      'invalid-tus-request',
-      'upload-offset-conflict',
-      'upload-too-large',
-      'unsupported-media-type',
-      'upload-checksum-mismatch',
+      tusErrors.invalidRequest,
+      tusErrors.offsetConflict,
+      tusErrors.tooLarge,
+      tusErrors.unsupportedMediaType,
+      tusErrors.checksumMismatch,
     ],
   },
   { ...ofUpload, consumes: ['application/offset+octet-stream'], body: bytes },
@@ -136,7 +137,7 @@ export const termination = describe(
     requestHeaders: {},
     status: 204,
     responseHeaders: {},
-    errors: ['invalid-tus-request'],
+    errors: [tusErrors.invalidRequest],
   },
   ofUpload,
 )

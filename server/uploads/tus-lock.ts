@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Lock, RequestRelease } from '@tus/server'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { isLocked } from './begin.ts'
 import type { Contention, Entry } from './contention.ts'
+import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'now' | 'log'> & { contention: Contention }
@@ -26,7 +27,7 @@ export type TusLock = Lock & { readonly holder: string }
 
 const keyOf = (videoId: string) => `tus ${videoId}`
 
-export const inProgress = () => new ApiError('upload-in-progress', { headers: { 'retry-after': '5' } })
+export const inProgress = () => new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '5' } })
 
 /** One request at a time changes an upload. A new one ends the one before, whose connection the client has given up. */
 export function createLock(deps: Deps, videoId: string, running: Running): TusLock {

@@ -2,10 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { Server } from '@tus/server'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import { ApiError } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { addressOf, authorizeToken } from './authorize.ts'
+import { tusErrors } from './errors.ts'
 import type { Deps } from './receive.ts'
 import { depsOf, type Shared } from './routes.ts'
 import { type Creator, createUpload, findUpload, removeUpload, uploadId } from './tus-create.ts'
@@ -131,7 +132,7 @@ function createServer(
       },
     },
     async namingFunction(created) {
-      if (!creator) throw new ApiError('resource-not-found', { name: 'upload' })
+      if (!creator) throw new ApiError(httpErrors.notFound, { name: 'upload' })
       const length = created.headers.get('upload-length')
       const metadata = created.headers.get('upload-metadata') ?? ''
       const source = await createUpload(deps, creator, metadata, length === null ? null : Number(length))
@@ -163,19 +164,19 @@ function checkHeaders(request: FastifyRequest, reply: FastifyReply, method: stri
   if (method === 'OPTIONS') return
   if (request.headers['tus-resumable'] !== version) {
     reply.header('tus-version', version)
-    throw new ApiError('tus-version-not-supported', { name: 'Tus-Resumable' })
+    throw new ApiError(tusErrors.unsupportedVersion, { name: 'Tus-Resumable' })
   }
   const { uploadId } = request.params as { uploadId?: string }
   const isCreation = uploadId === undefined
-  if (isCreation ? method !== 'POST' : method === 'POST') throw new ApiError('method-not-allowed')
+  if (isCreation ? method !== 'POST' : method === 'POST') throw new ApiError(httpErrors.methodNotAllowed)
   if (method === 'PATCH' && readHeader(request, 'content-type') !== contentType)
-    throw new ApiError('unsupported-media-type', { name: 'Content-Type' })
+    throw new ApiError(tusErrors.unsupportedMediaType, { name: 'Content-Type' })
   const length = readHeader(request, 'upload-length')
   const bodyLength = Number(request.headers['content-length'] ?? 0)
   const isBodyLonger =
     isCreation && takesBody(request, method) && length !== undefined && bodyLength > Number(length)
   if (Number(length ?? 0) > mostBytes || isBodyLonger)
-    throw new ApiError('upload-too-large', { name: 'Upload-Length' })
+    throw new ApiError(tusErrors.tooLarge, { name: 'Upload-Length' })
 }
 
 const takesBody = (request: FastifyRequest, method: string) =>

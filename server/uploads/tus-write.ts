@@ -1,13 +1,15 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { SourceRow, Tables } from '../contracts/tables.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { FileMissing, type Piece } from '../lib/files/files.ts'
+import type { Tables } from '../tables.ts'
 import { lookBeside } from './claim.ts'
+import { tusErrors } from './errors.ts'
 import * as pieceStore from './piece-store.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
+import type { SourceRow } from './tables.ts'
 import { inProgress } from './tus-lock.ts'
 
 /** The first must be there, by the protocol. */
@@ -21,7 +23,7 @@ export function readChecksum(header: string | undefined): Checksum | undefined {
   const [, algorithm = '', digest = ''] = /^(\S+) ([A-Za-z0-9+/]+={0,2})$/.exec(header) ?? []
   if (!checksumAlgorithms.includes(algorithm)) {
     const known = checksumAlgorithms.join(', ')
-    throw new ApiError('invalid-tus-request', {
+    throw new ApiError(tusErrors.invalidRequest, {
       name: 'Upload-Checksum',
       title: `Upload-Checksum must be an algorithm (${known}), a space and the digest in Base64.`,
     })
@@ -87,7 +89,7 @@ export async function writeFrom(
 
 function checkSum(hash: Hash | undefined, checksum: Checksum | undefined): void {
   if (hash && hash.digest('base64') !== checksum?.digest)
-    throw new ApiError('upload-checksum-mismatch', { name: 'Upload-Checksum' })
+    throw new ApiError(tusErrors.checksumMismatch, { name: 'Upload-Checksum' })
 }
 
 function record(

@@ -1,11 +1,11 @@
 import type { Scope } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
-import type { SourceType } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { invalidAttribute } from '../lib/errors.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { readMetadata, readSource, titleFromAddress } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
+import type { SourceType } from './tables.ts'
 
 /**
  * Creates the container and, where a source is named, the job that fetches it: both or neither. `uploadToken` is the

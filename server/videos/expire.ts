@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { deleteVideo, listOldVideos } from './store.ts'
 
 const hourMs = 3_600_000

@@ -1,20 +1,24 @@
 import { basename } from 'node:path'
-import type { Metadata } from '../contracts/tables.ts'
-import { invalid, type Problem } from '../lib/errors.ts'
+import { type FieldError, httpErrors, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { VideoUpdate } from './schemas.ts'
+import type { Metadata } from './tables.ts'
 
 /** Reads both forms of metadata: `{key, value}`, and one name with its value (brief 2.1). Keys may not repeat. */
 export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metadata[] {
-  const problems: Problem[] = []
+  const problems: FieldError[] = []
   const pairs = new Map<string, string>()
   for (const [i, item] of items.entries()) {
     const pair = readPair(item)
     if (typeof pair === 'string') {
-      problems.push({ slug: 'invalid-attribute', title: `"metadata[${i}]" ${pair}.`, name: `metadata[${i}]` })
+      problems.push({
+        kind: httpErrors.invalidAttribute,
+        title: `"metadata[${i}]" ${pair}.`,
+        name: `metadata[${i}]`,
+      })
     } else if (pairs.has(pair.key)) {
       const title = `"metadata[${i}]" repeats the key "${pair.key}".`
-      problems.push({ slug: 'invalid-attribute', title, name: `metadata[${i}]` })
+      problems.push({ kind: httpErrors.invalidAttribute, title, name: `metadata[${i}]` })
     } else {
       pairs.set(pair.key, pair.value)
     }

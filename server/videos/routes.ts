@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'

@@ -1,7 +1,8 @@
 import { expressionBuilder, sql } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 import type { sortKeys, sortOrders } from './schemas.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 

@@ -1,5 +1,6 @@
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import type { VideoStatus } from './schemas.ts'
 import { findEncodingProgress, findReceived, findVideo } from './store.ts'
 import { viewStatus } from './view.ts'

@@ -1,16 +1,12 @@
 import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type {
-  Clip,
-  EncodingRow,
-  Environment,
-  Metadata,
-  RenditionRow,
-  SourceRow,
-  Tables,
-  VideoRow,
-} from '../contracts/tables.ts'
+import type { EncodingRow } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { RenditionRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import type { SourceRow } from '../uploads/tables.ts'
+import type { Clip, Metadata, VideoRow } from './tables.ts'
 
 export const columns = [
   'id',

@@ -1,5 +1,5 @@
 import type { Scope } from '../accounts/authenticate.ts'
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { withPlayer } from './create.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'

@@ -1,8 +1,8 @@
-import type { Context } from '../contracts/context.ts'
-import type { SourceMedia } from '../contracts/tables.ts'
+import { issueToken } from '../access/private-token.ts'
+import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
-import { issueToken } from './private-token.ts'
+import type { SourceMedia } from '../media/source-media.ts'
 import type { Video, VideoStatus } from './schemas.ts'
 import type { EncodingProgress, ReceivedSource, StoredVideo } from './store.ts'
 

@@ -1,8 +1,8 @@
-import type { Context } from '../contracts/context.ts'
-import type { Attempt } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import { type SignatureInput, signatureHeaders } from './sign.ts'
+import type { Attempt } from './tables.ts'
 
 /** For the entire attempt: DNS lookup, connection, request, and the part of the response that is read. */
 export const attemptTimeoutMs = 5_000

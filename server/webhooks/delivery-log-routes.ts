@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { httpErrors, notFound } from '../lib/errors.ts'
 import { type App, nullable, oneOf, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -93,7 +93,7 @@ function redeliverRoutes(app: App, { db }: Context): void {
     },
     async ({ params, body, scope }, reply) => {
       const { id } = await getWebhook(db, scope.environment, params.webhookId)
-      const since = readTime(body.since, 'since', 'invalid-attribute')
+      const since = readTime(body.since, 'since', httpErrors.invalidAttribute)
       const count = await db.transaction().execute((trx) => store.redeliverFailed(trx, id, since))
       return reply.code(202).send({ count })
     },

@@ -1,7 +1,8 @@
 import { sql } from 'kysely'
-import type { Attempt, Tables } from '../contracts/tables.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 import type { NextState } from './retry.ts'
+import type { Attempt } from './tables.ts'
 
 export type ClaimedDelivery = {
   id: number

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Context } from '../contracts/context.ts'
-import type { Attempt } from '../contracts/tables.ts'
+import type { Context } from '../context.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { attemptDelivery, attemptTimeoutMs } from './attempt.ts'
 import {
@@ -11,6 +10,7 @@ import {
   saveOutcomes,
 } from './delivery-store.ts'
 import { nextState } from './retry.ts'
+import type { Attempt } from './tables.ts'
 
 /** Concurrent attempts of this process. A webhook without a running attempt may start one beyond this limit. */
 const maxRunning = 256

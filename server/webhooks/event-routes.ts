@@ -1,5 +1,5 @@
-import type { Context } from '../contracts/context.ts'
-import { notFound } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import { httpErrors, notFound } from '../lib/errors.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -68,7 +68,7 @@ function readFilters({ type, videoId, from, to }: Static<typeof listQuery>): sto
   return {
     ...(type !== undefined && { type }),
     ...(videoId !== undefined && { videoId }),
-    ...(from !== undefined && { from: readTime(from, 'from', 'request-invalid-query-parameter') }),
-    ...(to !== undefined && { to: readTime(to, 'to', 'request-invalid-query-parameter') }),
+    ...(from !== undefined && { from: readTime(from, 'from', httpErrors.invalidQueryParameter) }),
+    ...(to !== undefined && { to: readTime(to, 'to', httpErrors.invalidQueryParameter) }),
   }
 }

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { prepare } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
 
 /** Notified when there may be deliveries to send. */
 export const deliveriesChannel = 'kinora_deliveries'

@@ -1,6 +1,7 @@
 import type { Transaction } from 'kysely'
-import type { Environment, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { newId } from '../lib/ids.ts'
+import type { Tables } from '../tables.ts'
 import { insertEvent } from './event-store.ts'
 
 /** Every event type (brief 6.2), with its fields besides type and time (brief 6.3). */

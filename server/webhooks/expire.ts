@@ -1,4 +1,4 @@
-import type { Context } from '../contracts/context.ts'
+import type { Context } from '../context.ts'
 import { deleteOld } from './log-store.ts'
 
 const keptMs = 30 * 24 * 3_600_000

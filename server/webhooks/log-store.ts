@@ -1,9 +1,11 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
-import type { DeliveryRow, DeliveryState, Environment, EventRow, Tables } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
 import { deliveriesChannel } from './event-store.ts'
 import type { EventType } from './events.ts'
+import type { DeliveryRow, DeliveryState, EventRow } from './tables.ts'
 
 export type Event = Selectable<EventRow>
 export type Delivery = Selectable<DeliveryRow> & { type: string }

@@ -1,4 +1,4 @@
-import type { Attempt } from '../contracts/tables.ts'
+import type { Attempt } from './tables.ts'
 
 /** Brief 6.1.2: 3 attempts, with 3 seconds from the end of one to the start of the next. */
 const maxAttempts = 3

@@ -1,16 +1,18 @@
-import type { Context } from '../contracts/context.ts'
-import type { Environment, WebhookRow } from '../contracts/tables.ts'
-import { ApiError, invalid, notFound, type Problem } from '../lib/errors.ts'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
+import { ApiError, type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { AddressRefused } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
+import { webhooksErrors } from './errors.ts'
 import { eventTypes } from './events.ts'
 import { viewWebhook, Webhook, WebhookList } from './schemas.ts'
 import { newSecret } from './sign.ts'
 import * as store from './store.ts'
+import type { WebhookRow } from './tables.ts'
 
 export const webhookParams = Type.Object({ webhookId: Type.String({ description: 'Id of the webhook.' }) })
 
@@ -76,7 +78,7 @@ function createRoute(app: App, { config, db, now }: Context): void {
       const isInserted = await db
         .transaction()
         .execute((trx) => store.insertWebhook(trx, row, config.webhookLimit))
-      if (!isInserted) throw new ApiError('webhook-limit-reached')
+      if (!isInserted) throw new ApiError(webhooksErrors.limitReached)
       return reply.code(201).send(viewWebhook(row, now()))
     },
   )
@@ -188,19 +190,19 @@ function rotateSecretRoute(app: App, { db, now }: Context): void {
 }
 
 /** Rethrows other errors, such as a body that is not an object. */
-function problemsOf(error: Error | undefined): Problem[] {
+function problemsOf(error: Error | undefined): FieldError[] {
   if (!error) return []
   if (error instanceof ApiError && error.extra.problems) return error.extra.problems
   throw error
 }
 
-function urlProblems(url: unknown, config: Context['config']): Problem[] {
+function urlProblems(url: unknown, config: Context['config']): FieldError[] {
   if (typeof url !== 'string') return []
   try {
     parseTarget(url, config)
     return []
   } catch (error) {
     if (!(error instanceof AddressRefused)) throw error
-    return [{ slug: 'invalid-attribute', title: error.message, name: 'url' }]
+    return [{ kind: httpErrors.invalidAttribute, title: error.message, name: 'url' }]
   }
 }

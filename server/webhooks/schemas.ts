@@ -1,4 +1,3 @@
-import type { WebhookRow } from '../contracts/tables.ts'
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
@@ -6,6 +5,7 @@ import { atom } from '../lib/time.ts'
 import { eventTypes } from './events.ts'
 import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-store.ts'
 import { standardSecret } from './sign.ts'
+import type { WebhookRow } from './tables.ts'
 
 /** A time in a request. */
 export const timeInput = (description: string) => text(40, { format: 'date-time', description })

@@ -1,7 +1,9 @@
 import { sql, type Transaction } from 'kysely'
-import type { Environment, Tables, WebhookRow } from '../contracts/tables.ts'
+import type { Environment } from '../environments.ts'
 import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import type { Tables } from '../tables.ts'
+import type { WebhookRow } from './tables.ts'
 
 /** Returns false when the limit is reached. */
 export async function insertWebhook(

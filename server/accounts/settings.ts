@@ -1,0 +1,32 @@
+import { group, InvalidValue, optional, setting } from '../lib/settings.ts'
+
+/** HTTP Basic ends the user name at the first colon, and headers contain visible ASCII only. */
+export function apiKey(value: string): string {
+  if (!/^[\x21-\x39\x3b-\x7e]{1,200}$/.test(value)) {
+    throw new InvalidValue('must be 1 to 200 visible ASCII characters without colon or space')
+  }
+  return value
+}
+
+export const accountsSettings = {
+  keys: group(
+    {
+      production: setting({
+        name: 'KINORA_PRODUCTION_KEY',
+        default: '',
+        meaning: 'API key that is created in production at start.',
+        read: optional(apiKey),
+      }),
+      sandbox: setting({
+        name: 'KINORA_SANDBOX_KEY',
+        default: '',
+        meaning: 'API key that is created in the sandbox at start.',
+        read: optional(apiKey),
+      }),
+    },
+    ({ production, sandbox }) =>
+      production && production === sandbox
+        ? 'KINORA_PRODUCTION_KEY and KINORA_SANDBOX_KEY must differ: a key belongs to one environment.'
+        : undefined,
+  ),
+}

@@ -1,0 +1,26 @@
+import type { Environment } from '../environments.ts'
+
+export type ApiKeyRow = {
+  id: string
+  environment: Environment
+  name: string
+  hash: Buffer
+  created_at: Date
+  revoked_at: Date | null
+}
+
+export type TokenRow = {
+  hash: Buffer
+  kind: 'access' | 'refresh'
+  key_id: string
+  expires_at: Date
+}
+
+/** Made once, known to every process. */
+export type SecretRow = { name: string; value: Buffer }
+
+export type AccountsTables = {
+  api_keys: ApiKeyRow
+  tokens: TokenRow
+  secrets: SecretRow
+}

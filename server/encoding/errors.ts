@@ -1,0 +1,10 @@
+import { defineErrors } from '../lib/errors.ts'
+
+export const encodingErrors = defineErrors({
+  nothingToRetry: [
+    'nothing-to-retry',
+    409,
+    'No part of this video has failed.',
+    'The status of the video shows what is still in progress.',
+  ],
+})

@@ -1,0 +1,15 @@
+import type { Queues } from '../lib/queue.ts'
+
+export type EncodingJobs = {
+  /** Probes a stored source and plans its encoding. */
+  'plan-encoding': { videoId: string }
+  /** Creates or deletes the MP4 once the segments are encoded. */
+  'finish-encoding': { videoId: string }
+}
+
+const retries = { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 }
+
+export const encodingQueues: Queues<EncodingJobs> = {
+  'plan-encoding': { concurrency: 8, ...retries },
+  'finish-encoding': { concurrency: 4, ...retries },
+}

@@ -1,0 +1,118 @@
+import { STATUS_CODES } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isUnreachable } from './db.ts'
+import { ApiError, type ErrorKind, httpErrors, invalidPayload } from './errors.ts'
+import { FilesProblem } from './files/files.ts'
+import type { App } from './http.ts'
+import { withoutSecrets } from './log.ts'
+
+const frameworkErrors: Record<string, () => ApiError> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: () => new ApiError(httpErrors.payloadTooLarge),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: () =>
+    invalidPayload('The size of the body does not match the Content-Length header.'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: () => invalidPayload('The Content-Type header is malformed.'),
+  FST_ERR_BAD_URL: () => new ApiError(httpErrors.invalidUrl),
+}
+
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const known = frameworkErrors[code]
+  if (known) return known()
+  if (isUnreachable(error) || error instanceof FilesProblem) {
+    return new ApiError(httpErrors.serviceUnavailable, { cause: error, headers: { 'retry-after': '2' } })
+  }
+  // Libraries set a 4xx status when the client aborted the request or sent malformed data.
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500
+  if (status >= 400 && status < 500) return new ApiError(httpErrors.badRequest, { cause: error })
+  return new ApiError(httpErrors.internalError, { cause: error })
+}
+
+const isClientGone = ({ raw }: FastifyRequest) => raw.destroyed && !raw.complete
+
+/** The database driver uses the same codes, so they mean a client error only when the client is gone. */
+const isBrokenConnection = (error: unknown) =>
+  error instanceof Error &&
+  'code' in error &&
+  (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
+
+function logAborted(request: FastifyRequest): void {
+  const line = { requestId: request.id, method: request.method, url: withoutSecrets(request.originalUrl) }
+  request.log.info(line, 'the client closed the connection before the request body was complete')
+}
+
+/** `typeBase` returns the URL that error slugs are appended to. */
+export function handleErrors(app: App, typeBase: () => string): void {
+  const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const isGone = isClientGone(request)
+    const apiError =
+      isGone && isBrokenConnection(error)
+        ? new ApiError(httpErrors.badRequest, { cause: error })
+        : toApiError(error)
+    if (isGone && request.routeOptions.logLevel !== 'silent') logAborted(request)
+    if (apiError.status >= 500)
+      request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
+    reply.code(apiError.status).headers(apiError.extra.headers ?? {})
+    // The route's serializer is for its success response only.
+    reply.serializer(JSON.stringify).header('content-type', 'application/problem+json')
+    return reply.send(apiError.body(typeBase()))
+  }
+
+  app.setErrorHandler(sendError)
+  const allowedMethods = collectMethods(app)
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = allowedMethods(request.url.split('?', 1)[0] ?? '')
+    const error =
+      allowed.size > 0 && !allowed.has(request.method)
+        ? new ApiError(httpErrors.methodNotAllowed, { headers: { allow: [...allowed].join(', ') } })
+        : new ApiError(httpErrors.unknownUrl)
+    return sendError(error, request, reply)
+  })
+}
+
+/** Returns a function that finds the methods of the routes with a path. */
+function collectMethods(app: App): (path: string) => Set<string> {
+  const routes: { pattern: RegExp; method: string }[] = []
+  app.addHook('onRoute', ({ url, method }) => {
+    // The wildcard route of CORS preflights matches every path.
+    if (url.includes('*')) return
+    const pattern = new RegExp(`^${url.replaceAll('.', '\\.').replace(/:[^/]+/g, '[^/]+')}/?$`)
+    for (const name of [method].flat()) routes.push({ pattern, method: name })
+  })
+  return (path) => new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))
+}
+
+/** Headers that a handler may have set for a success response before it failed. */
+const successHeaders = [
+  'accept-ranges',
+  'content-disposition',
+  'content-encoding',
+  'etag',
+  'expires',
+  'last-modified',
+  'location',
+  'x-accel-redirect',
+]
+
+/** Without this, a cache would serve the error to every client for as long as it may keep the file. */
+export function forbidCaching(reply: FastifyReply): void {
+  for (const name of successHeaders) reply.removeHeader(name)
+  // A 416 reports the size of the file in this header.
+  if (reply.statusCode !== 416) reply.removeHeader('content-range')
+  if (!/\bno-store\b/.test(String(reply.getHeader('cache-control'))))
+    reply.header('cache-control', 'no-store')
+}
+
+/** The bytes of an error response for connections that fail before there is a request object. */
+export function rawErrorResponse(kind: ErrorKind, typeBase: string): string {
+  const body = JSON.stringify(new ApiError(kind).body(typeBase))
+  const lines = [
+    `HTTP/1.1 ${kind.status} ${STATUS_CODES[kind.status]}`,
+    'content-type: application/problem+json',
+    'access-control-allow-origin: *',
+    'cache-control: no-store',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n${body}`
+}

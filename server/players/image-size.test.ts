@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readPicture } from './image-size.ts'
+
+/** A header and what comes after it, with sizes as said. */
+function png(width: number, height: number): Buffer {
+  const bytes = Buffer.alloc(40)
+  bytes.write('\x89PNG\r\n\x1a\n', 'latin1')
+  bytes.writeUInt32BE(13, 8)
+  bytes.write('IHDR', 12, 'latin1')
+  bytes.writeUInt32BE(width, 16)
+  bytes.writeUInt32BE(height, 20)
+  return bytes
+}
+
+function jpeg(frame: number, width: number, height: number): Buffer {
+  const begin = Buffer.from([
+    0xff,
+    0xd8,
+    0xff,
+    0xe0,
+    0,
+    4,
+    1,
+    2,
+    0xff,
+    0xc4,
+    0,
+    3,
+    9,
+    0xff,
+    0xff,
+    frame,
+    0,
+    11,
+    8,
+  ])
+  const size = Buffer.alloc(4)
+  size.writeUInt16BE(height, 0)
+  size.writeUInt16BE(width, 2)
+  return Buffer.concat([begin, size, Buffer.from([1, 1, 0x11, 0, 0xff, 0xd9])])
+}
+
+test('kind and size are read from the bytes', () => {
+  assert.deepEqual(readPicture(png(200, 100)), { type: 'image/png', width: 200, height: 100 })
+  for (const frame of [0xc0, 0xc1, 0xc2])
+    assert.deepEqual(readPicture(jpeg(frame, 640, 3)), { type: 'image/jpeg', width: 640, height: 3 })
+})
+
+test('what is no picture, or only the beginning of one, has neither', () => {
+  assert.equal(readPicture(png(0, 100)), undefined)
+  assert.equal(readPicture(jpeg(0xc0, 0, 9)), undefined)
+  for (const whole of [png(20, 10), jpeg(0xc0, 20, 10)])
+    for (let length = 0; length < 23; length++)
+      assert.equal(readPicture(whole.subarray(0, length)), undefined, String(length))
+  for (const bytes of [
+    'GIF89a',
+    '<svg xmlns="http://www.w3.org/2000/svg"/>',
+    '\xff\xd8\xff\xe0\0\0\0\0\0\0\0\0\0',
+  ])
+    assert.equal(readPicture(Buffer.from(bytes, 'latin1')), undefined)
+  // A segment that says it has no length leads nowhere, and one that leads past the end neither.
+  assert.equal(readPicture(Buffer.from('ffd8ffe00000ffc0000b080010001003', 'hex')), undefined)
+  assert.equal(readPicture(Buffer.from('ffd8ffe0ffffffc0000b080010001003', 'hex')), undefined)
+})

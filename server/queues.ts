@@ -1,0 +1,15 @@
+import { type EncodingJobs, encodingQueues } from './encoding/queues.ts'
+import type { Queues } from './lib/queue.ts'
+import { type ThumbnailsJobs, thumbnailsQueues } from './thumbnails/queues.ts'
+import { type UploadsJobs, uploadsQueues } from './uploads/queues.ts'
+import { type VideosJobs, videosQueues } from './videos/queues.ts'
+
+/** The payload of each queue's jobs. */
+export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs
+
+export const queues: Queues<Jobs> = {
+  ...videosQueues,
+  ...thumbnailsQueues,
+  ...uploadsQueues,
+  ...encodingQueues,
+}

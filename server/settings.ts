@@ -1,0 +1,244 @@
+import { isIP, isIPv4 } from 'node:net'
+import { resolve } from 'node:path'
+import {
+  allOrNone,
+  choice,
+  duration,
+  group,
+  InvalidValue,
+  ifEnabled,
+  integer,
+  onOff,
+  optional,
+  setting,
+  text,
+  trueFalse,
+  url,
+} from './lib/settings.ts'
+
+// Settings of the process itself: network, roles, database, files. Each slice defines its own settings.
+
+export const allRoles = ['api', 'worker', 'live'] as const
+export type Role = (typeof allRoles)[number]
+
+function roles(value: string): Set<Role> {
+  return new Set(value.split(',').map((word) => choice(...allRoles)(word.trim())))
+}
+
+function origin(value: string): string {
+  const parsed = new URL(url('http:', 'https:')(value))
+  // Native players expect /vod/ as the first path segment, so the public URL cannot have a path.
+  if (parsed.pathname !== '/' || parsed.search || parsed.hash || parsed.username) {
+    throw new InvalidValue(`must be an origin such as https://video.example.com, not "${value}"`)
+  }
+  return parsed.origin
+}
+
+function proxies(value: string): string[] {
+  const list = value
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+  for (const each of list) {
+    const [ip = '', bits, ...rest] = each.split('/')
+    const maxBits = isIPv4(ip) ? 32 : 128
+    const isPrefix = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= maxBits)
+    if (!isIP(ip) || !isPrefix || rest.length > 0)
+      throw new InvalidValue(`must be IP addresses or networks such as 10.0.0.0/8, not "${each}"`)
+  }
+  return list
+}
+
+function bucket(value: string): string {
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value)) {
+    throw new InvalidValue('must be the name of a bucket: letters, digits, dots, hyphens')
+  }
+  return value
+}
+
+const network = {
+  host: setting({
+    name: 'KINORA_HOST',
+    default: '127.0.0.1',
+    meaning: 'IP address or host name to listen on. 0.0.0.0 listens on every interface.',
+    read: text,
+  }),
+  port: setting({
+    name: 'KINORA_PORT',
+    default: '8080',
+    meaning: 'Port of the HTTP server. 0 picks a free port.',
+    read: integer(0, 65535),
+  }),
+  publicUrl: setting({
+    name: 'KINORA_PUBLIC_URL',
+    default: '',
+    meaning:
+      'Origin that clients and viewers use, such as https://video.example.com. If not set: http://localhost with the port.',
+    read: optional(origin),
+  }),
+  tls: allOrNone(
+    {
+      certFile: setting({
+        name: 'KINORA_TLS_CERT',
+        default: '',
+        meaning: 'Certificate file (PEM). With KINORA_TLS_KEY, the server uses HTTPS instead of HTTP.',
+        read: optional(resolvePath),
+      }),
+      keyFile: setting({
+        name: 'KINORA_TLS_KEY',
+        default: '',
+        meaning: 'Private key file (PEM) of the certificate.',
+        read: optional(resolvePath),
+      }),
+    },
+    {},
+  ),
+  trustProxy: setting({
+    name: 'KINORA_TRUST_PROXY',
+    default: '',
+    meaning:
+      'Proxies whose X-Forwarded-For header is trusted: IP addresses or networks, separated by commas, such as 127.0.0.1,10.0.0.0/8. If not set: none.',
+    read: proxies,
+  }),
+  allowPrivateNetworks: setting({
+    name: 'KINORA_ALLOW_PRIVATE_NETWORKS',
+    default: 'false',
+    meaning: 'true allows video sources and webhooks with loopback and private IP addresses.',
+    read: trueFalse,
+  }),
+}
+
+const limits = {
+  rateLimits: ifEnabled(
+    setting({
+      name: 'KINORA_RATE_LIMITS',
+      default: 'on',
+      meaning: 'on or off: limits on the requests of each API key and upload token.',
+      read: onOff,
+    }),
+    {
+      uploads: setting({
+        name: 'KINORA_RATE_LIMIT_UPLOADS',
+        default: '30000',
+        meaning: 'Upload requests per minute for each API key or upload token. Every chunk is a request.',
+        read: integer(1, 1e9),
+      }),
+      writes: setting({
+        name: 'KINORA_RATE_LIMIT_WRITES',
+        default: '30000',
+        meaning: 'Write requests per minute for each API key.',
+        read: integer(1, 1e9),
+      }),
+      reads: setting({
+        name: 'KINORA_RATE_LIMIT_READS',
+        default: '60000',
+        meaning: 'Read requests per minute for each API key.',
+        read: integer(1, 1e9),
+      }),
+    },
+  ),
+  bodyMs: setting({
+    name: 'KINORA_BODY_SECONDS',
+    default: '60',
+    meaning: 'Seconds within which the body of a request must arrive. File uploads are exempt.',
+    read: duration(1, 3_600, 1_000),
+  }),
+}
+
+const storage = {
+  dataDir: setting({
+    name: 'KINORA_DATA_DIR',
+    default: './data',
+    meaning: 'Folder for the embedded Postgres and for files.',
+    read: resolvePath,
+  }),
+  databaseUrl: setting({
+    name: 'KINORA_DATABASE_URL',
+    default: '',
+    meaning:
+      'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. If not set: an embedded Postgres in the data folder.',
+    read: optional(url('postgres:', 'postgresql:')),
+  }),
+  /** Undefined: files are stored in the data folder. */
+  s3: allOrNone(
+    {
+      endpoint: setting({
+        name: 'KINORA_S3_ENDPOINT',
+        default: '',
+        meaning:
+          'URL of an S3-compatible store for files, such as https://s3.example.com. If not set: files are stored in the data folder.',
+        read: optional(url('http:', 'https:')),
+      }),
+      bucket: setting({
+        name: 'KINORA_S3_BUCKET',
+        default: '',
+        meaning: 'Name of the bucket. It must exist.',
+        read: optional(bucket),
+      }),
+      accessKey: setting({
+        name: 'KINORA_S3_ACCESS_KEY',
+        default: '',
+        meaning: 'Access key of the store.',
+        read: optional(text),
+      }),
+      secretKey: setting({
+        name: 'KINORA_S3_SECRET_KEY',
+        default: '',
+        meaning: 'Secret key of the store.',
+        read: optional(text),
+      }),
+    },
+    {
+      region: setting({
+        name: 'KINORA_S3_REGION',
+        default: 'us-east-1',
+        meaning: 'Region that requests to the store are signed for.',
+        read: text,
+      }),
+      isRedirecting: setting({
+        name: 'KINORA_S3_REDIRECT',
+        default: 'off',
+        meaning:
+          'on or off: redirect viewers to presigned URLs of the store instead of sending media through the service.',
+        read: onOff,
+      }),
+    },
+  ),
+}
+
+export const processSettings = {
+  ...network,
+  ...limits,
+  ...storage,
+  roles: setting({
+    name: 'KINORA_ROLES',
+    default: 'api,worker,live',
+    meaning: 'Roles of this process: any of api, worker, live.',
+    read: roles,
+  }),
+  logLevel: setting({
+    name: 'KINORA_LOG_LEVEL',
+    default: 'info',
+    meaning: 'debug, info, warn, error or silent.',
+    read: choice('debug', 'info', 'warn', 'error', 'silent'),
+  }),
+  // Reserved names, so that a configuration that already contains them is valid.
+  reserved: group({
+    rtmpPort: setting({
+      name: 'KINORA_RTMP_PORT',
+      default: '1935',
+      meaning: 'Port of the RTMP server. No effect in this version.',
+      read: integer(0, 65535),
+    }),
+    adminPassword: setting({
+      name: 'KINORA_ADMIN_PASSWORD',
+      default: '',
+      meaning: 'Password of the dashboard. No effect in this version.',
+      read: optional(text),
+    }),
+  }),
+}
+
+function resolvePath(path: string): string {
+  return resolve(path)
+}

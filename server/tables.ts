@@ -1,0 +1,24 @@
+import type { AccessTables } from './access/tables.ts'
+import type { AccountsTables } from './accounts/tables.ts'
+import type { AnalyticsTables } from './analytics/tables.ts'
+import type { EncodingTables } from './encoding/tables.ts'
+import type { PlayersTables } from './players/tables.ts'
+import type { RenditionsTables } from './renditions/tables.ts'
+import type { SweepTables } from './sweep/tables.ts'
+import type { ThumbnailsTables } from './thumbnails/tables.ts'
+import type { UploadsTables } from './uploads/tables.ts'
+import type { VideosTables } from './videos/tables.ts'
+import type { WebhooksTables } from './webhooks/tables.ts'
+
+/** The tables of all slices. */
+export type Tables = AccountsTables &
+  AccessTables &
+  VideosTables &
+  ThumbnailsTables &
+  RenditionsTables &
+  UploadsTables &
+  EncodingTables &
+  PlayersTables &
+  WebhooksTables &
+  AnalyticsTables &
+  SweepTables

@@ -1,0 +1,10 @@
+import type { Queues } from '../lib/queue.ts'
+
+export type ThumbnailsJobs = {
+  /** Creates the thumbnail and the sprites that are missing or out of date. */
+  'make-pictures': { videoId: string }
+}
+
+export const thumbnailsQueues: Queues<ThumbnailsJobs> = {
+  'make-pictures': { concurrency: 2, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+}

@@ -1,0 +1,14 @@
+import type { Queues } from '../lib/queue.ts'
+
+export type UploadsJobs = {
+  /** Fetches the source of a video from a URL, or copies it from another video. */
+  'fetch-source': { videoId: string }
+  /** Joins the parts of a complete upload into one file. */
+  'store-source': { videoId: string }
+}
+
+export const uploadsQueues: Queues<UploadsJobs> = {
+  'fetch-source': { concurrency: 16, retryLimit: 100, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+  // A file store that is full or unreachable usually recovers: retry for hours, at most 5 minutes apart.
+  'store-source': { concurrency: 8, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+}

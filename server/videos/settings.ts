@@ -1,0 +1,26 @@
+import { group, integer, onOff, setting } from '../lib/settings.ts'
+
+export const videosSettings = {
+  sandbox: group({
+    /** 0: no limit. */
+    seconds: setting({
+      name: 'KINORA_SANDBOX_SECONDS',
+      default: '30',
+      meaning: 'Sandbox videos are cut after this many seconds. 0 turns this off.',
+      read: integer(0, 1e9),
+    }),
+    hasWatermark: setting({
+      name: 'KINORA_SANDBOX_WATERMARK',
+      default: 'on',
+      meaning: 'on or off: a watermark on sandbox videos.',
+      read: onOff,
+    }),
+    /** 0: no limit. */
+    hours: setting({
+      name: 'KINORA_SANDBOX_HOURS',
+      default: '24',
+      meaning: 'Sandbox videos are deleted after this many hours. 0 turns this off.',
+      read: integer(0, 1e6),
+    }),
+  }),
+}

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** 50 reports a second allow for 500 viewers behind one proxy, each reporting every ten seconds. */
 const refillPerSecond = 50
 const bucketSize = 3_000
@@ -20,15 +22,14 @@ function networkOf(ipAddress: string): string {
  * 0, or takes none and returns the number of seconds to wait.
  */
 export function createIpRateLimit(now: () => number) {
-  const buckets = new Map<string, Bucket>()
+  // A bucket that is evicted starts full again. A flood from this many networks is not stopped by a limit per network.
+  const buckets = new LRUCache<string, Bucket>({ max: maxNetworks })
 
   return function consume(ipAddress: string, cost: number): number {
     const network = networkOf(ipAddress)
     const time = now()
     let bucket = buckets.get(network)
     if (!bucket) {
-      // Idle buckets are full again anyway, and a flood from this many networks is not stopped by a limit per network.
-      if (buckets.size >= maxNetworks) buckets.clear()
       bucket = { tokens: bucketSize, refilledAt: time }
       buckets.set(network, bucket)
     }

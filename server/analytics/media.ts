@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { batch } from '../lib/batch.ts'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
@@ -5,13 +6,15 @@ import { findMedia, type Media } from './media-store.ts'
 
 /** Changed metadata and new videos take effect after this time at the latest. */
 const maxAgeMs = 2_000
-/** Bounds the cache, which also holds ids that do not exist. */
+/** The cache also holds ids that do not exist. */
 const maxCached = 10_000
 const maxBatchSize = 500
 
 /** Looks up media in batches, and caches them for a short time. */
 export function createMediaLookup(db: Db<Tables>, now: () => number) {
-  const cache = new Map<string, { media: Promise<Media | undefined>; expiresAt: number }>()
+  const cache = new LRUCache<string, { media: Promise<Media | undefined>; expiresAt: number }>({
+    max: maxCached,
+  })
   const load = batch(maxBatchSize, async (ids: string[]) => {
     const found = await findMedia(db, ids)
     return ids.map((id) => found.get(id))
@@ -21,7 +24,6 @@ export function createMediaLookup(db: Db<Tables>, now: () => number) {
     const time = now()
     const cached = cache.get(id)
     if (cached && cached.expiresAt > time) return cached.media
-    if (cache.size >= maxCached) cache.clear()
     const media = load(id)
     cache.set(id, { media, expiresAt: time + maxAgeMs })
     media.catch(() => cache.delete(id))

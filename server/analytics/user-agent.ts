@@ -1,4 +1,5 @@
 import Bowser from 'bowser'
+import { LRUCache } from 'lru-cache'
 
 /** The device, operating system and browser that a User-Agent header describes. */
 export type UserAgent = {
@@ -21,8 +22,7 @@ const deviceTypes: Record<string, string> = {
 }
 
 const maxHeaderLength = 1_000
-const maxCached = 5_000
-const cache = new Map<string, UserAgent>()
+const cache = new LRUCache<string, UserAgent>({ max: 5_000 })
 
 /** Cached, because parsing takes about 20 µs and thousands of viewers share a few hundred headers. */
 export function readUserAgent(header: string | undefined): UserAgent {
@@ -30,7 +30,6 @@ export function readUserAgent(header: string | undefined): UserAgent {
   let userAgent = cache.get(text)
   if (!userAgent) {
     userAgent = parse(text)
-    if (cache.size >= maxCached) cache.clear()
     cache.set(text, userAgent)
   }
   return userAgent

@@ -43,7 +43,7 @@ export function watchInput(canvas: HTMLCanvasElement, callbacks: Callbacks): Inp
   }
   const drag = watchDrag(canvas, state, { signal, onGlide: callbacks.onChange })
   const reset = () => {
-    drag.stopGlide()
+    drag.glide.stop()
     callbacks.onReset()
     state.set(front)
   }
@@ -54,7 +54,7 @@ export function watchInput(canvas: HTMLCanvasElement, callbacks: Callbacks): Inp
   return {
     view: state.get,
     advance(nowMs) {
-      const glide = drag.advanceGlide(nowMs)
+      const glide = drag.glide.advance(nowMs)
       if (!glide) return false
       view = turn(view, glide.yaw, glide.pitch)
       return glide.continues
@@ -63,10 +63,42 @@ export function watchInput(canvas: HTMLCanvasElement, callbacks: Callbacks): Inp
   }
 }
 
+/** In radians per millisecond. */
+type Speed = { yaw: number; pitch: number }
+
+type Glide = {
+  start(speed: Speed): void
+  stop(): void
+  /** Returns the angles to turn by since the last call, or undefined if there is no glide. */
+  advance(nowMs: number): { yaw: number; pitch: number; continues: boolean } | undefined
+}
+
+/** The movement after a drag, which slows down until it ends. */
+function createGlide(): Glide {
+  let speed: Speed = { yaw: 0, pitch: 0 }
+  let sinceMs: number | undefined
+  return {
+    start(initial) {
+      speed = initial
+      sinceMs = performance.now()
+    },
+    stop() {
+      sinceMs = undefined
+    },
+    advance(nowMs) {
+      if (sinceMs === undefined) return undefined
+      const elapsedMs = Math.max(0, nowMs - sinceMs)
+      const [yaw, pitch] = [decelerate(speed.yaw, elapsedMs), decelerate(speed.pitch, elapsedMs)]
+      speed = { yaw: yaw.speed, pitch: pitch.speed }
+      const continues = Math.hypot(speed.yaw, speed.pitch) > minSpeed
+      sinceMs = continues ? nowMs : undefined
+      return { yaw: yaw.distance, pitch: pitch.distance, continues }
+    },
+  }
+}
+
 type Drag = {
-  stopGlide(): void
-  /** The angles to turn by since the last call, or undefined if there is no glide. */
-  advanceGlide(nowMs: number): { yaw: number; pitch: number; continues: boolean } | undefined
+  glide: Glide
   /** Returns whether the last gesture was more than a click, and forgets it. */
   takeWasDrag(): boolean
 }
@@ -81,14 +113,14 @@ function watchDrag(
   const pointers = new Map<number, Point>()
   /** The length of the gesture. Infinite with two pointers or after a cancel, so that it is never a click. */
   let movedPixels = 0
-  let speed = { yaw: 0, pitch: 0 }
   let movedAtMs = 0
-  let glideFromMs: number | undefined
+  let speed: Speed = { yaw: 0, pitch: 0 }
+  const glide = createGlide()
 
   function press(event: PointerEvent) {
     if (event.button !== 0) return
     movedPixels = pointers.size === 0 ? 0 : Number.POSITIVE_INFINITY
-    glideFromMs = undefined
+    glide.stop()
     speed = { yaw: 0, pitch: 0 }
     movedAtMs = event.timeStamp
     pointers.set(event.pointerId, { x: event.clientX, y: event.clientY })
@@ -119,7 +151,7 @@ function watchDrag(
     canvas.style.cursor = 'grab'
     const isSwipe = movedPixels > clickPixels && movedPixels < Number.POSITIVE_INFINITY
     if (!isSwipe || reducedMotion.matches || event.timeStamp - movedAtMs > restMs) return
-    glideFromMs = performance.now()
+    glide.start(speed)
     onGlide()
   }
 
@@ -136,18 +168,7 @@ function watchDrag(
   canvas.addEventListener('lostpointercapture', cancel, { signal })
 
   return {
-    stopGlide() {
-      glideFromMs = undefined
-    },
-    advanceGlide(nowMs) {
-      if (glideFromMs === undefined) return undefined
-      const elapsedMs = Math.max(0, nowMs - glideFromMs)
-      const [yaw, pitch] = [decelerate(speed.yaw, elapsedMs), decelerate(speed.pitch, elapsedMs)]
-      speed = { yaw: yaw.speed, pitch: pitch.speed }
-      const continues = Math.hypot(speed.yaw, speed.pitch) > minSpeed
-      glideFromMs = continues ? nowMs : undefined
-      return { yaw: yaw.distance, pitch: pitch.distance, continues }
-    },
+    glide,
     takeWasDrag() {
       const wasDrag = movedPixels > clickPixels
       // Reset, because a click without a pointer, as from a screen reader, may follow.

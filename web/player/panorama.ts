@@ -32,25 +32,18 @@ function startView(deps: ViewDeps): Panorama & { takeFrame(): void } {
   const { video, layer, canvas, renderer } = deps
   const abort = new AbortController()
   const { signal } = abort
-  let device: Device | undefined
   let isFrameNew = true
   let drawing: number | undefined
 
   const input = watchInput(canvas, {
     onChange: requestDraw,
     onClick: () => togglePlay(video),
-    onReset() {
-      if (device) device = { ...device, heading: headingOf(device.rotation) }
-    },
+    onReset: () => device.reset(),
   })
-  const motion = watchMotion(
-    layer,
-    (rotation) => {
-      device = { rotation, heading: device?.heading ?? headingOf(rotation) }
-      requestDraw()
-    },
-    () => canvas.focus({ preventScroll: true }),
-  )
+  const device = watchDevice(layer, {
+    onMove: requestDraw,
+    onAsked: () => canvas.focus({ preventScroll: true }),
+  })
   watchFrames(video, takeFrame, signal)
   watchSize(layer, resize, signal)
   video.addEventListener('emptied', () => renderer.clear(), { signal })
@@ -81,7 +74,7 @@ function startView(deps: ViewDeps): Panorama & { takeFrame(): void } {
     }
     isFrameNew = false
     const view = input.view()
-    renderer.draw(rotationOf(view, device), halfExtent(view.fov, canvas.width, canvas.height))
+    renderer.draw(rotationOf(view, device.get()), halfExtent(view.fov, canvas.width, canvas.height))
   }
 
   function resize() {
@@ -93,13 +86,34 @@ function startView(deps: ViewDeps): Panorama & { takeFrame(): void } {
     if (signal.aborted) return
     abort.abort()
     if (drawing !== undefined) cancelAnimationFrame(drawing)
-    motion.destroy()
+    device.destroy()
     input.destroy()
     renderer.destroy()
     deps.removeLayer()
   }
 
   return { destroy, takeFrame }
+}
+
+/** Follows the orientation of the device. Its first heading is the front of the video. */
+function watchDevice(host: HTMLElement, { onMove, onAsked }: { onMove(): void; onAsked(): void }) {
+  let device: Device | undefined
+  const motion = watchMotion(
+    host,
+    (rotation) => {
+      device = { rotation, heading: device?.heading ?? headingOf(rotation) }
+      onMove()
+    },
+    onAsked,
+  )
+  return {
+    get: () => device,
+    /** Makes the current heading the front. */
+    reset() {
+      if (device) device = { ...device, heading: headingOf(device.rotation) }
+    },
+    destroy: motion.destroy,
+  }
 }
 
 function togglePlay(video: HTMLVideoElement): void {

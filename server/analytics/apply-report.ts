@@ -220,7 +220,7 @@ function playOn(viewing: Viewing, report: Report, lastSeenAt: number, scope: Rep
   return playTo(viewing, validPosition(position + elapsedMs / 1_000, scope), { ...scope, time })
 }
 
-/** Moves to a position. What lies in between counts as watched if the video was playing and had the time for it. */
+/** Moves to a position. The skipped range counts as watched if the video was playing for long enough to reach it. */
 function playTo(
   viewing: Viewing,
   at: number,

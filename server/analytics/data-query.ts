@@ -91,7 +91,7 @@ export function readMeasure(metric: Metric, aggregation: string, query: DataQuer
   return { of: metric, by }
 }
 
-/** Total plays include expired sessions, of which only the video and the number of plays are kept. */
+/** Total plays include expired sessions. Only the number of plays per video is kept of those. */
 export function checkTotalFilters({ filterBy = {} }: DataQuery): void {
   const other = Object.keys(filterBy).find((key) => key !== 'mediaId' && key !== 'mediaType')
   if (other)

@@ -19,16 +19,23 @@ export async function attemptDelivery(
 ): Promise<Attempt> {
   const at = now()
   const start = performance.now()
+  const outcome = await send(fetch, delivery, at).catch((error) => ({
+    ...{ status: null, answer: null },
+    error: explain(error),
+  }))
+  return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...outcome }
+}
+
+async function send(
+  fetch: Context['fetch'],
+  delivery: DeliveryRequest,
+  at: Date,
+): Promise<Pick<Attempt, 'status' | 'answer' | 'error'>> {
   const timeout = new AbortController()
   const timer = setTimeout(
     () => timeout.abort(new FetchFailed('timeout', `No answer within ${attemptTimeoutMs / 1_000} seconds.`)),
     attemptTimeoutMs,
   )
-  const result = {
-    status: null as number | null,
-    answer: null as string | null,
-    error: null as string | null,
-  }
   try {
     const response = await fetch.request(delivery.url, {
       method: 'POST',
@@ -40,15 +47,13 @@ export async function attemptDelivery(
       headersTimeoutMs: attemptTimeoutMs,
       idleTimeoutMs: attemptTimeoutMs,
     })
-    result.status = response.status
-    result.answer = await readResponse(response)
-    if (response.status < 200 || response.status > 299) result.error = `The answer was ${response.status}.`
-  } catch (error) {
-    result.error = explain(error)
+    const { status } = response
+    const isSuccess = status >= 200 && status <= 299
+    const answer = await readResponse(response)
+    return { status, answer, error: isSuccess ? null : `The answer was ${status}.` }
   } finally {
     clearTimeout(timer)
   }
-  return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...result }
 }
 
 /** Reads the beginning of the body, for the log. The status already decided the outcome, so errors are ignored. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../context.ts'
-import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
@@ -43,11 +43,11 @@ export type Encoder = { wake(): void; close(): Promise<void> }
 export function startEncoder(context: EncoderContext): Encoder {
   const { config, db, log } = context
   const closing = new AbortController()
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
 
   async function runSlot(): Promise<void> {
     while (!closing.signal.aborted) {
-      const wait = bell.listen()
+      const wait = wakeSignal.listen()
       const chunk = await claim().catch((err) => {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
@@ -64,10 +64,10 @@ export function startEncoder(context: EncoderContext): Encoder {
 
   const slots = Array.from({ length: config.encodeSlots }, runSlot)
   return {
-    wake: bell.ring,
+    wake: wakeSignal.wake,
     async close() {
       closing.abort()
-      bell.ring()
+      wakeSignal.wake()
       await Promise.all(slots)
     },
   }

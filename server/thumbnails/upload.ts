@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, fileErrors, httpErrors, notFound } from '../lib/errors.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
-import { createTurns, type Turns } from '../lib/turns.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
@@ -27,12 +27,12 @@ const cpuSeconds = 20
 const headBytes = 128 * 1024
 
 /** A crafted image can make ffmpeg use hundreds of megabytes, so two run at once and few wait. */
-export const createImageLimit = () => createTurns(2, 20)
+export const createImageLimit = () => createConcurrencyLimit(2, 20)
 
 /** Converts an uploaded image and makes it the thumbnail. */
 export async function receiveThumbnail(
   deps: Deps,
-  limit: Turns,
+  limit: ConcurrencyLimit,
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
@@ -40,7 +40,7 @@ export async function receiveThumbnail(
     const input = join(folder, 'upload')
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
-    const made = limit.take(() => makeJpeg(deps, input, output))
+    const made = limit.run(() => makeJpeg(deps, input, output))
     if (!made) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
     await made
     await storeThumbnail(deps, videoId, output)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurns } from './turns.ts'
+import { createConcurrencyLimit } from './concurrency-limit.ts'
 
-test('so many run at once, so many wait, and no more are taken', async () => {
-  const turns = createTurns(2, 1)
+test('the limit runs two, queues one and rejects the rest', async () => {
+  const limit = createConcurrencyLimit(2, 1)
   const gates: PromiseWithResolvers<void>[] = []
   const begin = (name: string) =>
-    turns.take(async () => {
+    limit.run(async () => {
       const gate = Promise.withResolvers<void>()
       gates.push(gate)
       await gate.promise
@@ -15,7 +15,7 @@ test('so many run at once, so many wait, and no more are taken', async () => {
   const all = [begin('a'), begin('b'), begin('c'), begin('d')]
   assert.equal(gates.length, 2)
   assert.equal(all[3], undefined)
-  // One that fails makes room, too.
+  // A failure frees its slot as well.
   gates[0]!.reject(new Error('no'))
   await assert.rejects(all[0]!)
   assert.equal(gates.length, 3)

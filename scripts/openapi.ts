@@ -14,7 +14,7 @@ export async function describeApi(): Promise<string> {
   const unused = {} as never
   const context: Context = {
     config: readConfig({}),
-    publicUrl: 'http://localhost:8080',
+    publicUrl: () => 'http://localhost:8080',
     db: unused,
     queue: unused,
     files: unused,

@@ -180,7 +180,7 @@ function cookiesOf({ headers: { cookie = '' } }: FastifyRequest, name: string): 
 /** In a frame on a page of another site, browsers keep only cookies that say they are for that page alone. */
 function cookieOf({ config, publicUrl }: Asker, videoId: string, token: string, session: string): string {
   const age = config.privateSessionSeconds + goingOnSeconds
-  const isSecure = publicUrl.startsWith('https:')
+  const isSecure = publicUrl().startsWith('https:')
   const kind = isSecure ? 'Secure; SameSite=None; Partitioned' : 'SameSite=Lax'
   return `${cookieName(token)}=${session}; Path=/vod/${videoId}; Max-Age=${age}; HttpOnly; ${kind}`
 }

@@ -21,16 +21,13 @@ export class Authenticator {
   #known = new Map<string, Credential>()
   /** Counts revocations, so that a look-up that was under way during one is not remembered. */
   #generation = 0
-  #isHearing: () => boolean = () => false
+  readonly #isListening: () => boolean
 
-  constructor(db: Kysely<Tables>, now: () => Date) {
+  /** `isListening` says whether the process is notified of revoked keys. */
+  constructor(db: Kysely<Tables>, now: () => Date, isListening: () => boolean) {
     this.#db = db
     this.#now = now
-  }
-
-  /** Called once the listener is open. */
-  trust(isHearing: () => boolean): void {
-    this.#isHearing = isHearing
+    this.#isListening = isListening
   }
 
   forget(): void {
@@ -40,7 +37,7 @@ export class Authenticator {
 
   /** The credential decides the environment; `required` is set where the address admits only one. */
   async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
-    const known = header !== undefined && this.#isHearing() ? this.#known.get(header) : undefined
+    const known = header !== undefined && this.#isListening() ? this.#known.get(header) : undefined
     if (known && isGood(known, required, this.#now())) return scopeOf(known)
     return this.#lookUp(header, required)
   }
@@ -56,7 +53,7 @@ export class Authenticator {
         scheme === 'basic' ? accountsErrors.invalidApiKey : accountsErrors.invalidAccessToken,
       )
     }
-    if (generation === this.#generation && this.#isHearing()) {
+    if (generation === this.#generation && this.#isListening()) {
       if (this.#known.size >= remembered) this.#known.clear()
       this.#known.set(header!, credential)
     }

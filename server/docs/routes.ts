@@ -11,7 +11,7 @@ import { errorPage, referencePage, style } from './page.ts'
 export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url)))
   const reference = once(async () =>
-    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl)),
+    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl())),
   )
 
   const hidden = { schema: { hide: true } }

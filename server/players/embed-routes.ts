@@ -52,7 +52,7 @@ export async function embedRoutes(app: App, context: Context): Promise<void> {
   }
 
   function sendPage(request: FastifyRequest, reply: FastifyReply, { config, preview, cacheControl }: Found) {
-    const html = playerPage({ config, preview, publicUrl: context.publicUrl, entry: assets.entry })
+    const html = playerPage({ config, preview, publicUrl: context.publicUrl(), entry: assets.entry })
     const etag = `"${hash('sha256', html, 'base64url').slice(0, 22)}"`
     reply.headers({
       'cache-control': cacheControl,

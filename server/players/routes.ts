@@ -42,7 +42,7 @@ const logoUpload = fileUpload('A JPEG or PNG picture of at most 100 KiB and 200 
 
 export function playerRoutes(app: App, context: Context): void {
   const { db, now } = context
-  const view = (row: store.StoredPlayer) => viewPlayer(row, context.publicUrl)
+  const view = (row: store.StoredPlayer) => viewPlayer(row, context.publicUrl())
 
   app.post(
     '/players',

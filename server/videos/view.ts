@@ -16,7 +16,7 @@ export function viewVideo(
   row: StoredVideo,
   { mayWatch = true } = {},
 ): Video {
-  const plain = `${publicUrl}/vod/${row.id}`
+  const plain = `${publicUrl()}/vod/${row.id}`
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`

@@ -1,15 +1,15 @@
-// Writes openapi.json, which is committed, served at GET /openapi.json, and checked by a test. The app is built but
-// does not listen, so no database is needed.
+// Writes openapi.json, which is committed, served at GET /openapi.json, and checked by a test. It builds the app without
+// starting it, so it needs no database.
 import { writeFile } from 'node:fs/promises'
 import type { Authenticator } from '../server/accounts/authenticate.ts'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import type { Context } from '../server/context.ts'
-import { describedBy, describeRoutes } from '../server/docs/describe.ts'
+import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
 
-/** The text of openapi.json as the routes have it now. */
+/** Returns the text of openapi.json for the current routes. */
 export async function describeApi(): Promise<string> {
   const unused = {} as never
   const context: Context = {
@@ -27,7 +27,7 @@ export async function describeApi(): Promise<string> {
   const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 })
   const app = await buildApp(context, authenticator, metrics, { beforeRoutes: describeRoutes })
   await app.ready()
-  const text = `${JSON.stringify(describedBy(app), null, 2)}\n`
+  const text = `${JSON.stringify(openapiDocument(app), null, 2)}\n`
   await app.close()
   return text
 }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
-import { KeyProblem, type NewKey, provideKeys } from './accounts/keys.ts'
+import { KeyError, type NewKey, provideKeys } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret.ts'
 import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
@@ -14,7 +14,7 @@ import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { listenOnAllOf } from './lib/connections.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
-import { DatabaseProblem } from './lib/db.ts'
+import { DatabaseError } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { type Files, FilesProblem } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
@@ -22,7 +22,7 @@ import type { App } from './lib/http.ts'
 import { openListener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
-import { PostgresProblem } from './lib/postgres/open.ts'
+import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { SettingsError } from './lib/settings.ts'
 import { clearWork } from './lib/work.ts'
@@ -212,9 +212,7 @@ function greeting({ publicUrl, newKeys }: RunningService, config: Config): strin
 function explain(error: unknown): string {
   if (error instanceof SettingsError) return error.problems.join('\n')
   if (
-    [StartError, PostgresProblem, DatabaseProblem, KeyProblem, ToolsProblem].some(
-      (kind) => error instanceof kind,
-    )
+    [StartError, PostgresError, DatabaseError, KeyError, ToolsProblem].some((kind) => error instanceof kind)
   ) {
     return (error as Error).message
   }

@@ -19,7 +19,7 @@ import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { type Files, FilesProblem } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
 import type { App } from './lib/http.ts'
-import { openListener } from './lib/listener.ts'
+import { Listener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresError } from './lib/postgres/open.ts'
@@ -54,7 +54,8 @@ async function start(config: Config): Promise<RunningService> {
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     const { context, newKeys } = await openContext({ config, publicUrl, files, log }, database, onClose)
-    const listener = await openListener({ connection: database.connection, log })
+    const listener = new Listener(database.connection, log)
+    await listener.open()
     onClose(listener.close)
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
     await listener.subscribe({ [keysChannel]: () => authenticator.forget() })

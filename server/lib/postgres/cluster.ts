@@ -82,7 +82,8 @@ async function createCluster(
     for (let attempt = 1; ; attempt++) {
       await mkdir(unfinished, { mode: 0o700 })
       await lchown(unfinished, account.uid, account.gid)
-      if (await initdb(folder, unfinished, binaries, account, signal, attempt < INITDB_ATTEMPTS)) break
+      const mayRetry = attempt < INITDB_ATTEMPTS
+      if (await initdb({ folder, unfinished, binaries, account, signal, mayRetry })) break
       await rm(unfinished, { recursive: true, force: true, maxRetries: 3 })
     }
     await syncFolder(unfinished)
@@ -95,14 +96,21 @@ async function createCluster(
 }
 
 /** Returns false if initdb was killed and may run again. */
-async function initdb(
-  folder: string,
-  unfinished: string,
-  binaries: PostgresBinaries,
-  account: PostgresAccount,
-  signal: AbortSignal,
-  mayRetry: boolean,
-): Promise<boolean> {
+async function initdb({
+  folder,
+  unfinished,
+  binaries,
+  account,
+  signal,
+  mayRetry,
+}: {
+  folder: string
+  unfinished: string
+  binaries: PostgresBinaries
+  account: PostgresAccount
+  signal: AbortSignal
+  mayRetry: boolean
+}): Promise<boolean> {
   await using handle = await open(unfinished)
   const args = [
     `--pgdata=${INHERITED_FOLDER}`,

@@ -1,14 +1,14 @@
 import { setTimeout } from 'node:timers/promises'
 import { deleteOldSessions } from './access/session-store.ts'
-import { deleteOldSandboxSessions, keepPartitions } from './analytics/expire.ts'
-import { forgetSessions } from './analytics/session-reads.ts'
+import { deleteSessions } from './analytics/delete-sessions.ts'
+import { expireSessions } from './analytics/expire.ts'
 import type { Context } from './context.ts'
+import { chunksChannel } from './encoding/chunk-store.ts'
 import { startEncoder } from './encoding/encoder.ts'
 import { finishEncoding } from './encoding/finish.ts'
 import { planEncoding } from './encoding/plan.ts'
-import { chunksChannel } from './encoding/store.ts'
 import type { Metrics } from './lib/metrics.ts'
-import { clearWork } from './lib/work.ts'
+import { removeOrphanedWorkFolders } from './lib/work.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import { runSweep, sweepEveryMs } from './sweep/sweep.ts'
 import { makeThumbnails } from './thumbnails/make.ts'
@@ -17,7 +17,7 @@ import { removeFiles, removeForsakenUploads, storeSource } from './uploads/store
 import { deleteOldSandboxVideos } from './videos/delete.ts'
 import { mergeCounts } from './videos/search.ts'
 import { startDispatcher } from './webhooks/dispatcher.ts'
-import { deliveriesChannel } from './webhooks/events.ts'
+import { deliveriesChannel } from './webhooks/event-store.ts'
 import { deleteOldEvents } from './webhooks/expire.ts'
 
 /** Every queue: who does its jobs, and how many at once. */
@@ -30,7 +30,7 @@ async function startJobs(context: Context & { tools: Tools }): Promise<void> {
   await queue.work('make-pictures', (job, retries) => makeThumbnails(context, job, retries))
   await queue.work('remove-files', async (job) => {
     await removeFiles(context, job)
-    await forgetSessions(context.db, { mediaId: job.videoId })
+    await deleteSessions(context.db, { mediaId: job.videoId })
   })
 }
 
@@ -45,11 +45,14 @@ const chores: Chore[] = [
   { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
   { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
   { name: 'sweep files', everyMs: sweepEveryMs, run: runSweep },
-  { name: 'clear work', everyMs: 3_600_000, run: ({ config, now }) => clearWork(config.dataDir, now()) },
+  {
+    name: 'clear work',
+    everyMs: 3_600_000,
+    run: ({ config, now }) => removeOrphanedWorkFolders(config.dataDir, now()),
+  },
   { name: 'remove forsaken uploads', everyMs: 3_600_000, run: removeForsakenUploads },
   { name: 'delete old events', everyMs: 3_600_000, run: deleteOldEvents },
-  { name: 'keep viewing partitions', everyMs: 600_000, run: keepPartitions },
-  { name: 'delete old sandbox sessions', everyMs: 600_000, run: deleteOldSandboxSessions },
+  { name: 'expire viewing sessions', everyMs: 600_000, run: expireSessions },
   { name: 'delete old playback sessions', everyMs: 3_600_000, run: deleteOldSessions },
 ]
 

@@ -25,8 +25,8 @@ import { createMetrics } from './lib/metrics.ts'
 import { PostgresProblem } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { SettingsError } from './lib/settings.ts'
-import { clearWork } from './lib/work.ts'
-import { findTools, ToolsProblem } from './media/ffmpeg.ts'
+import { removeOrphanedWorkFolders } from './lib/work.ts'
+import { findTools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
 
@@ -99,7 +99,9 @@ async function start(config: Config): Promise<Service> {
     const metrics = createMetrics(pool)
     const app = await buildApp(context, authenticator, metrics, { tls })
     // In every role: another machine, with a work folder of its own, may have no worker.
-    const cleared = clearWork(config.dataDir, now()).catch((err) => log.warn({ err }, 'work was not cleared'))
+    const cleared = removeOrphanedWorkFolders(config.dataDir, now()).catch((err) =>
+      log.warn({ err }, 'work was not cleared'),
+    )
     closers.push(() => cleared)
     if (tools) {
       const worker = await startWorker({ ...context, tools: await tools }, metrics)
@@ -202,7 +204,7 @@ function greeting({ publicUrl, newKeys }: Service, config: Config): string {
 function explain(error: unknown): string {
   if (error instanceof SettingsError) return error.problems.join('\n')
   if (
-    [StartProblem, PostgresProblem, DatabaseProblem, KeyProblem, ToolsProblem].some(
+    [StartProblem, PostgresProblem, DatabaseProblem, KeyProblem, ToolsError].some(
       (kind) => error instanceof kind,
     )
   ) {

@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { encodeChunk } from '../server/encoding/encode-chunk.ts'
+import type { ClaimedChunk, NewChunk } from '../server/encoding/chunk-store.ts'
+import { type EncodedRendition, encodeChunk, storeSegments } from '../server/encoding/encode-chunk.ts'
 import { examine } from '../server/encoding/examine.ts'
 import { listWork, makePlan } from '../server/encoding/plan.ts'
-import type { Encoded } from '../server/encoding/settle.ts'
-import type { ClaimedChunk, NewChunk } from '../server/encoding/store.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { findTools } from '../server/media/ffmpeg.ts'
@@ -33,12 +32,14 @@ export async function openEncoder(dataDir: string, stallMs = 20_000) {
       { media, plan }: Work,
       chunk: NewChunk,
       signal: AbortSignal,
-    ): Promise<Encoded[]> {
+    ): Promise<EncodedRendition[]> {
       const folder = join(dataDir, 'work', randomUUID())
       await mkdir(folder, { recursive: true })
       const claimed = { ...chunk, video_id: videoId } as ClaimedChunk
       try {
-        return await encodeChunk({ files, tools }, claimed, { plan, media }, folder, signal, [])
+        const encoded = await encodeChunk({ files, tools }, { chunk: claimed, plan, media, folder, signal })
+        await storeSegments(files, encoded)
+        return encoded
       } finally {
         await rm(folder, { recursive: true, force: true })
       }

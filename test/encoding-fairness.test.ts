@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import * as chunks from '../server/encoding/chunk-store.ts'
+import { insertEncoding } from '../server/encoding/encoding-store.ts'
 import { listWork } from '../server/encoding/plan.ts'
-import * as store from '../server/encoding/store.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import type { Tables } from '../server/tables.ts'
 import {
@@ -122,12 +123,12 @@ async function openStore(t: { after(end: () => unknown): void }) {
     const plan = planOf(seconds)
     await db.transaction().execute(async (trx) => {
       const row = { video_id, environment, state: 'encoding', failure: null, media: null, plan } as const
-      await store.insertEncoding(trx, { ...row, created_at: new Date() })
-      await store.insertChunks(trx, row, listWork(plan))
+      await insertEncoding(trx, { ...row, created_at: new Date() })
+      await chunks.insertChunks(trx, row, listWork(plan))
     })
     return video_id
   }
-  const claim = async () => (await store.claimChunk(db, randomUUID(), 60_000))!
+  const claim = async () => (await chunks.claimChunk(db, randomUUID(), 60_000))!
   /** Claims and finishes. */
   const work = async () => {
     const chunk = await claim()
@@ -192,10 +193,11 @@ test('to claim a chunk, no more than a few rows are read, however many wait', as
     assert.ok(waiting > 20_000, `${waiting} chunks`)
     // Some are under way, and some have to wait.
     for (let i = 0; i < 20; i++) await claim()
-    for (let i = 0; i < 20; i++) await store.returnChunk(db, await claim(), { afterMs: 60_000, failures: 0 })
+    for (let i = 0; i < 20; i++)
+      await chunks.releaseChunk(db, await claim(), { afterMs: 60_000, failures: 0 })
     await query(connection, 'analyze chunks')
     statements.length = 0
-    await store.releaseLost(db)
+    await chunks.releaseExpiredLeases(db)
     await claim()
     assert.ok(statements.length >= 3)
     for (const { text, values } of statements.slice()) {

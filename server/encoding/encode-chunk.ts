@@ -6,77 +6,72 @@ import type { Context } from '../context.ts'
 import type { Body, Files } from '../lib/files/files.ts'
 import { inParallel } from '../lib/parallel.ts'
 import { readAdts } from '../media/adts.ts'
-import { pictureArgs } from '../media/argv.ts'
+import { cutAudio, encodeAudioArgs, leadingFramesOf } from '../media/audio.ts'
+import { audioInit } from '../media/audio-boxes.ts'
+import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
 import { codecOf, splitFragments } from '../media/boxes.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { type Segment, segmentsOf, soundSegmentOf } from '../media/grid.ts'
+import { audioSegmentOf, type Segment, segmentsOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
-import { inputLimits, pictureLimits, soundLimits } from '../media/limits.ts'
-import { cutSound, dropOf, frameSamples, soundChunkArgs, soundInit, soundRate } from '../media/sound.ts'
+import { audioLimits, inputLimits, videoLimits } from '../media/limits.ts'
 import type { SourceMedia } from '../media/source-media.ts'
+import { encodeVideoArgs } from '../media/video.ts'
 import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
+import { audioRendition } from '../renditions/playable.ts'
+import type { ClaimedChunk } from './chunk-store.ts'
+import type { StoredRendition } from './complete-chunk.ts'
 import { type Input, openInput } from './input.ts'
-import type { Encoded } from './settle.ts'
-import type { ClaimedChunk } from './store.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools }
 
+export type ChunkJob = {
+  chunk: ClaimedChunk
+  plan: EncodingPlan
+  media: SourceMedia
+  /** For temporary files. The encoded segments are there until they are stored. */
+  folder: string
+  signal: AbortSignal
+}
+
+/** One rendition of an encoded chunk. Nothing is in the file store before `storeSegments`. */
+export type EncodedRendition = StoredRendition & { segments: (() => Body | Buffer)[] }
+
 const watermark = fileURLToPath(new URL('sandbox.png', import.meta.url))
 
-/** Encodes a chunk and stores it; what is stored does not count before it is noted. */
-export async function encodeChunk(
-  deps: Deps,
-  chunk: ClaimedChunk,
-  { plan, media }: { plan: EncodingPlan; media: SourceMedia },
-  folder: string,
-  signal: AbortSignal,
-  stored: string[],
-): Promise<Encoded[]> {
-  const input = await openInput(deps.files, plan.key)
+/** Encodes a chunk into the job's folder. */
+export async function encodeChunk({ files, tools }: Deps, job: ChunkJob): Promise<EncodedRendition[]> {
+  const input = await openInput(files, job.plan.key)
   try {
-    const encode = chunk.track === 'sound' ? encodeSound : encodePicture
-    return await encode(deps, { chunk, plan, media, input, folder, signal, stored })
+    return job.chunk.track === 'sound'
+      ? [await encodeAudio(tools, job, input)]
+      : await encodeVideo(tools, job, input)
   } finally {
     await input.close()
   }
 }
 
-type Work = {
-  chunk: ClaimedChunk
-  plan: EncodingPlan
-  media: SourceMedia
-  input: Input
-  folder: string
-  signal: AbortSignal
-  /** Keys of which something is, or may be, in the store. */
-  stored: string[]
+/** Each file is flushed on its own. Parallel writes share the wait for the disk or for a remote store. */
+const maxParallelPuts = 8
+
+export async function storeSegments(files: Files, encoded: EncodedRendition[]): Promise<void> {
+  for (const { key, segments } of encoded)
+    await inParallel(segments.entries(), maxParallelPuts, ([i, open]) =>
+      files.put(segmentFile(key, i), open()),
+    )
 }
 
-type Encode = (deps: Deps, work: Work) => Promise<Encoded[]>
-
-/** Each file is flushed by itself: side by side they wait for the disk, or for a store far away, together. */
-const putsAtOnce = 8
-
-const putSegments = (files: Files, key: string, bodies: (() => Body | Buffer)[]) =>
-  inParallel(bodies.entries(), putsAtOnce, ([i, body]) => files.put(segmentFile(key, i), body()))
-
-const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, signal, stored }) => {
-  const { files, tools } = deps
+async function encodeVideo(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition[]> {
+  const { chunk, plan, media, folder, signal } = job
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
   const frames = segments.reduce((sum, segment) => sum + segment.frames, 0)
   const outputs = plan.rungs
     .filter(({ quality }) => chunk.qualities.includes(quality))
     .map((rung) => ({ rung: rung as Rung, path: join(folder, `${rung.quality}.mp4`) }))
-  const args = pictureArgs({
-    input: media.picture
-      ? {
-          path: input.path,
-          options: inputLimits(input),
-          picture: media.picture,
-          offsetSeconds: plan.offsetSeconds,
-        }
-      : 'still',
+  const { picture: stream } = media
+  const { offsetSeconds, sourceBytes } = plan
+  const args = encodeVideoArgs({
+    input: stream ? { path: input.path, options: inputLimits(input), stream, offsetSeconds } : 'still',
     grid: plan,
     fromFrame: segments[0]!.fromFrame,
     frames,
@@ -85,35 +80,37 @@ const encodePicture: Encode = async (deps, { chunk, plan, media, input, folder, 
     watermark: plan.isWatermarked ? await copyWatermark(folder) : undefined,
     canToneMap: tools.canToneMap,
   })
-  const { sourceBytes } = plan
-  const sizes = [...(media.picture ? [media.picture] : []), ...outputs.map(({ rung }) => rung)]
+  const sizes = [...(stream ? [stream] : []), ...outputs.map(({ rung }) => rung)]
   const megapixels = sizes.reduce((sum, { width, height }) => sum + (width * height) / 1e6, 0)
-  const limits = sourceBytes === undefined ? {} : pictureLimits({ frames, megapixels, sourceBytes })
+  const limits = sourceBytes === undefined ? {} : videoLimits({ frames, megapixels, sourceBytes })
   await runFfmpeg(tools, args, { signal, limits })
-  const encoded: Encoded[] = []
-  for (const { rung, path } of outputs) {
-    const { init, fragments } = await splitFragments(path)
-    checkFragments(fragments, segments)
-    const key = newSegmentsKey(chunk.video_id, rung.quality, chunk.first_segment)
-    stored.push(key)
-    const bodies = fragments.map(
+  return Promise.all(
+    outputs.map(({ rung, path }) => readVideo(path, { chunk, segments, rendition: rung.quality })),
+  )
+}
+
+/** Finds the segments in the file of one quality. */
+async function readVideo(
+  path: string,
+  { chunk, segments, rendition }: { chunk: ClaimedChunk; segments: Segment[]; rendition: string },
+): Promise<EncodedRendition> {
+  const { init, fragments } = await splitFragments(path)
+  checkFragments(fragments, segments)
+  const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
+  return {
+    rendition,
+    key: newSegmentsKey(chunk.video_id, rendition, chunk.first_segment),
+    sizes: fragments.map(({ size }) => size),
+    initialization: bytes && { codec: codecOf(bytes), bytes },
+    segments: fragments.map(
       ({ from, size }) =>
         () =>
           createReadStream(path, { start: from, end: from + size - 1 }),
-    )
-    await putSegments(files, key, bodies)
-    const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
-    encoded.push({
-      rendition: rung.quality,
-      key,
-      sizes: fragments.map(({ size }) => size),
-      initialization: bytes && { codec: codecOf(bytes), bytes },
-    })
+    ),
   }
-  return encoded
 }
 
-/** Where ffmpeg can read it: the program's own folder may be closed to the user that ffmpeg runs as. */
+/** ffmpeg may run as a user who cannot read the folder of the program. */
 async function copyWatermark(folder: string): Promise<string> {
   const path = join(folder, 'watermark.png')
   await writeFile(path, await readFile(watermark))
@@ -125,51 +122,40 @@ async function readBytes(path: string, length: number): Promise<Buffer> {
   return (await file.read(Buffer.alloc(length), 0, length, 0)).buffer
 }
 
-/** What joins without a gap only if it is exactly what was asked for. */
+/** Chunks join without a gap only if each segment has exactly the planned number of frames. */
 function checkFragments(fragments: { samples: number }[], segments: Segment[]): void {
-  const [got, wanted] = [fragments.map(({ samples }) => samples), segments.map(({ frames }) => frames)]
-  if (got.join() !== wanted.join())
-    throw new Error(`ffmpeg made segments of ${got.join(', ') || 'no'} frames, not of ${wanted.join(', ')}`)
+  const actual = fragments.map(({ samples }) => samples).join(', ')
+  const expected = segments.map(({ frames }) => frames).join(', ')
+  if (actual !== expected)
+    throw new Error(`ffmpeg made segments of ${actual || 'no'} frames instead of ${expected}`)
 }
 
-const encodeSound: Encode = async (deps, { chunk, plan, media, input, folder, signal, stored }) => {
+async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition> {
+  const { chunk, plan, media, folder, signal } = job
   const segments = Array.from({ length: chunk.segments }, (_, i) =>
-    soundSegmentOf(plan, chunk.first_segment + i),
+    audioSegmentOf(plan, chunk.first_segment + i),
   )
   const { fromFrame } = segments[0]!
   const last = segments.at(-1)!
   const frames = last.fromFrame + last.frames - fromFrame
   const output = join(folder, 'sound.aac')
   const { index: stream, channels, layout, coarseStartSeconds } = media.sound!
-  const args = soundChunkArgs({
+  const { offsetSeconds, sourceBytes } = plan
+  const args = encodeAudioArgs({
     ...{ input: input.path, inputOptions: inputLimits(input), stream, channels, layout, coarseStartSeconds },
-    offsetSeconds: plan.offsetSeconds,
-    fromFrame,
-    frames,
-    output,
+    ...{ offsetSeconds, fromFrame, frames, output },
   })
-  const { sourceBytes } = plan
-  const seconds = (frames * frameSamples) / soundRate
-  const limits = sourceBytes === undefined ? {} : soundLimits({ seconds, sourceBytes })
-  await runFfmpeg(deps.tools, args, { signal, limits })
+  const seconds = (frames * frameSamples) / audioSampleRate
+  const limits = sourceBytes === undefined ? {} : audioLimits({ seconds, sourceBytes })
+  await runFfmpeg(tools, args, { signal, limits })
   const adts = await readFile(output)
-  const fragments = cutSound(adts, { fromFrame, drop: dropOf(fromFrame) }, segments)
-  const key = newSegmentsKey(chunk.video_id, 'sound', chunk.first_segment)
-  stored.push(key)
-  await putSegments(
-    deps.files,
-    key,
-    fragments.map((fragment) => () => fragment),
-  )
-  return [
-    {
-      rendition: 'sound',
-      key,
-      sizes: fragments.map(({ length }) => length),
-      initialization:
-        chunk.first_segment === 0
-          ? { codec: 'mp4a.40.2', bytes: soundInit(readAdts(adts).config) }
-          : undefined,
-    },
-  ]
+  const fragments = cutAudio(adts, { fromFrame, leadingFrames: leadingFramesOf(fromFrame) }, segments)
+  const isFirst = chunk.first_segment === 0
+  return {
+    rendition: audioRendition,
+    key: newSegmentsKey(chunk.video_id, audioRendition, chunk.first_segment),
+    sizes: fragments.map(({ length }) => length),
+    initialization: isFirst ? { codec: 'mp4a.40.2', bytes: audioInit(readAdts(adts).config) } : undefined,
+    segments: fragments.map((fragment) => () => fragment),
+  }
 }

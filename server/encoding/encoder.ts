@@ -1,143 +1,191 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, rm, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import type { Context } from '../context.ts'
-import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
+import { findEncoding } from '../renditions/store.ts'
 import { discardFiles } from '../videos/delete.ts'
-import { encodeChunk } from './encode-chunk.ts'
-import { isPassing } from './passing.ts'
-import { failChunk, finishChunk } from './settle.ts'
-import * as store from './store.ts'
+import {
+  type ClaimedChunk,
+  claimChunk,
+  releaseChunk,
+  releaseExpiredLeases,
+  renewLease,
+} from './chunk-store.ts'
+import { completeChunk, failChunk } from './complete-chunk.ts'
+import { encodeChunk, storeSegments } from './encode-chunk.ts'
+import { startRenditions } from './rendition-store.ts'
+import { isTransient } from './transient-errors.ts'
 
-/** A claim is renewed while its chunk is encoded; one that was not has lost its worker. */
-const holdMs = 15_000
-/** Also without a word: what was given back for a while, or whose worker is gone, is nobody's news. */
-const lookEveryMs = 1_000
-/** A disk that is full, a store out of reach: not the chunk's fault, and not for ever. */
-const pauseMs = 10_000
-/** Of less room than this a failure may come. */
-const leastRoomBytes = 16 * 1024 * 1024
-/** A chunk that takes its worker along every time must end some day. */
-const mostLosses = 20
+/** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
+const leaseMs = 15_000
+/** Chunks whose retry is due and chunks with an expired lease are not announced. */
+const pollEveryMs = 1_000
+/** A full disk or an unreachable store is not the chunk's fault, and usually recovers. */
+const transientPauseMs = 10_000
+/** With less free space than this, a failure may be caused by the full disk. */
+const minFreeBytes = 16 * 1024 * 1024
+/** Limits the retries of a chunk that makes every worker stop. */
+const maxLosses = 20
 const lostReason = 'Every worker that encoded a part of this video stopped in the middle of it.'
-/** An ffmpeg that was killed is tried again after 1 s, 2 s, 4 s and so on: what took its memory may need a while. */
+/** A chunk whose ffmpeg was killed is retried after 1 s, 2 s, 4 s and so on: a shortage of memory may last. */
 const maxRetryAfterMs = 300_000
 
-type Equipped = Context & { tools: Tools }
+type EncoderContext = Context & { tools: Tools }
 
 export type Encoder = { wake(): void; close(): Promise<void> }
 
-/** Encodes chunks, one in each slot, as long as there are any. */
-export function startEncoder(context: Equipped): Encoder {
+/** Encodes chunks, one per slot, as long as there are any. */
+export function startEncoder(context: EncoderContext): Encoder {
   const { config, db, log } = context
   const closing = new AbortController()
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
 
-  async function work(): Promise<void> {
+  async function runSlot(): Promise<void> {
     while (!closing.signal.aborted) {
-      const wait = bell.listen()
+      const wait = wakeSignal.listen()
       const chunk = await claim().catch((err) => {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
       })
-      if (chunk) await handle(context, chunk, closing.signal)
-      else await wait(lookEveryMs)
+      if (chunk) await processChunk(context, chunk, closing.signal)
+      else await wait(pollEveryMs)
     }
   }
 
   async function claim() {
-    await store.releaseLost(db)
-    return store.claimChunk(db, randomUUID(), holdMs)
+    await releaseExpiredLeases(db)
+    return claimChunk(db, randomUUID(), leaseMs)
   }
 
-  const slots = Array.from({ length: config.encodeSlots }, work)
+  const slots = Array.from({ length: config.encodeSlots }, runSlot)
   return {
-    wake: bell.ring,
+    wake: wakeSignal.wake,
     async close() {
       closing.abort()
-      bell.ring()
+      wakeSignal.wake()
       await Promise.all(slots)
     },
   }
 }
 
-/** Never throws: whatever happens, the chunk is done, given back or somebody else's. */
-async function handle(context: Equipped, chunk: store.ClaimedChunk, closing: AbortSignal): Promise<void> {
-  const { db, log, config } = context
-  const lost = new AbortController()
-  const renew = async () => {
-    const isOurs = await store.keepChunk(db, chunk, holdMs).catch(() => true)
-    if (!isOurs) lost.abort()
-  }
-  const timer = setInterval(renew, holdMs / 5)
-  const folder = newWorkFolder(config.dataDir)
+/** Never throws. Afterwards the chunk is complete, has failed, or can be claimed again. */
+async function processChunk(
+  context: EncoderContext,
+  chunk: ClaimedChunk,
+  closing: AbortSignal,
+): Promise<void> {
+  const { config, log } = context
   const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
-  const stored: string[] = []
   const start = Date.now()
-  let isEncoded = false
-  // The sweep removes what is left behind where this fails.
-  const forget = (keys: string[]) => discardFiles(context, chunk.video_id, keys).catch(() => {})
+  using lease = keepLease(context, chunk)
+  const signal = AbortSignal.any([lease.lost, closing])
   try {
-    if (chunk.losses >= mostLosses) throw new Unreadable(lostReason)
-    await store.startRenditions(db, chunk)
-    const encoding = await store.findEncoding(db, chunk.video_id)
-    if (!encoding?.plan || !encoding.media) return
-    await mkdir(folder, { recursive: true })
-    const { plan, media } = encoding
-    const signal = AbortSignal.any([lost.signal, closing])
-    const encoded = await encodeChunk(context, chunk, { plan, media }, folder, signal, stored)
-    isEncoded = true
-    // Deleted with its video, done by another, or of a quality that failed elsewhere.
-    await forget(await finishChunk(context, chunk, encoded))
-    log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
-  } catch (err) {
-    // A commit whose answer was lost may have counted: then what is stored must stay.
-    if (!isEncoded) await forget(stored)
-    try {
-      if (!(await store.keepChunk(db, chunk, holdMs))) return
-      if (closing.aborted) await store.returnChunk(db, chunk, { afterMs: 0, failures: chunk.failures })
-      else if (isPassing(err) || (await isFull(config.dataDir))) {
-        log.warn({ err, ...details }, 'the encoding of a chunk has to wait')
-        await store.returnChunk(db, chunk, { afterMs: pauseMs, failures: chunk.failures })
-      } else if (isLoss(err) && !isFinal(err, chunk.losses + 1) && !isWorthSplitting(chunk)) {
-        log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is tried again')
-        const { failures, losses } = chunk
-        const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** losses)
-        await store.returnChunk(db, chunk, { afterMs, failures, losses: losses + 1 })
-      } else {
-        log.warn({ err, ...details }, 'a chunk could not be encoded')
-        await failChunk(context, chunk, reasonOf(err), isHopeless(err, chunk))
+    const isEncoded = await withWorkFolder(config.dataDir, async (folder) => {
+      try {
+        return await encodeAndRecord(context, chunk, { folder, signal })
+      } catch (error) {
+        // Checked before the folder is removed, which frees space.
+        throw (await isDiskUsable(config.dataDir)) ? error : diskError(error)
       }
-    } catch (error) {
-      log.warn({ err: error, ...details }, 'a chunk could not be given back, its claim ends by itself')
-    }
-  } finally {
-    clearInterval(timer)
-    await rm(folder, { recursive: true, force: true }).catch(() => {})
+    })
+    if (isEncoded)
+      log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
+  } catch (err) {
+    await handleFailure(context, chunk, { err, isClosing: closing.aborted, details }).catch((error) => {
+      log.warn({ err: error, ...details }, 'a chunk could not be released, its lease will expire')
+    })
   }
 }
 
-/** ffmpeg may end well though it could not write to the end. */
-async function isFull(folder: string): Promise<boolean> {
-  const { bavail, bsize } = await statfs(folder)
-  return bavail * bsize < leastRoomBytes
+/** Renews the lease until it is disposed or lost. */
+function keepLease({ db }: EncoderContext, chunk: ClaimedChunk): Disposable & { lost: AbortSignal } {
+  const lost = new AbortController()
+  const timer = setInterval(async () => {
+    const isOurs = await renewLease(db, chunk, leaseMs).catch(() => true)
+    if (!isOurs) lost.abort()
+  }, leaseMs / 5)
+  return { lost: lost.signal, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
-/** ffmpeg is gone as if its worker were. */
+/** Returns false if the video was deleted. */
+async function encodeAndRecord(
+  context: EncoderContext,
+  chunk: ClaimedChunk,
+  run: { folder: string; signal: AbortSignal },
+): Promise<boolean> {
+  const { db, files } = context
+  if (chunk.losses >= maxLosses) throw new Unreadable(lostReason)
+  await startRenditions(db, chunk.video_id, chunk.qualities)
+  const encoding = await findEncoding(db, chunk.video_id)
+  if (!encoding?.plan || !encoding.media) return false
+  const { plan, media } = encoding
+  // The sweep removes files that cannot be removed now.
+  const discard = (keys: string[]) => discardFiles(context, chunk.video_id, keys).catch(() => {})
+  const encoded = await encodeChunk(context, { chunk, plan, media, ...run })
+  try {
+    await storeSegments(files, encoded)
+  } catch (error) {
+    await discard(encoded.map(({ key }) => key))
+    throw error
+  }
+  // If this throws, the transaction may have been committed all the same. The files therefore stay.
+  const unneeded = await completeChunk(context, chunk, encoded)
+  // The video was deleted, another worker completed the chunk, or a quality has failed elsewhere.
+  await discard(unneeded)
+  return true
+}
+
+/** ffmpeg does not always report a full disk, and can even exit successfully. */
+const isDiskUsable = (folder: string): Promise<boolean> =>
+  statfs(folder).then(
+    ({ bavail, bsize }) => bavail * bsize >= minFreeBytes,
+    () => false,
+  )
+
+const diskError = (cause: unknown) =>
+  Object.assign(new Error('the disk of the data folder is full or unreachable', { cause }), {
+    code: 'ENOSPC',
+  })
+
+/** Releases the chunk for a retry, or records its failure. */
+async function handleFailure(
+  context: EncoderContext,
+  chunk: ClaimedChunk,
+  { err, isClosing, details }: { err: unknown; isClosing: boolean; details: object },
+): Promise<void> {
+  const { db, log } = context
+  if (!(await renewLease(db, chunk, leaseMs))) return
+  if (isClosing) return releaseChunk(db, chunk, { afterMs: 0 })
+  if (isTransient(err)) {
+    log.warn({ err, ...details }, 'a chunk cannot be encoded at the moment and is retried')
+    return releaseChunk(db, chunk, { afterMs: transientPauseMs })
+  }
+  const losses = chunk.losses + 1
+  if (isLoss(err) && !isFinal(err, losses) && !isWorthSplitting(chunk)) {
+    log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is retried')
+    const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** chunk.losses)
+    return releaseChunk(db, chunk, { afterMs, losses })
+  }
+  log.warn({ err, ...details }, 'a chunk could not be encoded')
+  await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
+}
+
+/** ffmpeg was killed or hung, which counts like the loss of a worker. */
 const isLoss = (error: unknown): error is RunError =>
   error instanceof RunError && ['killed', 'stalled'].includes(failureOf(error))
 
-/** A single quality takes less memory than all of them at once. */
-const isWorthSplitting = ({ losses, qualities }: store.ClaimedChunk) => losses >= 2 && qualities.length > 1
+/** A single quality needs less memory than all of them together. */
+const isWorthSplitting = ({ losses, qualities }: ClaimedChunk) => losses >= 2 && qualities.length > 1
 
-/** Another try would end like this one. */
-function isHopeless(error: unknown, { losses }: store.ClaimedChunk): boolean {
-  if (isLoss(error)) return isFinal(error, losses + 1)
-  return error instanceof Unreadable || (error instanceof RunError && failureOf(error) === 'cpu')
+/** Whether another attempt could end differently. */
+function canRetry(error: unknown, { losses }: ClaimedChunk): boolean {
+  if (isLoss(error)) return !isFinal(error, losses + 1)
+  return !(error instanceof Unreadable) && !(error instanceof RunError && failureOf(error) === 'cpu')
 }
 
 /** For the owner of the video. The log has the details. */

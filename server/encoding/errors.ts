@@ -4,7 +4,7 @@ export const encodingErrors = defineErrors({
   nothingToRetry: [
     'nothing-to-retry',
     409,
-    'No part of this video has failed.',
+    'Nothing in this video has failed.',
     'The status of the video shows what is still in progress.',
   ],
 })

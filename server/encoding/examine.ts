@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { type Content, isPlausible, isSuspicious, scanContent } from '../media/content.ts'
-import { type Extent, findExtent, remuxArgs } from '../media/extent.ts'
+import { type Extent, findExtent } from '../media/extent.ts'
 import { blameOf, explain, failureOf } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { copyLimits } from '../media/limits.ts'
 import { probe, Unreadable } from '../media/probe.ts'
+import { remuxArgs } from '../media/remux.ts'
 import type { Repair } from '../media/repair.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { sourceCopyKey, sourceKey } from '../renditions/files.ts'
@@ -18,50 +19,49 @@ import { type Input, openInput } from './input.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir'> }
 
-export type Examined = {
-  /** Of the file that is decoded: the source, or a copy of its streams. */
+export type ExaminedSource = {
+  /** The key of the file to decode: the source, or a copy of its streams. */
   key: string
-  /** Of the source. */
+  /** The size of the source. */
   bytes: number
   media: SourceMedia
   extent: Extent
-  /** Counted only where the timestamps alone cannot be believed. */
+  /** Counted only if the timestamps alone are not plausible. */
   content?: Content
 }
 
-/** A file on its way to being what is decoded. */
+/** A file that may be the one to decode. */
 type Candidate = { path: string; media: SourceMedia; extent: Extent }
 
-/** Sound that goes on after the picture is heard over its last frame; a bit more is how sound ends. */
-const soundBeyondSeconds = 1
+/** Audio usually ends slightly after the video. If it goes on for longer, the last frame is shown until it ends. */
+const audioOverhangSeconds = 1
 
 export function endOf(
   { picture }: SourceMedia,
-  { pictureEndSeconds = 0, soundEndSeconds = 0 }: Extent,
+  { videoEndSeconds = 0, audioEndSeconds = 0 }: Extent,
 ): number {
-  const isSoundOver = soundEndSeconds <= pictureEndSeconds + soundBeyondSeconds
-  return picture && isSoundOver ? pictureEndSeconds : soundEndSeconds
+  const hasAudioEnded = audioEndSeconds <= videoEndSeconds + audioOverhangSeconds
+  return picture && hasAudioEnded ? videoEndSeconds : audioEndSeconds
 }
 
 /**
- * Finds out what a source is and where it ends. Where one cannot seek, the streams are first copied into a file in which
- * one can; where timestamps claim far more than the file holds, they are repaired on the way.
+ * Finds out what a source contains and where it ends. If the source is not seekable, its streams are first copied into a
+ * file that is. If its timestamps claim far more than the file holds, the copy gets repaired timestamps.
  */
-export async function examine(deps: Deps, videoId: string): Promise<Examined> {
+export async function examine(deps: Deps, videoId: string): Promise<ExaminedSource> {
   const key = sourceKey(videoId)
   const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
   try {
-    const source = await openSource(deps, input)
-    const found = await findUsable(deps, { input, bytes, folder }, source)
-    if (found.path === input.path) return { ...found, key, bytes }
-    const copyKey = sourceCopyKey(videoId)
-    await deps.files.put(copyKey, createReadStream(found.path))
-    return { ...found, key: copyKey, bytes }
+    return await withWorkFolder(deps.config.dataDir, async (folder) => {
+      const source = await openSource(deps, input)
+      const found = await findUsable(deps, { input, bytes, folder }, source)
+      if (found.path === input.path) return { ...found, key, bytes }
+      const copyKey = sourceCopyKey(videoId)
+      await deps.files.put(copyKey, createReadStream(found.path))
+      return { ...found, key: copyKey, bytes }
+    })
   } finally {
-    await rm(folder, { recursive: true, force: true })
     await input.close()
   }
 }
@@ -73,7 +73,7 @@ async function openSource({ tools }: Deps, input: Input): Promise<Candidate> {
 
 type Source = { input: Input; bytes: number; folder: string }
 
-/** The source, a copy or a repaired copy: the first that can be seeked in and lasts as long as it says. */
+/** The source, a copy or a repaired copy: the first one that is seekable and has a plausible duration. */
 async function findUsable(
   deps: Deps,
   source: Source,
@@ -97,17 +97,17 @@ async function findUsable(
   return { ...repaired, content }
 }
 
-/** The gaps are those of the source, and gone. */
+/** The repair has removed the gaps that were counted in the source. */
 const isWithin = (end: number, media: SourceMedia, content: Content) =>
   isPlausible(media, end, { ...content, maxGapSeconds: 0 })
 
 const describeDuration = (seconds: number) =>
   seconds < 5_400 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3_600)} hours`
 
-const describeContent = ({ frames, soundSeconds }: Content) =>
-  frames > 0 ? `${frames} frames` : `${Math.ceil(soundSeconds)} seconds of sound`
+const describeContent = ({ frames, audioSeconds }: Content) =>
+  frames > 0 ? `${frames} frames` : `${Math.ceil(audioSeconds)} seconds of audio`
 
-/** Copies picture and sound into a file of their own. */
+/** Copies the video and audio stream into a new file. */
 async function copy(
   { tools }: Deps,
   { input, bytes, folder }: Source,
@@ -115,20 +115,20 @@ async function copy(
   repair?: Repair,
 ): Promise<Candidate> {
   const path = join(folder, `${randomUUID()}.mkv`)
-  const args = remuxArgs(input.path, path, media, { isServed: input.isServed, repair })
+  const args = remuxArgs({ input: input.path, output: path, media, isServed: input.isServed, repair })
   try {
     await runFfmpeg(tools, args, { limits: copyLimits(bytes) })
   } catch (error) {
-    // A copy that ffmpeg could not finish is no copy; of a file that is cut off, what could be read is there.
+    // ffmpeg reports an error for a truncated source, but has copied the readable part.
     if (!(error instanceof RunError) || blameOf(error) === 'environment') throw error
     if (failureOf(error) === 'cpu') throw new Unreadable(explain(error), { cause: error })
-    const isThere = ((await stat(path).catch(() => undefined))?.size ?? 0) > 0
-    if (!isThere) throw new Unreadable('The file cannot be read.', { cause: error })
+    const hasOutput = ((await stat(path).catch(() => undefined))?.size ?? 0) > 0
+    if (!hasOutput) throw new Unreadable('The file cannot be read.', { cause: error })
   }
   const copied = await probe(tools, path, {})
   const extent = await findExtent(tools, path, copied, {})
   const { index = 0, rate, sourceRate } = copied.picture ?? {}
-  // The rate of a file is an average over times that are now different ones.
+  // The frame rate is an average over timestamps, which the repair has changed.
   const rates = repair && rate && sourceRate ? { rate, sourceRate } : {}
   const picture = copied.picture && media.picture && { ...media.picture, index, ...rates }
   const sound = copied.sound && media.sound && { ...copied.sound, codec: media.sound.codec }

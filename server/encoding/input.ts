@@ -6,12 +6,12 @@ import { pipeline } from 'node:stream/promises'
 import { FileMissing, type Files, FilesProblem } from '../lib/files/files.ts'
 
 /**
- * A file of the store as ffmpeg can open it. Closing it fails when the store did: what ffmpeg then made of the file, or
- * had to say about it, tells nothing.
+ * A file of the store in a form that ffmpeg can open. `close` throws if the store failed while the file was read: neither
+ * the output of ffmpeg nor its error can be trusted then.
  */
 export type Input = { path: string; isServed: boolean; close(): Promise<void> }
 
-/** On disk by its path; from a store elsewhere through a server on loopback, as ffmpeg reads only where it must. */
+/** A path on disk, or the URL of a loopback server for a remote store, so that ffmpeg reads only the ranges it needs. */
 export async function openInput(files: Files, key: string): Promise<Input> {
   const path = files.pathOf(key)
   if (path !== undefined) return { path, isServed: false, close: async () => {} }
@@ -21,20 +21,20 @@ export async function openInput(files: Files, key: string): Promise<Input> {
 }
 
 async function serve(files: Files, key: string, size: number): Promise<Input> {
-  const address = `/${randomUUID()}`
-  let problem: unknown
+  const path = `/${randomUUID()}`
+  let failure: unknown
   const server = createServer(async (request, response) => {
-    if (request.url !== address) return response.writeHead(404).end()
+    if (request.url !== path) return response.writeHead(404).end()
     const from = Number(/^bytes=(\d+)-/.exec(request.headers.range ?? '')?.[1] ?? 0)
     if (from >= size) return response.writeHead(416, { 'content-range': `bytes */${size}` }).end()
     const to = Math.min(size - 1, Number(/-(\d+)$/.exec(request.headers.range ?? '')?.[1] ?? size - 1))
     const fail = (error: unknown) => {
-      // ffmpeg closes the connection whenever it goes elsewhere in the file.
-      if (!response.destroyed) problem ??= isKnown(error) ? error : new FilesProblem('unreachable', error)
+      // ffmpeg closes the connection whenever it seeks.
+      if (!response.destroyed) failure ??= isKnown(error) ? error : new FilesProblem('unreachable', error)
     }
     try {
       const body = await files.read(key, { from, to })
-      // Before the pipeline hears of it, and ends the response.
+      // Registered before the pipeline's own listener, which destroys the response.
       body.once('error', fail)
       response.writeHead(206, {
         'accept-ranges': 'bytes',
@@ -51,14 +51,14 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    path: `http://127.0.0.1:${port}${address}`,
+    path: `http://127.0.0.1:${port}${path}`,
     isServed: true,
     async close() {
       const closed = once(server, 'close')
       server.close()
       server.closeAllConnections()
       await closed
-      if (problem) throw problem
+      if (failure) throw failure
     },
   }
 }

@@ -1,81 +1,85 @@
 import type { Context } from '../context.ts'
-import { blameOf, explain, isGivingUp } from '../media/failure.ts'
+import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import {
   alignGrid,
+  audioCut,
   boundRate,
   countSegments,
   type Grid,
   listChunks,
   makeGrid,
-  pictureCut,
   segmentOf,
-  soundCut,
+  videoCut,
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
+import { audioRendition } from '../renditions/playable.ts'
+import { findEncoding } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import type { Clip } from '../videos/tables.ts'
-import { type Examined, endOf, examine } from './examine.ts'
-import * as store from './store.ts'
+import * as chunks from './chunk-store.ts'
+import * as encodings from './encoding-store.ts'
+import { type ExaminedSource, endOf, examine } from './examine.ts'
+import { insertRenditions } from './rendition-store.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
 
-/** Where only sound is: few frames, as nothing moves. */
+/** The image shown for a source without video. A low frame rate is enough, because nothing moves. */
 const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
-/** Beyond it, timestamps are wrong. */
-const mostSeconds = 7 * 86_400
+/** A longer duration comes from wrong timestamps. */
+const maxSeconds = 7 * 86_400
 
-/** Looks at a source that has arrived, and lays out the work. Runs again and changes nothing. */
+/** Examines a received source and creates the chunks of its encoding. Idempotent. */
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
-  const video = await store.findVideo(db, videoId)
+  const video = await encodings.findVideo(db, videoId)
   if (!video) return void (await removeIfDeleted(deps, videoId))
-  if (await store.findEncoding(db, videoId)) return
+  if (await findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
-    const examined = await examine(deps, videoId)
-    const { media: told, extent } = examined
-    const plan = makePlan(deps, examined, video)
-    const media = { ...told, durationSeconds: told.durationSeconds ?? endOf(told, extent) }
+    const source = await examine(deps, videoId)
+    const plan = makePlan(deps, source, video)
+    const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
+    const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
-      if (!(await store.insertEncoding(trx, { ...row, created_at: now() }))) return
-      await store.insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
-      await store.insertChunks(trx, row, listWork(plan))
-      await store.announceChunks(trx)
+      if (!(await encodings.insertEncoding(trx, { ...row, created_at: now() }))) return
+      await insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
+      await chunks.insertChunks(trx, row, listWork(plan))
+      await chunks.announceChunks(trx)
     })
   } catch (error) {
-    // Deleted meanwhile, and perhaps before a copy was stored.
+    // The video may have been deleted before the copy of its source was stored.
     if (await removeIfDeleted(deps, videoId)) return
-    // What the file is to blame for is `Unreadable`; another error of ffprobe is that of a source that was not served.
-    const hasGivenUp = isGivingUp(error, retries) && blameOf(error) === 'environment'
-    if (!(error instanceof Unreadable) && !hasGivenUp) throw error
-    const failure = hasGivenUp ? explain(error) : error.message
-    log.info({ videoId, reason: failure, err: hasGivenUp ? error : error.cause }, 'a source cannot be read')
+    // Errors caused by the file are `Unreadable`. Other errors of ffprobe mean that it could not fetch the source.
+    const isFinal = isFinalAfter(error, retries) && blameOf(error) === 'environment'
+    if (!(error instanceof Unreadable) && !isFinal) throw error
+    const failure = isFinal ? explain(error) : error.message
+    log.info({ videoId, reason: failure, err: isFinal ? error : error.cause }, 'a source cannot be read')
     const row = { video_id: videoId, environment, state: 'failed', failure } as const
     await db
       .transaction()
-      .execute((trx) => store.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
+      .execute((trx) => encodings.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
   }
 }
 
 export function makePlan(
   { config }: { config: Pick<Context['config'], 'sandbox'> },
-  { key, bytes, media, extent, content }: Examined,
+  { key, bytes, media, extent, content }: ExaminedSource,
   { environment, clip }: { environment: string; clip: Clip | null },
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
-  const { picture, sound } = media
+  const { picture: video, sound: audio } = media
   const end = endOf(media, extent)
-  if (end > mostSeconds)
+  if (end > maxSeconds)
     throw new Unreadable(`The file claims to last ${Math.round(end / 3_600)} hours, which cannot be true.`)
-  const { rate: wantedRate, ...size } = picture ?? still
-  const rate = picture && content ? boundRate(wantedRate, end, content) : wantedRate
-  const { fromSeconds: wanted, toSeconds } = readClip(clip, end)
-  const fromSeconds = picture ? alignGrid(rate, wanted, extent.pictureStartSeconds ?? 0) : wanted
+  const { rate: sourceRate, ...size } = video ?? still
+  const rate = video && content ? boundRate(sourceRate, end, content) : sourceRate
+  const { fromSeconds: clipStart, toSeconds } = readClip(clip, end)
+  const fromSeconds = video ? alignGrid(rate, clipStart, extent.videoStartSeconds ?? 0) : clipStart
   const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
   const seconds = Math.min(toSeconds - fromSeconds, limit)
   const rungs = ladderOf(size, rate)
@@ -84,14 +88,14 @@ export function makePlan(
     offsetSeconds: fromSeconds,
     rate,
     frames: makeGrid(rate, seconds).frames,
-    rungs: picture ? rungs : rungs.slice(0, 1),
-    hasSound: sound !== undefined,
+    rungs: video ? rungs : rungs.slice(0, 1),
+    hasSound: audio !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
     sourceBytes: bytes,
   }
 }
 
-/** Timecodes that make no sense for this source leave it whole. */
+/** Timecodes that are invalid for this source are ignored. */
 function readClip(clip: Clip | null, end: number): { fromSeconds: number; toSeconds: number } {
   const from = secondsOfTimecode(clip?.startTimecode) ?? 0
   const to = Math.min(end, secondsOfTimecode(clip?.endTimecode) ?? end)
@@ -112,12 +116,12 @@ function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolea
   return hasMp4 ? [...streams, rendition('mp4', rungs.at(-1)!.quality)] : streams
 }
 
-/** What is to be encoded, all of it or what of it is missing. */
-export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): store.NewChunk[] {
+/** The chunks of an encoding, or only those of missing renditions. */
+export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): chunks.NewChunk[] {
   const missing = plan.rungs.map(({ quality }) => quality).filter(isMissing)
   const [lowest, ...others] = missing
   const last = countSegments(plan) - 1
-  const work: store.NewChunk[] = []
+  const work: chunks.NewChunk[] = []
   const add = (
     track: 'picture' | 'sound',
     qualities: string[],
@@ -128,22 +132,22 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
     const priority = priorityOf(plan, chunk.firstSegment) + after
     work.push({ track, qualities, first_segment: chunk.firstSegment, segments: chunk.segments, priority })
   }
-  for (const chunk of listChunks(plan, pictureCut)) {
-    // The beginning of the lowest quality goes ahead: with it the video plays.
+  for (const chunk of listChunks(plan, videoCut)) {
+    // The start of the lowest quality comes first, because it makes the video playable.
     if (chunk.index === 0) {
       add('picture', lowest === undefined ? [] : [lowest], chunk)
       add('picture', others, chunk, 2)
     } else if (chunk.firstSegment === last) {
-      // In two: while one slot does the most of it, another that has nothing else left does the rest.
+      // The last chunk is split in two, so that an otherwise idle slot encodes the smaller qualities in parallel.
       add('picture', missing.slice(-2), chunk)
       add('picture', missing.slice(0, -2), chunk, 2)
     } else add('picture', missing, chunk)
   }
-  if (plan.hasSound && isMissing('sound'))
-    for (const chunk of listChunks(plan, soundCut)) add('sound', [], chunk, 1)
+  if (plan.hasSound && isMissing(audioRendition))
+    for (const chunk of listChunks(plan, audioCut)) add('sound', [], chunk, 1)
   return work
 }
 
-/** By the time in the video: the beginnings of all videos come before the middle of any. */
+/** The position in the video, so that the starts of all videos come before the middle of any. */
 const priorityOf = (grid: Grid, segment: number) =>
   3 * Math.floor((segmentOf(grid, segment).fromFrame * grid.rate.den) / grid.rate.num)

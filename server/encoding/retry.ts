@@ -1,38 +1,42 @@
 import type { Context } from '../context.ts'
+import { audioRendition } from '../renditions/playable.ts'
+import { listRenditions } from '../renditions/store.ts'
+import * as chunks from './chunk-store.ts'
+import * as encodings from './encoding-store.ts'
 import { listWork } from './plan.ts'
-import * as store from './store.ts'
+import * as renditions from './rendition-store.ts'
 
-/** Starts again what failed. False when nothing did. */
+/** Encodes failed qualities again. Returns false if nothing has failed. */
 export function retryEncoding(
   { db, queue }: Pick<Context, 'db' | 'queue'>,
   videoId: string,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const encoding = await store.lockEncoding(trx, videoId)
+    const encoding = await encodings.lockEncoding(trx, videoId)
     if (!encoding) return false
     if (!encoding.plan) {
-      await store.deleteEncoding(trx, videoId)
+      await encodings.deleteEncoding(trx, videoId)
       await queue.send(trx, 'plan-encoding', { videoId })
       return true
     }
-    const failed = (await store.listRenditions(trx, videoId)).filter(({ state }) => state === 'failed')
-    const hasSoundFailed = encoding.sound_failure !== null
-    if (failed.length === 0 && !hasSoundFailed) return false
+    const failed = (await listRenditions(trx, videoId)).filter(({ state }) => state === 'failed')
+    const hasAudioFailed = encoding.sound_failure !== null
+    if (failed.length === 0 && !hasAudioFailed) return false
     for (const rendition of failed)
-      await store.updateRendition(trx, rendition, { state: 'waiting', failure: null })
-    const streams = failed.filter(({ type }) => type === 'hls').map(({ quality }) => quality)
-    if (hasSoundFailed) await store.deleteSegments(trx, videoId, 'sound')
+      await renditions.updateRendition(trx, rendition, { state: 'waiting', failure: null })
+    const qualities = failed.filter(({ type }) => type === 'hls').map(({ quality }) => quality)
+    if (hasAudioFailed) await renditions.deleteSegments(trx, videoId, audioRendition)
     const work = listWork(encoding.plan, (rendition) =>
-      rendition === 'sound' ? hasSoundFailed : streams.includes(rendition),
+      rendition === audioRendition ? hasAudioFailed : qualities.includes(rendition),
     )
-    await store.insertChunks(trx, encoding, work)
-    await store.announceChunks(trx)
-    await store.updateEncoding(trx, videoId, {
+    await chunks.insertChunks(trx, encoding, work)
+    await chunks.announceChunks(trx)
+    await encodings.updateEncoding(trx, videoId, {
       ...(work.length > 0 && { state: 'encoding', finished_at: null }),
       failure: null,
       sound_failure: null,
     })
-    // An MP4 that failed though all that it is made of is there.
+    // Only the MP4 failed: all of its segments exist.
     if (work.length === 0) await queue.send(trx, 'finish-encoding', { videoId })
     return true
   })

@@ -15,8 +15,8 @@ export function encodingRoutes(app: App, context: Context): void {
       schema: {
         operationId: 'POST-videos-videoId-retry',
         tags: ['Videos'],
-        summary: 'Encode again what failed',
-        description: 'Qualities that were encoded stay as they are.',
+        summary: 'Retry a failed encoding',
+        description: 'Encodes failed qualities again. Completed qualities do not change.',
         params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
         response: { 202: ref(VideoStatus) },
       },

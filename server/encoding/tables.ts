@@ -4,17 +4,19 @@ import type { Rational, SourceMedia } from '../media/source-media.ts'
 
 export type EncodingState = 'encoding' | 'encoded' | 'failed'
 
-/** How a source is encoded. Fixed when the work begins, so that all workers do the same. */
+/** How a source is encoded. Fixed when the encoding starts, so that all workers do the same. Stored as JSON. */
 export type EncodingPlan = {
-  /** Of the file that is decoded: the source, or a copy in which one can seek. */
+  /** The key of the file to decode: the source, or a seekable copy. */
   key: string
+  /** The position in the source where the video starts. */
   offsetSeconds: number
   rate: Rational
   frames: number
   rungs: { quality: string; width: number; height: number; maxKbps: number }[]
+  /** Whether there is an audio stream. */
   hasSound: boolean
   isWatermarked: boolean
-  /** The size of the source, in proportion to which it may cost CPU time. Plans of earlier versions have no limit. */
+  /** The size of the source. CPU limits are proportional to it. Plans of earlier versions have no limit. */
   sourceBytes?: number
 }
 
@@ -22,8 +24,9 @@ export type EncodingRow = {
   video_id: string
   environment: Environment
   state: EncodingState
-  /** Why nothing of it can be played. */
+  /** Why nothing can be played. */
   failure: string | null
+  /** Why the audio could not be encoded. */
   sound_failure: string | null
   media: ColumnType<SourceMedia | null, string | null, never>
   plan: ColumnType<EncodingPlan | null, string | null, never>
@@ -31,22 +34,25 @@ export type EncodingRow = {
   finished_at: Date | null
 }
 
-/** A run of segments that is to be encoded, of the sound or of some qualities. */
+/** Consecutive segments to encode, of the audio or of some qualities. */
 export type ChunkRow = {
   id: Generated<number>
   video_id: string
   environment: Environment
+  /** The stream to encode: `picture` is video, `sound` is audio. */
   track: 'picture' | 'sound'
   qualities: string[]
   first_segment: number
   segments: number
-  /** The lowest first. */
+  /** Chunks with a lower number are encoded first. */
   priority: number
   not_before: Date
-  /** Who encodes it, until when unless renewed. */
+  /** The worker that has a lease on the chunk, and when the lease ends unless it is renewed. */
   holder: string | null
   held_until: Date | null
+  /** Failed attempts. */
   failures: Generated<number>
+  /** Attempts that ended with the loss of the worker or of its ffmpeg. */
   losses: Generated<number>
 }
 

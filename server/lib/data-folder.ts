@@ -4,16 +4,16 @@ import { ensureSystemUser, nobody, type SystemUser } from './system-user.ts'
 
 type Log = { warn(details: object, message: string): void }
 
-/** All that Kinora puts into its data folder, and what the system may have put into a disk of its own. */
+/** Everything that Kinora creates in its data folder, and what the system creates on a separate disk. */
 const ownEntries = ['files', 'work', 'postgres', 'cache', 'lost+found']
 
-/** Readable for the group: for the user that reads media for root, and for nginx. */
+/** The group can read: it contains the user that runs ffmpeg for root, and nginx. */
 const FOLDER_MODE = 0o750
 const UMASK = 0o027
 
 /**
- * Closes the data folder to other users of the system, and says who runs programs on media when we are root: the user
- * `name`, to whose group all files belong. Undefined when we run them ourselves.
+ * Closes the data folder to other users of the system. If we are root, returns the user that runs media programs, named
+ * `name`, whose group owns all files. Undefined if they run as the current user.
  */
 export async function prepareDataFolder(
   dataDir: string,
@@ -21,7 +21,7 @@ export async function prepareDataFolder(
   log: Log,
 ): Promise<SystemUser | undefined> {
   const user = process.geteuid!() === 0 ? await chooseUser(dataDir, name, log) : undefined
-  // Whatever root creates from now on belongs to that group; an ordinary user may have chosen to be stricter.
+  // Files that root creates from now on belong to that group. An ordinary user may have a stricter umask.
   if (user) process.setegid!(user.gid)
   process.umask(user ? UMASK : process.umask() | UMASK)
   await mkdir(dataDir, { recursive: true })
@@ -34,12 +34,12 @@ export async function prepareDataFolder(
 }
 
 async function chooseUser(dataDir: string, name: string, log: Log): Promise<SystemUser | undefined> {
-  const reason = (await missingCapability()) ?? (await refusesOwners(dataDir))
+  const reason = (await missingCapability()) ?? (await missingOwnership(dataDir))
   if (reason) {
-    log.warn({ dataDir, reason }, 'ffmpeg runs as root: a broken media file could take over this machine')
+    log.warn({ dataDir, reason }, 'ffmpeg runs as root: a malicious media file could take over this machine')
     return undefined
   }
-  // A root that opens an ordinary user's folder leaves it to that user.
+  // If the folder belongs to an ordinary user, that user keeps it.
   const { uid, gid } = await stat(dataDir).catch(() => ({ uid: 0, gid: 0 }))
   if (uid !== 0) return { uid, gid }
   const user = await ensureSystemUser(name)
@@ -47,31 +47,31 @@ async function chooseUser(dataDir: string, name: string, log: Log): Promise<Syst
   return user ?? nobody
 }
 
-const needed = { CAP_CHOWN: 0n, CAP_KILL: 5n, CAP_SETGID: 6n, CAP_SETUID: 7n }
+const neededCapabilities = { CAP_CHOWN: 0n, CAP_KILL: 5n, CAP_SETGID: 6n, CAP_SETUID: 7n }
 
-/** A container's root may lack what it takes to run programs as another user. */
+/** The root of a container may lack the capabilities to run programs as another user. */
 async function missingCapability(): Promise<string | undefined> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '')
   const held = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
-  const missing = Object.entries(needed).find(([, bit]) => !((held >> bit) & 1n))
+  const missing = Object.entries(neededCapabilities).find(([, bit]) => !((held >> bit) & 1n))
   return missing && `this root lacks ${missing[0]}`
 }
 
-/** A network share may take all files for those of one user. */
-async function refusesOwners(dataDir: string): Promise<string | undefined> {
+/** On a network share, all files may belong to one user. */
+async function missingOwnership(dataDir: string): Promise<string | undefined> {
   await mkdir(dataDir, { recursive: true })
   const trial = await mkdtemp(join(dataDir, '.owner-'))
   try {
     await chown(trial, nobody.uid, nobody.gid)
     return undefined
   } catch (error) {
-    return `the data folder does not take owners of files (${(error as Error).message})`
+    return `files in the data folder cannot have different owners (${(error as Error).message})`
   } finally {
     await rmdir(trial)
   }
 }
 
-/** A folder that also holds other things, such as /srv, is left as it is: only what we make in it is closed. */
+/** A folder with other content, such as /srv, is left unchanged. Only our folders in it are closed. */
 const isOurs = async (folder: string) =>
   (await stat(folder)).uid === process.geteuid!() &&
   (await readdir(folder)).every((name) => ownEntries.includes(name) || name.startsWith('.owner-'))

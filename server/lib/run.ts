@@ -6,21 +6,21 @@ import { type ExceededLimit, type ProcessLimits, watchProcess } from './watch.ts
 
 export type RunOptions = {
   cwd?: string
-  /** What it inherits by default is little: see `childEnvironment`. */
+  /** Defaults to the few variables of `childEnvironment`. */
   env?: NodeJS.ProcessEnv
-  /** Whom it runs as; for root alone. It keeps none of root's groups and capabilities. */
+  /** The user to run as, if we are root. The command gets none of root's groups and capabilities. */
   user?: { uid: number; gid: number } | undefined
-  /** Open files and folders that it inherits, from descriptor 3 on. */
+  /** Open files and folders that the command inherits as descriptors 3 and up. */
   descriptors?: readonly number[]
   /** Kills the command and everything it started. */
   signal?: AbortSignal
-  /** A command that writes more than this is killed: half an answer is worse than none. */
+  /** A command that writes more than this is killed, because truncated output is worse than an error. */
   stdoutLimitBytes?: number
-  /** As it is written. It is then not kept. */
+  /** Receives the output as it is written. The output is then not part of the result. */
   onStdout?: (text: string, reportProgress: () => void) => void
   /** A command that exceeds one of these is killed. */
   limits?: ProcessLimits
-  /** From -20 (first) to 19 (last), as of nice(1). */
+  /** From -20 (highest) to 19 (lowest), as in nice(1). */
   priority?: number
 }
 
@@ -29,6 +29,7 @@ export type RunResult = { stdout: string; stderr: string }
 const STDERR_TAIL_BYTES = 64 * 1024
 const MESSAGE_TAIL_LINES = 20
 const DEFAULT_STDOUT_LIMIT_BYTES = 16 * 1024 * 1024
+/** How long pipes may stay open after the command has exited. */
 const LINGER_MS = 1000
 
 export class RunError extends Error {
@@ -37,7 +38,7 @@ export class RunError extends Error {
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
   readonly stderr: string
-  /** The limit that it was killed for. */
+  /** The limit that the command exceeded. */
   readonly limit: ExceededLimit | undefined
 
   constructor(
@@ -62,58 +63,46 @@ export class RunError extends Error {
   }
 }
 
-/**
- * Runs a command to its end. When the promise settles, the command has exited, so its files may be touched.
- */
+/** Runs a command to its end. When the promise settles, the command has exited, and its files can be used. */
 export function run(command: string, args: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const shown = [command, ...args].map(quote).join(' ')
-  const { signal, stdoutLimitBytes = DEFAULT_STDOUT_LIMIT_BYTES } = options
+  const { signal, limits, onStdout, stdoutLimitBytes = DEFAULT_STDOUT_LIMIT_BYTES } = options
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
-    // A group of its own: one kill reaches what the command started, and a Ctrl-C for us does not reach it.
-    const child = spawn(command, args, {
-      cwd: options.cwd,
-      env: options.env ?? childEnvironment(),
-      ...options.user,
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe', ...(options.descriptors ?? [])],
-    }) as ChildProcessByStdio<null, Readable, Readable>
+    const shown = [command, ...args].map(quote).join(' ')
+    const child = start(command, args, options)
     const stdout = new ByteLog()
     const stderr = new ByteLog(STDERR_TAIL_BYTES)
-    let stopped: { what: string; cause?: unknown; limit?: ExceededLimit } | undefined
+    let stopped: StopReason | undefined
 
-    // SIGKILL, because a command that may tidy up may also publish half a result (ffmpeg does on SIGTERM).
-    const stop = (what: string, cause?: unknown, limit?: ExceededLimit): void => {
-      stopped ??= { what, cause, ...(limit && { limit }) }
+    // SIGKILL, because a command that can clean up may also publish incomplete output (ffmpeg does on SIGTERM).
+    const stop = (reason: StopReason): void => {
+      stopped ??= reason
       killGroup(child)
     }
-    const abort = () => stop('was stopped', signal?.reason)
+    const abort = () => stop({ what: 'was stopped', cause: signal?.reason })
     signal?.addEventListener('abort', abort, { once: true })
-
-    const { limits } = options
     const watch =
       limits && child.pid !== undefined
-        ? watchProcess(child.pid, limits, (limit) => stop(describeLimit(limit, limits), undefined, limit))
+        ? watchProcess(child.pid, limits, (limit) => stop({ what: describeLimit(limit, limits), limit }))
         : undefined
     const reportProgress = () => watch?.reportProgress()
-    if (options.priority !== undefined && child.pid !== undefined) lower(child.pid, options.priority)
 
     child.stdout.on('data', (bytes: Buffer) => {
       if (stopped) return
-      if (options.onStdout) return options.onStdout(bytes.toString(), reportProgress)
+      if (onStdout) return onStdout(bytes.toString(), reportProgress)
       stdout.add(bytes)
-      if (stdout.length > stdoutLimitBytes) stop(`wrote more than ${stdoutLimitBytes} bytes`)
+      if (stdout.length > stdoutLimitBytes) stop({ what: `wrote more than ${stdoutLimitBytes} bytes` })
     })
     child.stderr.on('data', (bytes: Buffer) => stderr.add(bytes))
 
     let linger: NodeJS.Timeout | undefined
     child.once('exit', () => {
       watch?.close()
-      // Still open pipes belong to a grandchild, which would otherwise keep us waiting and its files changing.
+      // A grandchild holds pipes that are still open. It would keep us waiting, and could still change files.
       linger = setTimeout(() => killGroup(child), LINGER_MS)
     })
     child.once('error', (error) => {
-      // 'error' also tells of a kill that failed; only a command that never started has no pid.
+      // A failed kill emits 'error' too. Only a command that never started has no pid.
       if (child.pid !== undefined) return
       signal?.removeEventListener('abort', abort)
       reject(new RunError('could not be started', { command: shown }, error))
@@ -121,20 +110,32 @@ export function run(command: string, args: readonly string[], options: RunOption
     child.once('close', (exitCode, exitSignal) => {
       clearTimeout(linger)
       signal?.removeEventListener('abort', abort)
-      const end = {
-        command: shown,
-        exitCode,
-        signal: exitSignal,
-        stderr: stderr.toString(),
-        limit: stopped?.limit,
-      }
-      if (stopped) reject(new RunError(stopped.what, end, stopped.cause))
-      else if (exitCode === 0) resolve({ stdout: stdout.toString(), stderr: end.stderr })
-      else if (exitSignal) reject(new RunError(`was ended by ${exitSignal}`, end))
-      else reject(new RunError(`exited with code ${exitCode}`, end))
+      if (exitCode === 0 && !stopped) return resolve({ stdout: stdout.toString(), stderr: stderr.toString() })
+      const { what, cause, limit } = stopped ?? { what: describeExit(exitCode, exitSignal) }
+      const end = { command: shown, exitCode, signal: exitSignal, stderr: stderr.toString(), limit }
+      reject(new RunError(what, end, cause))
     })
   })
 }
+
+type Child = ChildProcessByStdio<null, Readable, Readable>
+type StopReason = { what: string; cause?: unknown; limit?: ExceededLimit }
+
+function start(command: string, args: readonly string[], options: RunOptions): Child {
+  // With a process group of its own, one kill reaches all descendants, and a Ctrl-C for us does not reach them.
+  const child = spawn(command, args, {
+    cwd: options.cwd,
+    env: options.env ?? childEnvironment(),
+    ...options.user,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', ...(options.descriptors ?? [])],
+  }) as Child
+  if (options.priority !== undefined && child.pid !== undefined) lowerPriority(child.pid, options.priority)
+  return child
+}
+
+const describeExit = (exitCode: number | null, signal: NodeJS.Signals | null) =>
+  signal ? `was ended by ${signal}` : `exited with code ${exitCode}`
 
 const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessLimits) =>
   limit === 'cpu'
@@ -153,7 +154,7 @@ class ByteLog {
   add(bytes: Buffer): void {
     this.#chunks.push(bytes)
     this.length += bytes.length
-    // Whole chunks only, so that a chatty command does not cost a copy for each line.
+    // Only entire chunks are dropped, so that a verbose command does not cost a copy per line.
     while (this.#chunks[0] && this.length - this.#chunks[0].length >= this.#limit) {
       this.length -= this.#chunks.shift()!.length
     }
@@ -165,23 +166,23 @@ class ByteLog {
   }
 }
 
-function lower(pid: number, priority: number): void {
+function lowerPriority(pid: number, priority: number): void {
   try {
     setPriority(pid, priority)
   } catch {
-    // It is over already.
+    // It has already exited.
   }
 }
 
-function killGroup(child: ChildProcessByStdio<null, Readable, Readable>): void {
+function killGroup(child: Child): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   } catch {
-    // Already gone.
+    // It has already exited.
   }
 }
 
-/** So that the command in an error can be pasted into a shell. */
+/** Quotes a word, so that the command in an error message can be pasted into a shell. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -5,16 +5,16 @@ import { RunError, run } from './run.ts'
 
 export type SystemUser = { uid: number; gid: number }
 
-/** Every system has it, and other programs run as it too. */
+/** A user that exists on every system. Other programs use it too. */
 export const nobody: SystemUser = { uid: 65534, gid: 65534 }
 
-/** Another process may be adding users, this one among them. */
+/** Another process may be adding users at the same time, even the same one. */
 const ATTEMPTS = 5
 const RETRY_MS = 200
 
 /**
- * The system user with this name, created if need be. Undefined where none can be created: an image without useradd,
- * a read-only /etc. Only for root.
+ * Finds or creates the system user with this name. Undefined if it cannot be created: in an image without useradd, or with
+ * a read-only /etc. Requires root.
  */
 export async function ensureSystemUser(name: string): Promise<SystemUser | undefined> {
   for (let attempt = 1; ; attempt++) {
@@ -34,7 +34,7 @@ async function findUser(name: string): Promise<SystemUser | undefined> {
   return entry && { uid: entry.uid, gid: entry.gid }
 }
 
-/** Of /etc/passwd, where useradd puts them. */
+/** The users in /etc/passwd, where useradd adds them. */
 export async function readUsers(): Promise<(SystemUser & { name: string })[]> {
   const text = await readFile('/etc/passwd', 'utf8').catch(() => '')
   return text.split('\n').flatMap((line) => {
@@ -51,7 +51,7 @@ async function addUser(name: string): Promise<void> {
       ...['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'],
       ...['--shell', '/usr/sbin/nologin', name],
     ],
-    // Not on the PATH of every root.
+    // Not every root has these folders in its PATH.
     { env: { ...env, PATH: `${env.PATH ?? ''}:/usr/sbin:/sbin` } },
   )
 }

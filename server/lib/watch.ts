@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 export type ProcessLimits = {
   cpuMs?: number | undefined
-  /** How long it may do nothing: use no CPU time and report no progress. */
+  /** The maximum time without CPU usage and without reported progress. */
   idleMs?: number | undefined
 }
 
@@ -10,14 +10,14 @@ export type ExceededLimit = 'cpu' | 'idle'
 
 const maxCheckEveryMs = 1_000
 /**
- * Two ticks of the kernel's clock. A process that waits for a core on a crowded machine gets more than that in a
- * minute even at the lowest priority; one that hangs does not, even if it keeps reporting that it is there.
+ * Two ticks of the kernel's clock. On a busy machine, a process gets more than that within a minute, even at the lowest
+ * priority. A hung process does not, even if it keeps writing status lines.
  */
 const aliveCpuMs = 20
 
 /**
- * Tells once when a process exceeds a limit. Neither limit is one of elapsed time, so a busy machine cannot make an
- * honest process exceed it. Where there is no /proc, only reported progress counts.
+ * Calls `onExceeded` once when a process exceeds a limit. Neither limit is based on elapsed time alone, so a busy machine
+ * does not make a working process exceed it. Without /proc, only reported progress counts.
  */
 export function watchProcess(
   pid: number,
@@ -47,11 +47,11 @@ export function watchProcess(
   }
 }
 
-/** What a process and the children it has waited for have used. Ticks are 10 ms on every Linux. */
+/** The CPU time of a process and of its reaped children. A tick is 10 ms on every Linux. */
 export function readCpuMs(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name before it may contain anything, spaces and brackets included.
+    // The process name before the last bracket may contain anything, including spaces and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0)
   } catch {

@@ -1,24 +1,33 @@
-import { readdir, rm, stat } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findOwner, newOwnedName } from './owner.ts'
 
 const rootOf = (dataDir: string) => join(dataDir, 'work')
 
-/** A path for temporary files, which is not created here. Whoever creates the folder removes it. */
-export const newWorkFolder = (dataDir: string) => join(rootOf(dataDir), newOwnedName())
+/** Runs a task with a temporary folder of its own, which is removed when the task ends. */
+export async function withWorkFolder<T>(dataDir: string, task: (folder: string) => Promise<T>): Promise<T> {
+  const folder = join(rootOf(dataDir), newOwnedName())
+  await mkdir(folder, { recursive: true })
+  try {
+    return await task(folder)
+  } finally {
+    // A folder that cannot be removed now does not make the task fail. It is removed after this process has ended.
+    await rm(folder, { recursive: true, force: true }).catch(() => {})
+  }
+}
 
-/** Processes on other hosts cannot be looked up, and no job writes nothing for so long. */
+/** Processes on other hosts cannot be looked up. No running task leaves its files untouched for this long. */
 const untouchedMs = 24 * 3_600_000
 
 /** Removes the work folders of processes that no longer run. */
-export async function clearWork(dataDir: string, now: Date): Promise<void> {
+export async function removeOrphanedWorkFolders(dataDir: string, now: Date): Promise<void> {
   const root = rootOf(dataDir)
   for (const name of await readdir(root).catch(() => [])) {
     const folder = join(root, name)
     const owner = await findOwner(name)
-    const isLeft = owner === 'dead' || (owner === 'unknown' && (await isUntouched(folder, now)))
-    if (!isLeft) continue
-    // An ffmpeg that outlived its parent may create a file meanwhile: then the next run removes the folder.
+    const isOrphan = owner === 'dead' || (owner === 'unknown' && (await isUntouched(folder, now)))
+    if (!isOrphan) continue
+    // An ffmpeg that outlived its parent may create a file meanwhile. The next run removes the folder then.
     await rm(folder, { recursive: true, force: true }).catch(() => {})
   }
 }

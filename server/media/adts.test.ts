@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readAdts } from './adts.ts'
-import { cutSound } from './sound.ts'
+import { cutAudio } from './audio.ts'
 
-test('ADTS with and without checksum is read, and anything else refused', () => {
+test('ADTS is read with and without checksum, and invalid data is rejected', () => {
   const plain = Buffer.from([0xff, 0xf1, 0x4c, 0x80, 0x01, 0x3f, 0xfc, 1, 2])
   const checked = Buffer.from([0xff, 0xf0, 0x4c, 0x80, 0x01, 0x7f, 0xfc, 9, 9, 3, 4])
   const { config, frames } = readAdts(Buffer.concat([plain, checked]))
@@ -16,9 +16,9 @@ test('ADTS with and without checksum is read, and anything else refused', () => 
   const mono = Buffer.from(plain)
   mono[3] = 0x40
   assert.throws(() => readAdts(Buffer.concat([plain, mono])), /another configuration at byte 9/)
-  const chunk = { fromFrame: 5, drop: 1 }
+  const chunk = { fromFrame: 5, leadingFrames: 1 }
   assert.throws(
-    () => cutSound(Buffer.concat([plain, checked]), chunk, [{ fromFrame: 5, frames: 2 }]),
+    () => cutAudio(Buffer.concat([plain, checked]), chunk, [{ fromFrame: 5, frames: 2 }]),
     /has 2/,
   )
 })

@@ -1,25 +1,25 @@
 const CRC_BYTES = 2
 const HEADER_BYTES = 7
 
-/** Takes a stream of AAC in ADTS apart: what decoders need once, and each frame without its header. */
+/** Splits an AAC stream in ADTS into the decoder configuration and the frames without their headers. */
 export function readAdts(adts: Buffer): { config: Buffer; frames: Buffer[] } {
   const frames: Buffer[] = []
   let config: Buffer | undefined
   for (let from = 0; from < adts.length; ) {
-    const problem = (what: string) => new Error(`ADTS: ${what} at byte ${from}`)
-    if (from + HEADER_BYTES > adts.length) throw problem('half a header')
+    const invalid = (what: string) => new Error(`ADTS: ${what} at byte ${from}`)
+    if (from + HEADER_BYTES > adts.length) throw invalid('half a header')
     const fixed = adts.readUInt32BE(from)
-    // Twelve bits of sync word, and the two layer bits, which are zero in AAC.
-    if ((fixed & 0xfff60000) >>> 0 !== 0xfff00000) throw problem('no sync word')
+    // A sync word of twelve bits, and two layer bits that are zero in AAC.
+    if ((fixed & 0xfff60000) >>> 0 !== 0xfff00000) throw invalid('no sync word')
     const headerBytes = fixed & 0x10000 ? HEADER_BYTES : HEADER_BYTES + CRC_BYTES
     const size = (adts.readUIntBE(from + 3, 3) >> 5) & 0x1fff
-    if (size <= headerBytes) throw problem(`a frame of ${size} bytes`)
-    if (from + size > adts.length) throw problem('half a frame')
-    if (adts[from + 6]! & 3) throw problem('several blocks in a frame')
+    if (size <= headerBytes) throw invalid(`a frame of ${size} bytes`)
+    if (from + size > adts.length) throw invalid('half a frame')
+    if (adts[from + 6]! & 3) throw invalid('several blocks in a frame')
 
-    const here = configOf(fixed)
-    config ??= here
-    if (!config.equals(here)) throw problem('another configuration')
+    const frameConfig = configOf(fixed)
+    config ??= frameConfig
+    if (!config.equals(frameConfig)) throw invalid('another configuration')
     frames.push(adts.subarray(from + headerBytes, from + size))
     from += size
   }

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { run } from '../lib/run.ts'
+import { audioFragment, audioInit } from './audio-boxes.ts'
 import { codecOf, isIndexInFront, splitFragments } from './boxes.ts'
-import { soundFragment, soundInit } from './sound.ts'
 
 let folder: string
 before(async () => {
@@ -40,7 +40,7 @@ const box = (type: string, ...parts: Buffer[]) => {
   return Buffer.concat([head, body])
 }
 
-test('a chunk is split into init segment and one fragment for each key frame', async () => {
+test('a chunk is split into an init segment and one fragment per key frame', async () => {
   const path = await fragmented('chunk.mp4', undefined, '-output_ts_offset', '4')
   const bytes = await readFile(path)
   const { init, fragments } = await splitFragments(path)
@@ -57,11 +57,11 @@ test('a chunk is split into init segment and one fragment for each key frame', a
     end = from + size
   }
   assert.ok(end <= bytes.length)
-  // What remains, if anything, is the index that players do not need.
+  // Only the index that players do not need may remain.
   if (end < bytes.length) assert.equal(bytes.toString('latin1', end + 4, end + 8), 'mfra')
 })
 
-test('fragments that are cut between key frames say that they do not start with one', async () => {
+test('fragments that are cut between key frames do not start with a key frame', async () => {
   const path = await fragmented('cut.mp4', 'cmaf+empty_moov+default_base_moof', '-frag_duration', '200000')
   const { fragments } = await splitFragments(path)
   assert.equal(
@@ -73,11 +73,11 @@ test('fragments that are cut between key frames say that they do not start with 
   assert.ok(found.includes(false))
 })
 
-test('what stands in front of a moof belongs to its fragment, and 64-bit sizes are read', async () => {
-  const init = soundInit(Buffer.from([0x11, 0x90]))
-  const first = soundFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
+test('boxes in front of a moof belong to its fragment, and 64-bit sizes are read', async () => {
+  const init = audioInit(Buffer.from([0x11, 0x90]))
+  const first = audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
   const styp = box('styp', Buffer.from('msdh\0\0\0\0'))
-  const moof = soundFragment({ sequence: 2, fromFrame: 2 ** 23, frames: [Buffer.from('two')] }).subarray(
+  const moof = audioFragment({ sequence: 2, fromFrame: 2 ** 23, frames: [Buffer.from('two')] }).subarray(
     0,
     -11,
   )
@@ -96,9 +96,9 @@ test('what stands in front of a moof belongs to its fragment, and 64-bit sizes a
   ])
 })
 
-test('malformed files are refused with a reason', async () => {
-  const init = soundInit(Buffer.from([0x11, 0x90]))
-  const fragment = soundFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
+test('malformed files are rejected with a reason', async () => {
+  const init = audioInit(Buffer.from([0x11, 0x90]))
+  const fragment = audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
   const refused = (bytes: Buffer, reason: RegExp) => assert.rejects(splitBytes(bytes), reason)
   await refused(Buffer.alloc(0), /no moov/)
   await refused(Buffer.alloc(7), /ends too early/)
@@ -113,7 +113,7 @@ test('malformed files are refused with a reason', async () => {
   assert.throws(() => codecOf(box('moov')), /no trak/)
 })
 
-test('damaged bytes give an answer or an Error, never anything else', async () => {
+test('damaged bytes give a result or an Error, never anything else', async () => {
   const path = await fragmented('damaged.mp4')
   const whole = await readFile(path)
   const { init, fragments } = await splitFragments(path)
@@ -139,7 +139,7 @@ test('damaged bytes give an answer or an Error, never anything else', async () =
   await fc.assert(fc.asyncProperty(damage, shows), { numRuns: 300 })
 })
 
-test('an ordinary MP4 tells whether its index is in front', async () => {
+test('the index of an MP4 is found in front or at the end', async () => {
   assert.equal(await isIndexInFront(await encode('behind.mp4')), false)
   assert.equal(await isIndexInFront(await encode('front.mp4', '-movflags', 'faststart')), true)
   await writeFile(at('other.mp4'), box('free'))

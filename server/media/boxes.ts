@@ -4,7 +4,7 @@ export type Fragment = {
   from: number
   size: number
   samples: number
-  /** In units of the track's timescale. */
+  /** In ticks of the track's timescale. */
   decodeTime: number
   hasKeyFrameFirst: boolean
 }
@@ -14,11 +14,11 @@ export type Fragments = { init: { from: number; to: number }; fragments: Fragmen
 type TopBox = { type: string; from: number; bodyFrom: number; to: number }
 type Box = { type: string; body: Buffer }
 
-// A moof of ours holds seconds of samples, a moov of ours none at all: more than this is not our file.
+// Our moof boxes describe a few seconds of samples, and our moov boxes none. A larger box is not from our encoder.
 const INDEX_LIMIT_BYTES = 16 * 1024 * 1024
 const NON_SYNC_SAMPLE = 0x10000
 
-/** Finds the init segment and the fragments of a one-track file of ours, without reading the samples. */
+/** Finds the init segment and the fragments of a single-track file that we encoded, without reading the samples. */
 export async function splitFragments(path: string): Promise<Fragments> {
   await using file = await open(path)
   const fragments: Fragment[] = []
@@ -36,7 +36,7 @@ export async function splitFragments(path: string): Promise<Fragments> {
       init = { from: 0, to: top.to }
       continue
     }
-    // styp, sidx, prft and the like in front of a moof belong to its fragment.
+    // Boxes in front of a moof (styp, sidx, prft) belong to its fragment.
     from ??= top.from
     if (top.type === 'moof') {
       if (moof) throw new Error('MP4: moof without mdat')
@@ -53,7 +53,7 @@ export async function splitFragments(path: string): Promise<Fragments> {
   return { init, fragments }
 }
 
-/** The name of the codec for playlists and MediaSource (RFC 6381). */
+/** The codec string for playlists and MediaSource (RFC 6381). */
 export function codecOf(init: Buffer): string {
   const stsd = inside(init, 'moov', 'trak', 'mdia', 'minf', 'stbl', 'stsd')
   const [entry] = [...boxesOf(part(stsd, 8))]
@@ -65,7 +65,7 @@ export function codecOf(init: Buffer): string {
   throw new Error(`MP4: no codec name known for ${entry ? entry.type : 'a track without sample entry'}`)
 }
 
-/** Whether an ordinary MP4 can be played while it is still arriving. */
+/** Whether an MP4 can be played while it is downloaded. */
 export async function isIndexInFront(path: string): Promise<boolean> {
   await using file = await open(path)
   for await (const { type } of topBoxes(file)) {
@@ -95,7 +95,7 @@ function* boxesOf(bytes: Buffer): Generator<Box> {
   }
 }
 
-/** A size is never below that of its head, so that whoever walks over boxes gets on. */
+/** A size is never smaller than the header, so that iterating over boxes always ends. */
 function readHead(head: Buffer, room: number): { type: string; headSize: number; size: number } {
   const shortSize = part(head, 0, 4).readUInt32BE()
   const type = part(head, 4, 4).toString('latin1')
@@ -137,7 +137,7 @@ function readMoof(
 function readTfhdFlags(tfhd: Buffer): number | undefined {
   const flags = part(tfhd, 0, 4).readUInt32BE()
   if (!(flags & 0x20)) return undefined
-  // Present fields stand in the order of their bits: base offset, description, duration, size, flags.
+  // Fields are in the order of their bits: base offset, description, duration, size, flags.
   const before = (flags & 1 ? 8 : 0) + (flags & 2 ? 4 : 0) + (flags & 8 ? 4 : 0) + (flags & 16 ? 4 : 0)
   return part(tfhd, 8 + before, 4).readUInt32BE()
 }
@@ -161,7 +161,7 @@ function readDefaultFlags(moov: Buffer): number {
 function aacCodecOf(esds: Buffer): string {
   const stream = descriptor(esds, 0x03)
   const flags = part(stream, 2, 1)[0]!
-  // Fields that our files never have; skipping them would be code that nothing tests.
+  // Our files never have these fields. Code that skips them could not be tested.
   if (flags & 0xe0) throw new Error('MP4: esds with optional fields')
   const decoder = descriptor(part(stream, 3), 0x04)
   const objectType = part(decoder, 0, 1)[0]!
@@ -192,7 +192,7 @@ function inside(bytes: Buffer, ...path: string[]): Buffer {
   return body
 }
 
-/** Like subarray, but throws instead of giving less than was asked for. */
+/** Like subarray, but throws if there are fewer bytes than requested. */
 function part(bytes: Buffer, from: number, size = bytes.length - from): Buffer {
   if (size < 0 || from + size > bytes.length) throw new Error('MP4: box ends too early')
   return bytes.subarray(from, from + size)

@@ -3,76 +3,76 @@ import { type ProbeOptions, runFfprobe } from './probe.ts'
 import { createRepair, type Packet, type Repair } from './repair.ts'
 import type { SourceMedia } from './source-media.ts'
 
-/** What a file really holds, counted packet by packet, whatever its timestamps claim. */
+/** The real amount of media in a file, counted packet by packet. Timestamps may claim more. */
 export type Content = {
-  /** Of the video stream. */
+  /** Frames of the video stream. */
   frames: number
-  soundSeconds: number
-  /** The longest time for which there is nothing at all, neither picture nor sound. */
+  audioSeconds: number
+  /** The longest time without a packet, neither video nor audio. */
   maxGapSeconds: number
-  /** How to remove jumps from the timestamps; undefined where that is not possible. */
+  /** How to remove jumps from the timestamps. Undefined if that is not possible. */
   repair: Repair | undefined
 }
 
-/** This much is never questioned. */
+/** Durations up to this are always plausible. */
 const FREE_SECONDS = 60
-/** Slides stand for seconds, the picture of a recorded screen for minutes: on average, a frame may stand for a minute. */
+/** A slide is shown for seconds, a frame of a screen recording for minutes. On average, a minute is plausible. */
 const MAX_SECONDS_PER_FRAME = 60
-/** Recorders that are activated by voice leave out what is silent. */
-const MAX_SECONDS_PER_SOUND_SECOND = 10
-/** No codec takes less for silence (Opus: 50). */
-const MIN_SOUND_BYTES_PER_SECOND = 32
-/** Where there is sound, a longer time without picture and sound is damage, or a pause that nobody wants to see. */
+/** Voice-activated recorders skip silence. */
+const MAX_SECONDS_PER_AUDIO_SECOND = 10
+/** No codec needs fewer bytes for silence (Opus: 50). */
+const MIN_AUDIO_BYTES_PER_SECOND = 32
+/** In a source with audio, a longer gap is damage or an unwanted pause. */
 const MAX_GAP_SECONDS = 60
 
 /**
- * Below these, timestamps may claim more than the file holds, and the packets of a small file are counted quickly.
- * Video with sound has less than 64 kbit/s only where next to nothing moves; speech has 16.
+ * With fewer bytes per second, the timestamps may claim more than the file holds. Such a file is small, so its packets are
+ * counted quickly. Video with audio is below 64 kbit/s only if almost nothing moves. Speech has 16 kbit/s.
  */
-const MIN_BYTES_PER_SECOND = { picture: 8_000, soundOnly: 2_000 }
+const MIN_BYTES_PER_SECOND = { video: 8_000, audioOnly: 2_000 }
 
-/** Whether the packets have to be counted before the timestamps can be believed. */
+/** Whether the packets have to be counted before the timestamps can be trusted. */
 export function isSuspicious(media: SourceMedia, endSeconds: number, bytes: number): boolean {
   if (endSeconds <= FREE_SECONDS) return false
-  const perSecond = media.picture ? MIN_BYTES_PER_SECOND.picture : MIN_BYTES_PER_SECOND.soundOnly
-  const told = media.durationSeconds ?? endSeconds
-  return bytes < endSeconds * perSecond || endSeconds > 1.1 * told + FREE_SECONDS
+  const perSecond = media.picture ? MIN_BYTES_PER_SECOND.video : MIN_BYTES_PER_SECOND.audioOnly
+  const declared = media.durationSeconds ?? endSeconds
+  return bytes < endSeconds * perSecond || endSeconds > 1.1 * declared + FREE_SECONDS
 }
 
 export function isPlausible(media: SourceMedia, endSeconds: number, content: Content): boolean {
-  const { frames, soundSeconds, maxGapSeconds } = content
-  const most = Math.max(
+  const { frames, audioSeconds, maxGapSeconds } = content
+  const max = Math.max(
     FREE_SECONDS,
     frames * MAX_SECONDS_PER_FRAME,
-    soundSeconds * MAX_SECONDS_PER_SOUND_SECOND,
+    audioSeconds * MAX_SECONDS_PER_AUDIO_SECOND,
   )
-  return endSeconds <= most && (!media.sound || maxGapSeconds <= MAX_GAP_SECONDS)
+  return endSeconds <= max && (!media.sound || maxGapSeconds <= MAX_GAP_SECONDS)
 }
 
-/** How many frames may be encoded: repeating a frame costs less than a new one, but it is not free. */
+/** The maximum number of frames to encode. A repeated frame costs less than a new one, but it is not free. */
 export const maxFrames = ({ frames }: Pick<Content, 'frames'>, framesPerSecond: number) =>
   Math.max(FREE_SECONDS * framesPerSecond, frames * MAX_SECONDS_PER_FRAME)
 
 const ENTRIES = 'packet=stream_index,pts_time,dts_time,duration_time,size,pos'
-/** ffprobe handles 70,000 packets a second; few of them are smaller than 10 bytes. */
+/** ffprobe reads 70,000 packets per second. Few packets are smaller than 10 bytes. */
 const MIN_SCANNED_BYTES_PER_CPU_SECOND = 50_000
 
-/** Reads the whole file. */
+/** Counts the packets of a file, which reads all of it. */
 export async function scanContent(
   tools: Programs,
   input: string,
   media: SourceMedia,
   options: ProbeOptions & { bytes: number },
 ): Promise<Content> {
-  const { picture, sound } = media
-  const content = { frames: 0, soundSeconds: 0, maxGapSeconds: 0 }
+  const { picture: video, sound: audio } = media
+  const content = { frames: 0, audioSeconds: 0, maxGapSeconds: 0 }
   const repair = createRepair()
   let end = Number.POSITIVE_INFINITY
   const add = (packet: Packet) => {
-    const isSound = packet.stream === sound?.index
-    if (!isSound && packet.stream !== picture?.index) return
-    if (isSound)
-      content.soundSeconds += Math.min(packet.seconds ?? 0, packet.bytes / MIN_SOUND_BYTES_PER_SECOND)
+    const isAudio = packet.stream === audio?.index
+    if (!isAudio && packet.stream !== video?.index) return
+    if (isAudio)
+      content.audioSeconds += Math.min(packet.seconds ?? 0, packet.bytes / MIN_AUDIO_BYTES_PER_SECOND)
     else content.frames += 1
     const at = packet.pts ?? packet.dts
     if (at !== undefined) {

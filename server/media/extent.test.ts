@@ -9,8 +9,9 @@ import path from 'node:path'
 import { pipeline } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { type Extent, findExtent, remuxArgs } from './extent.ts'
+import { type Extent, findExtent } from './extent.ts'
 import { probe, type SourceMedia } from './probe.ts'
+import { remuxArgs } from './remux.ts'
 
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 let folder: string
@@ -48,11 +49,11 @@ async function extentOf(file: string): Promise<{ media: SourceMedia; extent: Ext
 }
 
 async function remuxed(file: string, media: SourceMedia): Promise<string> {
-  await run('ffmpeg', remuxArgs(file, `${file}.remuxed`, media))
+  await run('ffmpeg', remuxArgs({ input: file, output: `${file}.remuxed`, media }))
   return `${file}.remuxed`
 }
 
-/** What a decoder gives, on ffmpeg's own timeline. */
+/** The ends of the decoded streams, on the timeline of ffmpeg. */
 async function decodedEnds(file: string): Promise<{ picture: number; sound: number }> {
   const ends = { picture: 0, sound: 0 }
   const format = [
@@ -87,23 +88,23 @@ function isNear(actual: number | undefined, expected: number, tolerance: number)
   )
 }
 
-describe('sources in which one can seek', { concurrency: 2 }, () => {
+describe('seekable sources', { concurrency: 2 }, () => {
   const isSeekable = (title: string, create: () => Promise<string>) =>
     test(title, async () => {
       const file = await create()
       const { extent } = await extentOf(file)
       assert.equal(extent.isSeekable, true)
       const decoded = await decodedEnds(file)
-      if (decoded.picture) isNear(extent.pictureEndSeconds, decoded.picture, 0.002)
-      else assert.equal(extent.pictureEndSeconds, undefined)
-      // A decoder gives whole packets where the edit list ends within one.
-      if (decoded.sound) isNear(extent.soundEndSeconds, decoded.sound, 0.03)
-      else assert.equal(extent.soundEndSeconds, undefined)
+      if (decoded.picture) isNear(extent.videoEndSeconds, decoded.picture, 0.002)
+      else assert.equal(extent.videoEndSeconds, undefined)
+      // A decoder returns entire packets, even if the edit list ends within one.
+      if (decoded.sound) isNear(extent.audioEndSeconds, decoded.sound, 0.03)
+      else assert.equal(extent.audioEndSeconds, undefined)
     })
   isSeekable('mp4', async () => path.join(folder, 'h264.mp4'))
   isSeekable('webm', async () => path.join(folder, 'vp8.webm'))
   isSeekable('mkv', () => copy('a.mkv', 'h264.mp4'))
-  isSeekable('mov without sound', () => copy('b.mov', 'h264.mp4', '-an'))
+  isSeekable('mov without audio', () => copy('b.mov', 'h264.mp4', '-an'))
   isSeekable('m4a', () => copy('c.m4a', 'h264.mp4', '-vn'))
   isSeekable('an mp4 that starts at 100 s', () => copy('d.mp4', 'h264.mp4', '-output_ts_offset', '100'))
   isSeekable('an mkv that starts at 100 s', () => copy('e.mkv', 'h264.mp4', '-output_ts_offset', '100'))
@@ -128,14 +129,14 @@ describe('sources in which one can seek', { concurrency: 2 }, () => {
       'copy',
     ])
   }
-  isSeekable('sound that begins late and ends late, mp4', () => later('h.mp4'))
-  isSeekable('sound that begins late and ends late, mkv', () => later('i.mkv'))
+  isSeekable('audio that begins late and ends late, mp4', () => later('h.mp4'))
+  isSeekable('audio that begins late and ends late, mkv', () => later('i.mkv'))
   const shorter = (name: string) => {
     const source = path.join(folder, 'h264.mp4')
     return make(name, ['-i', source, '-t', '1', '-i', source, '-map', '0:v', '-map', '1:a', '-c', 'copy'])
   }
-  isSeekable('sound that ends before the last key frame, mp4', () => shorter('j.mp4'))
-  isSeekable('sound that ends before the last key frame, mkv', () => shorter('k.mkv'))
+  isSeekable('audio that ends before the last key frame, mp4', () => shorter('j.mp4'))
+  isSeekable('audio that ends before the last key frame, mkv', () => shorter('k.mkv'))
   isSeekable('a single key frame', () =>
     make('l.mp4', '-f lavfi -i testsrc2=s=64x48:r=25:d=20 -c:v libx264 -preset ultrafast -g 9999'.split(' ')),
   )
@@ -147,9 +148,9 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
       const file = await create()
       const { media, extent } = await extentOf(file)
       assert.deepEqual(extent, {
-        pictureStartSeconds: undefined,
-        pictureEndSeconds: undefined,
-        soundEndSeconds: undefined,
+        videoStartSeconds: undefined,
+        videoEndSeconds: undefined,
+        audioEndSeconds: undefined,
         isSeekable: false,
       })
       const before = await decodedEnds(file)
@@ -157,16 +158,17 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
       assert.equal(after.extent.isSeekable, true)
       assert.equal(after.media.picture?.codec, media.picture?.codec)
       assert.deepEqual(after.media.picture?.rate, media.picture?.rate)
+      const ends = { picture: after.extent.videoEndSeconds, sound: after.extent.audioEndSeconds }
       for (const kind of ['picture', 'sound'] as const) {
         assert.equal(after.media[kind] !== undefined, kinds.includes(kind), kind)
         if (!kinds.includes(kind)) continue
-        isNear(after.extent[`${kind}EndSeconds`], seconds, 0.3)
-        isNear(after.extent[`${kind}EndSeconds`], before[kind], 0.09)
+        isNear(ends[kind], seconds, 0.3)
+        isNear(ends[kind], before[kind], 0.09)
       }
     })
   isCopied('a transport stream', () => copy('a.ts', 'h264.mp4'), 6)
   isCopied(
-    'a transport stream that is cut off',
+    'a truncated transport stream',
     async () => cut('b.ts', path.basename(await copy('b0.ts', 'h264.mp4')), 0.6),
     3.6,
   )
@@ -200,7 +202,7 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
     () => copy('j.avi', 'h264.mp4', '-bsf:v', 'h264_mp4toannexb'),
     6,
   )
-  isCopied('an MPEG program', () => encode('k.mpg', '-c:v mpeg2video -bf 2 -c:a mp2 -f vob'), 6)
+  isCopied('an MPEG program stream', () => encode('k.mpg', '-c:v mpeg2video -bf 2 -c:a mp2 -f vob'), 6)
   isCopied('ogg', () => encode('l.ogv', '-c:v libtheora -c:a libvorbis'), 6)
   isCopied('asf', () => encode('m.asf', '-c:v wmv2 -c:a wmav2'), 6)
   isCopied('mxf', () => encode('n.mxf', '-c:v mpeg2video -c:a pcm_s16le -ar 48000'), 6)
@@ -219,7 +221,7 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
   )
 })
 
-test('a copy of an mp4 that is cut off is still turned on its side', async () => {
+test('a copy of a truncated mp4 keeps its rotation', async () => {
   const file = await cut(
     'turned.mp4',
     path.basename(await copy('whole.mp4', 'h264.mp4', '-movflags', '+faststart')),
@@ -244,8 +246,8 @@ test('the end of a long file is found through its index, over HTTP too', async (
       const media = await probe(tools, url, { isServed: true })
       const extent = await findExtent(tools, url, media, { isServed: true })
       assert.equal(extent.isSeekable, true)
-      isNear(extent.pictureEndSeconds, media.durationSeconds!, 0.05)
-      isNear(extent.soundEndSeconds, media.durationSeconds!, 0.05)
+      isNear(extent.videoEndSeconds, media.durationSeconds!, 0.05)
+      isNear(extent.audioEndSeconds, media.durationSeconds!, 0.05)
       assert.ok(servedBytes() < size / 2, `${servedBytes()} bytes of ${size} were read`)
     } finally {
       await close()
@@ -265,7 +267,7 @@ async function serve(file: string, size: number) {
     bytes.on('data', (chunk) => {
       served += chunk.length
     })
-    // ffprobe hangs up as soon as it seeks.
+    // ffprobe closes the connection whenever it seeks.
     pipeline(bytes, response, () => {})
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -11,7 +11,7 @@ async function failed(script: string, limits = {}): Promise<RunError> {
 
 const says = (words: string) => `echo '${words}' >&2; exit 1`
 
-test('the file is blamed only for what it caused', async () => {
+test('the file is blamed only for failures that it caused', async () => {
   const cases: [script: string, failure: Failure, blame: string][] = [
     [says('in.mp4: Invalid data found when processing input'), 'rejected', 'file'],
     [says('Error marking filters as finished'), 'rejected', 'file'],
@@ -35,20 +35,20 @@ test('the file is blamed only for what it caused', async () => {
   assert.equal(failureOf(missing), 'host')
 })
 
-test('CPU time is limited, and so is doing nothing; being slow is neither', async () => {
+test('CPU time and idle time are limited, slowness is not', async () => {
   const busy = await failed('while :; do :; done', { cpuMs: 200 })
   assert.match(busy.message, /used more than 0.2 seconds of CPU time/)
   assert.deepEqual([failureOf(busy), blameOf(busy), isFinal(busy, 1)], ['cpu', 'file', true])
   const idle = await failed('sleep 600', { idleMs: 100 })
   assert.match(idle.message, /did nothing for 0.1 seconds/)
   assert.deepEqual([failureOf(idle), blameOf(idle), isFinal(idle, 1)], ['stalled', 'environment', false])
-  // Longer than it may do nothing, without a word, and always at work.
+  // Runs longer than the idle limit, without output but always busy.
   const work = 'i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; echo done'
   const { stdout } = await run('sh', ['-c', work], { limits: { idleMs: 1_000, cpuMs: 60_000 } })
   assert.equal(stdout, 'done\n')
 })
 
-test('kills are retried for long, crashes and a lack of memory a few times', async () => {
+test('kills are retried for a long time, crashes and memory shortages a few times', async () => {
   const killed = await failed('kill -KILL $$')
   assert.deepEqual([isFinal(killed, 19), isFinal(killed, 20)], [false, true])
   const crashed = await failed('kill -SEGV $$')

@@ -15,7 +15,7 @@ export type Failure = 'rejected' | 'cpu' | 'crashed' | 'memory' | 'killed' | 'st
 
 const crashSignals = new Set(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSYS', 'SIGTRAP'])
 const memoryMessages = /Cannot allocate memory|bad_alloc|out of memory/i
-/** What ffmpeg reports as a lack of memory, and is a limit on what a file may contain. */
+/** ffmpeg reports this limit on the content of a file as a lack of memory. */
 const contentMessages = /exceeds max_streams/
 const hostMessages =
   /: (No such file or directory|Permission denied|Is a directory)$|Too many open files|No space left on device|Disk quota exceeded/
@@ -23,47 +23,47 @@ const hostMessages =
 export function failureOf({ limit, exitCode, signal, stderr }: RunError): Failure {
   if (limit === 'cpu') return 'cpu'
   if (limit === 'idle') return 'stalled'
-  // 126 and 127 come from the wrappers (setpriv, prlimit), for a program that they cannot start.
+  // The wrappers (setpriv, prlimit) exit with 126 or 127 if they cannot start the program.
   const hasStarted = signal !== null || (exitCode !== null && exitCode !== 126 && exitCode !== 127)
   if (!hasStarted || hostMessages.test(stderr.trimEnd())) return 'host'
   if (contentMessages.test(stderr)) return 'rejected'
-  // An allocation that fails may end in abort(), so this comes before the signals.
+  // A failed allocation may end in abort(), so this is checked before the signals.
   if (memoryMessages.test(stderr)) return 'memory'
-  // A file that grows beyond any measure.
+  // The output exceeds the limit on the file size.
   if (signal === 'SIGXFSZ') return 'rejected'
   if (signal !== null) return crashSignals.has(signal) ? 'crashed' : 'killed'
   return 'rejected'
 }
 
-/** Whether the file is to blame. Whatever is the environment's fault is worth another try. */
+/** Whether the file or the environment caused the failure. Failures of the environment are retried. */
 export const blameOf = (error: RunError): 'file' | 'environment' =>
   ['rejected', 'cpu'].includes(failureOf(error)) ? 'file' : 'environment'
 
 /**
- * How many tries a failure is worth before it is final. A shortage on the host may last: with the backoff of the jobs,
- * 20 tries take about an hour. Crashes and allocation failures are usually caused by the file after all.
+ * The number of attempts before a failure is final. A shortage on the host may last: with the backoff of the jobs, 20
+ * attempts take about an hour. Crashes and failed allocations are usually caused by the file after all.
  */
-const maxTries: Record<Failure, number> = {
+const maxAttempts: Record<Failure, number> = {
   rejected: 1,
   cpu: 1,
   crashed: 3,
   memory: 3,
   killed: 20,
   stalled: 20,
-  // As long as the queue retries: no video fails because ffmpeg is being upgraded.
+  // Retried as long as the queue does, so that no video fails while ffmpeg is being upgraded.
   host: Number.POSITIVE_INFINITY,
 }
 
-export const isFinal = (error: RunError, tries: number) => tries >= maxTries[failureOf(error)]
+export const isFinal = (error: RunError, attempts: number) => attempts >= maxAttempts[failureOf(error)]
 
 /**
- * Whether a job gives up after this many retries because of ffmpeg. Retries for other reasons count as well: a kill
- * right after an hour without the file store is rare enough.
+ * Whether a job gives up on an error of ffmpeg after this number of retries. Retries for other reasons are counted too:
+ * that ffmpeg is killed right after an hour without the file store is rare enough.
  */
-export const isGivingUp = (error: unknown, retries: number): error is RunError =>
+export const isFinalAfter = (error: unknown, retries: number): error is RunError =>
   error instanceof RunError && isFinal(error, retries + 1)
 
-/** What the owner of the video is told. What ffmpeg said stays in the log: it names files and internals. */
+/** A message for the owner of the video. The output of ffmpeg contains internals and is only logged. */
 export function explain(error: RunError): string {
   const sentences: Record<Failure, string> = {
     rejected: 'A part of the video cannot be decoded or encoded.',

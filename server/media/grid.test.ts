@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   alignGrid,
+  audioCut,
+  audioSegmentOf,
   boundRate,
   countSegments,
   framesIn,
   type Grid,
   listChunks,
   makeGrid,
-  pictureCut,
   secondsOf,
   segmentFrames,
   segmentOf,
   segmentsOf,
-  soundCut,
-  soundSegmentOf,
   timescaleOf,
+  videoCut,
 } from './grid.ts'
 
 const rates = [
@@ -58,14 +58,14 @@ const lengths = [
 function* grids(): Generator<Grid> {
   for (const [num, den] of rates) {
     for (const seconds of lengths) yield makeGrid({ num, den }, seconds)
-    // One frame more or less than a whole number of segments is where mistakes are.
+    // Errors are most likely one frame above or below a whole number of segments.
     const frames = segmentFrames({ num, den })
     for (const count of [1, 2, 3, 7])
       for (const more of [-1, 0, 1]) yield { rate: { num, den }, frames: Math.max(1, count * frames + more) }
   }
 }
 
-test('segments follow each other without gap or overlap and end with the last frame', () => {
+test('segments have no gaps or overlaps and end with the last frame', () => {
   for (const grid of grids()) {
     let next = 0
     for (let i = 0; i < countSegments(grid); i++) {
@@ -79,7 +79,7 @@ test('segments follow each other without gap or overlap and end with the last fr
   }
 })
 
-test('the grid is as long as the source, to half a frame', () => {
+test('the grid is as long as the source, within half a frame', () => {
   for (const [num, den] of rates) {
     for (const seconds of lengths) {
       const grid = makeGrid({ num, den }, seconds)
@@ -92,9 +92,9 @@ test('the grid is as long as the source, to half a frame', () => {
   }
 })
 
-test('chunks are whole segments, the first one alone, and together all of them', () => {
+test('chunks consist of entire segments, start with the first segment alone, and cover all segments', () => {
   for (const grid of grids()) {
-    for (const cut of [pictureCut, soundCut]) {
+    for (const cut of [videoCut, audioCut]) {
       const chunks = listChunks(grid, cut)
       assert.deepEqual(chunks[0], { index: 0, firstSegment: 0, segments: 1 })
       const listed = chunks.flatMap((chunk) => segmentsOf(grid, chunk).map(({ index }) => index))
@@ -102,32 +102,32 @@ test('chunks are whole segments, the first one alone, and together all of them',
         listed,
         Array.from({ length: countSegments(grid) }, (_, i) => i),
       )
-      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.mostSegments))
+      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.maxSegments))
       assert.ok(chunks.every(({ index }, i) => index === i))
     }
   }
 })
 
-test('key frames at a constant distance are the starts of the segments of a chunk', () => {
+test('key frames at a constant distance match the segment starts of a chunk', () => {
   for (const grid of grids()) {
-    for (const chunk of listChunks(grid, pictureCut)) {
+    for (const chunk of listChunks(grid, videoCut)) {
       const segments = segmentsOf(grid, chunk)
-      // ffmpeg puts a key frame at every so many frames of the chunk: the segments must begin right there.
+      // ffmpeg adds key frames at a constant distance within the chunk. The segments must begin at these frames.
       for (const [i, { fromFrame }] of segments.entries())
         assert.equal(fromFrame - segments[0]!.fromFrame, i * segmentFrames(grid.rate))
     }
   }
 })
 
-test('a ten hour video is 1,800 chunks or so, a short one a chunk for each segment', () => {
-  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), pictureCut)
+test('a ten hour video has about 1,800 chunks, a short video one chunk per segment', () => {
+  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), videoCut)
   const fewest = 1 + Math.ceil(Math.ceil((tenHours - 2) / 4) / 5)
   assert.ok(long.length >= fewest && long.length < fewest + 20, String(long.length))
-  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), pictureCut).length, 4)
+  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), videoCut).length, 4)
 })
 
 test('chunks are shorter towards the end', () => {
-  const lengths = listChunks(makeGrid({ num: 30, den: 1 }, 250), pictureCut).map(({ segments }) => segments)
+  const lengths = listChunks(makeGrid({ num: 30, den: 1 }, 250), videoCut).map(({ segments }) => segments)
   assert.deepEqual(
     lengths.slice(1),
     [...lengths.slice(1)].sort((a, b) => b - a),
@@ -136,12 +136,12 @@ test('chunks are shorter towards the end', () => {
   assert.equal(lengths.at(-1), 1)
 })
 
-test('a frame takes a whole number of units of the track, and the start of any chunk can be told in microseconds', () => {
+test('a frame has a whole number of ticks, and microseconds can represent the start of any chunk', () => {
   for (const [num, den] of rates) {
     const { timescale, perFrame } = timescaleOf({ num, den })
     assert.ok(Number.isInteger(perFrame) && timescale >= 10_000 && timescale < 500_000)
     assert.equal(perFrame * num, timescale * den)
-    // The offset is given to ffmpeg with six decimals; it must come back to the same unit.
+    // ffmpeg gets the offset with six decimals, which must round to the same tick.
     for (const frame of [1, 7, 1_001, 123_457, framesIn({ num, den }, tenHours)]) {
       const told = Number(((frame * den) / num).toFixed(6))
       assert.equal(Math.round(told * timescale), frame * perFrame)
@@ -149,11 +149,11 @@ test('a frame takes a whole number of units of the track, and the start of any c
   }
 })
 
-test('segments of sound join and stay within one frame of sound of the picture', () => {
+test('audio segments join and stay within one audio frame of the video', () => {
   for (const grid of grids()) {
     let next = 0
     for (let i = 0; i < countSegments(grid); i++) {
-      const sound = soundSegmentOf(grid, i)
+      const sound = audioSegmentOf(grid, i)
       assert.equal(sound.fromFrame, next)
       assert.ok(sound.frames > 0, `no sound in segment ${i} of ${JSON.stringify(grid)}`)
       next += sound.frames
@@ -164,7 +164,7 @@ test('segments of sound join and stay within one frame of sound of the picture',
   }
 })
 
-test('a grid begins so that the frames of the picture are on it', () => {
+test('a grid begins so that the frames of the video are on its points', () => {
   const film = { num: 24_000, den: 1001 }
   const frame = 1001 / 24_000
   for (const [wanted, pictureStart] of [
@@ -189,7 +189,7 @@ test('few frames are not repeated too often', () => {
   assert.deepEqual(boundRate(rate, 60, { frames: 1 }), rate)
   assert.deepEqual(boundRate(rate, 3_000, { frames: 50 }), { num: 1, den: 1 })
   assert.deepEqual(boundRate(rate, 3_600, { frames: 150 }), { num: 2, den: 1 })
-  // An hour of sound over one picture.
+  // An hour of audio with a single frame.
   assert.deepEqual(boundRate(rate, 3_600, { frames: 1 }), { num: 1, den: 1 })
   assert.deepEqual(boundRate(rate, 0, { frames: 0 }), rate)
 })

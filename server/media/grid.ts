@@ -1,32 +1,32 @@
+import { audioSampleRate, frameSamples } from './audio-format.ts'
 import { maxFrames } from './content.ts'
 import type { Rational } from './probe.ts'
-import { frameSamples, soundRate } from './sound.ts'
 
 /**
- * Time in whole frames of one constant rate. Segments and chunks begin and end on frames, so that what is encoded
- * apart joins without a gap, and the durations in playlists are exact.
+ * Time in frames of a constant rate. Segments and chunks begin and end on frames, so that separately encoded chunks join
+ * without a gap, and the durations in playlists are exact.
  */
 export type Grid = { rate: Rational; frames: number }
 
 export type Segment = { index: number; fromFrame: number; frames: number }
 
-/** A run of segments that is encoded at once. */
+/** Consecutive segments that are encoded together. */
 export type Chunk = { index: number; firstSegment: number; segments: number }
 
-/** The first segment is short, so that it is there soon; the others are long, as key frames cost bytes. */
+/** The first segment is short, so that it is ready soon. The others are longer, because key frames cost bytes. */
 const firstSeconds = 2
 const segmentSeconds = 4
 
 type Cut = {
-  /** So that there is something to do for the slots of several workers: of what is left, no more than its share. */
-  leastChunks: number
-  /** So that not much is lost with a worker. */
-  mostSegments: number
+  /** A chunk takes at most this fraction of the remaining segments, so that several workers share the work. */
+  minChunks: number
+  /** Limits the work that is lost with a worker. */
+  maxSegments: number
 }
 
-export const pictureCut: Cut = { leastChunks: 8, mostSegments: 5 }
-/** Sound is quick to encode: five minutes at once, as each start of ffmpeg costs as much as seconds of it. */
-export const soundCut: Cut = { leastChunks: 1, mostSegments: 75 }
+export const videoCut: Cut = { minChunks: 8, maxSegments: 5 }
+/** Audio is encoded fast. A chunk has five minutes, because each start of ffmpeg costs as much as seconds of audio. */
+export const audioCut: Cut = { minChunks: 1, maxSegments: 75 }
 
 export const secondsOf = ({ rate }: Grid, frames: number) => (frames * rate.den) / rate.num
 
@@ -37,27 +37,27 @@ export function makeGrid(rate: Rational, seconds: number): Grid {
 }
 
 /**
- * Where a grid begins that has the frames of a picture on its points: at most a frame from the wanted time on. Half a
- * frame off it, timestamps in milliseconds (Matroska, FLV) would put some frames on the point before and some on the
- * one after; sound that begins 21 ms ahead (AAC) makes that of 24 frames a second.
+ * Where the grid begins so that the source's frames lie on its points: at most one frame away from the wanted time. If the
+ * grid were off by half a frame, timestamps in milliseconds (Matroska, FLV) would round some frames to the point before
+ * and some to the point after. AAC audio that begins 21 ms early would cause exactly that at 24 frames per second.
  */
-export function alignGrid(rate: Rational, wantedSeconds: number, pictureStartSeconds: number): number {
+export function alignGrid(rate: Rational, wantedSeconds: number, videoStartSeconds: number): number {
   const frame = rate.den / rate.num
-  const start = pictureStartSeconds + Math.round((wantedSeconds - pictureStartSeconds) / frame) * frame
+  const start = videoStartSeconds + Math.round((wantedSeconds - videoStartSeconds) / frame) * frame
   return start < 0 ? start + frame : start
 }
 
-/** The rate, unless that would repeat the few frames that a file holds too often. */
+/** Lowers the rate if the few frames of a file would be repeated too often. */
 export function boundRate(rate: Rational, seconds: number, content: { frames: number }): Rational {
   const perSecond = rate.num / rate.den
-  const most = maxFrames(content, perSecond) / seconds
-  return most < perSecond ? { num: Math.max(1, Math.floor(most)), den: 1 } : rate
+  const max = maxFrames(content, perSecond) / seconds
+  return max < perSecond ? { num: Math.max(1, Math.floor(max)), den: 1 } : rate
 }
 
 export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segmentSeconds))
 const firstFrames = (rate: Rational) => Math.max(1, framesIn(rate, firstSeconds))
 
-/** What is left over becomes a segment of its own only if it is worth one. */
+/** A remainder below a quarter of a segment is added to the last segment. */
 export function countSegments({ rate, frames }: Grid): number {
   const rest = frames - firstFrames(rate)
   return 1 + Math.max(0, Math.ceil((rest - segmentFrames(rate) / 4) / segmentFrames(rate)))
@@ -72,28 +72,28 @@ export function segmentOf(grid: Grid, index: number): Segment {
   return { index, fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 
-/** The segment that a frame is in. */
+/** The index of the segment that contains a frame. */
 export function findSegment(grid: Grid, frame: number): number {
   const after = frame - firstFrames(grid.rate)
   const index = after < 0 ? 0 : 1 + Math.floor(after / segmentFrames(grid.rate))
   return Math.min(index, countSegments(grid) - 1)
 }
 
-/** In frames of sound, which do not fit those of the picture: each begins at the one next to the picture's beginning. */
-export function soundSegmentOf(grid: Grid, index: number): { fromFrame: number; frames: number } {
-  // Multiplied before it is divided: whole numbers up to the one rounding.
+/** In audio frames, which do not line up with video frames: each begins at the audio frame nearest to the video's start. */
+export function audioSegmentOf(grid: Grid, index: number): { fromFrame: number; frames: number } {
+  // Multiplied before divided, so that only one rounding occurs.
   const { num, den } = grid.rate
   const start = (n: number) =>
-    Math.round((segmentOf(grid, n).fromFrame * den * soundRate) / (num * frameSamples))
+    Math.round((segmentOf(grid, n).fromFrame * den * audioSampleRate) / (num * frameSamples))
   return { fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 
-/** The first segment alone, then the others in runs, shorter ones towards the end: no slot waits long for the last. */
-export function listChunks(grid: Grid, { leastChunks, mostSegments }: Cut): Chunk[] {
+/** The first segment is a chunk of its own. Chunks get shorter towards the end, so that slots finish together. */
+export function listChunks(grid: Grid, { minChunks, maxSegments }: Cut): Chunk[] {
   const count = countSegments(grid)
   const chunks: Chunk[] = [{ index: 0, firstSegment: 0, segments: 1 }]
   for (let next = 1, segments = 1; next < count; next += segments) {
-    segments = Math.min(mostSegments, Math.ceil((count - next) / leastChunks))
+    segments = Math.min(maxSegments, Math.ceil((count - next) / minChunks))
     chunks.push({ index: chunks.length, firstSegment: next, segments })
   }
   return chunks
@@ -104,7 +104,7 @@ export const segmentsOf = (
   { firstSegment, segments }: Pick<Chunk, 'firstSegment' | 'segments'>,
 ) => Array.from({ length: segments }, (_, i) => segmentOf(grid, firstSegment + i))
 
-/** What of the track's time one frame takes: whole numbers, fine enough to be told from the next rate. */
+/** The track's timescale and the ticks per frame, as whole numbers that are fine enough to distinguish similar rates. */
 export function timescaleOf({ num, den }: Rational): { timescale: number; perFrame: number } {
   const factor = Math.ceil(10_000 / num)
   return { timescale: num * factor, perFrame: den * factor }

@@ -6,7 +6,7 @@ const thirty = { num: 30, den: 1 }
 const sizes = (width: number, height: number) =>
   ladderOf({ width, height }, thirty).map((rung) => `${rung.quality} ${rung.width}x${rung.height}`)
 
-test('every quality up to the own one of the source, the lowest first', () => {
+test('a source gets every quality up to its own, the lowest first', () => {
   assert.deepEqual(sizes(1280, 720), ['240p 426x240', '360p 640x360', '480p 854x480', '720p 1280x720'])
   assert.deepEqual(
     sizes(3840, 2160).map((text) => text.split(' ')[0]),
@@ -15,16 +15,16 @@ test('every quality up to the own one of the source, the lowest first', () => {
   assert.deepEqual(sizes(568, 320), ['240p 426x240'])
 })
 
-test('the shorter side decides, also of a portrait', () => {
+test('the shorter side decides, in portraits too', () => {
   assert.deepEqual(sizes(720, 1280).at(-1), '720p 720x1280')
   assert.deepEqual(sizes(1080, 1080).at(-1), '1080p 1080x1080')
 })
 
-test('between two qualities the lower one is the top', () => {
+test('a size between two qualities gets the lower one', () => {
   assert.deepEqual(sizes(1400, 800).at(-1), '720p 1260x720')
 })
 
-test('a source below 240p keeps its size, made even', () => {
+test('a source below 240p keeps its size, rounded to even numbers', () => {
   assert.deepEqual(sizes(160, 120), ['240p 160x120'])
   assert.deepEqual(sizes(161, 121), ['240p 160x120'])
   assert.deepEqual(sizes(1, 1), ['240p 2x2'])
@@ -41,7 +41,7 @@ test('odd sizes become even', () => {
   }
 })
 
-test('no frame is larger than decoders take', () => {
+test('no frame is larger than decoders accept', () => {
   for (const [width, height] of [
     [7680, 4320],
     [8192, 4096],
@@ -56,7 +56,7 @@ test('no frame is larger than decoders take', () => {
   }
 })
 
-test('a higher quality and a higher rate may take more', () => {
+test('higher qualities and higher rates have a higher maximum bitrate', () => {
   const rungs = ladderOf({ width: 3840, height: 2160 }, thirty).map(({ maxKbps }) => maxKbps)
   assert.deepEqual(
     rungs,

@@ -5,7 +5,7 @@ export type Quality = (typeof qualities)[number]
 
 export type Rung = { quality: Quality; width: number; height: number; maxKbps: number }
 
-/** The most that a quality may take for 30 frames a second of 16:9; more frames or a longer side get more. */
+/** Maximum bitrates for 16:9 at 30 frames per second. A higher rate or a longer side increases them. */
 const maxKbps: Record<Quality, number> = {
   '240p': 550,
   '360p': 1_000,
@@ -15,33 +15,36 @@ const maxKbps: Record<Quality, number> = {
   '2160p': 20_000,
 }
 
-/** What decoders of level 5.1 take in one frame. */
-const mostMacroblocks = 36_864
+/** The maximum size of a frame in H.264 level 5.1. */
+const maxMacroblocks = 36_864
 
 const shorterSide = (quality: Quality) => Number.parseInt(quality, 10)
 
-/** The nearest even size that is not larger than the source's. */
-const even = (n: number, most: number) =>
-  Math.max(2, Math.min(2 * Math.round(n / 2), 2 * Math.floor(most / 2)))
+/** The nearest even number that is not larger than the source's size. */
+const even = (n: number, max: number) => Math.max(2, Math.min(2 * Math.round(n / 2), 2 * Math.floor(max / 2)))
 
-/** Every quality up to the source's own, the lowest first. The shorter side decides; nothing is made larger. */
+/** Every quality up to that of the source, the lowest first. The shorter side decides. Nothing is upscaled. */
 export function ladderOf({ width, height }: { width: number; height: number }, rate: Rational): Rung[] {
   const shorter = Math.min(width, height)
   const fit = qualities.filter((quality) => shorterSide(quality) <= shorter)
-  if (fit.length === 0) return [rungOf('240p', width, height, 1, rate)]
-  return fit.map((quality) => rungOf(quality, width, height, shorterSide(quality) / shorter, rate))
+  const source = { width, height, rate }
+  if (fit.length === 0) return [rungOf('240p', source, 1)]
+  return fit.map((quality) => rungOf(quality, source, shorterSide(quality) / shorter))
 }
 
-function rungOf(quality: Quality, width: number, height: number, scale: number, rate: Rational): Rung {
+type Source = { width: number; height: number; rate: Rational }
+
+function rungOf(quality: Quality, source: Source, scale: number): Rung {
+  const { width, height, rate } = source
   const size = { width: even(width * scale, width), height: even(height * scale, height) }
   const blocks = Math.ceil(size.width / 16) * Math.ceil(size.height / 16)
-  if (blocks > mostMacroblocks) {
-    return rungOf(quality, width, height, scale * Math.sqrt(mostMacroblocks / blocks) * 0.99, rate)
+  if (blocks > maxMacroblocks) {
+    return rungOf(quality, source, scale * Math.sqrt(maxMacroblocks / blocks) * 0.99)
   }
   const side = shorterSide(quality)
   const pixels = (size.width * size.height) / (side * side * (16 / 9))
   const frames = rate.num / rate.den / 30
-  // Twice the frames differ less from each other than frames at half the rate do.
+  // At twice the rate, consecutive frames differ less, so the bitrate does not have to double.
   const factor = Math.max(0.5, pixels) * Math.max(0.5, frames > 1 ? frames ** 0.6 : frames)
   return { quality, ...size, maxKbps: Math.round(maxKbps[quality] * factor) }
 }

@@ -40,11 +40,11 @@ before(async () => {
 after(() => rm(folder, { recursive: true, force: true }))
 
 const at = (name: string) => path.join(folder, name)
-// Bounded, because one that opens the FIFO below would wait for ever.
+// With a time limit, because opening the FIFO below would block forever.
 const ffmpeg = (args: string[]) =>
   run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { signal: AbortSignal.timeout(15_000) })
 
-describe('a file that names other files is refused before one of them is opened', () => {
+describe('a file that refers to other files is rejected before any of them is opened', () => {
   const dash = (name: string) => `<?xml version="1.0"?>
 <MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT1S" profiles="urn:mpeg:dash:profile:isoff-on-demand:2011">
 <Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"><BaseURL>${name}</BaseURL>
@@ -65,11 +65,11 @@ describe('a file that names other files is refused before one of them is opened'
       test(`${title} called source${extension}`, async () => {
         const file = at(`source${extension}`)
         if (isReadByDefault) {
-          // What ffprobe does when nobody limits it, so that the refusal below means something.
+          // Without limits, ffprobe opens the file. This shows that the rejection below is caused by the limits.
           await writeFile(file, naming(named))
           const unlimited = ['-v', 'error', '-show_entries', 'stream=codec_name', file]
           const read = await run('ffprobe', unlimited).catch((error: Error) => error)
-          // From 7.1 on HLS and DASH want segments with names that fit.
+          // Since ffmpeg 7.1, HLS and DASH require segments with matching names.
           if (version < 7 || title.includes('ffconcat')) assert.match(String(Object(read).stdout), /h264/)
         }
         const fifo = at(`fifo${path.extname(named)}`)
@@ -89,7 +89,7 @@ describe('a file that names other files is refused before one of them is opened'
       })
 })
 
-describe('what is no video', () => {
+describe('files that are not videos', () => {
   const isRefused = (title: string, bytes: string | Buffer, message: RegExp) =>
     test(title, async () => {
       for (const name of ['plain', 'plain.mp4', 'plain.mp3']) {
@@ -124,13 +124,13 @@ describe('what is no video', () => {
     /neither a picture nor a sound|not a video/,
   )
 
-  test('an mp4 without its end', async () => {
+  test('a truncated mp4', async () => {
     const bytes = await readFile(at('secret.mp4'))
     await writeFile(at('half'), bytes.subarray(0, bytes.indexOf('moov') - 10))
     await assert.rejects(probe(tools, at('half')), /its end is missing/)
   })
 
-  test('sizes that no picture has', async () => {
+  test('invalid frame sizes', async () => {
     await ffmpeg(
       '-f lavfi -i color=s=64x48:d=0.1 -c:v rawvideo -pix_fmt yuyv422'.split(' ').concat(at('raw.mov')),
     )
@@ -157,7 +157,7 @@ test('more pixels than allowed are not decoded', async () => {
   )
 })
 
-test('a child gets no more memory and time than it was given', async () => {
+test('a child process gets no more memory and CPU time than its limits', async () => {
   if (childLimits(['x']).length === 1) return
   const limited = async (script: string, limits: object) => {
     const [command, ...args] = childLimits(['sh', '-c', script], limits)
@@ -168,7 +168,7 @@ test('a child gets no more memory and time than it was given', async () => {
   await assert.rejects(limited('while :; do :; done', { cpuSeconds: 1 }), /SIGXCPU|SIGKILL/)
 })
 
-test('4 GiB of address space are enough for 4K to six qualities', { timeout: 60_000 }, async () => {
+test('4 GiB of address space are enough to encode 4K in six qualities', { timeout: 60_000 }, async () => {
   await ffmpeg(
     '-f lavfi -i testsrc2=s=3840x2160:r=30 -frames:v 3 -c:v libx264 -preset ultrafast -pix_fmt yuv420p10le'
       .split(' ')
@@ -204,7 +204,7 @@ test('4 GiB of address space are enough for 4K to six qualities', { timeout: 60_
   assert.ok((await stat(at('2160.mp4'))).size > 0)
 })
 
-/** EBML by hand, because no muxer writes so many. */
+/** Handwritten EBML, because no muxer writes this many streams. */
 function matroskaWithStreams(count: number): Buffer {
   const element = (id: string, ...content: Buffer[]) => {
     const body = Buffer.concat(content)

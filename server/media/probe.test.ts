@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { chooseRate, probe, type SourceMedia } from './probe.ts'
+import { chooseRate } from './frame-rate.ts'
+import { probe, type SourceMedia } from './probe.ts'
 
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 let folder: string
@@ -104,13 +105,13 @@ describe('codecs and containers', { concurrency: 2 }, () => {
     ['l.wav', 'pcm_s16le'],
     ['l.flac', 'flac'],
   ] as const)
-    isRead(`sound alone: ${name.slice(2)}`, name, SOUND, {
+    isRead(`audio only: ${name.slice(2)}`, name, SOUND, {
       picture: undefined,
       sound: { codec, sampleRate: 48_000, channels: 1 },
     })
 })
 
-describe('pictures', { concurrency: 2 }, () => {
+describe('video streams', { concurrency: 2 }, () => {
   const source = (spec: string) => ['-f', 'lavfi', '-i', `testsrc2=${spec}`, ...X264]
   for (const [told, num, den] of [
     ['24000/1001', 24_000, 1001],
@@ -159,7 +160,7 @@ describe('pictures', { concurrency: 2 }, () => {
     picture: { dynamicRange: 'hlg' },
   })
 
-  test('the peak of PQ is read from the container, and that of HLG is not', async () => {
+  test('the peak is read from the container for PQ, not for HLG', async () => {
     const box = Buffer.alloc(12)
     box.writeUInt32BE(12)
     box.write('clli', 4, 'latin1')
@@ -182,7 +183,7 @@ describe('pictures', { concurrency: 2 }, () => {
     }
   })
 
-  test('a picture on its side is as wide as it is shown', async () => {
+  test('a rotated video has its displayed size', async () => {
     const file = await make('side.mp4', [...PICTURE, ...X264])
     const bytes = await readFile(file)
     const matrix = [0, 0x10000, 0, -0x10000, 0, 0, 0, 0, 0x40000000]
@@ -191,7 +192,7 @@ describe('pictures', { concurrency: 2 }, () => {
     assert.partialDeepStrictEqual((await probe(tools, file)).picture, { width: 120, height: 160 })
   })
 
-  test('a rotate tag turns nothing, because ffmpeg does not follow it', async () => {
+  test('a rotate tag has no effect, because ffmpeg ignores it', async () => {
     const file = await make('tag.mkv', [...PICTURE, ...X264, '-metadata:s:v', 'rotate=90'])
     assert.partialDeepStrictEqual((await probe(tools, file)).picture, { width: 160, height: 120 })
     const png = await make('tag.png', ['-i', file, '-frames:v', '1'])
@@ -199,7 +200,7 @@ describe('pictures', { concurrency: 2 }, () => {
   })
 })
 
-/** Puts a box behind `avcC`. The index is at the end of the file, so that nothing moves that it points to. */
+/** Inserts a box after `avcC`. The index is at the end of the file, so its offsets stay valid. */
 function addToSampleEntry(bytes: Buffer, box: Buffer): Buffer {
   const avcC = bytes.lastIndexOf('avcC') - 4
   const at = avcC + bytes.readUInt32BE(avcC)
@@ -213,18 +214,20 @@ function addToSampleEntry(bytes: Buffer, box: Buffer): Buffer {
 describe('choice of streams', { concurrency: 2 }, () => {
   const second = ['-f', 'lavfi', '-i', 'sine=d=1:r=44100']
   const two = [...PICTURE, ...SOUND, ...second, '-map', '0', '-map', '1', '-map', '2', ...X264]
-  isRead('the first of two sounds', 'two.mkv', [...two, '-disposition:a', '0'], { sound: { index: 1 } })
+  isRead('the first of two audio streams', 'two.mkv', [...two, '-disposition:a', '0'], {
+    sound: { index: 1 },
+  })
   isRead(
     'the sound that is marked as default',
     'default.mkv',
     [...two, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
     { sound: { index: 2, sampleRate: 44_100 } },
   )
-  isRead('5.1 sound', 'six.mp4', [...SOUND, '-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0'], {
+  isRead('5.1 audio', 'six.mp4', [...SOUND, '-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0'], {
     sound: { channels: 6, codec: 'aac', index: 0, sampleRate: 48_000 },
   })
   const cover = [...SOUND, ...PICTURE, '-map', '0', '-map', '1', '-frames:v', '1', '-c:v', 'png']
-  isRead('cover art is no picture', 'cover.mp3', [...cover, '-disposition:v', 'attached_pic'], {
+  isRead('cover art is not a video stream', 'cover.mp3', [...cover, '-disposition:v', 'attached_pic'], {
     picture: undefined,
     sound: { codec: 'mp3', index: 0, sampleRate: 48_000, channels: 1 },
   })
@@ -239,7 +242,7 @@ describe('choice of streams', { concurrency: 2 }, () => {
   )
 })
 
-test('rates that no file here can tell', () => {
+test('frame rates without a test file', () => {
   const rate = (r: string, average: string) => {
     const read = (text: string) => {
       const [num, den] = text.split('/').map(Number)
@@ -261,7 +264,7 @@ test('rates that no file here can tell', () => {
     ['25/1', '960000/38549', '25/1'],
     ['1000/1', '273/10', '30000/1001'],
     ['1000/1', '51/10', '5/1'],
-    // A screen at 30 of which frames are left out; few of them are there; fields.
+    // A screen recording at 30 with skipped frames, one with few frames, and fields.
     ['30/1', '109/7', '30/1'],
     ['60/1', '22/1', '60/1'],
     ['30/1', '2/1', '2/1'],
@@ -281,7 +284,7 @@ test('rates that no file here can tell', () => {
   )
 })
 
-test('an ffprobe that hangs or is killed is no fault of the file', async () => {
+test('the file is not blamed for an ffprobe that hangs or is killed', async () => {
   const hanging = path.join(folder, 'hanging')
   await writeFile(hanging, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
   await assert.rejects(probe({ ...tools, ffprobe: hanging }, '/x', { idleMs: 100 }), {
@@ -292,7 +295,7 @@ test('an ffprobe that hangs or is killed is no fault of the file', async () => {
   await assert.rejects(probe({ ...tools, ffprobe: hanging }, '/x', { signal }), { name: 'RunError' })
 })
 
-test('a file that is not there and an ffprobe that is not there are no fault of the video', async () => {
+test('the video is not blamed for a missing file or a missing ffprobe', async () => {
   await assert.rejects(probe(tools, path.join(folder, 'none')), { name: 'RunError' })
   await assert.rejects(probe({ ...tools, ffprobe: '/no/ffprobe' }, '/x'), { name: 'RunError' })
   await assert.rejects(probe(tools, 'http://127.0.0.1:1/x', { isServed: true }), { name: 'RunError' })

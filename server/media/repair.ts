@@ -4,35 +4,35 @@ export type Packet = {
   dts: number | undefined
   seconds: number | undefined
   bytes: number
-  /** Where in the file it is. */
+  /** The byte offset in the file. */
   position: number | undefined
 }
 
-/** From a position in the file on, so many seconds are added to the timestamps of a stream. */
+/** From this byte offset on, `seconds` is added to the timestamps of a stream. */
 type Shift = { position: number; seconds: number }
 
-/** What is to be done with each stream, by its index. */
+/** The repair of each stream, by its index. */
 export type Repair = Map<number, StreamRepair>
 type StreamRepair = { firstSeconds: number; shifts: Shift[] }
 
-/** A longer step between two packets of the file is a jump. */
+/** A longer step between two consecutive packets is a jump. */
 const MAX_STEP_SECONDS = 10
-/** How far a stream may lag behind the others in the file. */
+/** The maximum time that a stream may lag behind the others in the file. */
 const MAX_SKEW_SECONDS = 10
-/** Decoding times never decrease; roundings and small faults do. */
+/** Decoding times never decrease, except by rounding and small errors. */
 const MAX_BACKWARD_SECONDS = 0.5
-/** No stream reorders frames over more than that. */
+/** No stream reorders frames over a longer time. */
 const MAX_REORDERING_SECONDS = 10
 const USUAL_STEP_SECONDS = 0.04
-/** Each is a term of an expression that ffmpeg evaluates for each packet. */
+/** Each shift is a term of an expression that ffmpeg evaluates for every packet. */
 const MAX_SHIFTS = 500
 
 type Track = { first: number; shift: number; last: number | undefined; step: number; shifts: Shift[] }
 
 /**
- * Follows the packets in the order of the file, in which streams are interleaved, and finds where timestamps jump:
- * after a jump, a stream goes on where it was. One damaged timestamp is two jumps, there and back. Another stream that
- * jumps by the same amount gets the same shift, so picture and sound stay together.
+ * Reads the packets in file order, with interleaved streams, and finds jumps in the timestamps. After a jump, a stream
+ * continues where it was before. A single damaged timestamp is two jumps, there and back. If another stream jumps by the
+ * same amount, it gets the same shift, so that video and audio stay in sync.
  */
 export function createRepair(): {
   add(packet: Packet): void
@@ -57,8 +57,8 @@ export function createRepair(): {
     }
     tracks.set(stream, track)
     if (!fits(time + track.shift, track)) {
-      const goesOnAt = track.last === undefined ? now! : track.last + track.step
-      track.shift = known.findLast((shift) => fits(time + shift, track)) ?? goesOnAt - time
+      const expected = track.last === undefined ? now! : track.last + track.step
+      track.shift = known.findLast((shift) => fits(time + shift, track)) ?? expected - time
       known.push(track.shift)
       count += 1
       isPossible = position !== undefined && count <= MAX_SHIFTS
@@ -80,15 +80,15 @@ export function createRepair(): {
   }
 }
 
-/** Put before all timestamps while they are repaired, so that the first one tells in what unit they are. */
+/** Added to all timestamps during the repair, so that the first one reveals the unit of the timestamps. */
 const OFFSET_SECONDS = 10_000
 
-/** Options in front of the input: its timestamps as they are, not corrected by ffmpeg in its own way. */
+/** Input options that keep the original timestamps, so that ffmpeg does not correct them itself. */
 export const repairInput = ['-copyts', '-itsoffset', String(OFFSET_SECONDS)]
 
 /**
- * A bitstream filter for ffmpeg. Presentation times that are far from the decoding time are put right as well. Before
- * ffmpeg 6 the filter gets timestamps in the unit of the output (Matroska: milliseconds) and TB is that of the input.
+ * A bitstream filter for ffmpeg. It also corrects presentation times that are far from the decoding time. Before ffmpeg 6,
+ * the filter gets timestamps in the unit of the output (Matroska: milliseconds), while TB is the unit of the input.
  */
 export function repairFilter({ firstSeconds, shifts }: StreamRepair): string {
   const first = (firstSeconds + OFFSET_SECONDS).toFixed(6)
@@ -98,7 +98,7 @@ export function repairFilter({ firstSeconds, shifts }: StreamRepair): string {
       `gte(POS,${position})*(${(seconds - (shifts[i - 1]?.seconds ?? 0)).toFixed(6)})`,
   )
   const shift = `(${[`-${OFFSET_SECONDS}`, ...terms].join('+')})*${unit}`
-  // More than any time there is: one of both is missing.
+  // A larger difference than any real time means that one of the two is missing.
   const isFar = `between(abs(PTS-DTS),${MAX_REORDERING_SECONDS}*${unit},1e15)`
   const duration = `if(gt(DURATION,${MAX_STEP_SECONDS}*${unit}),0,DURATION)`
   return `setts=pts='if(${isFar},DTS,PTS)+${shift}':dts='DTS+${shift}':duration='${duration}'`

@@ -3,25 +3,25 @@ import { join } from 'node:path'
 import { RunError, type RunOptions, type RunResult, run } from '../lib/run.ts'
 import type { SystemUser } from '../lib/system-user.ts'
 
-/** Whom ffmpeg and ffprobe run as, and the folders they get to see. */
+/** The user that ffmpeg and ffprobe run as, and the folders that they can access. */
 export type Sandbox = { user: SystemUser; files: string; work: string }
 
-/** The user that root's ffmpegs run as. */
+/** The user that ffmpeg runs as if the service runs as root. */
 export const MEDIA_USER = 'kinora-media'
 
 let sandbox: Sandbox | undefined
 
 /**
- * Set once at the start, when we are root. Not passed from call to call: whatever reads the bytes of strangers runs in
- * it, and no caller can forget it.
+ * Set once at startup if the service runs as root. It is not a parameter, so that no caller can forget it: every program
+ * that reads files from users runs in it.
  */
 export function useSandbox(chosen: Sandbox | undefined): void {
   sandbox = chosen
 }
 
 /**
- * Like `run`, as a user who may read media files and write to the work folders in the arguments, and nothing else. Both
- * are inherited as open folders, because the folders above them may be closed to that user.
+ * Like `run`, but as a user who can only read media files and write to the work folders in the arguments. The process
+ * inherits both as open descriptors, because that user may have no access to their parent folders.
  */
 export async function runSandboxed(
   command: string,
@@ -34,13 +34,13 @@ export async function runSandboxed(
   await using workHandle = await open(work)
   const inherited = { [files]: 3, [work]: 4 }
   const folders = await workFoldersIn(args, work)
-  for (const folder of folders) await give(folder, user)
+  for (const folder of folders) await chown(folder, user.uid, user.gid)
   try {
     const paths = args.map((arg) => inheritedPath(arg, inherited))
     const descriptors = [filesHandle.fd, workHandle.fd]
     return await run(command, paths, { ...options, cwd: '/', user, descriptors })
   } finally {
-    for (const folder of folders) await takeBack(folder, command)
+    for (const folder of folders) await reclaim(folder, command)
   }
 }
 
@@ -50,27 +50,25 @@ function inheritedPath(arg: string, inherited: Record<string, number>): string {
   return arg
 }
 
-/** The folders of jobs, each with what is below it. */
+/** The work folders in the arguments, with all their subfolders. */
 async function workFoldersIn(args: readonly string[], work: string): Promise<string[]> {
-  const jobs = args
+  const roots = args
     .filter((arg) => arg.startsWith(`${work}/`))
     .map((arg) => join(work, arg.slice(work.length + 1).split('/', 1)[0]!))
   const found: string[] = []
-  for (const job of new Set(jobs)) {
-    const entries = await readdir(job, { recursive: true, withFileTypes: true })
-    const below = entries.filter((entry) => entry.isDirectory())
-    found.push(job, ...below.map((entry) => join(entry.parentPath, entry.name)))
+  for (const root of new Set(roots)) {
+    const entries = await readdir(root, { recursive: true, withFileTypes: true })
+    const subfolders = entries.filter((entry) => entry.isDirectory())
+    found.push(root, ...subfolders.map((entry) => join(entry.parentPath, entry.name)))
   }
   return found
 }
 
-const give = (folder: string, { uid, gid }: SystemUser) => chown(folder, uid, gid)
-
 /**
- * A program that was taken over by the file it read may leave a link to a file of root's in place of its result, and we
- * would read and publish that. From now on nobody but root can change the folder.
+ * Makes root the owner again, so that nobody else can change the folder. A malicious file may have taken control of the
+ * program and left a link to a file of root instead of its output. Without this check, we would publish that file.
  */
-async function takeBack(folder: string, command: string): Promise<void> {
+async function reclaim(folder: string, command: string): Promise<void> {
   await chown(folder, 0, process.getegid!())
   for (const name of await readdir(folder)) {
     const entry = await lstat(join(folder, name))

@@ -1,39 +1,40 @@
 export type Rational = { num: number; den: number }
 
-export type Picture = {
-  /** Of the stream. */
+export type VideoStream = {
+  /** The index of the stream in the file. */
   index: number
   codec: string
-  /** As displayed: rotated, with square pixels. */
+  /** The displayed size: rotated, with square pixels. */
   width: number
   height: number
-  /** The constant rate that the video is put on: at most 60. */
+  /** The constant frame rate that the video is encoded at, at most 60. */
   rate: Rational
-  /** Frames a second as the file tells them. */
+  /** Frames per second according to the file. */
   sourceRate: number
   isInterlaced: boolean
-  /** Whether ffmpeg has to turn or mirror it to show it. */
+  /** Whether ffmpeg has to rotate or mirror it. */
   isTurned?: boolean
   dynamicRange: 'sdr' | 'pq' | 'hlg'
-  /** Of PQ: the brightest level in the video, where the file declares one. */
+  /** For PQ: the brightest level in the video, if the file declares one. */
   peakNits?: number
 }
 
-export type Sound = {
+export type AudioStream = {
+  /** The index of the stream in the file. */
   index: number
   codec: string
   sampleRate: number
   channels: number
   layout?: string
-  /** When it begins, if the file counts time in milliseconds, which are longer than samples. */
+  /** The start of the stream, if the file counts time in milliseconds, which are longer than samples. */
   coarseStartSeconds?: number
 }
 
-/** What is known of a source. */
+/** The properties of a source. Stored as JSON: `picture` is the video stream, `sound` the audio stream. */
 export type SourceMedia = {
   container: string
   durationSeconds: number | undefined
   bitrateKbps: number | undefined
-  picture: Picture | undefined
-  sound: Sound | undefined
+  picture: VideoStream | undefined
+  sound: AudioStream | undefined
 }

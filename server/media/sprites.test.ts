@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countSegments, makeGrid } from './grid.ts'
-import { countSheets, laySprites, spritesVtt, tileSegments } from './sprites.ts'
+import { countSheets, layOutSprites, spritesVtt, tileSegments } from './sprites.ts'
 
 const wide = { width: 426, height: 240 }
 const pal = { num: 25, den: 1 }
 const film = { num: 24000, den: 1001 }
 const address = (sheet: number) => `sprites/${sheet}.jpg`
 
-test('a short video has a tile for each segment, the last one as long as its segment', () => {
+test('a short video has one tile per segment, and the last tile ends with its segment', () => {
   const grid = makeGrid(pal, 12.5)
-  const sprites = laySprites(grid, wide)
+  const sprites = layOutSprites(grid, wide)
   assert.deepEqual(sprites, { everySegments: 1, tiles: 4, columns: 4, rows: 1, width: 160, height: 90 })
   assert.equal(
     spritesVtt(grid, sprites, address),
@@ -24,7 +24,7 @@ test('a short video has a tile for each segment, the last one as long as its seg
   )
 })
 
-test('a long one has at most 400, which leave no gap and end with it', () => {
+test('a long video has at most 400 tiles, without gaps up to its end', () => {
   for (const [rate, seconds] of [
     [pal, 1_600],
     [pal, 7_201],
@@ -33,7 +33,7 @@ test('a long one has at most 400, which leave no gap and end with it', () => {
     [pal, 1],
   ] as const) {
     const grid = makeGrid(rate, seconds)
-    const sprites = laySprites(grid, wide)
+    const sprites = layOutSprites(grid, wide)
     const segments = countSegments(grid)
     assert.ok(sprites.tiles <= 400 && sprites.tiles > Math.min(200, segments - 1), `${sprites.tiles}`)
     assert.ok(tileSegments(sprites).every((segment) => segment < segments))
@@ -53,9 +53,9 @@ test('a long one has at most 400, which leave no gap and end with it', () => {
   }
 })
 
-test('sheets have ten times ten tiles', () => {
+test('sheets have ten by ten tiles', () => {
   const grid = makeGrid(pal, 1_598)
-  const sprites = laySprites(grid, wide)
+  const sprites = layOutSprites(grid, wide)
   assert.deepEqual([sprites.tiles, sprites.columns, sprites.rows, countSheets(sprites)], [400, 10, 10, 4])
   const cues = spritesVtt(grid, sprites, (sheet) => `sprites/${sheet}.jpg?avh=x`)
     .split('\n\n')
@@ -65,9 +65,9 @@ test('sheets have ten times ten tiles', () => {
   assert.match(cues[211]!, /sprites\/2\.jpg\?avh=x#xywh=160,90,160,90/)
 })
 
-test('tiles have the shape of the picture', () => {
+test('tiles have the aspect ratio of the video', () => {
   const sizeOf = (width: number, height: number) => {
-    const { width: w, height: h } = laySprites(makeGrid(pal, 10), { width, height })
+    const { width: w, height: h } = layOutSprites(makeGrid(pal, 10), { width, height })
     return [w, h]
   }
   assert.deepEqual(sizeOf(240, 426), [160, 284])

@@ -1,56 +1,57 @@
 import { countSegments, type Grid, segmentOf } from './grid.ts'
-import { fit, type Size } from './pictures.ts'
+import { fit, type Size } from './images.ts'
 
-/** Small pictures for scrubbing, many to a sheet; each is the first frame of a segment. */
+/** Small frames for scrubbing, tiled into sheets. Each tile is the first frame of a segment. */
 export type Sprites = {
-  /** How many segments each tile stands for. */
+  /** The number of segments per tile. */
   everySegments: number
   tiles: number
-  /** Of a sheet. */
+  /** Tiles per row and rows per sheet. */
   columns: number
   rows: number
-  /** Of a tile. */
+  /** The size of a tile. */
   width: number
   height: number
 }
 
-const mostTiles = 400
-const mostAcross = 10
-/** 160 wide; a portrait of 9:16 stays that, and what is still higher gets narrower. */
-const mostTile = { width: 160, height: 285 }
+const maxTiles = 400
+const maxColumns = 10
+const maxRows = 10
+/** 160 pixels wide. 9:16 portraits keep that width, taller videos get narrower tiles. */
+const maxTile = { width: 160, height: 285 }
 
 /**
- * Each tile is the first frame of a segment, which is a key frame: nothing else has to be decoded, and where one ends
- * and the next begins is exact to the frame.
+ * Each tile is the first frame of a segment. That is a key frame, so no other frames have to be decoded, and the times of
+ * tiles are exact to the frame.
  */
-export function laySprites(grid: Grid, picture: Size): Sprites {
+export function layOutSprites(grid: Grid, videoSize: Size): Sprites {
   const segments = countSegments(grid)
-  const everySegments = Math.ceil(segments / mostTiles)
+  const everySegments = Math.ceil(segments / maxTiles)
   const tiles = Math.ceil(segments / everySegments)
   return {
     everySegments,
     tiles,
-    columns: Math.min(tiles, mostAcross),
-    rows: Math.min(Math.ceil(tiles / mostAcross), mostAcross),
-    ...fit(picture, mostTile),
+    columns: Math.min(tiles, maxColumns),
+    rows: Math.min(Math.ceil(tiles / maxColumns), maxRows),
+    ...fit(videoSize, maxTile),
   }
 }
 
 export const countSheets = ({ tiles, columns, rows }: Sprites) => Math.ceil(tiles / (columns * rows))
 
-/** The segments whose first frames are the tiles. */
+/** The segments whose first frames are used as tiles. */
 export const tileSegments = ({ tiles, everySegments }: Sprites) =>
   Array.from({ length: tiles }, (_, tile) => tile * everySegments)
 
-/** Which part of which sheet is shown when. */
-export function spritesVtt(grid: Grid, sprites: Sprites, addressOf: (sheet: number) => string): string {
+/** A WebVTT file with the time, the sheet and the rectangle of each tile. */
+export function spritesVtt(grid: Grid, sprites: Sprites, urlOf: (sheet: number) => string): string {
   const { tiles, columns, rows, width, height, everySegments } = sprites
   const start = (tile: number) => timestamp(grid, segmentOf(grid, tile * everySegments).fromFrame)
   const cues = Array.from({ length: tiles }, (_, tile) => {
-    const place = tile % (columns * rows)
-    const [x, y] = [(place % columns) * width, Math.floor(place / columns) * height]
+    const position = tile % (columns * rows)
+    const [x, y] = [(position % columns) * width, Math.floor(position / columns) * height]
     const sheet = Math.floor(tile / (columns * rows))
-    return `${start(tile)} --> ${start(tile + 1)}\n${addressOf(sheet)}#xywh=${x},${y},${width},${height}\n`
+    return `${start(tile)} --> ${start(tile + 1)}\n${urlOf(sheet)}#xywh=${x},${y},${width},${height}\n`
   })
   return ['WEBVTT\n', ...cues].join('\n')
 }

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { pictureArgs } from './argv.ts'
 import { ladderOf } from './ladder.ts'
 import { inputLimits } from './limits.ts'
-import { type Picture, probe } from './probe.ts'
+import { probe, type VideoStream } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
+import { encodeVideoArgs } from './video.ts'
 
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 const size = { width: 320, height: 240 }
@@ -26,7 +26,7 @@ const ffmpeg = (...args: string[]) => run('ffmpeg', ['-hide_banner', '-nostdin',
 type Range = 'pq' | 'hlg'
 const transfers = { pq: 'smpte2084', hlg: 'arib-std-b67' }
 
-/** One second of a lavfi graph, tagged as HDR. x265 writes what `params` tell into the stream. */
+/** One second of a lavfi graph, tagged as HDR. x265 writes the `params` into the stream. */
 async function makeHdr(range: Range, graph: string, params = ''): Promise<string> {
   const file = path.join(folder, `${files++}.mp4`)
   const colours = `colorprim=bt2020:transfer=${transfers[range]}:colormatrix=bt2020nc:range=limited`
@@ -36,7 +36,7 @@ async function makeHdr(range: Range, graph: string, params = ''): Promise<string
   return file
 }
 
-/** Stripes of equal width with these signals, 0 to 1, without a colour. */
+/** Gray stripes of equal width with these signal levels, from 0 to 1. */
 function stripes(signals: number[]): string {
   const codes = signals.map((signal) => Math.round(64 + 876 * signal))
   const width = size.width / codes.length
@@ -47,14 +47,14 @@ function stripes(signals: number[]): string {
   return `color=s=${size.width}x${size.height}:r=5:d=1,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`
 }
 
-/** As the service encodes a source: what is known of it, and the file of its highest quality. */
-async function encode(source: string): Promise<{ picture: Picture; output: string }> {
+/** Encodes a source like the service does. Returns its video stream and the file of the highest quality. */
+async function encode(source: string): Promise<{ picture: VideoStream; output: string }> {
   const { picture } = await probe(tools, source)
   assert.ok(picture)
   const output = path.join(folder, `${files++}.mp4`)
   const rung = ladderOf(size, rate).at(-1)!
-  const args = pictureArgs({
-    input: { path: source, options: inputLimits(), picture, offsetSeconds: 0 },
+  const args = encodeVideoArgs({
+    input: { path: source, options: inputLimits(), stream: picture, offsetSeconds: 0 },
     ...{ grid: { rate, frames: 5 }, fromFrame: 0, frames: 5, segments: 1 },
     ...{ outputs: [{ rung, path: output }], watermark: undefined, canToneMap: true },
   })
@@ -62,7 +62,7 @@ async function encode(source: string): Promise<{ picture: Picture; output: strin
   return { picture, output }
 }
 
-/** Luma as it is coded in the first frame, 16 to 235: the mean of each of so many columns. */
+/** The coded luma of the first frame, from 16 to 235, averaged per column. */
 async function readLuma(file: string, columns: number): Promise<number[]> {
   const raw = path.join(folder, `${files++}.yuv`)
   const filter = `scale=${columns}:1:flags=area,format=yuv444p`
@@ -70,7 +70,7 @@ async function readLuma(file: string, columns: number): Promise<number[]> {
   return [...(await readFile(raw)).subarray(0, columns)]
 }
 
-/** The signal of a level in nits (SMPTE ST 2084). */
+/** The signal level for a brightness in nits (SMPTE ST 2084). */
 function pq(nits: number): number {
   const power = (nits / 10_000) ** (2610 / 16384)
   return ((3424 / 4096 + (2413 / 128) * power) / (1 + (2392 / 128) * power)) ** ((2523 / 4096) * 128)
@@ -82,16 +82,16 @@ const isWithin = (value: number, expected: number, tolerance: number) =>
 describe('levels', { concurrency: 2 }, () => {
   const nits = [0, 26, 100, 203, 400, 1_000, 10_000]
 
-  test('PQ: white of 203 nits comes out near white, and every brighter level above it', async () => {
+  test('PQ: white of 203 nits becomes nearly white, and brighter levels are above it', async () => {
     const { output } = await encode(await makeHdr('pq', stripes(nits.map(pq))))
     const luma = await readLuma(output, nits.length)
-    // 18 % grey (26 nits) and SDR white of 100 nits are where SDR has them for a white of 203: nothing is darker.
+    // 18 % gray (26 nits) and SDR white (100 nits) are as bright as in SDR with a white of 203 nits, not darker.
     for (const [i, level] of [16, 109, 179, 221].entries()) isWithin(luma[i]!, level, 2)
     for (const [i, level] of luma.slice(1).entries()) assert.ok(level > luma[i]!, `${luma}`)
     isWithin(luma.at(-1)!, 235, 1)
   })
 
-  test('HLG: white of 75 % comes out near white, grey where SDR has it, and the brightest as white', async () => {
+  test('HLG: white of 75 % becomes nearly white, gray stays as in SDR, and the maximum becomes white', async () => {
     const { output } = await encode(await makeHdr('hlg', stripes([0, 0.38, 0.5, 0.75, 0.9, 1])))
     const luma = await readLuma(output, 6)
     for (const [i, level] of [16, 109, 139, 221, 231, 235].entries()) isWithin(luma[i]!, level, 2)
@@ -106,7 +106,7 @@ describe('levels', { concurrency: 2 }, () => {
     ['a MaxCLL of white, above which nothing is compressed', ':max-cll=203,100', 203, 235],
     ['no peak: a MaxCLL of 0', ':max-cll=0,0', undefined, 221],
   ] as const)
-    test(`PQ: the peak is that of ${title}`, async () => {
+    test(`PQ: the peak comes from ${title}`, async () => {
       const levels = [203, peakNits ?? 10_000].map(pq)
       const { picture, output } = await encode(await makeHdr('pq', stripes(levels), `:hdr10=1${params}`))
       assert.equal(picture.peakNits, peakNits)
@@ -116,7 +116,7 @@ describe('levels', { concurrency: 2 }, () => {
     })
 })
 
-describe('an SDR picture that was converted to HDR looks as before', { concurrency: 2 }, () => {
+describe('SDR that was converted to HDR looks the same afterwards', { concurrency: 2 }, () => {
   const colours = ['0xe8e8e8', '0xb03020', '0x30a040', '0x3050c0', '0xe8b090', '0x404040']
   const named = colours.map((colour, i) => `c${i}=${colour}`).join(':')
   const sdr = [
@@ -140,6 +140,6 @@ describe('an SDR picture that was converted to HDR looks as before', { concurren
     })
 })
 
-test('what is no HDR is not touched', () => {
+test('SDR is not changed', () => {
   assert.deepEqual(toneMapping({ dynamicRange: 'sdr' }), [])
 })

@@ -1,38 +1,37 @@
-import type { Picture } from './probe.ts'
+import type { VideoStream } from './probe.ts'
 
-/** What white paper has in an HDR picture (BT.2408), and so what becomes white on an ordinary screen. */
+/** The brightness of white paper in HDR (BT.2408), which becomes white in SDR. */
 const WHITE_NITS = 203
-/** PQ cannot be brighter. For want of a declared peak nothing is clipped, at the price of 0.2 % of white. */
+/** The maximum of PQ. Used if no peak is declared: nothing is clipped, at the cost of 0.2 % of white. */
 const PQ_MAX_NITS = 10_000
-/** HLG is relative to the display. Its reference white of 75 % is 203 nits on one of 1,000 (BT.2100). */
+/** HLG is relative to the display. Its reference white of 75 % is 203 nits on a display of 1,000 nits (BT.2100). */
 const HLG_NITS = 1_000
 
 /**
- * Light up to here (86 % of the signal) is left as it is, and compressed above, so that white ends at 93 % or more.
- * With a lower knee white becomes grey; with a higher one highlights run together. docs/encoding.md has the figures.
+ * Light up to this level (86 % of the signal) is unchanged. Light above it is compressed, so that white ends at 93 % or
+ * more. With a lower knee, white becomes gray. With a higher knee, highlights lose detail. See docs/encoding.md.
  */
 const KNEE = 0.7
 
 /**
- * The filters that turn HDR into what an SDR grade of it would look like: light relative to white, in BT.709
- * primaries, with a curve for what is brighter than white. The curve goes by the largest of R, G and B and scales all
- * three alike, which keeps hue and saturation. `desat` stays off: some versions take the coefficients of a matrix that
- * RGB does not have, and the picture turns black.
+ * The filters that convert HDR to the look of an SDR grade: light relative to white, in BT.709 primaries, with a curve for
+ * everything brighter than white. The curve depends on the largest of R, G and B and scales all three equally, which keeps
+ * hue and saturation. `desat` is off, because some versions use the coefficients of a matrix that RGB does not have, and
+ * the output becomes black.
  *
- * The colours of the input are set here, because files that declare the transfer alone are common, and zscale refuses
- * to guess.
+ * The colors of the input are set here, because many files declare only the transfer function, and zscale does not guess.
  */
 export function toneMapping({
   dynamicRange,
   peakNits,
-}: Pick<Picture, 'dynamicRange' | 'peakNits'>): string[] {
+}: Pick<VideoStream, 'dynamicRange' | 'peakNits'>): string[] {
   if (dynamicRange === 'sdr') return []
   const isPq = dynamicRange === 'pq'
   const peak = (isPq ? (peakNits ?? PQ_MAX_NITS) : HLG_NITS) / WHITE_NITS
   const source = `setparams=color_primaries=bt2020:colorspace=bt2020nc:color_trc=${isPq ? 'smpte2084' : 'arib-std-b67'}`
   const toLinear = `t=linear:p=bt709:npl=${WHITE_NITS}`
   const toSdr = 't=bt709:m=bt709:r=tv'
-  // Nothing is brighter than white: a third of the CPU.
+  // Without light above white, this simpler filter takes a third of the CPU time.
   if (peak <= 1) return [source, `zscale=p=bt709:${toSdr}:npl=${WHITE_NITS}`]
   return [
     ...[source, `zscale=${toLinear}`, 'format=gbrpf32le'],

@@ -1,6 +1,6 @@
 import type { EncodingPlan } from '../encoding/tables.ts'
-import { countSegments, type Grid, secondsOf, segmentOf, soundSegmentOf } from '../media/grid.ts'
-import { frameSamples, soundRate } from '../media/sound.ts'
+import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
+import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
 
 /** The segments of a rendition that are stored without a gap from the first one on. Sizes are in bytes. */
@@ -33,7 +33,7 @@ export const renderPlaylist = (playlist: Playlist, query: string) =>
     : mediaPlaylist(playlist.plan, playlist.rendition, playlist.segments, query)
 
 const audioKbps = 128
-const audioFrameSeconds = frameSamples / soundRate
+const audioFrameSeconds = frameSamples / audioSampleRate
 const audioGroup = 'sound'
 
 export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
@@ -108,7 +108,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
 
 const videoStart = (grid: Grid, index: number) => secondsOf(grid, segmentOf(grid, index).fromFrame)
 
-const audioStart = (grid: Grid, index: number) => soundSegmentOf(grid, index).fromFrame * audioFrameSeconds
+const audioStart = (grid: Grid, index: number) => audioSegmentOf(grid, index).fromFrame * audioFrameSeconds
 
 /**
  * The same for all playlists of a video (RFC 8216, 6.2.4), and it must not change. An audio segment is at most one audio

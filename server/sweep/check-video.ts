@@ -4,26 +4,27 @@ import { videoFolder } from '../renditions/files.ts'
 import { finishLock } from '../renditions/locks.ts'
 import { thumbnailsLock } from '../thumbnails/locks.ts'
 import type { Sweep } from './findings.ts'
-import { expectedFiles, judge } from './known-files.ts'
+import { classifyFile, expectedFiles } from './known-files.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now'>
 
-/** Of one video, so many missing files are looked up and named. */
+/** The maximum number of missing files that are reported for a video. */
 const maxMissing = 100
 
-/** Compares the files of a video with its rows, in both directions. How many files it has. */
+/** Compares the files of a video with its rows, in both directions. Returns the number of files. */
 export async function checkVideo(deps: Deps, sweep: Sweep, videoId: string): Promise<number> {
   const found = new Set<string>()
   const emptyFolders: string[] = []
   for await (const key of deps.files.list(videoFolder(videoId), (folder) => emptyFolders.push(folder)))
     found.add(key)
-  // Asked after the files were listed: what is in the list and in no row now is recorded by nobody later.
+  // The rows are read after the files are listed: a listed file without a row will never get one.
   const known = await store.findKnownFiles(deps.db, videoId)
   if (!known) return found.size
-  const orphans = [...found].filter((key) => judge(videoId, key, known) === 'orphan')
+  const orphans = [...found].filter((key) => classifyFile(videoId, key, known) === 'orphan')
   if (orphans.length > 0) await removeOrphans(deps, sweep, videoId, orphans)
-  await reportMissing(deps, sweep, videoId, known, found)
+  const expected = expectedFiles(videoId, known).filter((key) => !found.has(key))
+  await reportMissing(deps, sweep, videoId, expected.take(maxMissing))
   if (sweep.removes) for (const folder of emptyFolders) await deps.files.removeEmptyFolder(folder)
   return found.size
 }
@@ -38,14 +39,14 @@ async function removeOrphans(deps: Deps, sweep: Sweep, videoId: string, keys: st
   }
   const remove = async () => {
     const known = await store.findKnownFiles(db, videoId)
-    const orphans = old.filter(({ key }) => known && judge(videoId, key, known) === 'orphan')
+    const orphans = old.filter(({ key }) => known && classifyFile(videoId, key, known) === 'orphan')
     for (const { key, size } of orphans) {
       if (sweep.removes) await files.remove(key)
       sweep.report({ kind: 'orphans', key, files: 1, bytes: size, isRemoved: sweep.removes })
     }
   }
   if (old.length === 0) return
-  // While a job of the video holds its lock, its files are left for the next pass.
+  // While a job of the video holds its lock, the next pass handles its files.
   await exclusively(db, finishLock(videoId), async () => {
     await exclusively(db, thumbnailsLock(videoId), remove)
   })
@@ -55,22 +56,15 @@ async function reportMissing(
   { db, files }: Deps,
   sweep: Sweep,
   videoId: string,
-  known: store.KnownFiles,
-  found: Set<string>,
+  unlisted: Iterable<string>,
 ): Promise<void> {
-  const unseen: string[] = []
-  for (const key of expectedFiles(videoId, known)) {
-    if (found.has(key)) continue
-    unseen.push(key)
-    if (unseen.length === maxMissing) break
-  }
   const absent: string[] = []
-  // It may have been stored after the files were listed.
-  for (const key of unseen) if (!(await files.stat(key))) absent.push(key)
+  // A file may have been stored after the files were listed.
+  for (const key of unlisted) if (!(await files.stat(key))) absent.push(key)
   if (absent.length === 0) return
-  // Or removed since, together with its row.
-  const again = await store.findKnownFiles(db, videoId)
-  const expected = new Set(again && expectedFiles(videoId, again))
+  // A file may have been removed since, together with its row.
+  const known = await store.findKnownFiles(db, videoId)
+  const expected = new Set(known && expectedFiles(videoId, known))
   const keys = absent.filter((key) => expected.has(key))
   if (keys.length > 0) sweep.report({ kind: 'missing', videoId, files: keys.length, keys })
 }

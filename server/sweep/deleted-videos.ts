@@ -6,12 +6,12 @@ import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now'>
 
-/** So many names are compared at once. */
+/** The number of names that are compared with the database in one query. */
 const maxNames = 1_000
-/** A step ends early after so many files, each of which costs two requests on S3. */
+/** A step ends early after this number of files, because each one costs two requests on S3. */
 const maxFiles = 2_000
 
-/** Removes the files of videos that do not exist, among the next names in the store. Undefined after the last name. */
+/** Removes the files of videos that no longer exist, among the next names in the store. Undefined after the last name. */
 export async function removeDeletedVideos(
   deps: Deps,
   sweep: Sweep,
@@ -30,7 +30,7 @@ export async function removeDeletedVideos(
   return names.length < maxNames ? undefined : { after: names.at(-1)!, cost: names.length + removed }
 }
 
-/** How many files it had. */
+/** Returns the number of files. */
 async function removeVideo({ files, now }: Deps, sweep: Sweep, key: string): Promise<number> {
   let [count, bytes, newestMs] = [0, 0, 0]
   for await (const file of files.list(key)) {
@@ -41,7 +41,7 @@ async function removeVideo({ files, now }: Deps, sweep: Sweep, key: string): Pro
   }
   if (now().getTime() - newestMs < sweep.graceMs) return count
   if (sweep.removes) await files.remove(key)
-  // On disk, there may be empty folders alone.
+  // On disk, there may be only empty folders.
   if (count > 0) sweep.report({ kind: 'orphans', key, files: count, bytes, isRemoved: sweep.removes })
   return count
 }

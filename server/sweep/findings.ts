@@ -1,4 +1,4 @@
-/** What a sweep found. `isRemoved` is false where it only reports. */
+/** Something that a sweep found. `isRemoved` is false if the sweep only reports. */
 export type Finding =
   | { kind: 'orphans'; key: string; files: number; bytes: number; isRemoved: boolean }
   | { kind: 'upload'; key: string; isRemoved: boolean }
@@ -6,17 +6,17 @@ export type Finding =
   | { kind: 'missing'; videoId: string; files: number; keys: string[] }
 
 export type Sweep = {
-  /** Otherwise it only reports. */
+  /** If false, the sweep only reports. */
   removes: boolean
-  /** Files that were written within this time are left alone. */
+  /** Files that were written within this time are kept. */
   graceMs: number
   report: (finding: Finding) => void
-  /** Ends it between two videos or uploads. */
+  /** Stops the sweep between two videos or uploads. */
   signal?: AbortSignal
 }
 
-/** Findings are shown up to so many. */
-const shown = 20
+/** The maximum number of keys in the log. */
+const maxKeys = 20
 
 /** Adds up the findings of a run. */
 export function countFindings() {
@@ -35,7 +35,7 @@ export function countFindings() {
         counts.bytes += finding.bytes
       } else if (finding.kind === 'upload') counts.uploads++
       else counts.multipartUploads++
-      if (keys.length < shown) keys.push(finding.key)
+      if (keys.length < maxKeys) keys.push(finding.key)
     },
   }
 }

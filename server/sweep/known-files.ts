@@ -10,24 +10,24 @@ import {
 import type { KnownFiles } from './store.ts'
 
 /**
- * Whether the rows of a video account for one of its files. `orphan` means that no row refers to it and none ever will,
- * except to what jobs store while they hold the locks in renditions/locks.ts and thumbnails/locks.ts. Files that this service does not make are
- * `foreign` and never touched.
+ * Whether the rows of a video refer to one of its files. `orphan` means that no row refers to it and none ever will, unless
+ * a job stores it while it holds one of the locks in renditions/locks.ts and thumbnails/locks.ts. Files that this service
+ * does not create are `foreign` and are never changed.
  */
-export type Verdict = 'known' | 'in progress' | 'orphan' | 'foreign'
+export type FileStatus = 'known' | 'in progress' | 'orphan' | 'foreign'
 
-export function judge(videoId: string, key: string, known: KnownFiles): Verdict {
-  const orphanUnless = (isKnown: boolean): Verdict => (isKnown ? 'known' : 'orphan')
+export function classifyFile(videoId: string, key: string, known: KnownFiles): FileStatus {
+  const orphanUnless = (isKnown: boolean): FileStatus => (isKnown ? 'known' : 'orphan')
   switch (kindOfFile(videoId, key)) {
     case 'source':
-      // A source that is copied or put together is stored first. A source that failed is never used.
+      // The file is stored before its state changes. A source that failed is never used.
       return orphanUnless(known.sourceState !== null && known.sourceState !== 'failed')
     case 'copy':
-      // Stored before the plan that refers to it.
+      // The copy is stored before the plan that refers to it.
       return orphanUnless(!known.hasEncoding || known.planKey === key)
     case 'hls': {
       if (knownKeyOf(key) in known.segments) return 'known'
-      // Segments are recorded only by the worker that holds their chunk.
+      // Only the worker that has a lease on the chunk records its segments.
       return known.isEncoding ? 'in progress' : 'orphan'
     }
     case 'mp4':

@@ -5,15 +5,15 @@ import { isId } from '../lib/ids.ts'
 import { videosFolder } from '../renditions/files.ts'
 import * as store from './store.ts'
 
-/** A file in the store with the id that its database has. */
+/** A file in the store with an id that is also in its database. */
 export const storeIdKey = 'kinora-store-id'
 
-/** How many videos a store is known by that has no id yet. */
+/** The number of videos that identify a store without an id. */
 const sampleSize = 100
 
 /**
- * Why nothing may be removed from the store; undefined if it belongs to this database. With another database, a new one or
- * the wrong one, every file would be an orphan.
+ * The reason why nothing may be removed from the store. Undefined if the store belongs to this database. With a new or a
+ * wrong database, every file would be an orphan.
  */
 export async function findForeignStore({
   db,

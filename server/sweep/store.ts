@@ -4,7 +4,7 @@ import type { Sprites } from '../media/sprites.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceState } from '../uploads/tables.ts'
 
-// --- what the sweep remembers
+// --- state of the sweep
 
 export async function readState(db: Db<Tables>, name: string): Promise<Record<string, string> | undefined> {
   const row = await db.selectFrom('sweep_state').select('value').where('name', '=', name).executeTakeFirst()
@@ -20,7 +20,7 @@ export async function writeState(db: Db<Tables>, name: string, state: Record<str
     .execute()
 }
 
-/** The id of the store that belongs to this database. Of processes that start at once, one makes it. */
+/** The id of the store that belongs to this database. The first of several concurrent processes creates it. */
 export async function provideStoreId(db: Db<Tables>, id: string): Promise<string> {
   await db
     .insertInto('sweep_state')
@@ -30,7 +30,7 @@ export async function provideStoreId(db: Db<Tables>, id: string): Promise<string
   return (await readState(db, 'store'))?.id ?? id
 }
 
-// --- which files there should be
+// --- files that rows refer to
 
 export async function listVideoIds(db: Db<Tables>, after: string, limit: number): Promise<string[]> {
   const rows = await db
@@ -48,15 +48,15 @@ export async function filterExisting(db: Db<Tables>, ids: string[]): Promise<Set
   return new Set(rows.map(({ id }) => id))
 }
 
-/** What the rows of a video say about its files. */
+/** The files of a video according to its rows. */
 export type KnownFiles = {
   sourceState: SourceState | null
   hasEncoding: boolean
-  /** Of the file that is decoded: the source or a copy of it. */
+  /** The key of the file to decode: the source or a copy of it. */
   planKey: string | null
   /** Workers may store segments that no row refers to yet. */
   isEncoding: boolean
-  /** How many segments there are below each key. */
+  /** The number of segments below each key. */
   segments: Record<string, number>
   mp4Keys: string[]
   thumbnailKey: string | null
@@ -65,7 +65,7 @@ export type KnownFiles = {
   sprites: Sprites | null
 }
 
-/** Undefined when there is no such video. */
+/** Undefined if the video does not exist. */
 export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<KnownFiles | undefined> {
   const { rows } = await sql<KnownFiles>`
     select s.state as "sourceState",

@@ -13,19 +13,19 @@ type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'>
 export const sweepEveryMs = 600_000
 
 /**
- * Each phase goes through the store in its order, a little in each run, and begins again after a while. `maxCost` bounds
- * a run: a name costs 1, a video that is compared or removed as many as its files, and 40 for the request and the
- * statement that comparing takes.
+ * Each phase goes through the store in order, a part in each run, and starts over after `passEveryMs`. `maxCost` limits a
+ * run. A name costs 1. A video that is compared or removed costs 1 per file, and comparing costs another 40 for its
+ * request and its statement.
  */
 type Phase = {
   name: string
   passEveryMs: number
   maxCost: number
-  /** Goes on after this name or id. Undefined at the end of the pass. */
+  /** Continues after this name or id. Returns undefined at the end of the pass. */
   step(deps: Deps, sweep: Sweep, after: string): Promise<{ after: string; cost: number } | undefined>
 }
 
-const videosAtOnce = 20
+const videosPerStep = 20
 const videoCost = 40
 
 const phases: Phase[] = [
@@ -40,18 +40,18 @@ const phases: Phase[] = [
     passEveryMs: 24 * 3_600_000,
     maxCost: 20_000,
     async step(deps, sweep, after) {
-      const ids = await store.listVideoIds(deps.db, after, videosAtOnce)
+      const ids = await store.listVideoIds(deps.db, after, videosPerStep)
       let cost = 0
       for (const id of ids) {
         sweep.signal?.throwIfAborted()
         cost += videoCost + (await checkVideo(deps, sweep, id))
       }
-      return ids.length < videosAtOnce ? undefined : { after: ids.at(-1)!, cost }
+      return ids.length < videosPerStep ? undefined : { after: ids.at(-1)!, cost }
     },
   },
 ]
 
-/** Goes on with each phase from where the last run stopped. */
+/** Continues each phase where the last run stopped. */
 async function continuePhases(deps: Deps, sweep: Sweep): Promise<void> {
   for (const { name, passEveryMs, maxCost, step } of phases) {
     const state = await store.readState(deps.db, name)
@@ -74,7 +74,7 @@ async function continuePhases(deps: Deps, sweep: Sweep): Promise<void> {
   }
 }
 
-/** The chore of a worker: one bounded run. Of several workers, one runs in each interval. */
+/** One limited run. A worker calls this periodically. Only one of several workers runs it in each interval. */
 export async function runSweep(
   deps: Deps & { metrics: Pick<Metrics, 'countSweep'> },
   signal: AbortSignal,
@@ -105,7 +105,7 @@ export async function runSweep(
   log.info({ ...found, keys: findings.keys }, message)
 }
 
-/** All of the store in one go. The reason, if the store belongs to another database. */
+/** Sweeps the entire store. Returns a reason if the store belongs to another database. */
 export async function sweepAll(deps: Deps, sweep: Sweep): Promise<string | undefined> {
   const reason = await findForeignStore(deps)
   if (reason) return reason

@@ -1,6 +1,6 @@
 import type { ColumnType } from 'kysely'
 
-/** What the sweep of the file store remembers from run to run. */
+/** The state of the sweep between runs. */
 export type SweepStateRow = { name: string; value: ColumnType<Record<string, string>, string, string> }
 
 export type SweepTables = {

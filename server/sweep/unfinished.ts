@@ -11,13 +11,13 @@ type Upload = { handle: string; modified: Date }
 
 const batchSize = 500
 
-/** Processes on other hosts cannot be looked up. No client that is still there sends nothing for so long. */
+/** Processes on other hosts cannot be looked up. No active client pauses for this long. */
 const unknownOwnerMs = 24 * 3_600_000
 
-/** The database may still commit what a process had sent before it was killed. */
+/** The database may still commit a transaction of a process that was killed. */
 const commitMs = 10_000
 
-/** Removes uploads that neither a row nor a living process refers to, and aborts multipart uploads likewise. */
+/** Removes uploads that neither a row nor a running process refers to, and aborts such multipart uploads. */
 export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> {
   let batch: Upload[] = []
   const recent: Upload[] = []
@@ -28,7 +28,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
     batch = []
   }
   recent.push(...(await removeUploads(deps, sweep, batch)))
-  // What a killed process has just left is not left for the next run: mostly, this is the first one after the kill.
+  // This is usually the first run after a kill, so uploads of a process that was just killed are removed now.
   if (recent.length > 0) {
     await delay(commitMs, undefined, sweep.signal && { signal: sweep.signal })
     await removeUploads(deps, sweep, recent)
@@ -39,10 +39,10 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }
 
-/** Returns uploads of dead processes that are too recent to be judged. */
+/** Returns uploads of dead processes that are too recent to remove. */
 async function removeUploads(deps: Deps, sweep: Sweep, uploads: Upload[]): Promise<Upload[]> {
   const owners = await Promise.all(uploads.map(({ handle }) => findOwner(handle)))
-  // Asked after the owners: a process may have recorded an upload and ended since.
+  // The rows are read after the owners: a process may have recorded an upload and exited meanwhile.
   const states = await store.findSourceStates(
     deps.db,
     uploads.map(({ handle }) => handle),
@@ -66,12 +66,12 @@ function removableAfterMs(
   { graceMs }: Sweep,
 ): number {
   if (state === 'receiving' || state === 'received') return Number.POSITIVE_INFINITY
-  // The pieces of a source that is stored or has failed are never read again.
+  // The parts of a source that is stored or has failed are never read again.
   if (state) return graceMs
   return { alive: Number.POSITIVE_INFINITY, dead: commitMs, unknown: unknownOwnerMs }[owner]
 }
 
-/** Pieces on their way to a video. Only the request that spooled them knows them. */
+/** Removes parts that were being received. Only the request that spooled them refers to them. */
 async function removeSpooled({ files, now }: Deps, sweep: Sweep): Promise<void> {
   for await (const key of files.list('spool')) {
     const owner = await findOwner(key.slice('spool/'.length))

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { sheetArgs } from '../media/pictures.ts'
-import { countSheets, laySprites, tileSegments } from '../media/sprites.ts'
+import { countSheets, layOutSprites, tileSegments } from '../media/sprites.ts'
+import { spriteSheetArgs } from '../media/thumbnails.ts'
 import { newSpritesKey, spriteSheetFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
 import { discardFiles } from '../videos/delete.ts'
@@ -27,7 +27,7 @@ export async function makeSprites(
   )
   const rung = plan.rungs.find(({ quality }) => encoded.some((stream) => stream.quality === quality))
   if (!rung) return
-  const sprites = laySprites(plan, rung)
+  const sprites = layOutSprites(plan, rung)
   const rows = await renditions.listSegments(deps.db, videoId, rung.quality)
   const segments = tileSegments(sprites).flatMap((segment) => {
     const row = rows.findLast(({ first_segment }) => first_segment <= segment)
@@ -39,7 +39,10 @@ export async function makeSprites(
   await mkdir(sheets)
   const { width, height, columns, rows: tileRows } = sprites
   const output = join(sheets, '%d.jpg')
-  await runFfmpeg(deps.tools, sheetArgs({ input, tile: { width, height }, columns, rows: tileRows, output }))
+  await runFfmpeg(
+    deps.tools,
+    spriteSheetArgs({ input, tile: { width, height }, columns, rows: tileRows, output }),
+  )
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))
     throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, {

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
+import { fit } from '../media/images.ts'
 import {
-  candidatesOf,
-  fit,
-  frameArgs,
+  brightnessArgs,
+  brightnessOf,
+  candidateFrames,
   frameAt,
-  isGood,
-  looksArgs,
-  looksOf,
-  scoreOf,
-} from '../media/pictures.ts'
+  isGoodThumbnail,
+  thumbnailArgs,
+  thumbnailScore,
+} from '../media/thumbnails.ts'
 import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { discardFiles } from '../videos/delete.ts'
 import { findQualitiesWithSegment, type PlannedEncoding, writeSegmentOfFrame } from './segments.ts'
@@ -56,7 +56,7 @@ export async function makeThumbnail(
   if (frame === undefined) return
   const size = fit(plan.rungs.find(({ quality }) => quality === best.rendition)!, maxSize)
   const output = join(folder, 'thumbnail.jpg')
-  await runFfmpeg(deps.tools, frameArgs({ input, frame, size, output }))
+  await runFfmpeg(deps.tools, thumbnailArgs({ input, frame, size, output }))
   const key = newThumbnailKey(prefix)
   await deps.files.put(key, createReadStream(output))
   // Another thumbnail that was requested in the meantime has its own job.
@@ -91,17 +91,17 @@ async function chooseFrame(
   const input = join(folder, 'candidate.mp4')
   const output = join(folder, 'candidate.gray')
   const scores: { candidate: number; score: number }[] = []
-  for (const candidate of candidatesOf(frames)) {
+  for (const candidate of candidateFrames(frames)) {
     const frame = await writeSegmentOfFrame(deps, encoding, {
       frame: candidate,
       quality: 'lowest',
       path: input,
     })
     if (frame === undefined) continue
-    await runFfmpeg(deps.tools, looksArgs({ input, frame, output }))
-    const looks = looksOf(await readFile(output))
-    if (isGood(looks)) return candidate
-    scores.push({ candidate, score: scoreOf(looks) })
+    await runFfmpeg(deps.tools, brightnessArgs({ input, frame, output }))
+    const looks = brightnessOf(await readFile(output))
+    if (isGoodThumbnail(looks)) return candidate
+    scores.push({ candidate, score: thumbnailScore(looks) })
   }
   return scores.sort((a, b) => b.score - a.score)[0]?.candidate ?? 0
 }

@@ -1,9 +1,8 @@
-import { mkdir, rm } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileMissing } from '../lib/files/files.ts'
-import { newWorkFolder } from '../lib/work.ts'
-import { isGivingUp } from '../media/failure.ts'
+import { withWorkFolder } from '../lib/work.ts'
+import { isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { knownThumbnailKeyOf, thumbnailFolder } from '../renditions/files.ts'
 import { findEncoding } from '../renditions/store.ts'
@@ -37,16 +36,12 @@ async function make(deps: Deps, videoId: string, retries: number): Promise<void>
     await removeIfDeleted(deps, videoId)
     return
   }
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
-  try {
-    if (encoding?.plan) {
-      const planned = { ...encoding, plan: encoding.plan }
+  if (encoding?.plan) {
+    const planned = { ...encoding, plan: encoding.plan }
+    await withWorkFolder(deps.config.dataDir, async (folder) => {
       await skipOnFailure(deps, videoId, retries, () => makeThumbnail(deps, row, planned, folder))
       await skipOnFailure(deps, videoId, retries, () => makeSprites(deps, row, planned, folder))
-    }
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+    })
   }
   await removeOrphans(deps, videoId)
 }
@@ -66,7 +61,7 @@ async function skipOnFailure(
   } catch (error) {
     // The video was deleted, or a quality failed, in the meantime.
     if (error instanceof FileMissing) return
-    if (!isGivingUp(error, retries)) throw error
+    if (!isFinalAfter(error, retries)) throw error
     log.warn({ err: error, videoId }, 'a thumbnail or sprite sheet could not be made')
   }
 }

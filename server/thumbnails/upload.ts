@@ -1,19 +1,19 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, open, rm } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, fileErrors, httpErrors, notFound } from '../lib/errors.ts'
 import { FilesProblem } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
-import { createTurns, type Turns } from '../lib/turns.ts'
-import { newWorkFolder } from '../lib/work.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, failureOf } from '../media/failure.ts'
 import { runFfmpeg } from '../media/ffmpeg.ts'
-import { kindOf, orientationOf, pictureArgs } from '../media/pictures.ts'
+import { imageArgs, imageFormatOf, orientationOf } from '../media/images.ts'
 import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import * as store from './store.ts'
@@ -27,28 +27,24 @@ const cpuSeconds = 20
 const headBytes = 128 * 1024
 
 /** A crafted image can make ffmpeg use hundreds of megabytes, so two run at once and few wait. */
-export const createImageLimit = () => createTurns(2, 20)
+export const createImageLimit = () => createConcurrencyLimit(2, 20)
 
 /** Converts an uploaded image and makes it the thumbnail. */
 export async function receiveThumbnail(
   deps: Deps,
-  limit: Turns,
+  limit: ConcurrencyLimit,
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
-  const folder = newWorkFolder(deps.config.dataDir)
-  await mkdir(folder, { recursive: true })
-  try {
+  await withWorkFolder(deps.config.dataDir, async (folder) => {
     const input = join(folder, 'upload')
     await readMultipart(request, ({ stream }) => spool(stream, input))
     const output = join(folder, 'thumbnail.jpg')
-    const made = limit.take(() => makeJpeg(deps, input, output))
+    const made = limit.run(() => makeJpeg(deps, input, output))
     if (!made) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
     await made
     await storeThumbnail(deps, videoId, output)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 async function spool(stream: Readable, path: string): Promise<void> {
@@ -74,15 +70,15 @@ async function spool(stream: Readable, path: string): Promise<void> {
 /** Viewers never receive the uploaded bytes, only a JPEG that ffmpeg made from them. */
 async function makeJpeg({ config }: Deps, input: string, output: string): Promise<void> {
   const head = await readHead(input)
-  const kind = kindOf(head)
-  if (!kind) {
+  const format = imageFormatOf(head)
+  if (!format) {
     const title = 'The file is not a JPEG, PNG or WebP image.'
     throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
   }
-  const orientation = kind === 'jpeg' ? orientationOf(head) : 1
+  const orientation = format === 'jpeg' ? orientationOf(head) : 1
   const tools = { ffmpeg: config.ffmpeg, stallMs: config.encodeStallMs }
   try {
-    await runFfmpeg(tools, pictureArgs({ input, kind, orientation, output }), { limits: { cpuSeconds } })
+    await runFfmpeg(tools, imageArgs({ input, format, orientation, output }), { limits: { cpuSeconds } })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FilesProblem('full', error)

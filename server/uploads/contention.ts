@@ -1,5 +1,5 @@
-import { type Bell, createBell } from '../lib/bell.ts'
-import { createTurns, type Turns } from '../lib/turns.ts'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
+import { createWakeSignal, type WakeSignal } from '../lib/wake-signal.ts'
 
 /** What the requests of this process know of each other, so that waiting costs no database connection. */
 export type Contention = {
@@ -23,20 +23,20 @@ export type Entry = {
 const transactionsAtOnce = 8
 
 export function createContention(): Contention {
-  const all = createTurns(transactionsAtOnce, Number.POSITIVE_INFINITY)
-  const sources = new Map<string, { turns: Turns; users: number }>()
-  const entered = new Map<string, { bell: Bell; count: number }>()
+  const all = createConcurrencyLimit(transactionsAtOnce, Number.POSITIVE_INFINITY)
+  const sources = new Map<string, { limit: ConcurrencyLimit; users: number }>()
+  const entered = new Map<string, { signal: WakeSignal; count: number }>()
   return {
     async exclusively(videoId, work) {
       const source = sources.get(videoId) ?? {
-        turns: createTurns(1, Number.POSITIVE_INFINITY),
+        limit: createConcurrencyLimit(1, Number.POSITIVE_INFINITY),
         users: 0,
       }
       sources.set(videoId, source)
       source.users += 1
       try {
         // Never undefined: any number may wait.
-        return await source.turns.take(() => all.take(work)!)!
+        return await source.limit.run(() => all.run(work)!)!
       } finally {
         source.users -= 1
         if (source.users === 0) sources.delete(videoId)
@@ -44,16 +44,16 @@ export function createContention(): Contention {
     },
 
     enter(key, max) {
-      const group = entered.get(key) ?? { bell: createBell(), count: 0 }
+      const group = entered.get(key) ?? { signal: createWakeSignal(), count: 0 }
       if (group.count >= max) return undefined
       entered.set(key, group)
       group.count += 1
       return {
-        listen: () => group.bell.listen(),
+        listen: () => group.signal.listen(),
         leave() {
           group.count -= 1
           if (group.count === 0) entered.delete(key)
-          group.bell.ring()
+          group.signal.wake()
         },
       }
     },

@@ -1,0 +1,180 @@
+import type { Transaction } from 'kysely'
+import type { Context } from '../context.ts'
+import { countSegments, secondsOf } from '../media/grid.ts'
+import { audioRendition } from '../renditions/playable.ts'
+import { type Encoding, listRenditions } from '../renditions/store.ts'
+import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import { recordEvent } from '../webhooks/events.ts'
+import * as chunks from './chunk-store.ts'
+import * as encodings from './encoding-store.ts'
+import * as renditions from './rendition-store.ts'
+
+type Deps = Pick<Context, 'db' | 'queue' | 'now'>
+
+/** A chunk that fails this often makes its quality fail. */
+const maxFailures = 3
+
+/** The segments of one rendition in a chunk, as they are recorded. */
+export type StoredRendition = Pick<SegmentsRow, 'rendition' | 'sizes' | 'key'> & {
+  initialization: { codec: string; bytes: Buffer } | undefined
+}
+
+/** Records an encoded chunk and updates the encoding's state. Returns the keys of files that are not needed. */
+export function completeChunk(
+  deps: Deps,
+  chunk: chunks.ClaimedChunk,
+  stored: StoredRendition[],
+): Promise<string[]> {
+  const { video_id, first_segment, track } = chunk
+  return deps.db.transaction().execute(async (trx) => {
+    const encoding = await encodings.lockEncoding(trx, video_id)
+    const locked = encoding && (await chunks.lockChunk(trx, chunk))
+    if (!locked) return stored.map(({ key }) => key)
+    await chunks.deleteChunk(trx, chunk)
+    const unneeded: string[] = []
+    for (const { rendition, sizes, key, initialization } of stored) {
+      if (track === 'picture' && !locked.qualities.includes(rendition)) {
+        unneeded.push(key)
+        continue
+      }
+      await renditions.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
+      if (initialization)
+        await renditions.insertInitialization(trx, { video_id, rendition, ...initialization })
+    }
+    if (isStartOfLongVideo(chunk, locked.qualities, encoding))
+      await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
+    await updateState(deps, trx, encoding)
+    return unneeded
+  })
+}
+
+/**
+ * A long video gets a first thumbnail as soon as it is playable. A short video is complete soon, and its only thumbnail is
+ * then chosen from the entire video.
+ */
+function isStartOfLongVideo(
+  { track, first_segment }: chunks.ClaimedChunk,
+  qualities: string[],
+  { plan }: Encoding,
+): boolean {
+  const isLong = plan !== null && secondsOf(plan, plan.frames) > 60
+  const lowest = plan?.rungs[0]?.quality ?? ''
+  return isLong && track === 'picture' && first_segment === 0 && qualities.includes(lowest)
+}
+
+/**
+ * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is
+ * retried. After that, or at once if a retry would be useless, its qualities fail.
+ */
+export function failChunk(
+  deps: Deps,
+  chunk: chunks.ClaimedChunk,
+  { reason, canRetry }: { reason: string; canRetry: boolean },
+): Promise<void> {
+  const failures = chunk.failures + 1
+  return deps.db.transaction().execute(async (trx) => {
+    const encoding = await encodings.lockEncoding(trx, chunk.video_id)
+    const locked = encoding && (await chunks.lockChunk(trx, chunk))
+    if (!locked) return
+    const { qualities } = locked
+    if (chunk.track === 'picture' && qualities.length > 1 && canRetry)
+      return splitChunk(trx, encoding, { ...chunk, qualities, failures })
+    if (failures < maxFailures && canRetry)
+      return chunks.releaseChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
+    await chunks.deleteChunk(trx, chunk)
+    const failed =
+      chunk.track === 'sound'
+        ? await failAudio(trx, encoding, reason)
+        : await failQualities(trx, encoding, { qualities, reason })
+    await updateState(deps, trx, failed)
+  })
+}
+
+/** One quality may be the cause. The others are encoded without it. */
+async function splitChunk(
+  trx: Transaction<Tables>,
+  encoding: Encoding,
+  chunk: chunks.ClaimedChunk,
+): Promise<void> {
+  const { track, first_segment, segments, priority, failures } = chunk
+  await chunks.deleteChunk(trx, chunk)
+  const parts = chunk.qualities.map((quality) => ({
+    ...{ track, first_segment, segments, priority, failures },
+    qualities: [quality],
+  }))
+  await chunks.insertChunks(trx, encoding, parts)
+  await chunks.announceChunks(trx)
+}
+
+async function failAudio(trx: Transaction<Tables>, encoding: Encoding, reason: string): Promise<Encoding> {
+  await chunks.deleteAudioChunks(trx, encoding.video_id)
+  await encodings.updateEncoding(trx, encoding.video_id, { sound_failure: reason })
+  return { ...encoding, sound_failure: reason }
+}
+
+async function failQualities(
+  trx: Transaction<Tables>,
+  encoding: Encoding,
+  { qualities, reason }: { qualities: string[]; reason: string },
+): Promise<Encoding> {
+  const { video_id } = encoding
+  const failed = { state: 'failed', failure: reason } as const
+  for (const quality of qualities) {
+    await chunks.removeQuality(trx, video_id, quality)
+    await renditions.deleteSegments(trx, video_id, quality)
+    await renditions.updateRendition(trx, { video_id, type: 'hls', quality }, failed)
+  }
+  return encoding
+}
+
+const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === 'failed'
+
+/**
+ * Updates the state of qualities and of the encoding to what is encoded now. Qualities complete from the lowest to the
+ * highest, each with its event (brief 6.4.2). The MP4 is made after the last one.
+ */
+async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encoding): Promise<void> {
+  const { video_id, plan } = encoding
+  if (!plan) return
+  const total = countSegments(plan)
+  const counts = await renditions.countSegments(trx, video_id)
+  const isAudioDone =
+    !plan.hasSound || encoding.sound_failure !== null || counts.get(audioRendition) === total
+  // All qualities may have completed before: a retry can encode the audio alone.
+  if (!isAudioDone) return
+  const all = await listRenditions(trx, video_id)
+  const streams: RenditionRow[] = []
+  for (const stream of all.filter(({ type }) => type === 'hls')) {
+    if (!hasEnded(stream) && counts.get(stream.quality) !== total) return
+    streams.push(hasEnded(stream) ? stream : await completeQuality(deps, trx, encoding, stream))
+  }
+  await endEncoding(deps, trx, encoding, { streams, mp4: all.find(({ type }) => type === 'mp4') })
+}
+
+async function completeQuality(
+  { now }: Deps,
+  trx: Transaction<Tables>,
+  { video_id, environment }: Encoding,
+  stream: RenditionRow,
+): Promise<RenditionRow> {
+  await renditions.updateRendition(trx, stream, { state: 'encoded' })
+  const payload = { videoId: video_id, encoding: 'hls', quality: stream.quality } as const
+  await recordEvent(trx, environment, 'video.encoding.quality.completed', payload, now())
+  return { ...stream, state: 'encoded' }
+}
+
+async function endEncoding(
+  { queue, now }: Deps,
+  trx: Transaction<Tables>,
+  { video_id }: Encoding,
+  { streams, mp4 }: { streams: RenditionRow[]; mp4: RenditionRow | undefined },
+): Promise<void> {
+  const isPlayable = streams.some(({ state }) => state === 'encoded')
+  const failure = isPlayable ? null : (streams[0]?.failure ?? null)
+  const state = isPlayable ? 'encoded' : 'failed'
+  await encodings.updateEncoding(trx, video_id, { state, failure, finished_at: now() })
+  if (mp4 && !isPlayable) await renditions.updateRendition(trx, mp4, { state, failure })
+  await queue.send(trx, 'finish-encoding', { videoId: video_id })
+  if (isPlayable) await queue.send(trx, 'make-pictures', { videoId: video_id })
+}

@@ -1,0 +1,159 @@
+import { createReadStream, createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Transaction } from 'kysely'
+import type { Context } from '../context.ts'
+import { FileMissing, type Files } from '../lib/files/files.ts'
+import { withWorkFolder } from '../lib/work.ts'
+import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
+import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { mp4Args } from '../media/remux.ts'
+import { mp4Prefix, newMp4Key, segmentFile } from '../renditions/files.ts'
+import { audioRendition } from '../renditions/playable.ts'
+import { findInitialization, listRenditions, listSegments } from '../renditions/store.ts'
+import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+import { discardFiles } from '../videos/delete.ts'
+import { recordEvent } from '../webhooks/events.ts'
+import * as encodings from './encoding-store.ts'
+import * as renditions from './rendition-store.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
+
+type Mp4 = {
+  quality: string
+  height: number
+  hasAudio: boolean
+  /** The key of an existing MP4 with fewer streams or a lower quality, which is served until the new one exists. */
+  replaces: string | undefined
+}
+
+/** Makes, replaces or drops the MP4, as `mp4Support` and the encoded qualities require. */
+export async function updateMp4(deps: Deps, videoId: string, retries: number): Promise<void> {
+  const wanted = await findWantedMp4(deps, videoId)
+  if (!wanted) return
+  const key = await makeMp4(deps, videoId, wanted, retries)
+  if (!key) return
+  const isRecorded = await recordMp4(deps, videoId, wanted, key)
+  if (!isRecorded) await discardFiles(deps, videoId, [key])
+}
+
+/** The MP4 to make now. Also updates the MP4's row if nothing can be made yet, or if no MP4 is wanted. */
+function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const encoding = await encodings.lockEncoding(trx, videoId)
+    const video = await encodings.findVideo(trx, videoId)
+    if (!encoding?.plan || !video) return undefined
+    const all = await listRenditions(trx, videoId)
+    if (!video.mp4_support) {
+      await renditions.deleteMp4(trx, videoId)
+      return undefined
+    }
+    const best = all.findLast(({ type, state }) => type === 'hls' && state === 'encoded')
+    const current = all.find(({ type }) => type === 'mp4')
+    const replaces = current?.state === 'encoded' ? (current.key ?? undefined) : undefined
+    if (encoding.state !== 'encoded' || best === undefined) {
+      if (replaces) return undefined
+      const { quality } = encoding.plan.rungs.at(-1)!
+      const hasFailed = encoding.state === 'failed'
+      await replaceMp4(trx, videoId, {
+        ...{ quality, height: Number.parseInt(quality, 10) },
+        ...{ state: hasFailed ? 'failed' : 'waiting', failure: hasFailed ? encoding.failure : null },
+      })
+      return undefined
+    }
+    const { quality, height } = best
+    const hasAudio = encoding.plan.hasSound && encoding.sound_failure === null
+    const wanted: Mp4 = { quality, height, hasAudio, replaces }
+    if (replaces?.startsWith(mp4Prefix(videoId, quality, hasAudio))) return undefined
+    if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
+    return wanted
+  })
+}
+
+async function replaceMp4(
+  trx: Transaction<Tables>,
+  videoId: string,
+  row: Pick<RenditionRow, 'quality' | 'height' | 'state' | 'failure'>,
+): Promise<void> {
+  await renditions.deleteMp4(trx, videoId)
+  await renditions.insertRenditions(trx, [{ ...row, video_id: videoId, type: 'mp4', key: null }])
+}
+
+/** Stores the file and returns its key. Undefined if it cannot be made, which is recorded. */
+async function makeMp4(
+  deps: Deps,
+  videoId: string,
+  wanted: Mp4,
+  retries: number,
+): Promise<string | undefined> {
+  const { db, files, log, config } = deps
+  const { quality } = wanted
+  const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasAudio))
+  try {
+    await withWorkFolder(config.dataDir, async (folder) => {
+      const output = await muxMp4(deps, videoId, wanted, folder)
+      await files.put(key, createReadStream(output))
+    })
+    return key
+  } catch (error) {
+    await files.remove(key).catch(() => {})
+    // The video was deleted meanwhile.
+    if (error instanceof FileMissing) return undefined
+    // Errors of the store are retried, and so is an ffmpeg that was killed. Input that ffmpeg rejects is final.
+    if (!isFinalAfter(error, retries)) throw error
+    log.warn({ err: error, videoId }, 'an MP4 could not be made')
+    const failure = blameOf(error) === 'file' ? 'The MP4 could not be put together.' : explain(error)
+    const row = { video_id: videoId, type: 'mp4', quality } as const
+    if (!wanted.replaces) await renditions.updateRendition(db, row, { state: 'failed', failure })
+    return undefined
+  }
+}
+
+/** Muxes the segments of a quality and of the audio into one file, without encoding. */
+async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string): Promise<string> {
+  const video = join(folder, 'video.mp4')
+  await joinSegments(deps, { videoId, rendition: wanted.quality, path: video })
+  const audio = join(folder, 'audio.mp4')
+  const hasAudio =
+    wanted.hasAudio && (await joinSegments(deps, { videoId, rendition: audioRendition, path: audio }))
+  const output = join(folder, 'output.mp4')
+  await runFfmpeg(deps.tools, mp4Args({ video, audio: hasAudio ? audio : undefined, output }), {
+    // ffmpeg moves the entire file to put the index in front, and reports no progress meanwhile.
+    patience: 20,
+  })
+  return output
+}
+
+/** Returns false if the MP4 is no longer wanted, or if another job has made it meanwhile. */
+function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, key: string): Promise<boolean> {
+  const { quality, height, replaces } = wanted
+  return db.transaction().execute(async (trx) => {
+    const encoding = await encodings.lockEncoding(trx, videoId)
+    const current = (await listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
+    const isExpected = replaces ? current?.key === replaces : current?.state === 'encoding'
+    if (!encoding || !current || !isExpected || (!replaces && current.quality !== quality)) return false
+    await renditions.updateRendition(trx, current, { state: 'encoded', key, quality, height })
+    const payload = { videoId, encoding: 'mp4', quality } as const
+    await recordEvent(trx, encoding.environment, 'video.encoding.quality.completed', payload, now())
+    return true
+  })
+}
+
+/** Writes all segments of a rendition into one file. Returns false if it has none. */
+async function joinSegments(
+  { db, files }: Deps,
+  { videoId, rendition, path }: { videoId: string; rendition: string; path: string },
+): Promise<boolean> {
+  const initialization = await findInitialization(db, videoId, rendition)
+  const segments = await listSegments(db, videoId, rendition)
+  if (!initialization || segments.length === 0) return false
+  await pipeline(readRendition(files, initialization.bytes, segments), createWriteStream(path))
+  return true
+}
+
+async function* readRendition(files: Files, init: Buffer, rows: SegmentsRow[]) {
+  yield init
+  for (const { key, sizes } of rows)
+    for (const i of sizes.keys()) yield* await files.read(segmentFile(key, i))
+}

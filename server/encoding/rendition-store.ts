@@ -1,0 +1,97 @@
+import { sql, type Transaction } from 'kysely'
+import type { Db } from '../lib/db.ts'
+import type { InitializationRow, RenditionRow, SegmentsRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
+
+// --- renditions
+
+export async function insertRenditions(trx: Transaction<Tables>, rows: RenditionRow[]): Promise<void> {
+  if (rows.length > 0) await trx.insertInto('renditions').values(rows).execute()
+}
+
+export async function updateRendition(
+  db: Db<Tables>,
+  { video_id, type, quality }: Pick<RenditionRow, 'video_id' | 'type' | 'quality'>,
+  change: Partial<Pick<RenditionRow, 'state' | 'failure' | 'key' | 'quality' | 'height'>>,
+): Promise<void> {
+  await db
+    .updateTable('renditions')
+    .set(change)
+    .where('video_id', '=', video_id)
+    .where('type', '=', type)
+    .where('quality', '=', quality)
+    .execute()
+}
+
+export async function deleteMp4(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await trx.deleteFrom('renditions').where('video_id', '=', videoId).where('type', '=', 'mp4').execute()
+}
+
+/** Sets the HLS renditions of these qualities from waiting to encoding. */
+export async function startRenditions(db: Db<Tables>, videoId: string, qualities: string[]): Promise<void> {
+  await db
+    .updateTable('renditions')
+    .set({ state: 'encoding' })
+    .where('video_id', '=', videoId)
+    .where('type', '=', 'hls')
+    .where('quality', '=', sql<string>`any(${qualities})`)
+    .where('state', '=', 'waiting')
+    .execute()
+}
+
+// --- segments
+
+export async function insertSegments(trx: Transaction<Tables>, rows: SegmentsRow[]): Promise<void> {
+  await trx.insertInto('segments').values(rows).execute()
+}
+
+export async function deleteSegments(
+  trx: Transaction<Tables>,
+  videoId: string,
+  rendition: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('segments')
+    .where('video_id', '=', videoId)
+    .where('rendition', '=', rendition)
+    .execute()
+}
+
+/** The number of segments of each rendition that has any. */
+export async function countSegments(db: Db<Tables>, videoId: string): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('segments')
+    .select(['rendition', (eb) => eb.fn.sum<number>(sql`cardinality(sizes)`).as('segments')])
+    .where('video_id', '=', videoId)
+    .groupBy('rendition')
+    .execute()
+  return new Map(rows.map(({ rendition, segments }) => [rendition, Number(segments)]))
+}
+
+// --- init segments
+
+export async function insertInitialization(trx: Transaction<Tables>, row: InitializationRow): Promise<void> {
+  await trx
+    .insertInto('initializations')
+    .values(row)
+    .onConflict((c) => c.doNothing())
+    .execute()
+}
+
+// --- files
+
+/**
+ * The keys of all media files that rows refer to. Undefined if the video has no encoding, or while a job may store files
+ * that no row refers to yet.
+ */
+export async function listKeys(db: Db<Tables>, videoId: string): Promise<Set<string> | undefined> {
+  const { rows } = await sql<{ keys: string[]; isBusy: boolean }>`
+    select array(
+        select key from segments where video_id = ${videoId}
+        union all select key from renditions where video_id = ${videoId} and key is not null) as keys,
+      exists (select from chunks where video_id = ${videoId})
+        or exists (select from renditions where video_id = ${videoId} and type = 'mp4' and state = 'encoding')
+        as "isBusy"
+    from encodings where video_id = ${videoId}`.execute(db)
+  return rows[0] && !rows[0].isBusy ? new Set(rows[0].keys) : undefined
+}

@@ -1,0 +1,103 @@
+import type { Grid } from './grid.ts'
+import { jpegArgs, jpegColors, quietArgs, reproducibleArgs, type Size } from './images.ts'
+import { inputLimits } from './limits.ts'
+
+// --- choice of the frame
+
+/** `HH:MM:SS`, `HH:MM:SS.ms`, `HH:MM:SS:frame` or seconds. */
+export const timecodePattern =
+  '^(?:\\d{1,3}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6}|:\\d{1,3})?|\\d{1,7}(?:\\.\\d{1,6})?)$'
+
+/**
+ * Half a millisecond. Most frames do not begin at a whole millisecond: without this tolerance, 0.033 s would select the
+ * frame before the one that begins at 0.0333 s.
+ */
+const roundingSeconds = 0.0005
+
+/** The frame that is shown at a time. A time outside of the video selects the first frame. */
+export function frameAt(grid: Grid, timecode: string): number {
+  const [, hours, minutes, seconds, frames] =
+    /^(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)(?::(\d+))?$/.exec(timecode) ?? []
+  const time = Number(hours ?? 0) * 3_600 + Number(minutes ?? 0) * 60 + Number(seconds)
+  const perSecond = grid.rate.num / grid.rate.den
+  const frame =
+    frames === undefined
+      ? Math.floor((time + roundingSeconds) * perSecond)
+      : // Counted from the first frame that begins in that second.
+        Math.ceil((time - roundingSeconds) * perSecond) + Number(frames)
+  return frame >= 0 && frame < grid.frames ? frame : 0
+}
+
+/** The start comes last, because many films begin with a fade from black. */
+const candidatePositions = [0.1, 0.3, 0.5, 0.7, 0.9, 0]
+
+/** The frames among which a thumbnail is chosen, in order of preference. */
+export const candidateFrames = (frames: number) => [
+  ...new Set(candidatePositions.map((position) => Math.min(frames - 1, Math.floor(frames * position)))),
+]
+
+/** The side of the small gray image that is used to rate a frame. */
+const sampleSide = 32
+
+/** The mean brightness, and the difference between the dark and the bright parts, from 0 to 255. */
+export type Brightness = { mean: number; spread: number }
+
+/** The darkest and the brightest 5 % are ignored, because a watermark or a line of text alone is no good thumbnail. */
+export function brightnessOf(pixels: Uint8Array): Brightness {
+  const sorted = pixels.toSorted()
+  const at = (part: number) => sorted[Math.floor((sorted.length - 1) * part)] ?? 0
+  const mean = sorted.reduce((sum, level) => sum + level, 0) / Math.max(1, sorted.length)
+  return { mean, spread: at(0.95) - at(0.05) }
+}
+
+export const isGoodThumbnail = ({ mean, spread }: Brightness) => mean > 20 && mean < 240 && spread > 30
+
+/** Ranks frames that are not good: any structure before a uniform color, any color before black and white. */
+export const thumbnailScore = ({ mean, spread }: Brightness) => spread + Math.min(mean, 255 - mean) / 4
+
+// --- arguments for ffmpeg
+
+/**
+ * Selects a frame of a file with the init segment and one segment of a rendition. The frame is selected by its number,
+ * because timestamps need not begin at 0.
+ */
+const oneFrame = (input: string, frame: number, filter: string) => [
+  ...[...quietArgs, ...inputLimits(), '-i', input, '-map', '0:v'],
+  ...['-vf', `select=eq(n\\,${frame}),${filter}`, '-fps_mode', 'passthrough', '-frames:v', '1'],
+  ...reproducibleArgs,
+]
+
+export const thumbnailArgs = (options: { input: string; frame: number; size: Size; output: string }) => [
+  ...oneFrame(
+    options.input,
+    options.frame,
+    `scale=${options.size.width}:${options.size.height}:${jpegColors}`,
+  ),
+  ...[...jpegArgs, '-q:v', '3', '-update', '1', options.output],
+]
+
+/** Writes the pixels for `brightnessOf`. */
+export const brightnessArgs = (options: { input: string; frame: number; output: string }) => [
+  ...oneFrame(
+    options.input,
+    options.frame,
+    `scale=${sampleSide}:${sampleSide}:flags=area:out_range=pc,format=gray`,
+  ),
+  ...['-f', 'rawvideo', options.output],
+]
+
+/** Tiles key frames into sprite sheets. Only key frames are decoded. */
+export const spriteSheetArgs = (options: {
+  input: string
+  tile: Size
+  columns: number
+  rows: number
+  /** With `%d` for the number of the sheet. */
+  output: string
+}) => [
+  ...[...quietArgs, ...inputLimits(), '-skip_frame', 'nokey', '-i', options.input, '-map', '0:v'],
+  '-vf',
+  `scale=${options.tile.width}:${options.tile.height}:${jpegColors},tile=${options.columns}x${options.rows}`,
+  ...['-fps_mode', 'passthrough', ...reproducibleArgs, ...jpegArgs, '-q:v', '5', '-start_number', '0'],
+  options.output,
+]

@@ -1,0 +1,71 @@
+import type { PlayerConfig } from './player-config.ts'
+
+export type Status = Exclude<PlayerConfig['state'], 'ready'> | 'error'
+
+const messages: Record<Status, { title: string; text: string }> = {
+  processing: {
+    title: 'This video is being prepared',
+    text: 'It will start here as soon as it can be played.',
+  },
+  private: {
+    title: 'This video is private',
+    text: 'Its link is not valid, has expired or was used elsewhere.',
+  },
+  missing: { title: 'This video is not available', text: 'It may have been deleted, or the link is wrong.' },
+  failed: { title: 'This video cannot be played', text: 'Something went wrong while it was being prepared.' },
+  error: {
+    title: 'The video cannot be played right now',
+    text: 'Please check your connection and try again.',
+  },
+}
+
+const icons: Record<Exclude<Status, 'processing'>, string> = {
+  private:
+    'M7 10V7a5 5 0 0 1 10 0v3h1a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1zm2 0h6V7a3 3 0 0 0-6 0z',
+  missing: 'M3.3 2 2 3.3l2 2V19a1 1 0 0 0 1 1h13.7l2 2 1.3-1.3zM8.2 4 20 15.8V5a1 1 0 0 0-1-1z',
+  failed: 'M12 2a10 10 0 1 1 0 20 10 10 0 0 1 0-20m-1.200 5v7h2.400V7zm0 8.600V18h2.400v-2.400z',
+  error: 'M12 2a10 10 0 1 1 0 20 10 10 0 0 1 0-20m-1.200 5v7h2.400V7zm0 8.600V18h2.400v-2.400z',
+}
+
+export type StatusScreen = { remove(): void }
+
+/** Shows a message instead of the video. */
+export function showStatusScreen(host: HTMLElement, status: Status, onRetry?: () => void): StatusScreen {
+  const { title, text } = messages[status]
+  const screen = document.createElement('div')
+  screen.className = 'status-screen'
+  screen.dataset.status = status
+  // Screen readers announce it after finishing their current sentence.
+  screen.setAttribute('role', 'status')
+  screen.append(status === 'processing' ? spinner() : icon(icons[status]))
+  screen.append(element('h1', title), element('p', text))
+  if (onRetry) {
+    const button = element('button', 'Try again')
+    button.addEventListener('click', onRetry)
+    screen.append(button)
+  }
+  host.append(screen)
+  return { remove: () => screen.remove() }
+}
+
+function spinner(): HTMLElement {
+  const spinner = element('div', '')
+  spinner.className = 'spinner'
+  return spinner
+}
+
+export function icon(path: string): SVGElement {
+  const namespace = 'http://www.w3.org/2000/svg'
+  const svg = document.createElementNS(namespace, 'svg')
+  svg.setAttribute('viewBox', '0 0 24 24')
+  svg.setAttribute('aria-hidden', 'true')
+  const shape = svg.appendChild(document.createElementNS(namespace, 'path'))
+  shape.setAttribute('d', path)
+  return svg
+}
+
+function element(name: string, text: string): HTMLElement {
+  const made = document.createElement(name)
+  made.textContent = text
+  return made
+}

@@ -2,10 +2,10 @@ import type { FastifyReply } from 'fastify'
 import { ApiError, httpErrors } from './errors.ts'
 import { createRateLimits, type RateClass } from './rate-limits.ts'
 
-/** Counts a request of somebody, tells in the headers where they stand, and throws past the limit. */
+/** Counts a request of the subject (a key, a token or an IP address), sets the rate limit headers, and throws above the limit. */
 export type Limit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
 
-/** `limits` undefined: nobody is limited. */
+/** Without `limits`, nothing is limited. */
 export function createLimit(limits: Record<RateClass, number> | undefined, now: () => Date): Limit {
   if (!limits) return () => {}
   const use = createRateLimits(limits, () => now().getTime())

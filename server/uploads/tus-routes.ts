@@ -139,7 +139,7 @@ function createServer(
       asked.videoId = source.video_id
       return uploadId(source)
     },
-    generateUrl: (_request, { id }) => `${context.publicUrl}${asked.base}/${id}`,
+    generateUrl: (_request, { id }) => `${context.publicUrl()}${asked.base}/${id}`,
     onResponseError(_request, error) {
       state.failure = error
       return isOfProtocol(error) ? undefined : { status_code: 500, body: '' }

@@ -5,7 +5,7 @@ import type { Authenticator } from '../server/accounts/authenticate.ts'
 import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import type { Context } from '../server/context.ts'
-import { describedBy, describeRoutes } from '../server/docs/describe.ts'
+import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
 
@@ -14,7 +14,7 @@ export async function describeApi(): Promise<string> {
   const unused = {} as never
   const context: Context = {
     config: readConfig({}),
-    publicUrl: 'http://localhost:8080',
+    publicUrl: () => 'http://localhost:8080',
     db: unused,
     queue: unused,
     files: unused,
@@ -27,7 +27,7 @@ export async function describeApi(): Promise<string> {
   const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 })
   const app = await buildApp(context, authenticator, metrics, { beforeRoutes: describeRoutes })
   await app.ready()
-  const text = `${JSON.stringify(describedBy(app), null, 2)}\n`
+  const text = `${JSON.stringify(openapiDocument(app), null, 2)}\n`
   await app.close()
   return text
 }

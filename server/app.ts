@@ -6,20 +6,8 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './access/signing-key-routes.ts'
 import type { Authenticator, Scope } from './accounts/authenticate.ts'
-import { AccessToken, accountRoutes } from './accounts/routes.ts'
-import { collectorRoutes } from './analytics/collector.ts'
-import { dataRoutes } from './analytics/data-routes.ts'
-import { AggregatedMetric, MetricBuckets, MetricSeries } from './analytics/data-schemas.ts'
-import { limitReads } from './analytics/limited.ts'
-import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './analytics/metadata-routes.ts'
-import { PlayList, playsRoutes } from './analytics/plays-routes.ts'
-import { sessionRoutes } from './analytics/session-routes.ts'
-import { ViewingEventList, ViewingSession, ViewingSessionList } from './analytics/session-schemas.ts'
 import type { Context } from './context.ts'
-import { docsRoutes } from './docs/routes.ts'
-import { encodingRoutes } from './encoding/routes.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
 import { forbidCaching, handleErrors, rawErrorResponse, toApiError } from './lib/error-handler.ts'
@@ -34,85 +22,38 @@ import { readBody } from './lib/read-body.ts'
 import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
-import { operationsRoutes } from './operations.ts'
-import { playbackRoutes } from './playback/routes.ts'
-import { embedRoutes } from './players/embed-routes.ts'
-import { playerRoutes } from './players/routes.ts'
-import { PlayerTheme, PlayerThemeList } from './players/schemas.ts'
-import { thumbnailPlaybackRoutes } from './thumbnails/playback-routes.ts'
-import { thumbnailRoutes } from './thumbnails/routes.ts'
+import type { ApiContext } from './slice.ts'
+import { slices } from './slices.ts'
 import { createUploadCoordinator } from './uploads/coordinator.ts'
-import { delegatedRoutes, type UploadServices, uploadRoutes } from './uploads/routes.ts'
-import { UploadToken, UploadTokenList, uploadTokenRoutes } from './uploads/token-routes.ts'
-import { tusRoutes } from './uploads/tus-routes.ts'
-import { videoRoutes } from './videos/routes.ts'
-import { TagList, Video, VideoList, VideoStatus } from './videos/schemas.ts'
-import { webhookLogRoutes } from './webhooks/log-routes.ts'
-import { webhookRoutes } from './webhooks/routes.ts'
-import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from './webhooks/schemas.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The sandbox below /sandbox; undefined elsewhere, where the key or token decides. */
+    /** 'sandbox' below /sandbox; elsewhere undefined, because the key or token decides. */
     requiredEnvironment: Environment | undefined
     /** Set on every route that needs a key. */
     scope: Scope
   }
   interface FastifyInstance {
-    /** It is to end once what is under way is answered. */
+    /** The server finishes the requests in progress and accepts no new ones. */
     isClosing: boolean
   }
   interface FastifyContextConfig {
     rateClass?: RateClass
-    /** What the API's description says of a body that the schema does not check. */
+    /** OpenAPI description of a body that the handler reads itself, without a schema. */
     described?: object
   }
 }
 
 const bodyLimit = 1024 * 1024
-/** Of routes that need no key, unless they have a limit of their own. */
-const openBodyLimit = 16 * 1024
-/** Refuses bytes that are no text, where a lenient one would put question marks in their place. */
+/** The default body limit of routes without a key. */
+const publicBodyLimit = 16 * 1024
+/** Throws on invalid bytes; a lenient decoder would replace them with question marks. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
-/** Every slice's routes, in one list. */
-function apiRoutes(app: App, context: Context, uploads: UploadServices): void {
-  videoRoutes(app, context)
-  signingKeyRoutes(app, context)
-  thumbnailRoutes(app, context)
-  uploadRoutes(app, context, uploads)
-  uploadTokenRoutes(app, context)
-  encodingRoutes(app, context)
-  playerRoutes(app, context)
-  webhookRoutes(app, context)
-  webhookLogRoutes(app, context)
-  const read = limitReads(context.db)
-  dataRoutes(app, context, read)
-  metadataRoutes(app, context, read)
-  playsRoutes(app, context, read)
-  sessionRoutes(app, context, read)
-}
-
-const sandbox = Symbol('sandbox')
-type Incoming = IncomingMessage & { [sandbox]?: boolean }
-
-/**
- * The same routes serve both environments. A base address that ends in a slash makes `//videos`, and a proxy may
- * send the whole address.
- */
-function rewriteUrl(incoming: Incoming): string {
-  const url = incoming.url ?? '/'
-  if (url.startsWith('/') && !url.includes('//') && !url.startsWith('/sandbox')) return url
-  const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)(.*)$/is.exec(url) ?? []
-  const plain = path.replaceAll(/\/{2,}/g, '/')
-  incoming[sandbox] = /^\/sandbox(\/|$)/.test(plain)
-  return (incoming[sandbox] ? plain.slice('/sandbox'.length) : plain) + query || '/'
-}
-
 type AppOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
-  /** Registers plugins that watch the routes being added. */
+  /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
 
@@ -122,94 +63,97 @@ export async function buildApp(
   metrics: Metrics,
   { tls, beforeRoutes }: AppOptions = {},
 ): Promise<App> {
-  const { config, log } = context
-  const typeBase = () => `${context.publicUrl}/docs/errors/`
+  const limit = createRateLimit(context.config.rateLimits, context.now)
+  const apiContext = { ...context, authenticator, metrics, limit, coordinator: createUploadCoordinator() }
+  const typeBase = () => `${context.publicUrl()}/docs/errors/`
 
-  const options: FastifyServerOptions = {
+  const app = Fastify(serverOptions(context, tls, typeBase)) as unknown as App
+  app.setValidatorCompiler(compileValidator as never)
+  for (const schema of [Pagination, ...slices.flatMap(({ schemas = [] }) => schemas)]) app.addSchema(schema)
+  addParsers(app, context.config.bodyMs)
+  await addCors(app)
+  addHooks(app, context, metrics)
+  handleErrors(app, typeBase)
+
+  for (const slice of slices) slice.processRoutes?.(app, apiContext)
+  if (!context.config.roles.has('api')) return app
+  await beforeRoutes?.(app)
+  await addApiRoutes(app, apiContext)
+  return app
+}
+
+function serverOptions(
+  { config, log }: Context,
+  tls: AppOptions['tls'],
+  typeBase: () => string,
+): FastifyServerOptions {
+  return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    // A logger for each request would cost more than the one line it writes, which names the request itself.
+    // A child logger for each request would cost more than the one line that it writes.
     childLoggerFactory: (logger) => logger,
-    bodyLimit: openBodyLimit,
+    bodyLimit: publicBodyLimit,
     genReqId: newRequestId,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     rewriteUrl,
     routerOptions: {
       ignoreTrailingSlash: true,
-      // Longer ids than any that exist reach the handler, which answers 404 by the name of the parameter.
+      // Longer than any id, so that the handler answers 404 with the name of the parameter.
       maxParamLength: 16_384,
       querystringParser: parseQuery,
     },
     serverFactory: (handler) => createServer(handler, tls),
-    // No hook has run for these.
+    // Fastify runs no hooks for these errors.
     frameworkErrors(error, request, reply) {
       const apiError = toApiError(error)
-      const headers = {
+      reply.status(apiError.status as never).headers({
         'x-request-id': request.id,
         'access-control-allow-origin': '*',
         'access-control-expose-headers': exposedHeaders,
         'cache-control': 'no-store',
-      }
-      reply
-        .status(apiError.status as never)
-        .headers({ ...headers, 'content-type': 'application/problem+json' })
+        'content-type': 'application/problem+json',
+      })
       reply.serializer(JSON.stringify).send(apiError.body(typeBase()) as never)
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET') return socket.destroy()
-      const kind =
-        error.code === 'HPE_HEADER_OVERFLOW'
-          ? httpErrors.headersTooLarge
-          : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-            ? httpErrors.requestTimeout
-            : httpErrors.badRequest
-      rejectConnection(socket, rawErrorResponse(kind, typeBase()))
+      rejectConnection(
+        socket,
+        rawErrorResponse(connectionErrors[error.code] ?? httpErrors.badRequest, typeBase()),
+      )
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
   }
-  const app = Fastify(options) as unknown as App
+}
 
-  app.setValidatorCompiler(compileValidator as never)
-  for (const schema of [
-    AccessToken,
-    Pagination,
-    Video,
-    VideoList,
-    VideoStatus,
-    TagList,
-    SigningKey,
-    NewSigningKey,
-    SigningKeyList,
-    PlayerTheme,
-    PlayerThemeList,
-    UploadToken,
-    UploadTokenList,
-    Webhook,
-    WebhookList,
-    Delivery,
-    DeliveryList,
-    Event,
-    EventList,
-    ViewingSession,
-    ViewingSessionList,
-    ViewingEventList,
-    AggregatedMetric,
-    MetricBuckets,
-    MetricSeries,
-    MetadataKeys,
-    MetadataValues,
-    Retention,
-    PlayList,
-  ])
-    app.addSchema(schema)
+const connectionErrors: Record<string, typeof httpErrors.badRequest> = {
+  HPE_HEADER_OVERFLOW: httpErrors.headersTooLarge,
+  ERR_HTTP_REQUEST_TIMEOUT: httpErrors.requestTimeout,
+}
 
-  // Clients send JSON under several names, and some under none that says so.
+const isSandbox = Symbol('sandbox')
+type Incoming = IncomingMessage & { [isSandbox]?: boolean }
+
+/**
+ * Removes /sandbox, because the same routes serve both environments. Also accepts `//videos`, which clients send when
+ * their base URL ends in a slash, and the absolute URLs of some proxies.
+ */
+function rewriteUrl(incoming: Incoming): string {
+  const url = incoming.url ?? '/'
+  if (url.startsWith('/') && !url.includes('//') && !url.startsWith('/sandbox')) return url
+  const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)(.*)$/is.exec(url) ?? []
+  const plain = path.replaceAll(/\/{2,}/g, '/')
+  incoming[isSandbox] = /^\/sandbox(\/|$)/.test(plain)
+  return (incoming[isSandbox] ? plain.slice('/sandbox'.length) : plain) + query || '/'
+}
+
+function addParsers(app: App, bodyMs: number): void {
+  // Clients send JSON with various content types, some of which do not mention JSON.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
-    // What is sent to an address that does not exist does not matter.
     if (request.is404) return undefined
-    const maxBytes = request.routeOptions.bodyLimit ?? openBodyLimit
-    const bytes = await readBody(body, { maxBytes, withinMs: config.bodyMs })
+    const maxBytes = request.routeOptions.bodyLimit ?? publicBodyLimit
+    const bytes = await readBody(body, { maxBytes, withinMs: bodyMs })
     if (bytes.length === 0) return undefined
     try {
       return JSON.parse(utf8.decode(bytes))
@@ -217,12 +161,11 @@ export async function buildApp(
       throw invalidPayload('The body is not valid JSON.')
     }
   })
-
-  // Files are read by the routes that take them, as they arrive.
+  // The handlers of file uploads read the body as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _body, done) => done(null, undefined))
+}
 
-  app.decorateRequest('requiredEnvironment')
-  app.decorateRequest('scope')
+async function addCors(app: App): Promise<void> {
   await app.register(cors, {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'],
@@ -232,9 +175,13 @@ export async function buildApp(
     maxAge: 86_400,
     strictPreflight: false,
   })
+}
 
+function addHooks(app: App, { log }: Context, metrics: Metrics): void {
+  app.decorateRequest('requiredEnvironment')
+  app.decorateRequest('scope')
   app.addHook('onRequest', (request, reply, done) => {
-    if ((request.raw as Incoming)[sandbox]) request.requiredEnvironment = 'sandbox'
+    if ((request.raw as Incoming)[isSandbox]) request.requiredEnvironment = 'sandbox'
     reply.header('x-request-id', request.id)
     done()
   })
@@ -243,14 +190,10 @@ export async function buildApp(
     app.isClosing = true
     done()
   })
-  // Existing clients compare the content type letter by letter; Fastify adds a charset to it.
   app.addHook('onSend', (_request, reply, payload, done) => {
-    // A connection that is kept open after its last answer would hold up the end.
+    // A kept-alive connection would delay the shutdown.
     if (app.isClosing) reply.header('connection', 'close')
-    const type = reply.getHeader('content-type')
-    if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
-    else if (type === 'application/problem+json; charset=utf-8')
-      reply.header('content-type', 'application/problem+json')
+    removeCharset(reply)
     if (reply.statusCode >= 400) forbidCaching(reply)
     done(null, payload)
   })
@@ -261,31 +204,14 @@ export async function buildApp(
     if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply)
     done()
   })
-  handleErrors(app, typeBase)
+}
 
-  operationsRoutes(app, context, metrics)
-  if (!config.roles.has('api')) return app
-
-  await beforeRoutes?.(app)
-  docsRoutes(app, context)
-  accountRoutes(app, context)
-  const limit = createRateLimit(config.rateLimits, context.now)
-  const uploads = { coordinator: createUploadCoordinator(), limit }
-  delegatedRoutes(app, context, uploads)
-  tusRoutes(app, context, authenticator, uploads)
-  playbackRoutes(app, context)
-  collectorRoutes(app, context)
-  await embedRoutes(app, context)
-  await thumbnailPlaybackRoutes(app, context)
-  await app.register(async (api) => {
-    api.addHook('onRoute', (route) => {
-      route.bodyLimit ??= bodyLimit
-    })
-    authenticateRequests(api as App, authenticator)
-    limitRates(api as App, limit)
-    apiRoutes(api as App, context, uploads)
-  })
-  return app
+/** Existing clients compare the content type exactly, but Fastify adds a charset to it. */
+function removeCharset(reply: FastifyReply): void {
+  const type = reply.getHeader('content-type')
+  if (type === 'application/json; charset=utf-8') reply.header('content-type', 'application/json')
+  else if (type === 'application/problem+json; charset=utf-8')
+    reply.header('content-type', 'application/problem+json')
 }
 
 function logRequest(request: FastifyRequest, reply: FastifyReply): void {
@@ -298,6 +224,18 @@ function logRequest(request: FastifyRequest, reply: FastifyReply): void {
     ...(request.scope && { keyId: request.scope.keyId }),
   }
   request.log.info(line, 'request')
+}
+
+async function addApiRoutes(app: App, context: ApiContext): Promise<void> {
+  for (const slice of slices) await slice.publicRoutes?.(app, context)
+  await app.register(async (api) => {
+    api.addHook('onRoute', (route) => {
+      route.bodyLimit ??= bodyLimit
+    })
+    authenticateRequests(api as App, context.authenticator)
+    limitRates(api as App, context.limit)
+    for (const slice of slices) slice.routes?.(api as App, context)
+  })
 }
 
 function authenticateRequests(app: App, authenticator: Authenticator): void {

@@ -7,17 +7,17 @@ import type { Queue } from './lib/queue.ts'
 import type { Jobs } from './queues.ts'
 import type { Tables } from './tables.ts'
 
-/** What the service works with. Passed first; a function asks for the part it uses. */
+/** The resources of the process. It is the first argument of most functions, which pick the parts they use. */
 export type Context = {
   config: Config
-  /** Origin of every address that is given out; known once the port is. */
-  publicUrl: string
+  /** Origin of every URL that the API returns. The port is part of it, so it is known once the server listens. */
+  publicUrl: () => string
   db: Kysely<Tables>
   queue: Queue<Jobs>
   files: Files
-  /** For addresses that tenants name. */
+  /** For URLs that tenants supply: it connects to public IP addresses only, unless the settings allow others. */
   fetch: GuardedFetch
-  /** By which we know again what we gave out. */
+  /** Signs the tokens that the service issues. */
   secret: Buffer
   log: Log
   now: () => Date

@@ -20,15 +20,12 @@ export type Database = {
   connection: Connection
   pool: Pool
   db: Kysely<Tables>
-  /**
-   * For what is done at the start: again while connecting takes too long, and while the embedded Postgres, which may be
-   * killed then too, is brought back.
-   */
+  /** For queries at start: retries while connecting times out, and while the embedded Postgres restarts after a crash. */
   retry<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** The operator's Postgres or the embedded one, up to date and ready for use. */
+/** Opens the Postgres of the settings or the embedded one, and runs the migrations. */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   log: Log,

@@ -72,19 +72,31 @@ const byPlays = { by: 'plays', order: 'desc' } as const
 const ofOneDay: Record<string, () => Promise<unknown>> = {
   'a metric': () => data.readMetric(db, sessions, { of: 'play', by: 'sum' }),
   'unique views': () => data.readMetric(db, sessions, { of: 'view', seconds: 5, isUnique: true }),
-  buckets: () => data.readBuckets(db, sessions, { of: 'play', by: 'rate' }, 'browser', order, page),
-  'a series': () => data.readSeries(db, sessions, { of: 'end', by: 'sum' }, 'hour', order, page),
-  'values of a key': () => metadata.listValues(db, sessions, 'user', undefined, byPlays, page),
+  buckets: () =>
+    data.readBuckets(db, sessions, { of: 'play', by: 'rate' }, { breakdown: 'browser', order, page }),
+  'a series': () =>
+    data.readSeries(db, sessions, { of: 'end', by: 'sum' }, { interval: 'hour', order, page }),
+  'values of a key': () => metadata.listValues(db, sessions, { key: 'user', order: byPlays, page }),
   keys: () => metadata.listKeys(db, sessions, page),
-  retention: () => metadata.readCrowds(db, { ...sessions, videoId: videoOf(0) }, 'class'),
+  retention: () => metadata.readRetention(db, { ...sessions, videoId: videoOf(0) }, 'class'),
 }
 
 const withTheDayBefore: Record<string, () => Promise<unknown>> = {
   'a peak': () => data.readMetric(db, sessions, { of: 'ccv', by: 'peak', isUnique: true }),
   'peaks by country': () =>
-    data.readBuckets(db, sessions, { of: 'ccv', by: 'peak', isUnique: false }, 'country', order, page),
+    data.readBuckets(
+      db,
+      sessions,
+      { of: 'ccv', by: 'peak', isUnique: false },
+      { breakdown: 'country', order, page },
+    ),
   'peaks by the hour': () =>
-    data.readSeries(db, sessions, { of: 'ccv', by: 'peak', isUnique: false }, 'hour', order, page),
+    data.readSeries(
+      db,
+      sessions,
+      { of: 'ccv', by: 'peak', isUnique: false },
+      { interval: 'hour', order, page },
+    ),
   averages: () => data.readMetric(db, sessions, { of: 'ccv', by: 'average', isUnique: false }),
 }
 
@@ -109,11 +121,11 @@ describe('a question about a month', () => {
     for (const read of [
       () => data.readMetric(db, month, { of: 'play', by: 'sum' }),
       () => data.readMetric(db, month, { of: 'ccv', by: 'peak', isUnique: false }),
-      () => data.readBuckets(db, month, { of: 'play', by: 'sum' }, 'media-id', order, page),
-      () => data.readSeries(db, month, { of: 'play', by: 'sum' }, 'hour', order, page),
-      () => data.readTotals(db, 'production', {}, order, page),
-      () => metadata.listValues(db, month, 'user', undefined, byPlays, page),
-      () => metadata.readCrowds(db, { ...month, videoId: videoOf(0) }, 'class'),
+      () => data.readBuckets(db, month, { of: 'play', by: 'sum' }, { breakdown: 'media-id', order, page }),
+      () => data.readSeries(db, month, { of: 'play', by: 'sum' }, { interval: 'hour', order, page }),
+      () => data.readTotals(db, 'production', {}, { order, page }),
+      () => metadata.listValues(db, month, { key: 'user', order: byPlays, page }),
+      () => metadata.readRetention(db, { ...month, videoId: videoOf(0) }, 'class'),
     ]) {
       const scans = await scansOf(read)
       assert.ok(tablesOf(scans).every((table) => table && /^(viewing_sessions_|past_plays$)/.test(table)))
@@ -127,7 +139,7 @@ describe('a question about a month', () => {
     for (const read of [
       () => data.readMetric(db, { ...month, filterBy: { mediaId: [rare] } }, { of: 'play', by: 'sum' }),
       () => data.readTotal(db, 'production', { mediaId: [rare] }),
-      () => metadata.readCrowds(db, { ...month, videoId: rare }, undefined),
+      () => metadata.readRetention(db, { ...month, videoId: rare }, undefined),
     ]) {
       const indexes = JSON.stringify(await scansOf(read))
       assert.match(indexes, /media_id/, indexes)

@@ -9,7 +9,7 @@ import {
   timeMetrics,
   viewDurations,
 } from '../server/analytics/data-schemas.ts'
-import { limitReads } from '../server/analytics/limited.ts'
+import { limitReads } from '../server/analytics/query-limits.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import { ApiError } from '../server/lib/errors.ts'
 import type { Tables } from '../server/tables.ts'
@@ -589,7 +589,7 @@ describe('bad questions', () => {
     const pool = openPool(service.database, () => {})
     t.after(() => pool.end())
     const db = openDb<Tables>(pool)
-    const read = limitReads(db, { withinMs: 50, atOnce: 1, mostWaiting: 0 })
+    const read = limitReads(db, { timeoutMs: 50, maxRunning: 1, maxQueued: 0 })
     const slow = read((trx) => sql`select pg_sleep(30)`.execute(trx))
     const another = read((trx) => sql`select 1`.execute(trx))
     const isUnavailable = (sentence: RegExp) => (error: unknown) =>
@@ -599,7 +599,7 @@ describe('bad questions', () => {
     // Its place is free again.
     await read((trx) => sql`select 1`.execute(trx))
     // Each in time, but not all of them together.
-    const many = limitReads(db, { withinMs: 1_000 })((trx) =>
+    const many = limitReads(db, { timeoutMs: 1_000 })((trx) =>
       Array.from({ length: 6 }).reduce<Promise<unknown>>(
         (before) => before.then(() => sql`select pg_sleep(0.3)`.execute(trx)),
         Promise.resolve(),

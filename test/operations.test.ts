@@ -344,7 +344,7 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
     assert.match(
       await reasonOf({ ...env, KINORA_PORT: port }),
-      new RegExp(`[Pp]ort ${port} is taken.*KINORA_PORT`),
+      new RegExp(`[Pp]ort ${port} is in use.*KINORA_PORT`),
     )
   })
 

@@ -65,7 +65,7 @@ export async function openPlayer(
     },
     ask: (expression) => page.evaluate(withVideo(expression)),
     async face(name) {
-      await page.waitForSelector(`[data-face=${name}]`, { timeout: patienceMs })
+      await page.waitForSelector(`[data-status=${name}]`, { timeout: patienceMs })
     },
     ...seen,
   }

@@ -291,7 +291,7 @@ describe('the player', { skip }, () => {
     await page.unroute(/m4s/)
     await page.getByRole('button', { name: 'Try again' }).click()
     await until('video.currentTime > 2.5')
-    assert.equal(await page.locator('.face').count(), 0)
+    assert.equal(await page.locator('.status-screen').count(), 0)
   })
 
   test('a private video plays and reloads in one browser; another gets its face and no media', async (t) => {

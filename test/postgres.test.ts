@@ -27,7 +27,7 @@ import {
   type EmbeddedPostgres,
   openEmbeddedPostgres,
   type PostgresConnection,
-  PostgresProblem,
+  PostgresError,
 } from '../server/lib/postgres/open.ts'
 import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres/process.ts'
 import { RunError, run } from '../server/lib/run.ts'
@@ -813,7 +813,7 @@ async function kill(pid: number): Promise<void> {
 
 function problem(sentence: RegExp) {
   return (error: unknown): true => {
-    assert.ok(error instanceof PostgresProblem, String(error))
+    assert.ok(error instanceof PostgresError, String(error))
     assert.match(error.message, sentence)
     assert.doesNotMatch(error.message, /\n/)
     return true

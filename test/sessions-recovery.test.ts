@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { keepPartitions } from '../server/analytics/expire.ts'
+import { deleteSessions } from '../server/analytics/delete-sessions.ts'
+import { updatePartitions } from '../server/analytics/expire.ts'
 import { readReport, readWatchReport } from '../server/analytics/report.ts'
-import { forgetSessions } from '../server/analytics/session-reads.ts'
-import { createSessionWriter } from '../server/analytics/write.ts'
+import { createSessionWriter } from '../server/analytics/session-writer.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import { ApiError } from '../server/lib/errors.ts'
 import { createLog } from '../server/lib/log.ts'
@@ -29,7 +29,7 @@ test('a viewing goes on past midnight in its session, and not for ever', async (
   const writer = createSessionWriter({
     ...{ db, log: createLog('silent', false), secret: Buffer.from('x'), now: () => new Date(now) },
   })
-  const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
+  const sender = { ipAddress: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
   const short = () => {
     const eve = [{ eat: now, typ: 4, vti: (now - start) / 1_000, pau: false }]
     return writer.submit(readWatchReport({ sat: now, sid: 'tab', pid: 'p', mid: videoId, eve }, sender))
@@ -66,7 +66,7 @@ test('several processes that hear of one viewing at once count it once', async (
   )
   const reports = Array.from({ length: 60 }, (_, i) => {
     const { event, report } = viewing(videoId, 30_000 + i * 100)
-    const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
+    const sender = { ipAddress: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
     return [0, 1, 2, 3].map((n) =>
       readReport(report([event(1 + n, n === 0 ? 'play' : 'progress', { at: n })]) as Loose, sender),
     )
@@ -169,7 +169,7 @@ test('forgetting and reports that lock each other out both come through', async 
   // It is not the one to be ended.
   await other.query("set local deadlock_timeout = '1min'")
   await other.query(lock, [last])
-  const forgotten = forgetSessions(openTables(t), { mediaId: videoId })
+  const forgotten = deleteSessions(openTables(t), { mediaId: videoId })
   await waitForLock()
   await other.query(lock, [first])
   await other.query('commit')
@@ -184,7 +184,7 @@ test('what waits is bounded by its bytes', async (t) => {
   })
   const { event, report } = viewing(videoId)
   const submit = (bytes: number) => {
-    const sender = { address: '192.0.2.1', userAgent: 'a', country: undefined, bytes }
+    const sender = { ipAddress: '192.0.2.1', userAgent: 'a', country: undefined, bytes }
     return writer.submit(readReport(report([event(0, 'ready')]) as Loose, sender))
   }
   const MiB = 1_024 * 1_024
@@ -203,7 +203,7 @@ test('an old partition that somebody reads does not keep the others', async (t) 
       ])
     ).map(({ relname }) => relname)
   const context = { db: openTables(t), log: createLog('silent', false), now: () => new Date() }
-  const keep = () => keepPartitions({ ...context, config: { analyticsDays: 30 } })
+  const keep = () => updatePartitions({ ...context, config: { analyticsDays: 30 } })
   const reader = await begin(t)
   await reader.query(`select 1 from ${partition(-40)}`)
   await keep()

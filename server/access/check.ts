@@ -174,7 +174,7 @@ const cookieName = (token: string) => `kinora_${hash('sha256', token, 'hex').sli
  */
 function formatCookie({ config, publicUrl }: Deps, { path }: Medium, token: string, session: string): string {
   const maxAge = config.privateSessionSeconds + graceSeconds
-  const isSecure = publicUrl.startsWith('https:')
+  const isSecure = publicUrl().startsWith('https:')
   const sameSite = isSecure ? 'Secure; SameSite=None; Partitioned' : 'SameSite=Lax'
   return `${cookieName(token)}=${session}; Path=${path}; Max-Age=${maxAge}; HttpOnly; ${sameSite}`
 }

@@ -6,42 +6,40 @@ import { accountsErrors } from './errors.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 
-/** What a request may see and do. */
+/** What a request has access to. */
 export type Scope = { environment: Environment; keyId: string }
 
-const remembered = 10_000
+const maxCached = 10_000
 
 /**
- * Tells whose request it is. Headers that were good are remembered, so that a request costs no look-up, for as long
- * as the connection that hears of revoked keys is live; without it every request asks the database.
+ * Finds the key of a request by its Authorization header. Valid headers are cached while the process is notified of
+ * revoked keys; otherwise every request queries the database.
  */
 export class Authenticator {
   readonly #db: Kysely<Tables>
   readonly #now: () => Date
-  #known = new Map<string, Credential>()
-  /** Counts revocations, so that a look-up that was under way during one is not remembered. */
+  #cached = new Map<string, Credential>()
+  /** Counts revocations, so that a lookup that started before a revocation is not cached. */
   #generation = 0
-  #isHearing: () => boolean = () => false
+  readonly #isListening: () => boolean
 
-  constructor(db: Kysely<Tables>, now: () => Date) {
+  /** `isListening` says whether the process is notified of revoked keys. */
+  constructor(db: Kysely<Tables>, now: () => Date, isListening: () => boolean) {
     this.#db = db
     this.#now = now
+    this.#isListening = isListening
   }
 
-  /** Called once the listener is open. */
-  trust(isHearing: () => boolean): void {
-    this.#isHearing = isHearing
-  }
-
+  /** Called when a key was revoked. */
   forget(): void {
     this.#generation++
-    this.#known.clear()
+    this.#cached.clear()
   }
 
-  /** The credential decides the environment; `required` is set where the address admits only one. */
+  /** The credential decides the environment. `required` is set where the URL allows only one. */
   async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
-    const known = header !== undefined && this.#isHearing() ? this.#known.get(header) : undefined
-    if (known && isGood(known, required, this.#now())) return scopeOf(known)
+    const cached = header !== undefined && this.#isListening() ? this.#cached.get(header) : undefined
+    if (cached && isValid(cached, required, this.#now())) return scopeOf(cached)
     return this.#lookUp(header, required)
   }
 
@@ -49,16 +47,16 @@ export class Authenticator {
     const { secret, scheme } = readHeader(header)
     const generation = this.#generation
     const credential = await findCredential(this.#db, hashSecret(secret))
-    // An access token is no user name: Basic takes keys alone.
+    // With Basic, the user name must be an API key.
     const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
-    if (!credential || !fitsScheme || !isGood(credential, required, this.#now())) {
+    if (!credential || !fitsScheme || !isValid(credential, required, this.#now())) {
       throw unauthenticated(
         scheme === 'basic' ? accountsErrors.invalidApiKey : accountsErrors.invalidAccessToken,
       )
     }
-    if (generation === this.#generation && this.#isHearing()) {
-      if (this.#known.size >= remembered) this.#known.clear()
-      this.#known.set(header!, credential)
+    if (generation === this.#generation && this.#isListening()) {
+      if (this.#cached.size >= maxCached) this.#cached.clear()
+      this.#cached.set(header!, credential)
     }
     return scopeOf(credential)
   }
@@ -66,17 +64,17 @@ export class Authenticator {
 
 const scopeOf = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
 
-const isGood = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
+const isValid = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
   isAdmitted(environment, required) && (expiresAt === null || expiresAt > now)
 
-/** Whether an address that requires this environment, or none, admits a credential of that one. */
+/** Whether a URL that requires an environment, or none, accepts a credential of this environment. */
 export const isAdmitted = (environment: Environment, required: Environment | undefined) =>
   required === undefined || environment === required
 
-/** `Basic base64(key:)`, `Bearer token` or `Bearer key`; the scheme's case does not matter, clients echo either. */
+/** `Basic base64(key:)`, `Bearer token` or `Bearer key`. The case of the scheme does not matter. */
 function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; secret: string } {
   const value = header?.trim()
-  // A client without a key sends the header empty.
+  // Some clients send an empty header when they have no key.
   if (!value) throw unauthenticated(accountsErrors.missingHeader)
   const [, word = '', rest = ''] = /^(\S+)\s+(\S+)$/.exec(value) ?? []
   const scheme = word.toLowerCase()

@@ -8,20 +8,20 @@ import * as store from './store.ts'
 import type { ApiKeyRow } from './tables.ts'
 
 /**
- * Keys and tokens hold 256 bits of chance, so a plain hash cannot be guessed back, and looking the hash up in an
- * index gives away nothing about the secret by its timing.
+ * Keys and tokens have 256 random bits, so a plain hash cannot be reversed, and the timing of the index lookup reveals
+ * nothing about the secret.
  */
 export const hashSecret = (secret: string) => hash('sha256', secret, 'buffer')
 
-/** 43 letters and digits hold 256 bits. */
+/** 43 letters and digits are 256 bits. */
 export const newSecret = () => randomWord(43)
 
-/** One helpful sentence about keys. */
-export class KeyProblem extends Error {}
+/** A sentence about a key that cannot be created or used. */
+export class KeyError extends Error {}
 
 export type NewKey = { id: string; environment: Environment; name: string; key: string; createdAt: Date }
 
-/** The only time the key itself is known. */
+/** Returns the key itself, of which only the hash is stored. */
 export async function createKey(
   db: Kysely<Tables>,
   environment: Environment,
@@ -38,8 +38,8 @@ export async function createKey(
     revoked_at: null,
   }
   if (!(await store.insertKey(db, row))) {
-    throw new KeyProblem(
-      `The ${environment} environment has a key named "${name}" already: revoke it first, or choose another name.`,
+    throw new KeyError(
+      `The ${environment} environment already has a key named "${name}": revoke it first, or choose another name.`,
     )
   }
   return { id: row.id, environment, name, key, createdAt: now }
@@ -50,24 +50,24 @@ export function revokeKey(db: Kysely<Tables>, environment: Environment, name: st
 }
 
 /**
- * Makes sure that the keys of the settings exist and that each environment had a key once; returns those that were
- * made up, to be shown this one time.
+ * Creates the keys of the settings, and a key for each environment that never had one. Returns the generated keys, which
+ * are shown only once.
  */
 export async function provideKeys(db: Kysely<Tables>, keys: Config['keys'], now: Date): Promise<NewKey[]> {
   for (const environment of environments) {
     const key = keys[environment]
     if (key !== undefined) await provideSettingKey(db, environment, key, now)
   }
-  const made: NewKey[] = []
+  const created: NewKey[] = []
   for (const environment of await store.environmentsWithoutKeys(db, environments)) {
     try {
-      made.push(await createKey(db, environment, 'default', now))
+      created.push(await createKey(db, environment, 'default', now))
     } catch (error) {
-      // Another process that started at the same instant was first, and shows it.
-      if (!(error instanceof KeyProblem)) throw error
+      // Another process that started at the same time created the key, and shows it.
+      if (!(error instanceof KeyError)) throw error
     }
   }
-  return made
+  return created
 }
 
 async function provideSettingKey(db: Kysely<Tables>, environment: Environment, key: string, now: Date) {
@@ -75,16 +75,16 @@ async function provideSettingKey(db: Kysely<Tables>, environment: Environment, k
   const hash = hashSecret(key)
   const known = await store.findKeyByHash(db, hash)
   if (!known) {
-    // The name tells keys of different values apart; processes that start at once agree on it.
+    // The hash makes the name unique for each value, and the same in processes that start at the same time.
     const name = `${setting} ${hash.toString('hex', 0, 4)}`
     await createKey(db, environment, name, now, key).catch((error) => {
-      if (!(error instanceof KeyProblem)) throw error
+      if (!(error instanceof KeyError)) throw error
     })
   } else if (known.revoked_at) {
-    throw new KeyProblem(`The key in ${setting} was revoked: set another one.`)
+    throw new KeyError(`The key in ${setting} was revoked: set another key.`)
   } else if (known.environment !== environment) {
-    throw new KeyProblem(
-      `The key in ${setting} is a key of the ${known.environment} environment: set another one.`,
+    throw new KeyError(
+      `The key in ${setting} is a key of the ${known.environment} environment: set another key.`,
     )
   }
 }

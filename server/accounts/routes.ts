@@ -6,7 +6,7 @@ import { exchangeKey, exchangeRefreshToken } from './tokens.ts'
 export const AccessToken = Type.Object(
   {
     token_type: Type.String(),
-    expires_in: Type.Integer({ description: 'Seconds that the access token is valid for.' }),
+    expires_in: Type.Integer({ description: 'Seconds until the access token expires.' }),
     access_token: Type.String(),
     refresh_token: Type.String(),
   },

@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts'
 
 const name = 'service'
 
-/** The secret of the service: of processes that start at once, one makes it. */
+/** Returns the secret that all processes share. The first process creates it. */
 export async function provideSecret(db: Db<Tables>): Promise<Buffer> {
   await db
     .insertInto('secrets')

@@ -4,7 +4,7 @@ import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { ApiKeyRow, TokenRow } from './tables.ts'
 
-/** Every process hears of a revoked key by this channel and forgets what it knew of keys. */
+/** A notification on this channel makes every process drop its cached keys. */
 export const keysChannel = 'kinora_keys'
 
 export type Credential = {
@@ -26,7 +26,7 @@ export async function findCredential(db: Db<Tables>, hash: Buffer): Promise<Cred
   return rows[0]
 }
 
-/** False when the environment has an active key of that name already. */
+/** Returns false if the environment already has an active key of that name. */
 export async function insertKey(db: Db<Tables>, row: ApiKeyRow): Promise<boolean> {
   const inserted = await db
     .insertInto('api_keys')
@@ -51,7 +51,7 @@ export function listKeys(db: Db<Tables>, environment: Environment | undefined): 
     .execute()
 }
 
-/** Environments that never had a key. */
+/** Returns the environments that never had a key. */
 export async function environmentsWithoutKeys(
   db: Db<Tables>,
   all: readonly Environment[],
@@ -60,7 +60,7 @@ export async function environmentsWithoutKeys(
   return all.filter((environment) => !rows.some((row) => row.environment === environment))
 }
 
-/** Revokes the active key of that name and tells every process; undefined when there is none. */
+/** Revokes the active key of that name and notifies every process. Returns undefined if there is no such key. */
 export async function revokeKey(
   db: Db<Tables>,
   environment: Environment,
@@ -89,7 +89,7 @@ export async function deleteExpiredTokens(db: Db<Tables>, keyId: string, now: Da
   await db.deleteFrom('tokens').where('key_id', '=', keyId).where('expires_at', '<', now).execute()
 }
 
-/** Lets a refresh token live until `until` at the latest; the key it belongs to, or undefined when it is not valid. */
+/** Shortens the life of a refresh token to `until`. Returns the id of its key, or undefined if the token is invalid. */
 export async function retireRefreshToken(
   db: Db<Tables>,
   hash: Buffer,

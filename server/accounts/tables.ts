@@ -16,7 +16,7 @@ export type TokenRow = {
   expires_at: Date
 }
 
-/** Made once, known to every process. */
+/** Created once and shared by all processes. */
 export type SecretRow = { name: string; value: Buffer }
 
 export type AccountsTables = {

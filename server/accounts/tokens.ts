@@ -8,7 +8,7 @@ import * as store from './store.ts'
 
 const accessSeconds = 3_600
 const refreshSeconds = 30 * 24 * 3_600
-/** How long a used refresh token stays good: the answer that carried its successor may have been lost. */
+/** A used refresh token stays valid for this long, because the response with the new token may have been lost. */
 const graceSeconds = 60
 
 const after = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000)

@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
+import { createIpRateLimit } from './ip-rate-limit.ts'
 import {
   LiveReport,
   type MediaReport,
@@ -11,61 +12,49 @@ import {
   VideoReport,
   WatchReport,
 } from './report.ts'
-import { createSenderLimits } from './senders.ts'
-import { createSessionWriter } from './write.ts'
+import { createSessionWriter } from './session-writer.ts'
 
 const bodyLimit = 64 * 1_024
-/** Events are cheap to send and dear to keep: so many weigh as much as another report. */
+/** Events are cheap to send but expensive to store: every 20 of them cost as much as another report. */
 const eventsPerReport = 20
-/** And so many bytes, whatever is in them. */
+/** Large bodies cost more, regardless of their content. */
 const bytesPerReport = 4_096
 
 const Session = Type.Object({
-  session: Type.String({ description: 'Id of the session, for the next report.' }),
+  session: Type.String({ description: 'Id of the session. Send it with the next report.' }),
 })
 
 /**
- * Where players report what is watched. Without a key, as viewers have none, and for private videos as for others:
- * who could open the player was asked for its right then.
+ * Receives viewing reports from players. There is no authentication, because viewers have no key. Private videos are no
+ * exception, because access was checked when the player was opened.
  */
 export function collectorRoutes(app: App, context: Context): void {
   const { config, now } = context
   const writer = createSessionWriter(context)
-  const use = config.rateLimits ? createSenderLimits(() => now().getTime()) : () => 0
+  const consume = config.rateLimits ? createIpRateLimit(() => now().getTime()) : () => 0
 
-  const exceeded = (address: string, cost: number) => {
-    const seconds = use(address, cost)
-    if (seconds === 0) return undefined
-    return new ApiError(httpErrors.tooManyRequests, {
-      title: 'This address sends too many reports.',
-      headers: { 'retry-after': String(seconds) },
-    })
+  const limitRequest = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    const cost = 1 + Math.floor(bodySizeOf(request) / bytesPerReport)
+    done(rateLimitError(consume(request.ip, cost)))
   }
-  const limitRequest = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) =>
-    done(exceeded(request.ip, 1 + Math.floor(bytesOf(request) / bytesPerReport)))
 
   const senderOf = (request: FastifyRequest) => ({
-    address: request.ip,
+    ipAddress: request.ip,
     userAgent: request.headers['user-agent'],
     country: config.countryHeader && request.headers[config.countryHeader],
-    bytes: bytesOf(request),
+    bytes: bodySizeOf(request),
   })
 
-  async function answer(request: FastifyRequest, report: MediaReport) {
-    const extra = Math.floor(report.events.length / eventsPerReport)
-    const error = extra > 0 && exceeded(report.address, extra)
+  async function collect(request: FastifyRequest, report: MediaReport) {
+    const extraCost = Math.floor(report.events.length / eventsPerReport)
+    const error = extraCost > 0 && rateLimitError(consume(report.ipAddress, extraCost))
     if (error) throw error
-    // Of which nothing is needed while the report waits.
+    // Frees the memory of the body while the report is queued.
     request.body = undefined
     return { session: await writer.submit(report) }
   }
 
   const options = { bodyLimit, logLevel: 'silent', onRequest: limitRequest } as const
-  const described = (operationId: string, summary: string) => ({
-    ...{ operationId, tags: ['Analytics'], summary, security: [] },
-    description: 'Takes JSON whatever its content type is called, at most 64 KiB of it.',
-    response: { 200: Session },
-  })
 
   app.post(
     '/collector/vod',
@@ -73,7 +62,7 @@ export function collectorRoutes(app: App, context: Context): void {
       ...options,
       schema: { ...described('POST_collector-vod', 'Report the viewing of a video'), body: VideoReport },
     },
-    (request) => answer(request as FastifyRequest, readReport(request.body, senderOf(request))),
+    (request) => collect(request as FastifyRequest, readReport(request.body, senderOf(request))),
   )
 
   app.post(
@@ -85,7 +74,7 @@ export function collectorRoutes(app: App, context: Context): void {
         body: LiveReport,
       },
     },
-    (request) => answer(request as FastifyRequest, readReport(request.body, senderOf(request))),
+    (request) => collect(request as FastifyRequest, readReport(request.body, senderOf(request))),
   )
 
   app.post(
@@ -97,12 +86,27 @@ export function collectorRoutes(app: App, context: Context): void {
         body: WatchReport,
       },
     },
-    (request) => answer(request as FastifyRequest, readWatchReport(request.body, senderOf(request))),
+    (request) => collect(request as FastifyRequest, readWatchReport(request.body, senderOf(request))),
   )
 }
 
-/** One that does not tell its length counts as the longest that is taken. */
-function bytesOf({ headers }: FastifyRequest): number {
+const described = (operationId: string, summary: string) => ({
+  ...{ operationId, tags: ['Analytics'], summary, security: [] },
+  description: 'Accepts JSON with any content type, up to 64 KiB.',
+  response: { 200: Session },
+})
+
+/** Undefined if there is nothing to wait for. */
+const rateLimitError = (waitSeconds: number) =>
+  waitSeconds === 0
+    ? undefined
+    : new ApiError(httpErrors.tooManyRequests, {
+        title: 'Too many reports from this IP address.',
+        headers: { 'retry-after': String(waitSeconds) },
+      })
+
+/** A body of unknown length counts as one of the maximum length. */
+function bodySizeOf({ headers }: FastifyRequest): number {
   const length = headers['content-length']
   return length === undefined ? bodyLimit : Math.min(bodyLimit, Number(length))
 }

@@ -1,4 +1,4 @@
-/** Countries by ISO 3166-1, and the letters that existing clients have for continents: AZ is Oceania. */
+/** ISO 3166-1 country codes by continent. The continent codes are those of existing clients: AZ is Oceania. */
 const countries = {
   AF: 'AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG EH ER ET GA GH GM GN GQ GW KE KM LR LS LY MA MG ML MR MU MW MZ NA NE NG RE RW SC SD SH SL SN SO SS ST SZ TD TG TN TZ UG YT ZA ZM ZW',
   AN: 'AQ BV GS HM TF',
@@ -17,7 +17,7 @@ for (const [continent, list] of Object.entries(countries))
 
 export type Place = { country: string | null; continent: Continent | null }
 
-/** By the header that a proxy sets. Codes for "not known" and for networks that hide it are no countries. */
+/** Reads the country header of a proxy. Codes for "unknown" and for anonymizing networks are not countries. */
 export function placeOf(header: string | string[] | undefined): Place {
   const country = [header].flat()[0]?.trim().toUpperCase() ?? ''
   const continent = byCountry.get(country)

@@ -4,13 +4,13 @@ import type { FilterBy, Interval, Metric, viewDurations } from './data-schemas.t
 
 export type Period = { from: Date; to: Date }
 
-/** What is counted of the sessions. */
+/** How sessions are counted. */
 export type Measure =
   | { of: Exclude<Metric, 'view' | 'ccv'>; by: 'sum' | 'average' | 'rate' }
   | { of: 'view'; seconds: number; isUnique: boolean }
   | { of: 'ccv'; by: 'peak' | 'average'; isUnique: boolean }
 
-/** The parameters that the three reads share, after the schema's check. */
+/** The query parameters that the three data routes share, after validation. */
 export type DataQuery = {
   from?: string
   to?: string
@@ -19,21 +19,21 @@ export type DataQuery = {
   filterBy?: FilterBy
 }
 
-const day = 24 * 60 * 60 * 1000
+const dayMs = 24 * 60 * 60 * 1000
 
-export const badQuery = (name: string, title: string) =>
+export const invalidQuery = (name: string, title: string) =>
   withDetail(invalid([{ kind: httpErrors.invalidQueryParameter, title: `"${name}" ${title}.`, name }]))
 
-export const badPair = (name: string, title: string) => withDetail(invalidAttribute(name, title))
+export const invalidCombination = (name: string, title: string) => withDetail(invalidAttribute(name, title))
 
-/** Clients of these reads look for the reason in `detail`. */
+/** Existing clients of the data routes read the reason from `detail`. */
 export function withDetail(error: Error): Error {
   return error instanceof ApiError
     ? new ApiError(error.kind, { ...error.extra, title: error.message, detail: error.message })
     : error
 }
 
-function readMoment(query: { from?: string; to?: string }, name: 'from' | 'to'): Date | undefined {
+function readQueryTime(query: { from?: string; to?: string }, name: 'from' | 'to'): Date | undefined {
   const value = query[name]
   try {
     return value === undefined ? undefined : readTime(value, name, httpErrors.invalidQueryParameter)
@@ -43,43 +43,46 @@ function readMoment(query: { from?: string; to?: string }, name: 'from' | 'to'):
 }
 
 /**
- * Counted by whole days, so that "30 days ago" is not refused for the second that the request took. Where sessions
- * are kept for longer than 30 days, they can be asked for.
+ * Reads `from` and `to`. Age is counted in whole days, so that "30 days ago" is not rejected because of the second that
+ * the request took. Sessions kept for longer than 30 days can be queried.
  */
 export function readPeriod(
   query: { from?: string; to?: string },
   now: Date,
-  { days, keptDays }: { days: number; keptDays: number },
+  { defaultDays, keptDays }: { defaultDays: number; keptDays: number },
 ): Period {
-  const to = readMoment(query, 'to') ?? now
-  const from = readMoment(query, 'from') ?? new Date(to.getTime() - days * day)
-  const furthestDays = keptDays === 0 ? 3_660 : Math.max(30, keptDays)
-  const today = Math.floor(now.getTime() / day) * day
-  if (from.getTime() < today - furthestDays * day) {
-    throw badQuery(query.from === undefined ? 'to' : 'from', `must be at most ${furthestDays} days ago`)
+  const to = readQueryTime(query, 'to') ?? now
+  const from = readQueryTime(query, 'from') ?? new Date(to.getTime() - defaultDays * dayMs)
+  const maxDays = keptDays === 0 ? 3_660 : Math.max(30, keptDays)
+  const today = Math.floor(now.getTime() / dayMs) * dayMs
+  if (from.getTime() < today - maxDays * dayMs) {
+    throw invalidQuery(query.from === undefined ? 'to' : 'from', `must be at most ${maxDays} days ago`)
   }
-  if (from >= to) throw badQuery(query.from === undefined ? 'to' : 'from', 'must lie before "to"')
-  // What lies ahead is empty, and counting its intervals one by one must end.
-  if (to.getTime() > now.getTime() + 2 * day) throw badQuery('to', 'must not lie in the future')
+  if (from >= to) throw invalidQuery(query.from === undefined ? 'to' : 'from', 'must be before "to"')
+  // Future intervals are empty, and their number must be bounded.
+  if (to.getTime() > now.getTime() + 2 * dayMs) throw invalidQuery('to', 'must not be in the future')
   return { from, to }
 }
 
-export function readInterval(asked: Interval | undefined, { from, to }: Period): Interval {
+export function readInterval(requested: Interval | undefined, { from, to }: Period): Interval {
   const lengthMs = to.getTime() - from.getTime()
-  if (asked === 'minute' && lengthMs >= 60 * 60 * 1000) {
-    throw badPair('interval', 'By the minute, the time from "from" to "to" must be less than 60 minutes.')
+  if (requested === 'minute' && lengthMs >= 60 * 60 * 1000) {
+    throw invalidCombination(
+      'interval',
+      'With the interval "minute", "from" and "to" must be less than 60 minutes apart.',
+    )
   }
-  return asked ?? (lengthMs <= 2 * day ? 'hour' : 'day')
+  return requested ?? (lengthMs <= 2 * dayMs ? 'hour' : 'day')
 }
 
-/** `aggregation` is one that fits the metric: see the list of pairs. */
+/** The caller checks that the metric supports the aggregation. */
 export function readMeasure(metric: Metric, aggregation: string, query: DataQuery): Measure {
   const isUnique = query.unique ?? false
   if (isUnique && metric !== 'view' && metric !== 'ccv') {
-    throw badPair('unique', '"unique" goes only with views and concurrent viewers.')
+    throw invalidCombination('unique', '"unique" is supported only for views and concurrent viewers.')
   }
   if (query.viewDuration && metric !== 'view') {
-    throw badPair('viewDuration', '"viewDuration" goes only with views.')
+    throw invalidCombination('viewDuration', '"viewDuration" is supported only for views.')
   }
   if (metric === 'view')
     return { of: metric, isUnique, seconds: Number.parseInt(query.viewDuration ?? '5s', 10) }
@@ -88,14 +91,17 @@ export function readMeasure(metric: Metric, aggregation: string, query: DataQuer
   return { of: metric, by }
 }
 
-/** All plays that are known: of older sessions no more is kept than by which video they were. */
-export function checkTotal({ filterBy = {} }: DataQuery): void {
+/** Total plays include expired sessions. Only the number of plays per video is kept of those. */
+export function checkTotalFilters({ filterBy = {} }: DataQuery): void {
   const other = Object.keys(filterBy).find((key) => key !== 'mediaId' && key !== 'mediaType')
   if (other)
-    throw badPair(`filterBy[${other}]`, 'Total plays go only with the filters mediaId and mediaType.')
+    throw invalidCombination(
+      `filterBy[${other}]`,
+      'Total plays support only the filters mediaId and mediaType.',
+    )
 }
 
-/** `unique-view-5`, as existing clients know it. */
+/** The metric name that existing clients expect, such as `unique-view-5`. */
 export function metricName(metric: string, measure: Measure): string {
   const isUnique = 'isUnique' in measure && measure.isUnique
   return `${isUnique ? 'unique-' : ''}${metric}${measure.of === 'view' ? `-${measure.seconds}` : ''}`
@@ -103,7 +109,7 @@ export function metricName(metric: string, measure: Measure): string {
 
 export const viewPeriod = ({ from, to }: Period) => ({ from: atom(from), to: atom(to) })
 
-/** The filters as links repeat them. */
+/** The filters in the form that pagination links repeat. */
 export const flatFilters = ({ filterBy = {}, unique, ...rest }: DataQuery) => ({
   ...rest,
   unique: unique === undefined ? undefined : String(unique),

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -6,10 +7,11 @@ import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { compileValidator } from '../lib/validation.ts'
 import {
-  badPair,
-  checkTotal,
+  checkTotalFilters,
   type DataQuery,
   flatFilters,
+  invalidCombination,
+  type Measure,
   metricName,
   readInterval,
   readMeasure,
@@ -21,8 +23,6 @@ import {
   AggregatedMetric,
   aggregations,
   aggregationsOf,
-  answeredAggregation,
-  answeredBreakdown,
   breakdowns,
   bucketMetrics,
   dataQuery,
@@ -31,98 +31,107 @@ import {
   MetricBuckets,
   MetricSeries,
   metrics,
+  responseAggregation,
+  responseBreakdown,
   sortOrder,
   timeMetrics,
 } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import type { Read } from './limited.ts'
+import type { Read } from './query-limits.ts'
 
+/** Viewers who reported within this time count as live. */
 const liveMs = 20_000
 
-/** A word in the path that names nothing is part of an address that there is not. */
-function validatorCompiler(route: { schema: unknown; httpPart?: string }) {
-  const check = compileValidator(route)
-  return (data: unknown) => {
-    const result = check(data)
-    if (!('error' in result)) return result
-    const isPath = route.httpPart === 'params'
-    return { error: isPath ? new ApiError(httpErrors.unknownUrl) : withDetail(result.error) }
-  }
-}
-
-/** Some metrics carry how they are counted in their name. */
-function splitMetric(name: (typeof bucketMetrics)[number]): [metric: Metric, aggregation: string] {
-  const [metric, aggregation = 'count'] = name.split('-')
-  return [metric as Metric, aggregation]
-}
-
-/** How much was watched, by the published names. */
+/** The published data API: metrics of sessions as a number, by dimension, and over time. */
 export function dataRoutes(app: App, { config, now }: Context, read: Read): void {
-  const compiled = { validatorCompiler: validatorCompiler as never }
+  const deps: Deps = {
+    read,
+    now,
+    selectSessions: (environment, query) => ({
+      environment,
+      period: readPeriod(query, now(), { defaultDays: 1, keptDays: config.analyticsDays }),
+      filterBy: query.filterBy ?? {},
+    }),
+  }
+  metricRoute(app, deps)
+  bucketsRoute(app, deps)
+  timeSeriesRoute(app, deps)
+}
 
-  const readSessions = (query: DataQuery, environment: store.Sessions['environment']) => ({
-    environment,
-    period: readPeriod(query, now(), { days: 1, keptDays: config.analyticsDays }),
-    filterBy: query.filterBy ?? {},
-  })
+type Deps = {
+  read: Read
+  now: () => Date
+  selectSessions(environment: Environment, query: DataQuery): store.Sessions
+}
 
+function metricRoute(app: App, deps: Deps): void {
   app.get(
     '/data/metrics/:metric/:aggregation',
     {
-      ...compiled,
+      ...validation,
       schema: {
         operationId: 'GET_aggregated-metrics',
         tags: ['Analytics'],
         summary: 'Show a metric as one number',
         description:
-          'A session counts at the time at which it was loaded. Of each metric: `play` count, rate (plays per impression), total (over all time); `start`, `end`, `impression` and `view` count; `impression-time` (ms) and `watch-time` (s) average, sum; `ccv` (concurrent viewers) peak, average, live (of the last 20 seconds).',
+          'Sessions count at the time they were loaded. Metrics and their aggregations: `play` count, rate (plays per impression), total (over all time); `start`, `end`, `impression` and `view` count; `impression-time` (ms) and `watch-time` (s) average, sum; `ccv` (concurrent viewers) peak, average, live (within the last 20 seconds).',
         params: Type.Object({ metric: oneOf(metrics), aggregation: oneOf(aggregations) }),
         querystring: Type.Object(dataQuery),
         response: { 200: ref(AggregatedMetric) },
       },
     },
     async ({ params: { metric, aggregation }, query, scope }) => {
-      if (!(aggregationsOf[metric] as readonly string[]).includes(aggregation)) {
-        const title = `The aggregations of ${metric} are: ${aggregationsOf[metric].join(', ')}.`
-        throw badPair('aggregation', title)
+      const supported: readonly string[] = aggregationsOf[metric]
+      if (!supported.includes(aggregation)) {
+        const title = `The aggregations of ${metric} are: ${supported.join(', ')}.`
+        throw invalidCombination('aggregation', title)
       }
       const measure = readMeasure(metric, aggregation, query)
-      const view = (timeframe: { from?: string; to?: string }, data: number) => ({
+      const { timeframe, data } = await readNumber(deps, scope.environment, { aggregation, measure, query })
+      return {
         context: {
           metric: metricName(metric, measure),
-          aggregation: answeredAggregation(aggregation),
+          aggregation: responseAggregation(aggregation),
           timeframe,
         },
         data,
-      })
-      if (aggregation === 'total') {
-        checkTotal(query)
-        const { filterBy = {} } = query
-        const total = await read((trx) => store.readTotal(trx, scope.environment, filterBy))
-        return view({}, total)
       }
-      if (aggregation === 'live' && measure.of === 'ccv') {
-        const to = now()
-        const period = { from: new Date(to.getTime() - liveMs), to }
-        const sessions = { environment: scope.environment, period, filterBy: query.filterBy ?? {} }
-        const live = await read((trx) => store.readLive(trx, sessions, measure.isUnique))
-        return view(viewPeriod(period), live)
-      }
-      const sessions = readSessions(query, scope.environment)
-      const data = await read((trx) => store.readMetric(trx, sessions, measure))
-      return view(viewPeriod(sessions.period), data)
     },
   )
+}
 
+async function readNumber(
+  { read, now, selectSessions }: Deps,
+  environment: Environment,
+  { aggregation, measure, query }: { aggregation: string; measure: Measure; query: DataQuery },
+): Promise<{ timeframe: { from?: string; to?: string }; data: number }> {
+  const { filterBy = {} } = query
+  if (aggregation === 'total') {
+    checkTotalFilters(query)
+    return { timeframe: {}, data: await read((trx) => store.readTotal(trx, environment, filterBy)) }
+  }
+  if (aggregation === 'live' && measure.of === 'ccv') {
+    const to = now()
+    const period = { from: new Date(to.getTime() - liveMs), to }
+    const sessions = { environment, period, filterBy }
+    const data = await read((trx) => store.readLive(trx, sessions, measure.isUnique))
+    return { timeframe: viewPeriod(period), data }
+  }
+  const sessions = selectSessions(environment, query)
+  const data = await read((trx) => store.readMetric(trx, sessions, measure))
+  return { timeframe: viewPeriod(sessions.period), data }
+}
+
+function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
   app.get(
     '/data/buckets/:metric/:breakdown',
     {
-      ...compiled,
+      ...validation,
       schema: {
         operationId: 'GET_metrics-breakdown',
         tags: ['Analytics'],
         summary: 'Break a metric down',
-        description: '`play-total` (over all time) goes only with `media-id`.',
+        description: '`play-total` (over all time) supports only `media-id`.',
         params: Type.Object({ metric: oneOf(bucketMetrics), breakdown: oneOf(breakdowns) }),
         querystring: Type.Object({
           ...dataQuery,
@@ -144,51 +153,51 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
       }
       const page = readPage(query)
       const isTotal = params.metric === 'play-total'
-      if (isTotal && breakdown !== 'media-id') {
-        throw badPair('breakdown', 'Total plays are broken down by media-id only.')
-      }
-      if (isTotal) checkTotal(query)
-      const sessions = isTotal ? undefined : readSessions(query, scope.environment)
+      if (isTotal) checkTotalBreakdown(breakdown, query)
+      const sessions = isTotal ? undefined : selectSessions(scope.environment, query)
       const { groups, total } = await read((trx) =>
         sessions
-          ? store.readBuckets(trx, sessions, measure, breakdown, order, page)
-          : store.readTotals(trx, scope.environment, query.filterBy ?? {}, order, page),
+          ? store.readBuckets(trx, sessions, measure, { breakdown, order, page })
+          : store.readTotals(trx, scope.environment, query.filterBy ?? {}, { order, page }),
       )
       const items = groups.map(({ dimension, value }) => ({ metricValue: value, dimensionValue: dimension }))
+      const path = `/data/buckets/${params.metric}/${breakdown}`
       return {
         context: {
-          // Total plays have no word of their own in the answer; that the timeframe is empty tells them apart.
+          // The response has no name for total plays; the empty timeframe distinguishes them.
           metric: metricName(isTotal ? metric : params.metric, measure),
-          breakdown: answeredBreakdown(breakdown),
+          breakdown: responseBreakdown(breakdown),
           timeframe: sessions ? viewPeriod(sessions.period) : {},
         },
-        ...listResponse(
-          `/data/buckets/${params.metric}/${breakdown}`,
-          flatFilters(query),
-          page,
-          items,
-          total,
-        ),
+        ...listResponse(path, flatFilters(query), page, items, total),
       }
     },
   )
+}
 
+function checkTotalBreakdown(breakdown: string, query: DataQuery): void {
+  if (breakdown !== 'media-id')
+    throw invalidCombination('breakdown', 'Total plays support only the breakdown media-id.')
+  checkTotalFilters(query)
+}
+
+function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
   app.get(
     '/data/timeseries/:metric',
     {
-      ...compiled,
+      ...validation,
       schema: {
         operationId: 'GET_metrics-over-time',
         tags: ['Analytics'],
         summary: 'Show a metric over time',
-        description: 'Every interval of the period has its value, 0 included.',
+        description: 'Every interval of the period has a value, even if it is 0.',
         params: Type.Object({ metric: oneOf(timeMetrics) }),
         querystring: Type.Object({
           ...dataQuery,
           interval: Type.Optional(
             oneOf(intervals, {
               description:
-                'By default `hour` for up to two days, else `day`. `minute` is for less than 60 minutes.',
+                'By default `hour` for up to two days, otherwise `day`. `minute` requires a period of less than 60 minutes.',
             }),
           ),
           sortBy: Type.Optional(oneOf(['metricValue', 'emittedAt'], { default: 'emittedAt' })),
@@ -201,7 +210,7 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
     async ({ params, query, scope }) => {
       const [metric, aggregation] = splitMetric(params.metric)
       const measure = readMeasure(metric, aggregation, query)
-      const sessions = readSessions(query, scope.environment)
+      const sessions = selectSessions(scope.environment, query)
       const interval = readInterval(query.interval, sessions.period)
       const isByValue = query.sortBy === 'metricValue'
       const order: store.Order = {
@@ -210,7 +219,7 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
       }
       const page = readPage(query)
       const { groups, total } = await read((trx) =>
-        store.readSeries(trx, sessions, measure, interval, order, page),
+        store.readSeries(trx, sessions, measure, { interval, order, page }),
       )
       const items = groups.map(({ dimension, value }) => ({ emittedAt: atom(dimension), metricValue: value }))
       return {
@@ -224,3 +233,22 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
     },
   )
 }
+
+/** Some metric names include the aggregation. */
+function splitMetric(name: (typeof bucketMetrics)[number]): [metric: Metric, aggregation: string] {
+  const [metric, aggregation = 'count'] = name.split('-')
+  return [metric as Metric, aggregation]
+}
+
+/** An unknown metric or breakdown in the path is an unknown URL. */
+function validatorCompiler(route: { schema: unknown; httpPart?: string }) {
+  const check = compileValidator(route)
+  return (data: unknown) => {
+    const result = check(data)
+    if (!('error' in result)) return result
+    const isPath = route.httpPart === 'params'
+    return { error: isPath ? new ApiError(httpErrors.unknownUrl) : withDetail(result.error) }
+  }
+}
+
+const validation = { validatorCompiler: validatorCompiler as never }

@@ -2,7 +2,7 @@ import { oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 
-/** What can be counted, and how. */
+/** The aggregations that each metric supports. */
 export const aggregationsOf = {
   play: ['count', 'rate', 'total', 'sum'],
   start: ['count'],
@@ -59,30 +59,31 @@ export const FilterBy = Type.Object(
     mediaType: Type.Optional(oneOf(['video', 'live-stream'])),
     continent: Type.Optional(Type.Array(oneOf(continents), { maxItems: 100, description: 'AZ is Oceania.' })),
     country: list(20, 'ISO 3166 codes such as `FR`, or `unknown`.'),
-    deviceType: list(100, 'Such as `computer`, `phone` or `tablet`.'),
-    operatingSystem: list(100, 'Such as `windows` or `android`.'),
-    browser: list(100, 'Such as `firefox`.'),
-    tag: Type.Optional(text(255, { minLength: 1, description: 'Videos that have this tag.' })),
-    referrer: list(2_048, 'The whole address of the page; empty for sessions without one.', 0),
+    deviceType: list(100, 'Device types such as `computer`, `phone` or `tablet`.'),
+    operatingSystem: list(100, 'Operating systems such as `windows` or `android`.'),
+    browser: list(100, 'Browsers such as `firefox`.'),
+    tag: Type.Optional(text(255, { minLength: 1, description: 'Videos with this tag.' })),
+    referrer: list(2_048, 'The complete URL of the referring page; empty for sessions without one.', 0),
   },
   {
     additionalProperties: false,
-    description: 'Only sessions that are so: `filterBy[country]=FR`, `filterBy[browser][]=firefox`.',
+    description:
+      'Only sessions that match all filters, such as `filterBy[country]=FR` or `filterBy[browser][]=firefox`.',
   },
 )
 export type FilterBy = Static<typeof FilterBy>
 
 export const time = (description: string) => Type.Optional(text(40, { format: 'date-time', description }))
 
-/** What all three reads take. */
+/** The query parameters of all three data routes. */
 export const dataQuery = {
-  from: time('Sessions that were loaded at this time or later; by default one day before `to`.'),
-  to: time('Sessions that were loaded before this time; by default now.'),
+  from: time('Sessions loaded at this time or later; by default one day before `to`.'),
+  to: time('Sessions loaded before this time; by default now.'),
   unique: Type.Optional(
-    Type.Boolean({ description: 'Count a viewer once a day. Only with views and concurrent viewers.' }),
+    Type.Boolean({ description: 'Count each viewer once a day. Only for views and concurrent viewers.' }),
   ),
   viewDuration: Type.Optional(
-    oneOf(viewDurations, { default: '5s', description: 'What a view lasts at least. Only with views.' }),
+    oneOf(viewDurations, { default: '5s', description: 'Minimum duration of a view. Only for views.' }),
   ),
   filterBy: Type.Optional(FilterBy),
 }
@@ -94,14 +95,14 @@ const timeframe = Type.Object(
     from: Type.Optional(Type.String({ format: 'date-time' })),
     to: Type.Optional(Type.String({ format: 'date-time' })),
   },
-  { description: 'Empty for what is counted over all time.' },
+  { description: 'Empty for totals over all time.' },
 )
 
-const metricName = Type.String({ description: 'With what it was asked for: `unique-view-5`.' })
+const metricName = Type.String({ description: 'Metric with its parameters, such as `unique-view-5`.' })
 
-// The typed clients know these words in an answer, though they ask by more, and fail on any other.
-const answeredAggregations = ['count', 'rate', 'total', 'average', 'sum'] as const
-const answeredBreakdowns = [
+// Typed clients accept only these values in a response and fail on others, although requests allow more.
+const responseAggregations = ['count', 'rate', 'total', 'average', 'sum'] as const
+const responseBreakdowns = [
   'media-id',
   'media-type',
   'continent',
@@ -111,20 +112,20 @@ const answeredBreakdowns = [
   'browser',
 ] as const
 
-const answered =
-  <T extends string>(words: readonly T[]) =>
-  (word: string): T | undefined =>
-    words.find((each) => each === word)
+const keepKnown =
+  <T extends string>(values: readonly T[]) =>
+  (value: string): T | undefined =>
+    values.find((known) => known === value)
 
-export const answeredAggregation = answered(answeredAggregations)
-export const answeredBreakdown = answered(answeredBreakdowns)
+export const responseAggregation = keepKnown(responseAggregations)
+export const responseBreakdown = keepKnown(responseBreakdowns)
 
 export const AggregatedMetric = Type.Object(
   {
     context: Type.Object({
       metric: metricName,
       aggregation: Type.Optional(
-        oneOf(answeredAggregations, { description: 'Absent for `peak` and `live`.' }),
+        oneOf(responseAggregations, { description: 'Absent for `peak` and `live`.' }),
       ),
       timeframe,
     }),
@@ -137,13 +138,13 @@ export const MetricBuckets = Type.Object(
   {
     context: Type.Object({
       metric: metricName,
-      breakdown: Type.Optional(oneOf(answeredBreakdowns, { description: 'Absent for `referrer`.' })),
+      breakdown: Type.Optional(oneOf(responseBreakdowns, { description: 'Absent for `referrer`.' })),
       timeframe,
     }),
     data: Type.Array(
       Type.Object({
         metricValue: Type.Number(),
-        dimensionValue: Type.String({ description: '`unknown` where it is not known.' }),
+        dimensionValue: Type.String({ description: '`unknown` if it is not known.' }),
       }),
     ),
     pagination: ref(Pagination),
@@ -156,7 +157,7 @@ export const MetricSeries = Type.Object(
     context: Type.Object({ metric: metricName, interval: oneOf(intervals), timeframe }),
     data: Type.Array(
       Type.Object({
-        emittedAt: Type.String({ format: 'date-time', description: 'When the interval begins.' }),
+        emittedAt: Type.String({ format: 'date-time', description: 'Start of the interval.' }),
         metricValue: Type.Number(),
       }),
     ),

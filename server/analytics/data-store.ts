@@ -7,31 +7,32 @@ import { tagTerms } from '../videos/store.ts'
 import type { Measure, Period } from './data-query.ts'
 import type { Breakdown, FilterBy, Interval } from './data-schemas.ts'
 
-// One row of viewing_sessions is one session, with all that came of it added up: every read here is one pass over
-// the rows of its period, and the partitions of other days are not looked at.
+// A row of viewing_sessions holds the totals of one session. Each query here scans the rows of its period once, and
+// Postgres skips the partitions of other days.
 
 export type Sessions = { environment: Environment; period: Period; filterBy: FilterBy }
+export type Paged = { order: Order; page: Page }
 export type Order = { by: 'dimension' | 'value'; order: 'asc' | 'desc' }
 
-/** One that is still open counts as watching from its first play to its last report; a tab is left open no longer. */
-const longestSession = sql`interval '1 day'`
+/** The longest session that is considered. A session counts as watching from its first play to its last report. */
+const maxSessionLength = sql`interval '1 day'`
 
-/** What is not known is called so, and can be asked for by that name. */
-const known = (column: string) => sql<string>`coalesce(${sql.ref(column)}, 'unknown')`
-const folded = (column: string) => sql<string>`lower(${known(column)})`
+/** Unknown values appear as `unknown`, and can be filtered by that name. */
+const orUnknown = (column: string) => sql<string>`coalesce(${sql.ref(column)}, 'unknown')`
+const lowerCase = (column: string) => sql<string>`lower(${orUnknown(column)})`
 const renamed = (column: string, [ours, theirs]: readonly [string, string]) =>
-  sql<string>`case when ${sql.ref(column)} = ${ours} then ${theirs} else ${folded(column)} end`
+  sql<string>`case when ${sql.ref(column)} = ${ours} then ${theirs} else ${lowerCase(column)} end`
 
-/** Where the name in the header User-Agent is not the one that existing clients ask for. */
+/** Names for which existing clients use another word than the User-Agent parser. */
 const macOs = ['macOS', 'mac osx'] as const
 const edge = ['Microsoft Edge', 'edge'] as const
 
-export const dimensions: Record<Breakdown, RawBuilder<string>> = {
+const dimensions: Record<Breakdown, RawBuilder<string>> = {
   'media-id': sql`media_id`,
   'media-type': sql`media_type`,
-  continent: known('continent'),
-  country: known('country'),
-  'device-type': folded('device_type'),
+  continent: orUnknown('continent'),
+  country: orUnknown('country'),
+  'device-type': lowerCase('device_type'),
   'operating-system': renamed('os_name', macOs),
   browser: renamed('browser_name', edge),
   referrer: sql`referrer`,
@@ -46,7 +47,7 @@ const lower = (values: string[] | undefined) => values?.map((value) => value.toL
 const code = (values: string[] | undefined) =>
   values?.map((value) => (value.toLowerCase() === 'unknown' ? 'unknown' : value.toUpperCase()))
 
-export function fits(environment: Environment, filterBy: FilterBy): RawBuilder<boolean> {
+function matches(environment: Environment, filterBy: FilterBy): RawBuilder<boolean> {
   const { mediaId, mediaType, continent, country, deviceType, operatingSystem, browser, tag, referrer } =
     filterBy
   const conditions = [
@@ -72,7 +73,7 @@ export function fits(environment: Environment, filterBy: FilterBy): RawBuilder<b
 
 const within = ({ from, to }: Period) => sql<boolean>`loaded_at >= ${from} and loaded_at < ${to}`
 
-/** One number of a group of sessions. */
+/** The SQL aggregate that computes a measure from a group of sessions. */
 function aggregate(measure: Exclude<Measure, { of: 'ccv' }>): RawBuilder<number> {
   if (measure.of === 'view') {
     const counted = measure.isUnique ? sql`distinct viewer` : sql`*`
@@ -91,27 +92,27 @@ function aggregate(measure: Exclude<Measure, { of: 'ccv' }>): RawBuilder<number>
     case 'impression-time':
       return isAverage ? sql`avg(ready_ms)::float8` : sql`sum(ready_ms)`
     case 'watch-time':
-      // A session that was never played has no time that could make the average shorter.
+      // Sessions without a play do not lower the average.
       return isAverage
         ? sql`avg(watch_seconds) filter (where first_played_at is not null)`
         : sql`sum(watch_seconds)`
   }
 }
 
-/** Rows of `dimension` and `value`. */
-function measured(sessions: Sessions, measure: Measure, dimension: RawBuilder<unknown>): RawBuilder<Row> {
+/** A query that returns rows of `dimension` and `value`. */
+function measureBy(sessions: Sessions, measure: Measure, dimension: RawBuilder<unknown>): RawBuilder<Row> {
   const { environment, filterBy, period } = sessions
   if (measure.of === 'ccv')
-    return concurrent(watching(sessions, measure.isUnique, dimension), measure.by, period)
+    return concurrent(watchIntervals(sessions, measure.isUnique, dimension), measure.by, period)
   return sql`
     select ${dimension} as dimension, ${aggregate(measure)} as value from viewing_sessions
-    where ${fits(environment, filterBy)} and ${within(period)} group by 1`
+    where ${matches(environment, filterBy)} and ${within(period)} group by 1`
 }
 
 type Row = { dimension: unknown; value: number }
 
-/** From when to when each session, or each viewer, watched within the period. */
-function watching(
+/** A query that returns the intervals in which each session, or each viewer, watched within the period. */
+function watchIntervals(
   { environment, filterBy, period: { from, to } }: Sessions,
   isUnique: boolean,
   dimension: RawBuilder<unknown>,
@@ -120,22 +121,22 @@ function watching(
     select ${dimension} as dimension, viewer, greatest(first_played_at, ${from}) as began,
            least(greatest(seen_at, first_played_at), ${to}) as ended
     from viewing_sessions
-    where ${fits(environment, filterBy)} and first_played_at < ${to} and seen_at >= ${from}
-      and loaded_at >= ${from}::timestamptz - ${longestSession} and loaded_at < ${to}`
+    where ${matches(environment, filterBy)} and first_played_at < ${to} and seen_at >= ${from}
+      and loaded_at >= ${from}::timestamptz - ${maxSessionLength} and loaded_at < ${to}`
   if (!isUnique) return sessions
   return sql`
-    select dimension, lower(stay) as began, upper(stay) as ended from (
-      select dimension, range_agg(tstzrange(began, ended, '[]')) as stays
+    select dimension, lower(period) as began, upper(period) as ended from (
+      select dimension, range_agg(tstzrange(began, ended, '[]')) as periods
       from (${sessions}) as s group by dimension, viewer
-    ) as v, unnest(stays) as stay`
+    ) as v, unnest(periods) as period`
 }
 
 /**
- * How many watch at once. The highest number is found by walking along all beginnings and ends in their order;
- * who ends in the moment in which another begins still counts then.
+ * The number of concurrent viewers. The peak is the maximum of a running sum over all starts (+1) and ends (-1) in
+ * order of time. At equal times starts come first, so that both viewers count.
  */
 function concurrent(
-  watching: RawBuilder<unknown>,
+  intervals: RawBuilder<unknown>,
   by: 'peak' | 'average',
   { from, to }: Period,
 ): RawBuilder<Row> {
@@ -143,22 +144,22 @@ function concurrent(
     return sql`
       select dimension, sum(extract(epoch from ended - began))::float8
              / greatest(1, extract(epoch from least(${to}, now()) - ${from}::timestamptz))::float8 as value
-      from (${watching}) as w group by dimension`
+      from (${intervals}) as w group by dimension`
   }
   return sql`
     select dimension, max(watching) as value from (
       select dimension, sum(change) over (partition by dimension order by at, change desc rows unbounded preceding)
              as watching
-      from (${watching}) as w, lateral (values (began, 1), (ended, -1)) as edge (at, change)
-    ) as walk group by dimension`
+      from (${intervals}) as w, lateral (values (began, 1), (ended, -1)) as edge (at, change)
+    ) as running group by dimension`
 }
 
 export async function readMetric(db: Db<Tables>, sessions: Sessions, measure: Measure): Promise<number> {
-  const { rows } = await measured(sessions, measure, all).execute(db)
+  const { rows } = await measureBy(sessions, measure, all).execute(db)
   return Number(rows[0]?.value ?? 0)
 }
 
-/** Who has reported within so many seconds, and was playing then. */
+/** The number of viewers whose last report is recent and said that the video was playing. */
 export async function readLive(
   db: Db<Tables>,
   { environment, filterBy, period: { from } }: Sessions,
@@ -166,13 +167,13 @@ export async function readLive(
 ): Promise<number> {
   const { rows } = await sql<{ value: number }>`
     select count(${isUnique ? sql`distinct viewer` : sql`*`}) as value from viewing_sessions
-    where ${fits(environment, filterBy)} and playing_since is not null and seen_at >= ${from}
-      and loaded_at >= ${from}::timestamptz - ${longestSession}`.execute(db)
+    where ${matches(environment, filterBy)} and playing_since is not null and seen_at >= ${from}
+      and loaded_at >= ${from}::timestamptz - ${maxSessionLength}`.execute(db)
   return Number(rows[0]?.value ?? 0)
 }
 
-/** Also by sessions that are no longer kept. */
-const everPlayed = sql`
+/** Includes the plays of expired sessions. */
+const allPlays = sql`
   select environment, media_id, media_type, plays from viewing_sessions
   union all select environment, media_id, media_type, plays from past_plays`
 
@@ -182,7 +183,7 @@ export async function readTotal(
   filterBy: FilterBy,
 ): Promise<number> {
   const { rows } = await sql<{ value: number }>`
-    select sum(plays) as value from (${everPlayed}) as played where ${fits(environment, filterBy)}`.execute(
+    select sum(plays) as value from (${allPlays}) as played where ${matches(environment, filterBy)}`.execute(
     db,
   )
   return Number(rows[0]?.value ?? 0)
@@ -190,61 +191,56 @@ export async function readTotal(
 
 export type Bucket = { dimension: string; value: number }
 
-/** Buckets in which nothing was counted are none, except for rates, which may well be 0. */
+/** Leaves out empty buckets, except for rates, where 0 is a regular value. */
 export function readBuckets(
   db: Db<Tables>,
   sessions: Sessions,
   measure: Measure,
-  breakdown: Breakdown,
-  order: Order,
-  page: Page,
+  { breakdown, order, page }: Paged & { breakdown: Breakdown },
 ) {
-  const found = measured(sessions, measure, dimensions[breakdown])
+  const found = measureBy(sessions, measure, dimensions[breakdown])
   const isRate = 'by' in measure && measure.by === 'rate'
   const groups = isRate ? found : sql<Row>`select * from (${found}) as m where value > 0`
-  return readGroups<string>(db, groups, order, page)
+  return readGroups<string>(db, groups, { order, page })
 }
 
 export function readTotals(
   db: Db<Tables>,
   environment: Environment,
   filterBy: FilterBy,
-  order: Order,
-  page: Page,
+  { order, page }: Paged,
 ) {
   const groups = sql<Row>`
-    select media_id as dimension, sum(plays) as value from (${everPlayed}) as played
-    where ${fits(environment, filterBy)} group by 1 having sum(plays) > 0`
-  return readGroups<string>(db, groups, order, page)
+    select media_id as dimension, sum(plays) as value from (${allPlays}) as played
+    where ${matches(environment, filterBy)} group by 1 having sum(plays) > 0`
+  return readGroups<string>(db, groups, { order, page })
 }
 
-/** Every interval of the period, those in which nothing happened included. */
+/** Returns every interval of the period, including empty ones. */
 export function readSeries(
   db: Db<Tables>,
   sessions: Sessions,
   measure: Measure,
-  interval: Interval,
-  order: Order,
-  page: Page,
+  { interval, order, page }: Paged & { interval: Interval },
 ) {
   const { from, to } = sessions.period
   const step = sql`${`1 ${interval}`}::interval`
-  // In UTC every day has 24 hours, so that counting from any midnight does; date_trunc takes twice as long.
+  // Every UTC day has 24 hours, so intervals can be counted from any midnight. date_trunc takes twice as long.
   const start = (of: RawBuilder<unknown>) => sql`date_bin(${step}, ${of}, timestamptz '2000-01-01T00:00:00Z')`
   const found =
     measure.of === 'ccv'
       ? concurrentByInterval(sessions, measure, start, step)
-      : measured(sessions, measure, start(sql`loaded_at`))
-  // An interval ends before the next begins: the moment `to` is no part of the period.
+      : measureBy(sessions, measure, start(sql`loaded_at`))
+  // The period does not include `to`.
   const groups = sql<Row>`
     select at as dimension, coalesce(value, 0) as value
     from generate_series(${start(sql`${from}::timestamptz`)}, ${to}::timestamptz - interval '1 millisecond', ${step})
          as at
     left join (${found}) as m on m.dimension = at`
-  return readGroups<Date>(db, groups, order, page)
+  return readGroups<Date>(db, groups, { order, page })
 }
 
-/** Each stay is cut where an interval ends, so that every interval is walked through by itself. */
+/** Splits each watch interval at the interval boundaries, so that each interval is counted on its own. */
 function concurrentByInterval(
   sessions: Sessions,
   measure: Extract<Measure, { of: 'ccv' }>,
@@ -254,7 +250,7 @@ function concurrentByInterval(
   const { from, to } = sessions.period
   const cut = sql`
     select at as dimension, greatest(began, at) as began, least(ended, at + ${step}) as ended
-    from (${watching(sessions, measure.isUnique, all)}) as stays,
+    from (${watchIntervals(sessions, measure.isUnique, all)}) as intervals,
          generate_series(${start(sql`began`)}, ended, ${step}) as at`
   if (measure.by === 'peak') return concurrent(cut, 'peak', sessions.period)
   return sql`
@@ -267,21 +263,20 @@ function concurrentByInterval(
 async function readGroups<D>(
   db: Db<Tables>,
   groups: RawBuilder<Row>,
-  { by, order }: Order,
-  page: Page,
+  { order, page }: Paged,
 ): Promise<{ groups: { dimension: D; value: number }[]; total: number }> {
-  const direction = sql.raw(order)
-  // Of equal values the first by name come first, in either direction.
-  const place = by === 'value' ? sql`value ${direction}, dimension` : sql`dimension ${direction}`
+  const direction = sql.raw(order.order)
+  // Equal values are sorted by name, in both directions.
+  const sorting = order.by === 'value' ? sql`value ${direction}, dimension` : sql`dimension ${direction}`
   const { rows } = await sql<{ dimension: D | null; value: number; total: number }>`
     with groups as materialized (${groups})
     select total, dimension, value
     from (select count(*) as total from groups) as counted
     left join lateral (
-      select * from groups order by ${place} limit ${page.pageSize} offset ${page.offset}
+      select * from groups order by ${sorting} limit ${page.pageSize} offset ${page.offset}
     ) as page on true
-    order by ${place}`.execute(db)
-  // A page without groups has one row, which tells the total alone.
+    order by ${sorting}`.execute(db)
+  // An empty page has one row, which contains only the total.
   return {
     groups: rows.flatMap(({ dimension, value }) =>
       dimension === null ? [] : [{ dimension, value: Number(value) }],

@@ -1,15 +1,23 @@
-import { sql, type Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
-import type { Tables } from '../tables.ts'
+import { deleteSessions } from './delete-sessions.ts'
+import { dropPartition, isLockUnavailable, listPartitions } from './partition-store.ts'
 import { dayOf, startOfDay } from './session-id.ts'
-import { forgetSessions } from './session-reads.ts'
 import { isPartitionMissing, makePartitions } from './session-store.ts'
 
 const daysAhead = 2
 
-/** Makes the partitions of the next days, and drops those that are too old. */
-export async function keepPartitions({
+/**
+ * Maintains the stored sessions. Both steps lock partitions and would deadlock with each other if they ran at the same
+ * time.
+ */
+export async function expireSessions(context: Pick<Context, 'db' | 'config' | 'log' | 'now'>): Promise<void> {
+  await updatePartitions(context)
+  await deleteOldSandboxSessions(context)
+}
+
+/** Creates the partitions of the next days, and drops those older than `analyticsDays`. */
+export async function updatePartitions({
   db,
   config,
   log,
@@ -25,44 +33,20 @@ export async function keepPartitions({
     .toISOString()
     .slice(0, 10)
     .replaceAll('-', '')
-  const { rows } = await sql<{ name: string }>`
-    select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
-    where inhparent in ('viewing_sessions'::regclass, 'viewing_events'::regclass)
-    order by relname`.execute(db)
-  for (const { name } of rows.filter(({ name }) => name.slice(-8) < oldest)) {
+  const partitions = await listPartitions(db)
+  for (const partition of partitions.filter((name) => name.slice(-8) < oldest)) {
     try {
-      await db.transaction().execute((trx) => drop(trx, name))
+      await db.transaction().execute((trx) => dropPartition(trx, partition))
     } catch (error) {
-      // Another process has dropped it.
+      // Another process dropped it.
       if (isPartitionMissing(error)) continue
-      if (!isInUse(error)) throw error
-      log.warn({ partition: name }, 'an old partition is in use, dropping it later')
+      if (!isLockUnavailable(error)) throw error
+      log.warn({ partition }, 'old partition is in use, dropping it later')
     }
   }
 }
 
-async function drop(trx: Transaction<Tables>, partition: string): Promise<void> {
-  // Everybody who comes after a waiting drop waits with it: it is tried again later instead.
-  await sql`set local lock_timeout = '1s'`.execute(trx)
-  if (partition.startsWith('viewing_sessions')) await keepPlays(trx, partition)
-  await sql`drop table if exists ${sql.table(partition)}`.execute(trx)
-}
-
-/** Postgres' words for a lock that did not come in time, and for one that would never have. */
-const isInUse = (error: unknown) =>
-  error instanceof Error && 'code' in error && (error.code === '55P03' || error.code === '40P01')
-
-/** Those of deleted videos are gone before. The lock keeps a late report from being lost between counting and dropping. */
-async function keepPlays(trx: Transaction<Tables>, partition: string): Promise<void> {
-  await sql`lock table ${sql.table(partition)} in access exclusive mode`.execute(trx)
-  await sql`
-    insert into past_plays (media_id, environment, media_type, plays)
-    select media_id, environment, media_type, sum(plays) from ${sql.table(partition)}
-    where plays > 0 group by 1, 2, 3
-    on conflict (media_id) do update set plays = past_plays.plays + excluded.plays`.execute(trx)
-}
-
-export async function deleteOldSandboxSessions({
+async function deleteOldSandboxSessions({
   db,
   config,
   now,
@@ -70,5 +54,5 @@ export async function deleteOldSandboxSessions({
   const { hours } = config.sandbox
   if (hours === 0) return
   const loadedBefore = new Date(now().getTime() - hours * 3_600_000)
-  await forgetSessions(db, { environment: 'sandbox', loadedBefore })
+  await deleteSessions(db, { environment: 'sandbox', loadedBefore })
 }

@@ -9,40 +9,42 @@ import { atom } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
 import { sortOrder, time } from './data-schemas.ts'
-import type { Read } from './limited.ts'
 import * as store from './metadata-store.ts'
+import type { Read } from './query-limits.ts'
 import { retentionCurve } from './retention.ts'
 
-const keyMax = 255
-const valueMax = 2_000
+const maxKeyLength = 255
+const maxValueLength = 2_000
 
-const tagged = {
-  from: time('Sessions that were loaded at this time or later; by default 30 days before `to`.'),
-  to: time('Sessions that were loaded before this time; by default now.'),
+const sessionQuery = {
+  from: time('Sessions loaded at this time or later; by default 30 days before `to`.'),
+  to: time('Sessions loaded before this time; by default now.'),
   metadata: Type.Optional(
-    Type.Record(Type.String(), text(valueMax), {
+    Type.Record(Type.String(), text(maxValueLength), {
       maxProperties: 100,
-      propertyNames: { minLength: 1, maxLength: keyMax, format: 'text' },
-      description: 'Pairs that the sessions must all carry, as `metadata[key]=value`.',
+      propertyNames: { minLength: 1, maxLength: maxKeyLength, format: 'text' },
+      description: 'Key-value pairs that the sessions must all have, as `metadata[key]=value`.',
     }),
   ),
 }
 
-const ofVideo = Type.Optional(text(100, { description: 'Sessions of this video.' }))
+const videoQuery = Type.Optional(text(100, { description: 'Only sessions of this video.' }))
 
 export const MetadataValues = Type.Object(
   {
     data: Type.Array(
       Type.Object({
         value: Type.String(),
-        sessions: Type.Integer({ description: 'How many carry this value.' }),
+        sessions: Type.Integer({ description: 'Number of sessions with this value.' }),
         plays: Type.Integer(),
-        watchTime: Type.Number({ description: 'Seconds watched in all, repeats included.' }),
-        averageWatchTime: Type.Number({ description: 'Seconds, of the sessions that were played.' }),
+        watchTime: Type.Number({ description: 'Total seconds watched, including repeats.' }),
+        averageWatchTime: Type.Number({
+          description: 'Average seconds watched, of the sessions with a play.',
+        }),
         completion: nullable(
           Type.Number({
             description:
-              'Share of the video that was seen, from 0 to 1, on average of the sessions that were played. Null if none was.',
+              'Average share of the video that was watched, from 0 to 1, of the sessions with a play. Null if there are none.',
           }),
         ),
         lastSeenAt: Type.String({ format: 'date-time' }),
@@ -58,8 +60,8 @@ export const MetadataKeys = Type.Object(
     data: Type.Array(
       Type.Object({
         key: Type.String(),
-        sessions: Type.Integer({ description: 'How many carry it.' }),
-        values: Type.Integer({ description: 'How many values it has.' }),
+        sessions: Type.Integer({ description: 'Number of sessions with this key.' }),
+        values: Type.Integer({ description: 'Number of distinct values.' }),
       }),
     ),
     pagination: ref(Pagination),
@@ -69,14 +71,14 @@ export const MetadataKeys = Type.Object(
 
 const curve = Type.Array(
   Type.Object({
-    from: Type.Number({ description: 'Seconds.' }),
-    to: Type.Number({ description: 'Seconds.' }),
-    share: Type.Number({ description: 'Of the sessions that were played, from 0 to 1.' }),
-    viewers: Type.Integer({ description: 'How many sessions saw some of this part.' }),
+    from: Type.Number({ description: 'Start in seconds.' }),
+    to: Type.Number({ description: 'End in seconds.' }),
+    share: Type.Number({ description: 'Share of the sessions with a play, from 0 to 1.' }),
+    viewers: Type.Integer({ description: 'Number of sessions that watched some of this part.' }),
   }),
-  { description: 'Each hundredth of the video; empty until its length is known.' },
+  { description: 'One point for each hundredth of the video; empty until its duration is known.' },
 )
-const sessions = Type.Integer({ description: 'How many were played.' })
+const sessions = Type.Integer({ description: 'Number of sessions with a play.' })
 
 export const Retention = Type.Object(
   {
@@ -89,14 +91,14 @@ export const Retention = Type.Object(
     curve,
     values: Type.Optional(
       Type.Array(Type.Object({ value: Type.String(), sessions, curve }), {
-        description: 'With `by`: the ten values that most sessions have.',
+        description: 'With `by`: the ten most frequent values.',
       }),
     ),
   },
   { $id: 'Retention' },
 )
 
-type Asked = { from?: string; to?: string; metadata?: Record<string, string>; videoId?: string }
+type SessionQuery = { from?: string; to?: string; metadata?: Record<string, string>; videoId?: string }
 
 const round = (value: number) => Math.round(value * 1000) / 1000
 
@@ -110,15 +112,28 @@ const viewValue = (row: store.ValueRow): Static<typeof MetadataValues>['data'][n
   lastSeenAt: atom(row.last_seen_at),
 })
 
-/** What viewers' own metadata tell: who watched how much, by any key that a video declares. */
-export function metadataRoutes(app: App, { db, config, now }: Context, read: Read): void {
-  const choose = (environment: Environment, { videoId, metadata, ...query }: Asked) => ({
-    environment,
-    period: readPeriod(query, now(), { days: 30, keptDays: config.analyticsDays }),
-    ...(videoId !== undefined && { videoId }),
-    ...(metadata && { metadata }),
-  })
+type Deps = {
+  read: Read
+  selectSessions(environment: Environment, query: SessionQuery): store.TaggedSessions
+}
 
+/** Analytics by dynamic metadata: who watched how much, by any key that a video declares. */
+export function metadataRoutes(app: App, { db, config, now }: Context, read: Read): void {
+  const deps: Deps = {
+    read,
+    selectSessions: (environment, { videoId, metadata, ...query }) => ({
+      environment,
+      period: readPeriod(query, now(), { defaultDays: 30, keptDays: config.analyticsDays }),
+      ...(videoId !== undefined && { videoId }),
+      ...(metadata && { metadata }),
+    }),
+  }
+  keysRoute(app, deps)
+  valuesRoute(app, deps)
+  retentionRoute(app, db, deps)
+}
+
+function keysRoute(app: App, { read, selectSessions }: Deps): void {
   app.get(
     '/analytics/metadata',
     {
@@ -126,18 +141,20 @@ export function metadataRoutes(app: App, { db, config, now }: Context, read: Rea
         operationId: 'LIST-analytics-metadata-keys',
         tags: ['Analytics'],
         summary: 'List the metadata keys of sessions',
-        querystring: Type.Object({ videoId: ofVideo, ...tagged, ...pageQuery }),
+        querystring: Type.Object({ videoId: videoQuery, ...sessionQuery, ...pageQuery }),
         response: { 200: ref(MetadataKeys) },
       },
     },
     async ({ query, scope }) => {
       const page = readPage(query)
-      const asked = choose(scope.environment, query)
-      const { keys, total } = await read((trx) => store.listKeys(trx, asked, page))
+      const sessions = selectSessions(scope.environment, query)
+      const { keys, total } = await read((trx) => store.listKeys(trx, sessions, page))
       return listResponse('/analytics/metadata', query, page, keys, total)
     },
   )
+}
 
+function valuesRoute(app: App, { read, selectSessions }: Deps): void {
   app.get(
     '/analytics/metadata/:key',
     {
@@ -145,12 +162,14 @@ export function metadataRoutes(app: App, { db, config, now }: Context, read: Rea
         operationId: 'LIST-analytics-metadata-values',
         tags: ['Analytics'],
         summary: 'Compare viewers by the values of a metadata key',
-        description: 'A key that no session carries gives an empty list.',
-        params: Type.Object({ key: text(keyMax, { description: 'A key that videos declare as dynamic.' }) }),
+        description: 'The list is empty if no session has the key.',
+        params: Type.Object({
+          key: text(maxKeyLength, { description: 'A key that videos declare as dynamic.' }),
+        }),
         querystring: Type.Object({
-          videoId: ofVideo,
-          value: Type.Optional(text(valueMax, { description: 'This value alone.' })),
-          ...tagged,
+          videoId: videoQuery,
+          value: Type.Optional(text(maxValueLength, { description: 'Only this value.' })),
+          ...sessionQuery,
           sortBy: Type.Optional(oneOf(store.valueOrders, { default: 'plays' })),
           sortOrder,
           ...pageQuery,
@@ -160,16 +179,18 @@ export function metadataRoutes(app: App, { db, config, now }: Context, read: Rea
     },
     async ({ params: { key }, query, scope }) => {
       const page = readPage(query)
-      const asked = choose(scope.environment, query)
+      const sessions = selectSessions(scope.environment, query)
       const order = { by: query.sortBy ?? 'plays', order: query.sortOrder ?? 'desc' } as const
       const { values, total } = await read((trx) =>
-        store.listValues(trx, asked, key, query.value, order, page),
+        store.listValues(trx, sessions, { key, value: query.value, order, page }),
       )
       const path = `/analytics/metadata/${encodeURIComponent(key)}`
       return listResponse(path, query, page, values.map(viewValue), total)
     },
   )
+}
 
+function retentionRoute(app: App, db: Context['db'], { read, selectSessions }: Deps): void {
   app.get(
     '/analytics/videos/:videoId/retention',
     {
@@ -179,39 +200,35 @@ export function metadataRoutes(app: App, { db, config, now }: Context, read: Rea
         summary: 'Show which parts of a video are watched',
         params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
         querystring: Type.Object({
-          ...tagged,
+          ...sessionQuery,
           by: Type.Optional(
-            text(keyMax, {
+            text(maxKeyLength, {
               minLength: 1,
-              description: 'A metadata key: a curve for each of its top values, too.',
+              description: 'A metadata key. Adds a curve for each of its most frequent values.',
             }),
           ),
         }),
         response: { 200: ref(Retention) },
       },
     },
-    async ({ params: { videoId }, query, scope }) => {
-      const { environment } = scope
-      const { by, ...rest } = query
+    async ({ params: { videoId }, query: { by, ...query }, scope: { environment } }) => {
       const video = isId('vi', videoId) ? await findVideo(db, environment, videoId) : undefined
       if (!video) throw notFound('videoId')
-      const asked = choose(environment, { ...rest, videoId })
-      const found = await read(async (trx) => ({
+      const sessions = selectSessions(environment, { ...query, videoId })
+      const { duration, all, byValue } = await read(async (trx) => ({
         duration: await store.findDuration(trx, videoId),
-        all: (await store.readCrowds(trx, asked, undefined))[0],
-        byValue: by === undefined ? undefined : await store.readCrowds(trx, asked, by),
+        all: (await store.readRetention(trx, sessions, undefined))[0],
+        byValue: by === undefined ? undefined : await store.readRetention(trx, sessions, by),
       }))
-      const view = (crowd: store.Crowd) => ({
-        sessions: Number(crowd.sessions),
-        curve: found.duration === undefined ? [] : retentionCurve(crowd, found.duration),
+      const view = (group: store.RetentionGroup) => ({
+        sessions: Number(group.sessions),
+        curve: duration === undefined ? [] : retentionCurve(group, duration),
       })
       return {
         videoId,
-        timeframe: viewPeriod(asked.period),
-        ...view(found.all ?? { value: '', sessions: 0, edges: null }),
-        ...(found.byValue && {
-          values: found.byValue.map((crowd) => ({ value: crowd.value, ...view(crowd) })),
-        }),
+        timeframe: viewPeriod(sessions.period),
+        ...view(all ?? { value: '', sessions: 0, edges: null }),
+        ...(byValue && { values: byValue.map((group) => ({ value: group.value, ...view(group) })) }),
       }
     },
   )

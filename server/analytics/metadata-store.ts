@@ -10,18 +10,24 @@ export type TaggedSessions = {
   environment: Environment
   period: Period
   videoId?: string
-  /** Pairs that the sessions must all carry. */
+  /** Key-value pairs that every session must have. */
   metadata?: Record<string, string>
 }
 
 export const valueOrders = ['sessions', 'plays', 'watchTime', 'completion'] as const
+const columns = {
+  sessions: 'sessions',
+  plays: 'plays',
+  watchTime: 'watch_time',
+  completion: 'completion',
+} as const
 export type ValueOrder = { by: (typeof valueOrders)[number]; order: 'asc' | 'desc' }
 
-function chosen({ environment, period, videoId, metadata }: TaggedSessions): RawBuilder<boolean> {
+function matches({ environment, period, videoId, metadata }: TaggedSessions): RawBuilder<boolean> {
   const conditions = [
     sql`environment = ${environment} and loaded_at >= ${period.from} and loaded_at < ${period.to}`,
     videoId !== undefined && sql`media_id = ${videoId}`,
-    // The index has only sessions that carry something: it is used where that is asked for.
+    // The index covers only sessions with metadata; the first condition makes Postgres use it.
     metadata && sql`metadata <> '{}' and metadata @> ${JSON.stringify(metadata)}::jsonb`,
   ]
   return sql.join(
@@ -31,8 +37,8 @@ function chosen({ environment, period, videoId, metadata }: TaggedSessions): Raw
 }
 
 /**
- * How much of the video was seen, from 0 to 1. Most sessions saw one stretch, whose length is told without taking
- * it apart: that halves the time of this column.
+ * The share of the video that was watched, from 0 to 1. Most sessions watched one continuous range, whose length needs
+ * no unnest; this special case halves the time of this column.
  */
 const share = sql`
   case when media_type = 'video' and first_played_at is not null then
@@ -52,21 +58,14 @@ export type ValueRow = {
   last_seen_at: Date
 }
 
-/** What the sessions with each value of a key have in common, a page of it. */
+/** Aggregates sessions by the values of a metadata key. */
 export async function listValues(
   db: Db<Tables>,
   sessions: TaggedSessions,
-  key: string,
-  value: string | undefined,
-  { by, order }: ValueOrder,
-  page: Page,
+  { key, value, order, page }: { key: string; value?: string | undefined; order: ValueOrder; page: Page },
 ): Promise<{ values: ValueRow[]; total: number }> {
-  const direction = sql.raw(order)
-  const column = { sessions: 'sessions', plays: 'plays', watchTime: 'watch_time', completion: 'completion' }[
-    by
-  ]
-  const place = sql`${sql.ref(column)} ${direction} nulls last, value`
-  const wanted =
+  const sorting = sql`${sql.ref(columns[order.by])} ${sql.raw(order.order)} nulls last, value`
+  const selected =
     value === undefined ? sessions : { ...sessions, metadata: { ...sessions.metadata, [key]: value } }
   const { rows } = await sql<ValueRow & { total: number; value: string | null }>`
     with found as materialized (
@@ -74,20 +73,20 @@ export async function listValues(
              sum(watch_seconds) as watch_time,
              avg(watch_seconds) filter (where first_played_at is not null) as average_watch_time,
              avg(${share})::float8 as completion, max(seen_at) as last_seen_at
-      from viewing_sessions where ${chosen(wanted)} and metadata ? ${key} group by 1
+      from viewing_sessions where ${matches(selected)} and metadata ? ${key} group by 1
     )
     select total, page.* from (select count(*) as total from found) as counted
     left join lateral (
-      select * from found order by ${place} limit ${page.pageSize} offset ${page.offset}
+      select * from found order by ${sorting} limit ${page.pageSize} offset ${page.offset}
     ) as page on true
-    order by ${place}`.execute(db)
-  // A page without values has one row, which tells the total alone.
+    order by ${sorting}`.execute(db)
+  // An empty page has one row, which contains only the total.
   return { values: rows.filter((row) => row.value !== null), total: Number(rows[0]?.total ?? 0) }
 }
 
 export type KeyRow = { key: string; sessions: number; values: number }
 
-/** Which keys sessions carry. */
+/** Lists the metadata keys of sessions. */
 export async function listKeys(
   db: Db<Tables>,
   sessions: TaggedSessions,
@@ -97,7 +96,7 @@ export async function listKeys(
     with found as materialized (
       select key, sum(sessions) as sessions, count(*) as values from (
         select key, value, count(*) as sessions from viewing_sessions, jsonb_each_text(metadata)
-        where ${chosen(sessions)} and metadata <> '{}' group by key, value
+        where ${matches(sessions)} and metadata <> '{}' group by key, value
       ) as pairs group by key
     )
     select total, page.* from (select count(*) as total from found) as counted
@@ -105,46 +104,46 @@ export async function listKeys(
       select * from found order by sessions desc, key limit ${page.pageSize} offset ${page.offset}
     ) as page on true
     order by sessions desc, key`.execute(db)
-  // The sum of counts is a numeric, which comes as text.
+  // A sum of bigint counts is numeric, which the driver returns as text.
   const keys = rows.map((row) => ({ key: row.key, sessions: Number(row.sessions), values: row.values }))
   return { keys: keys.filter(({ key }) => key !== null), total: Number(rows[0]?.total ?? 0) }
 }
 
-export type Crowd = { value: string; sessions: number; edges: [at: number, change: number][] | null }
+export type RetentionGroup = { value: string; sessions: number; edges: [at: number, change: number][] | null }
 
-const mostValues = 10
+const maxValues = 10
 
 /**
- * How many sessions were played, and where what they saw begins (+1) and ends (-1), in hundredths of the video: of
- * all together, or for each of the values that most sessions have. A session has a few such edges, where testing
- * each hundredth would look at a hundred.
+ * Returns the number of sessions with a play, and where their watched ranges start (+1) and end (-1), in hundredths of
+ * the video. Without a key there is one group of all sessions, otherwise one for each of the most frequent values. A
+ * session has only a few such edges, while checking each hundredth would take a hundred comparisons.
  */
-export async function readCrowds(
+export async function readRetention(
   db: Db<Tables>,
   sessions: TaggedSessions,
   key: string | undefined,
-): Promise<Crowd[]> {
+): Promise<RetentionGroup[]> {
   const value = key === undefined ? sql`''` : sql`metadata ->> ${key}`
-  const { rows } = await sql<Crowd>`
+  const { rows } = await sql<RetentionGroup>`
     with played as materialized (
       select ${value} as value, parts from viewing_sessions
-      where ${chosen(sessions)} and first_played_at is not null
-    ), most as (
+      where ${matches(sessions)} and first_played_at is not null
+    ), top as (
       select value, count(*) as sessions from played where value is not null
-      group by value order by sessions desc, value limit ${mostValues}
+      group by value order by sessions desc, value limit ${maxValues}
     ), edges as (
       select value, at, sum(change) as change
-      from most join played using (value), unnest(parts) as part,
+      from top join played using (value), unnest(parts) as part,
            lateral (values (lower(part), 1), (upper(part), -1)) as edge (at, change)
       group by value, at
     )
-    select most.value, most.sessions, jsonb_agg(jsonb_build_array(at, change)) filter (where at is not null) as edges
-    from most left join edges using (value)
-    group by most.value, most.sessions order by sessions desc, most.value`.execute(db)
+    select top.value, top.sessions, jsonb_agg(jsonb_build_array(at, change)) filter (where at is not null) as edges
+    from top left join edges using (value)
+    group by top.value, top.sessions order by sessions desc, top.value`.execute(db)
   return rows
 }
 
-/** Undefined while it is not known. */
+/** Returns undefined while the duration is not known. */
 export async function findDuration(db: Db<Tables>, videoId: string): Promise<number | undefined> {
   const row = await db
     .selectFrom('encodings')

@@ -8,7 +8,7 @@ const days = (text: string) => {
   return [from.toISOString(), to.toISOString()].map((time) => time.replace('T00:00:00.000Z', ''))
 }
 
-test('a period is a year, a month, a week, a day or several days', () => {
+test('a period is a year, a month, a week, a day or a range of days', () => {
   assert.deepEqual(days('2026'), ['2026-01-01', '2027-01-01'])
   assert.deepEqual(days('2024-02'), ['2024-02-01', '2024-03-01'])
   assert.deepEqual(days('2026-12'), ['2026-12-01', '2027-01-01'])
@@ -16,13 +16,13 @@ test('a period is a year, a month, a week, a day or several days', () => {
   assert.deepEqual(days('2026-01-30/2026-02-01'), ['2026-01-30', '2026-02-02'])
 })
 
-test('weeks begin on Monday, the first is that of the fourth of January', () => {
+test('weeks begin on Monday, and the first week contains January 4', () => {
   assert.deepEqual(days('2018-W01'), ['2018-01-01', '2018-01-08'])
   assert.deepEqual(days('2020-W53'), ['2020-12-28', '2021-01-04'])
   assert.deepEqual(days('2021-W01'), ['2021-01-04', '2021-01-11'])
 })
 
-test('what is no period is refused by name', () => {
+test('an invalid period is rejected by name', () => {
   for (const text of [
     ...['', 'yesterday', '26', '2026-13', '2026-00', '2026-02-30', '2026-1-1', '2026-W00', '2021-W53'],
     ...[

@@ -3,10 +3,10 @@ import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
-import { badQuery, readPeriod } from './data-query.ts'
+import { invalidQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import type { Read } from './limited.ts'
+import type { Read } from './query-limits.ts'
 
 export const PlayList = Type.Object(
   {
@@ -16,7 +16,7 @@ export const PlayList = Type.Object(
   { $id: 'PlayList' },
 )
 
-const kinds = [
+const mediaKinds = [
   { path: '/analytics/videos/plays', mediaType: 'video', id: 'videoId', name: 'video' },
   {
     path: '/analytics/live-streams/plays',
@@ -35,9 +35,9 @@ const breakdownOf: Record<string, Breakdown> = {
 
 const plays = { of: 'play', by: 'sum' } as const
 
-/** The way in which older clients ask for plays. */
+/** The plays API of older clients. */
 export function playsRoutes(app: App, { config, now }: Context, read: Read): void {
-  for (const { path, mediaType, id, name } of kinds) {
+  for (const { path, mediaType, id, name } of mediaKinds) {
     app.get(
       path,
       {
@@ -45,14 +45,14 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
           operationId: `GET_analytics-${mediaType}s-plays`,
           tags: ['Analytics'],
           summary: `Show plays of ${name}s by a dimension`,
-          description: 'For older clients; `GET /data/buckets/play/{breakdown}` tells more.',
+          description: 'For older clients. `GET /data/buckets/play/{breakdown}` has more options.',
           querystring: Type.Object({
-            from: time('The first day.'),
-            to: time('The day after the last one; by default until now.'),
+            from: time('Start of the period.'),
+            to: time('End of the period, not included; by default now.'),
             dimension: oneOf([...Object.keys(breakdownOf), id, 'emittedAt'], {
-              description: '`emittedAt`: plays by the hour.',
+              description: '`emittedAt`: plays per hour.',
             }),
-            filter: Type.Optional(text(200, { description: `One ${name}, as \`${id}:<id>\`.` })),
+            filter: Type.Optional(text(200, { description: `A single ${name}, as \`${id}:<id>\`.` })),
             ...pageQuery,
           }),
           response: { 200: ref(PlayList) },
@@ -61,10 +61,10 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
       async ({ query, scope }) => {
         const [key, mediaId, ...more] = query.filter?.split(':') ?? []
         if (query.filter !== undefined && (key !== id || !mediaId || more.length > 0)) {
-          throw badQuery('filter', `must be ${id}:<id>`)
+          throw invalidQuery('filter', `must be ${id}:<id>`)
         }
         const filterBy: FilterBy = { mediaType, ...(mediaId && { mediaId: [mediaId] }) }
-        const period = readPeriod(query, now(), { days: 1, keptDays: config.analyticsDays })
+        const period = readPeriod(query, now(), { defaultDays: 1, keptDays: config.analyticsDays })
         const sessions = { environment: scope.environment, period, filterBy }
         const page = readPage(query)
         const byTime = { by: 'dimension', order: 'asc' } as const
@@ -73,8 +73,8 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
         const found = await read<{ groups: { dimension: string | Date; value: number }[]; total: number }>(
           (trx) =>
             query.dimension === 'emittedAt'
-              ? store.readSeries(trx, sessions, plays, 'hour', byTime, page)
-              : store.readBuckets(trx, sessions, plays, breakdown, byPlays, page),
+              ? store.readSeries(trx, sessions, plays, { interval: 'hour', order: byTime, page })
+              : store.readBuckets(trx, sessions, plays, { breakdown, order: byPlays, page }),
         )
         const items = found.groups.map(({ dimension, value }) => ({
           value: dimension instanceof Date ? atom(dimension) : dimension,

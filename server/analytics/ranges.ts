@@ -1,27 +1,27 @@
-/** Whole numbers, each range without its end; in order, with gaps between. As Postgres' multiranges. */
+/** Sorted, non-adjacent ranges of integers, each without its end: the same as a Postgres multirange. */
 export type Ranges = readonly (readonly [from: number, to: number])[]
 
-/** Past this many, a range that touches no other is left out: somebody jumps about to make the row large. */
-const mostRanges = 1_000
+/** Bounds the size of a row. Beyond this number, only ranges that extend an existing one are added. */
+const maxRanges = 1_000
 
 export function addRange(ranges: Ranges, from: number, to: number): Ranges {
   if (!(from < to)) return ranges
-  const apart: (readonly [number, number])[] = []
-  let [first, beyond] = [from, to]
+  const others: (readonly [number, number])[] = []
+  let [start, end] = [from, to]
   let isJoined = false
   for (const range of ranges) {
     if (range[1] < from || range[0] > to) {
-      apart.push(range)
+      others.push(range)
       continue
     }
     isJoined = true
-    first = Math.min(first, range[0])
-    beyond = Math.max(beyond, range[1])
+    start = Math.min(start, range[0])
+    end = Math.max(end, range[1])
   }
-  if (!isJoined && ranges.length >= mostRanges) return ranges
-  const place = apart.findIndex((range) => range[0] > first)
-  apart.splice(place < 0 ? apart.length : place, 0, [first, beyond])
-  return apart
+  if (!isJoined && ranges.length >= maxRanges) return ranges
+  const index = others.findIndex((range) => range[0] > start)
+  others.splice(index < 0 ? others.length : index, 0, [start, end])
+  return others
 }
 
 export const lengthOf = (ranges: Ranges) => ranges.reduce((sum, [from, to]) => sum + to - from, 0)

@@ -1,29 +1,29 @@
 import { invalidAttribute } from '../lib/errors.ts'
 import { oneOf, text } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import type { Report, ReportedEvent, ReportedType } from './follow.ts'
+import type { Report, ReportedEvent, ReportedType } from './apply-report.ts'
 
-/** What a page sends, whatever its format. */
+/** A report of either format. */
 export type MediaReport = Report & {
   mediaId: string
-  /** The field that named it. */
+  /** The name of the request field that contains `mediaId`, for error messages. */
   mediaField: string
-  /** As the client knows its session, if it does. */
+  /** The session id that the client received, if any. */
   sessionId: string | undefined
-  /** What tells this viewing from others of the same media by the same viewer. */
+  /** Distinguishes this viewing from others of the same media by the same viewer. */
   viewing: string
   referrer: string
   metadata: Record<string, string>
   userAgent: string | undefined
-  address: string
+  ipAddress: string
   country: string | string[] | undefined
-  /** Of the body. */
+  /** Size of the body. */
   bytes: number
 }
 
-/** Of one report; the published clients send 20 at most. */
-const mostEvents = 200
-const longestReferrer = 2_048
+/** Per report. The published clients send at most 20. */
+const maxEvents = 200
+const maxReferrerLength = 2_048
 
 const time = (description: string) => text(40, { format: 'date-time', description })
 const position = (description: string) =>
@@ -41,32 +41,34 @@ const eventTypes = [
 ] as const
 
 const session = {
-  session_id: Type.Optional(text(100, { description: 'As the answer to the first report gave it.' })),
+  session_id: Type.Optional(text(100, { description: 'Session id from the response to the first report.' })),
   loaded_at: time('When the page was loaded.'),
-  referrer: Type.Optional(text(16_384, { description: 'Address of the page that led here.' })),
+  referrer: Type.Optional(
+    text(16_384, { description: 'URL of the page that embeds or links to the player.' }),
+  ),
   metadata: Type.Optional(
     Type.Array(
       Type.Record(Type.String(), Type.String(), { maxProperties: 10, propertyNames: { maxLength: 255 } }),
       {
         maxItems: 100,
         description:
-          'Each holds one key and its value. Keys that the video does not declare are ignored, and so are values of more than 2,000 letters.',
+          'Objects with one key and its value. Keys that the video does not declare are ignored, and so are values longer than 2,000 characters.',
       },
     ),
   ),
 }
 
 const report = {
-  emitted_at: time('When it is sent.'),
+  emitted_at: time('When the report is sent.'),
   events: Type.Array(
     Type.Object({
       type: oneOf(eventTypes),
-      emitted_at: time('When it happened.'),
-      at: position('Where the video was, in seconds.'),
-      from: position('Of a jump.'),
-      to: position('Of a jump.'),
+      emitted_at: time('When the event happened.'),
+      at: position('Position in the video, in seconds.'),
+      from: position('Start of a seek, in seconds.'),
+      to: position('Target of a seek, in seconds.'),
     }),
-    { maxItems: mostEvents, description: 'What has happened since the last report.' },
+    { maxItems: maxEvents, description: 'Events since the last report.' },
   ),
 }
 
@@ -83,42 +85,45 @@ export const LiveReport = Type.Object({
 const clock = (description: string) =>
   Type.Unsafe<number | string>({ type: ['number', 'string'], maxLength: 40, description })
 
-/** The second format: numbers for words, and short names. */
+/** The short format: abbreviated names, and numbers instead of words. */
 export const WatchReport = Type.Object({
-  sat: clock('When it is sent, in milliseconds since 1970.'),
-  sid: text(100, { description: 'Of the tab.' }),
+  sat: clock('When the report is sent, in milliseconds since 1970.'),
+  sid: text(100, { description: 'Id of the browser tab.' }),
   mid: text(100, { description: 'Id of the video or live stream.' }),
-  pid: text(100, { description: 'Of this loading of the player.' }),
+  pid: text(100, { description: 'Id of this load of the player.' }),
   ref: Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
       format: 'text',
       maxLength: 16_384,
-      description: 'Address of the page that led here.',
+      description: 'URL of the page that embeds or links to the player.',
     }),
   ),
   eve: Type.Array(
     Type.Object({
-      eat: clock('When it happened.'),
+      eat: clock('When the event happened.'),
       typ: Type.Integer({
         minimum: 1,
         maximum: 8,
         description: '1 loaded, 2 play, 3 pause, 4 progress, 5 error, 6 ended, 7 seeking, 8 source.',
       }),
-      vti: position('Where the video is, in seconds.'),
+      vti: position('Position in the video, in seconds.'),
       pau: Type.Optional(
-        Type.Unsafe<boolean | null>({ type: ['boolean', 'null'], description: 'Whether it stands still.' }),
+        Type.Unsafe<boolean | null>({
+          type: ['boolean', 'null'],
+          description: 'Whether the video is paused.',
+        }),
       ),
     }),
-    { maxItems: mostEvents },
+    { maxItems: maxEvents },
   ),
 })
 
 const watchTypes: ReportedType[] = ['ready', 'play', 'pause', 'progress', 'error', 'end', 'seek', 'source']
 
-type Sender = Pick<MediaReport, 'userAgent' | 'address' | 'country' | 'bytes'>
+type Sender = Pick<MediaReport, 'userAgent' | 'ipAddress' | 'country' | 'bytes'>
 
-/** A report of the first format, of a video or a live stream. */
+/** Reads the long format, for a video or a live stream. */
 export function readReport(
   body: Static<typeof VideoReport> | Static<typeof LiveReport>,
   sender: Sender,
@@ -131,10 +136,10 @@ export function readReport(
       ? { mediaId: session.video_id, mediaField: 'session[video_id]' }
       : { mediaId: session.live_stream_id, mediaField: 'session[live_stream_id]' }),
     sessionId: session.session_id,
-    viewing: `${loadedAt} ${sender.address} ${sender.userAgent ?? ''}`,
+    viewing: `${loadedAt} ${sender.ipAddress} ${sender.userAgent ?? ''}`,
     sentAt: readClock(body.emitted_at, 'emitted_at'),
     loadedAt,
-    referrer: (session.referrer ?? '').slice(0, longestReferrer).toWellFormed(),
+    referrer: (session.referrer ?? '').slice(0, maxReferrerLength).toWellFormed(),
     metadata: Object.assign(Object.create(null), ...(session.metadata ?? [])),
     events: events.map((event, i) => ({
       type: event.type,
@@ -146,7 +151,7 @@ export function readReport(
   }
 }
 
-/** A report of the second format. It carries no metadata, and no session but the client's own. */
+/** Reads the short format, which has no metadata and no session id of ours. */
 export function readWatchReport(body: Static<typeof WatchReport>, sender: Sender): MediaReport {
   return {
     ...sender,
@@ -156,7 +161,7 @@ export function readWatchReport(body: Static<typeof WatchReport>, sender: Sender
     viewing: `${body.sid} ${body.pid}`,
     sentAt: readClock(body.sat, 'sat'),
     loadedAt: null,
-    referrer: (body.ref ?? '').slice(0, longestReferrer).toWellFormed(),
+    referrer: (body.ref ?? '').slice(0, maxReferrerLength).toWellFormed(),
     metadata: {},
     events: body.eve.map(
       ({ eat, typ, vti, pau }, i): ReportedEvent => ({
@@ -171,7 +176,7 @@ export function readWatchReport(body: Static<typeof WatchReport>, sender: Sender
   }
 }
 
-/** In milliseconds, of any year that dates can have. */
+/** Returns milliseconds since 1970. Accepts the entire range of JavaScript dates. */
 function readClock(value: number | string, name: string): number {
   const time = typeof value === 'number' ? value : Date.parse(value)
   if (Math.abs(time) <= 8.64e15) return Math.round(time)

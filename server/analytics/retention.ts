@@ -1,4 +1,4 @@
-import type { Crowd } from './metadata-store.ts'
+import type { RetentionGroup } from './metadata-store.ts'
 
 export type Point = { from: number; to: number; share: number; viewers: number }
 
@@ -6,8 +6,8 @@ const points = 100
 
 const round = (value: number) => Math.round(value * 1000) / 1000
 
-/** How many sessions saw each hundredth of a video, and which share of those that were played at all. */
-export function retentionCurve({ sessions, edges }: Crowd, durationSeconds: number): Point[] {
+/** For each hundredth of a video: how many sessions watched it, and their share of all sessions with a play. */
+export function retentionCurve({ sessions, edges }: RetentionGroup, durationSeconds: number): Point[] {
   const changes = new Array<number>(points + 1).fill(0)
   for (const [at, change] of edges ?? []) changes[Math.min(Math.max(at, 0), points)]! += change
   let viewers = 0

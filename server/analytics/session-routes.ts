@@ -4,20 +4,12 @@ import { type App, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import type { Read } from './limited.ts'
-import { findMedia } from './media.ts'
+import { deleteSessions } from './delete-sessions.ts'
+import { findMedia } from './media-store.ts'
 import { readNamedPeriod } from './period.ts'
-import * as store from './session-reads.ts'
-import { ViewingEventList, ViewingSessionList, viewSession } from './session-schemas.ts'
-
-const periodQuery = {
-  period: Type.Optional(
-    text(40, {
-      description:
-        'When they were loaded: `2026`, `2026-01`, `2026-W01`, `2026-01-02` or `2026-01-02/2026-01-31`. All that are kept by default.',
-    }),
-  ),
-}
+import type { Read } from './query-limits.ts'
+import * as store from './session-query-store.ts'
+import { ViewingEventList, ViewingSessionList, viewEvent, viewSession } from './session-schemas.ts'
 
 const metadataQuery = (description: string) =>
   Type.Optional(
@@ -29,13 +21,24 @@ const metadataQuery = (description: string) =>
   )
 
 const listQuery = Type.Object({
-  ...periodQuery,
-  metadata: metadataQuery('Pairs that they carry, all of them, as `metadata[key]=value`.'),
+  period: Type.Optional(
+    text(40, {
+      description:
+        'When the sessions were loaded: `2026`, `2026-01`, `2026-W01`, `2026-01-02` or `2026-01-02/2026-01-31`. By default all stored sessions.',
+    }),
+  ),
+  metadata: metadataQuery('Key-value pairs that the sessions must all have, as `metadata[key]=value`.'),
   ...pageQuery,
 })
 
-/** Who watched what, session by session, and forgetting it. */
+/** Individual sessions: who watched what, and the deletion of a viewer's data. */
 export function sessionRoutes(app: App, { db }: Context, read: Read): void {
+  listRoutes(app, db, read)
+  eventsRoute(app, read)
+  deleteRoute(app, db)
+}
+
+function listRoutes(app: App, db: Context['db'], read: Read): void {
   app.get(
     '/analytics/videos/:videoId',
     {
@@ -43,22 +46,22 @@ export function sessionRoutes(app: App, { db }: Context, read: Read): void {
         operationId: 'GET_analytics-videos-videoId',
         tags: ['Analytics'],
         summary: 'List the viewing sessions of a video',
-        description: 'The newest first, each with its metadata and what was watched.',
+        description: 'Newest first, each with its metadata and the watched ranges.',
         params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
         querystring: listQuery,
         response: { 200: ref(ViewingSessionList) },
       },
     },
-    async ({ params: { videoId }, query, scope }) => {
+    async ({ params: { videoId }, query, scope: { environment } }) => {
       const filters = readFilters(query)
       const media = isId('vi', videoId) && (await findMedia(db, [videoId])).get(videoId)
-      if (!media || media.environment !== scope.environment) throw notFound('videoId')
+      if (!media || media.environment !== environment) throw notFound('videoId')
       const page = readPage(query)
       const { sessions, total } = await read((trx) =>
-        store.listSessions(trx, scope.environment, videoId, filters, page),
+        store.listSessions(trx, { environment, mediaId: videoId }, filters, page),
       )
-      const isLengthKnown = media.durationSeconds !== undefined
-      const items = sessions.map((session) => viewSession(session, isLengthKnown))
+      const isDurationKnown = media.durationSeconds !== undefined
+      const items = sessions.map((session) => viewSession(session, isDurationKnown))
       return listResponse(`/analytics/videos/${videoId}`, query, page, items, total)
     },
   )
@@ -81,7 +84,9 @@ export function sessionRoutes(app: App, { db }: Context, read: Read): void {
       throw notFound('liveStreamId')
     },
   )
+}
 
+function eventsRoute(app: App, read: Read): void {
   app.get(
     '/analytics/sessions/:sessionId/events',
     {
@@ -89,7 +94,7 @@ export function sessionRoutes(app: App, { db }: Context, read: Read): void {
         operationId: 'GET_analytics-sessions-sessionId-events',
         tags: ['Analytics'],
         summary: 'List the events of a viewing session',
-        description: 'In the order in which they happened.',
+        description: 'In chronological order.',
         params: Type.Object({ sessionId: Type.String({ description: 'Id of the session.' }) }),
         querystring: Type.Object(pageQuery),
         response: { 200: ref(ViewingEventList) },
@@ -99,42 +104,38 @@ export function sessionRoutes(app: App, { db }: Context, read: Read): void {
       const page = readPage(query)
       const found = await read((trx) => store.listEvents(trx, scope.environment, sessionId, page))
       if (!found) throw notFound('sessionId')
-      const items = found.events.map((event) => ({
-        type: event.type,
-        emittedAt: event.emitted_at.toISOString(),
-        ...(event.at !== null && { at: Math.round(event.at) }),
-        ...(event.from_at !== null && { from: Math.round(event.from_at) }),
-        ...(event.to_at !== null && { to: Math.round(event.to_at) }),
-      }))
+      const items = found.events.map(viewEvent)
       return listResponse(`/analytics/sessions/${sessionId}/events`, query, page, items, found.total)
     },
   )
+}
 
+function deleteRoute(app: App, db: Context['db']): void {
   app.delete(
     '/analytics/sessions',
     {
       schema: {
         operationId: 'DELETE_analytics-sessions',
         tags: ['Analytics'],
-        summary: 'Forget a viewer',
+        summary: 'Delete the sessions of a viewer',
         description:
-          'Deletes all sessions that carry the pairs, with their events. There is no way back. A player that is still open reports anew: ask again once it is closed.',
+          'Permanently deletes all sessions with these key-value pairs, and their events. A player that is still open keeps reporting; repeat the request after it is closed.',
         querystring: Type.Object({
           metadata: metadataQuery(
-            'Pairs that they carry, all of them, as `metadata[key]=value`; at least one.',
+            'Key-value pairs that the sessions must all have, as `metadata[key]=value`. At least one is required.',
           ),
         }),
         response: {
-          200: Type.Object({ deleted: Type.Integer({ description: 'How many sessions there were.' }) }),
+          200: Type.Object({ deleted: Type.Integer({ description: 'Number of deleted sessions.' }) }),
         },
       },
     },
     async ({ query: { metadata }, scope }) => {
       if (!metadata || Object.keys(metadata).length === 0) {
-        const title = 'Say whom to forget, as metadata[key]=value.'
+        const title = 'Select the sessions to delete, as metadata[key]=value.'
         throw invalid([{ kind: httpErrors.attributeRequired, title, name: 'metadata' }])
       }
-      return { deleted: await store.forgetSessions(db, { environment: scope.environment, metadata }) }
+      return { deleted: await deleteSessions(db, { environment: scope.environment, metadata }) }
     },
   )
 }

@@ -3,45 +3,45 @@ import { Pagination } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { lengthOf, parseRanges } from './ranges.ts'
-import type { StoredSession } from './session-reads.ts'
+import type { StoredEvent, StoredSession } from './session-query-store.ts'
 
 const time = (description: string) => Type.String({ format: 'date-time', description })
-const maybe = (description?: string) => nullable(Type.String(description ? { description } : {}))
+const nullableText = (description?: string) => nullable(Type.String(description ? { description } : {}))
 
 export const ViewingSession = Type.Object(
   {
     session: Type.Object({
       sessionId: Type.String(),
       loadedAt: time('When the player was loaded.'),
-      endedAt: time('When it was last heard of.'),
+      endedAt: time('When the last report was received.'),
       metadata: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }), {
         description: 'Values of the dynamic metadata that the video declares.',
       }),
     }),
     location: Type.Object({
-      country: maybe('Two letters; where `KINORA_COUNTRY_HEADER` is set.'),
-      city: maybe('Not known.'),
+      country: nullableText('Two-letter code; requires `KINORA_COUNTRY_HEADER`.'),
+      city: nullableText('Always null.'),
     }),
     referrer: Type.Object({
-      url: maybe('Address of the page that led to the player.'),
-      medium: Type.String({ description: '`referral`, or `none`.' }),
-      source: maybe('Its host.'),
-      searchTerm: maybe('Not known.'),
+      url: nullableText('URL of the page that embeds or links to the player.'),
+      medium: Type.String({ description: '`referral` or `none`.' }),
+      source: nullableText('Host of the URL.'),
+      searchTerm: nullableText('Always null.'),
     }),
-    device: Type.Object({ type: maybe(), vendor: maybe(), model: maybe() }),
-    os: Type.Object({ name: maybe(), shortname: maybe(), version: maybe() }),
-    client: Type.Object({ type: maybe(), name: maybe(), version: maybe() }),
+    device: Type.Object({ type: nullableText(), vendor: nullableText(), model: nullableText() }),
+    os: Type.Object({ name: nullableText(), shortname: nullableText(), version: nullableText() }),
+    client: Type.Object({ type: nullableText(), name: nullableText(), version: nullableText() }),
     watch: Type.Object({
       plays: Type.Integer({
-        description: 'How often it was started. Playing again after the end is no other.',
+        description: 'Number of plays. Replaying after the end does not count as another play.',
       }),
-      seconds: Type.Number({ description: 'All that was watched, repeats included.' }),
+      seconds: Type.Number({ description: 'Seconds watched, including repeats.' }),
       ranges: Type.Array(Type.Object({ from: Type.Integer(), to: Type.Integer() }), {
-        description: 'Seconds of the video that were seen at least once.',
+        description: 'Ranges of the video that were watched at least once, in seconds.',
       }),
       completion: nullable(
         Type.Number({
-          description: 'Share of the video that was seen, from 0 to 1. Null: its length is not known.',
+          description: 'Share of the video that was watched, from 0 to 1. Null if the duration is not known.',
         }),
       ),
     }),
@@ -62,10 +62,10 @@ export const ViewingEventList = Type.Object(
           description:
             '`ready`, `play`, `resume`, `progress`, `pause`, `seek.forward`, `seek.backward`, `end` or `error`.',
         }),
-        emittedAt: time('When it happened.'),
-        at: Type.Optional(Type.Integer({ description: 'Where the video was, in seconds.' })),
-        from: Type.Optional(Type.Integer({ description: 'Of a jump.' })),
-        to: Type.Optional(Type.Integer({ description: 'Of a jump.' })),
+        emittedAt: time('When the event happened.'),
+        at: Type.Optional(Type.Integer({ description: 'Position in the video, in seconds.' })),
+        from: Type.Optional(Type.Integer({ description: 'Start of a seek, in seconds.' })),
+        to: Type.Optional(Type.Integer({ description: 'Target of a seek, in seconds.' })),
       }),
     ),
     pagination: ref(Pagination),
@@ -73,7 +73,7 @@ export const ViewingEventList = Type.Object(
   { $id: 'ViewingEventList' },
 )
 
-export function viewSession(row: StoredSession, isLengthKnown: boolean) {
+export function viewSession(row: StoredSession, isDurationKnown: boolean) {
   const url = URL.parse(row.referrer)
   return {
     session: {
@@ -100,7 +100,15 @@ export function viewSession(row: StoredSession, isLengthKnown: boolean) {
       plays: row.plays,
       seconds: Math.round(row.watch_seconds * 1_000) / 1_000,
       ranges: parseRanges(row.watched).map(([from, to]) => ({ from, to })),
-      completion: isLengthKnown ? lengthOf(parseRanges(row.parts)) / 100 : null,
+      completion: isDurationKnown ? lengthOf(parseRanges(row.parts)) / 100 : null,
     },
   }
 }
+
+export const viewEvent = (event: StoredEvent) => ({
+  type: event.type,
+  emittedAt: event.emitted_at.toISOString(),
+  ...(event.at !== null && { at: Math.round(event.at) }),
+  ...(event.from_at !== null && { from: Math.round(event.from_at) }),
+  ...(event.to_at !== null && { to: Math.round(event.to_at) }),
+})

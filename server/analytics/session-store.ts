@@ -1,12 +1,12 @@
 import { sql, type Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
-import type { Viewing, ViewingEvent } from './follow.ts'
+import type { Viewing, ViewingEvent } from './apply-report.ts'
 import { formatRanges, parseRanges } from './ranges.ts'
 import { startOfDay } from './session-id.ts'
 import type { ViewingSessionRow } from './tables.ts'
 
-/** What follows from reports; the rest of a session is known with its first one. */
+/** The part of a session that reports change. */
 export type SessionState = {
   id: string
   day: number
@@ -15,6 +15,7 @@ export type SessionState = {
   viewing: Viewing
 }
 
+/** The part of a session that its first report sets. */
 export type SessionOrigin = Pick<
   ViewingSessionRow,
   | 'environment'
@@ -32,14 +33,14 @@ export type SessionOrigin = Pick<
   | 'viewer'
 >
 
-const nameOf = (day: number) => startOfDay(day).toISOString().slice(0, 10).replaceAll('-', '')
+const dateSuffix = (day: number) => startOfDay(day).toISOString().slice(0, 10).replaceAll('-', '')
 
-/** The partition itself: nothing has to be found out about the others. */
-const sessionsOf = (day: number) => sql.table(`viewing_sessions_${nameOf(day)}`)
+/** Uses the partition directly, so that Postgres does not plan for the others. */
+const partitionOf = (day: number) => sql.table(`viewing_sessions_${dateSuffix(day)}`)
 
 type StateRow = Omit<ViewingSessionRow, keyof SessionOrigin>
 
-/** Locks them, in one order for everybody. The marks come as JSON, which is read many times as fast as an array. */
+/** Locks sessions in the order of their ids. `recent` is selected as JSON, which parses many times faster than an array. */
 export async function lockSessions(
   trx: Transaction<Tables>,
   day: number,
@@ -48,7 +49,7 @@ export async function lockSessions(
   const { rows } = await sql<StateRow & { metadata: Record<string, string> }>`
     select id, media_id, metadata, loaded_at, seen_at, ready_ms, plays, first_played_at, ends, watch_seconds, position,
            playing_since, awaits_play, event_at, watched::text, parts::text, to_json(recent) as recent
-    from ${sessionsOf(day)} where id = any(${ids}) order by id for update`.execute(trx)
+    from ${partitionOf(day)} where id = any(${ids}) order by id for update`.execute(trx)
   return rows.map((row) => ({
     ...{ id: row.id, day, mediaId: row.media_id, metadata: row.metadata },
     viewing: {
@@ -85,22 +86,22 @@ const stateColumns = ({ id, metadata, viewing }: SessionState) => ({
   recent: viewing.recent,
 })
 
-const inOrder = <T extends { id: string }>(sessions: T[]) =>
+const sortById = <T extends { id: string }>(sessions: T[]) =>
   sessions.toSorted((a, b) => (a.id < b.id ? -1 : 1))
 
-/** Those that nobody else has inserted at the same time. */
+/** Returns the ids of the inserted sessions, without those that another process inserted at the same time. */
 export async function insertSessions(
   trx: Transaction<Tables>,
   day: number,
   sessions: (SessionState & { origin: SessionOrigin })[],
 ): Promise<Set<string>> {
-  const rows = inOrder(sessions).map((session) => ({
+  const rows = sortById(sessions).map((session) => ({
     ...session.origin,
     ...stateColumns(session),
     media_id: session.mediaId,
     loaded_at: date(session.viewing.loadedAt),
   }))
-  const table = sessionsOf(day)
+  const table = partitionOf(day)
   const inserted = await sql<{ id: string }>`
     insert into ${table} select * from json_populate_recordset(null::${table}, ${JSON.stringify(rows)})
     on conflict (id) do nothing returning id`.execute(trx)
@@ -112,7 +113,7 @@ export async function updateSessions(
   day: number,
   sessions: SessionState[],
 ): Promise<void> {
-  const table = sessionsOf(day)
+  const table = partitionOf(day)
   const rows = JSON.stringify(sessions.map(stateColumns))
   await sql`
     update ${table} s set
@@ -139,11 +140,11 @@ export async function insertEvents(trx: Transaction<Tables>, events: StoredEvent
       ${column(({ to }) => to)}::float8[])`.execute(trx)
 }
 
-/** Postgres' words for a partition that is not there: no such table, no partition for the row. */
+/** Postgres error codes of a missing partition: undefined table, and no partition for the row. */
 export const isPartitionMissing = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '23514')
 
-/** Several processes that lock the same rows in another order, which is left to Postgres to find. */
+/** Postgres error codes of a deadlock and of a serialization failure. */
 export const isDeadlock = (error: unknown) =>
   error instanceof Error && 'code' in error && (error.code === '40P01' || error.code === '40001')
 

@@ -1,20 +1,20 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
 
-/** One viewing of a video or live stream: a page that was opened, and what came of it. */
+/** One viewing of a video or live stream, from loading the player to closing it. */
 export type ViewingSessionRow = {
-  /** `ps`, the day in four letters, the rest: see the analytics slice. */
+  /** See `sessionIdOf`. */
   id: string
   environment: Environment
   media_id: string
   media_type: 'video' | 'live-stream'
-  /** By the server's clock. */
+  /** On the server's clock. */
   loaded_at: Date
-  /** Of the last report. */
+  /** When the last report was received. */
   seen_at: Date
-  /** Declared keys only. */
+  /** Only keys that the video declares. */
   metadata: ColumnType<Record<string, string>, string, string>
-  /** Empty for none. */
+  /** Empty if there is none. */
   referrer: string
   country: string | null
   continent: string | null
@@ -25,31 +25,32 @@ export type ViewingSessionRow = {
   os_version: string | null
   browser_name: string | null
   browser_version: string | null
-  /** Hash of day, user agent and address. */
+  /** Hash of day, user agent and IP address. */
   viewer: string
-  /** From loading to being ready. */
+  /** Time from loading the page until the player was ready. */
   ready_ms: number | null
   plays: number
   first_played_at: Date | null
   ends: number
-  /** All that was watched, repeats included. */
+  /** Includes repeats. */
   watch_seconds: number
-  /** Where it is, and while it plays: when it was there. */
+  /** The last known position in seconds. */
   position: number | null
+  /** While the video plays: the time at which it was at `position`. */
   playing_since: Date | null
-  /** Whether the next play counts: it was loaded, and not played since. */
+  /** Whether the next start counts as a play: the video was loaded, and not played since. */
   awaits_play: boolean
-  /** The time of its latest event: what comes later than that in spite of being older moves nothing. */
+  /** Time of the latest event. Older events that arrive later do not change the position. */
   event_at: Date
-  /** Whole seconds that were seen at least once, as Postgres writes ranges: `{[0,5),[7,9)}`. */
+  /** Seconds of the video that were watched at least once, as a Postgres multirange: `{[0,5),[7,9)}`. */
   watched: string
-  /** The same in hundredths of a video's length; none while that is not known. */
+  /** The same in hundredths of the duration. Empty while the duration is not known. */
   parts: string
-  /** Hashes of the last events, by which a report that comes again is told. */
+  /** Fingerprints of the latest events, to recognize repeated reports. */
   recent: number[]
 }
 
-/** Plays of the days whose sessions are no longer kept. */
+/** Total plays of expired sessions. */
 export type PastPlaysRow = {
   media_id: string
   environment: Environment

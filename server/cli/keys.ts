@@ -1,11 +1,11 @@
-import { createKey, KeyProblem, revokeKey } from '../accounts/keys.ts'
+import { createKey, KeyError, revokeKey } from '../accounts/keys.ts'
 import { listKeys } from '../accounts/store.ts'
 import { readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../database.ts'
 import type { Environment } from '../environments.ts'
-import { DatabaseProblem } from '../lib/db.ts'
+import { DatabaseError } from '../lib/db.ts'
 import { createLog } from '../lib/log.ts'
-import { PostgresProblem } from '../lib/postgres/open.ts'
+import { PostgresError } from '../lib/postgres/open.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 
 function requireEnvironmentAndName({ environment, name }: KeyOptions): {
@@ -55,7 +55,7 @@ const keyCommands: Record<string, (options: KeyOptions) => Work> = {
     const { environment, name } = requireEnvironmentAndName(options)
     return async (db) => {
       const revoked = await revokeKey(db, environment, name, new Date())
-      if (!revoked) throw new KeyProblem(`The ${environment} environment has no active key named "${name}".`)
+      if (!revoked) throw new KeyError(`The ${environment} environment has no active key named "${name}".`)
       if (options.json)
         return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
       return `The key "${name}" of the ${environment} environment no longer works.`
@@ -74,7 +74,7 @@ export async function runKeyCommand(command: string, options: KeyOptions): Promi
       await database.close()
     }
   } catch (error) {
-    const isKnown = [KeyProblem, DatabaseProblem, PostgresProblem].some((kind) => error instanceof kind)
+    const isKnown = [KeyError, DatabaseError, PostgresError].some((kind) => error instanceof kind)
     throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
   }
 }

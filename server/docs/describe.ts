@@ -2,7 +2,7 @@ import swagger from '@fastify/swagger'
 import type { App } from '../lib/http.ts'
 import { completeDocument, type Document, openapi } from './openapi.ts'
 
-/** Collects the routes that are registered after it. */
+/** Has to run before the routes are registered. */
 export async function describeRoutes(app: App): Promise<void> {
   await app.register(swagger, {
     openapi: openapi as never,
@@ -11,5 +11,5 @@ export async function describeRoutes(app: App): Promise<void> {
   })
 }
 
-/** The OpenAPI document of the collected routes. */
-export const describedBy = (app: App): Document => completeDocument(app.swagger() as unknown as Document)
+/** Returns the OpenAPI document of the registered routes. */
+export const openapiDocument = (app: App): Document => completeDocument(app.swagger() as unknown as Document)

@@ -8,7 +8,7 @@ type Operation = {
   parameters?: Parameter[]
   requestBody?: unknown
   responses: Json
-  /** Kinds of errors that are particular to the route. */
+  /** Errors of this route, beside the common ones. */
   'x-errors'?: ErrorKind[]
 }
 export type Document = {
@@ -23,10 +23,10 @@ export const openapi = {
     title: 'Kinora',
     version: '1',
     description:
-      'Create videos, find them, change them. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys, and the key decides: a sandbox key works at the same address as a production key. Below /sandbox the same API takes sandbox keys only.',
+      'Upload, manage and play videos. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys. The key decides the environment: sandbox keys and production keys work at the same URL. Below /sandbox, the same API accepts only sandbox keys.',
   },
   servers: [
-    { url: '/', description: 'Production and sandbox: the key decides' },
+    { url: '/', description: 'Production and sandbox (the key decides)' },
     { url: '/sandbox', description: 'Sandbox keys only' },
   ],
   tags: [
@@ -59,16 +59,16 @@ const problemSchema = {
     type: {
       type: 'string',
       format: 'uri',
-      description: 'Link to the explanation; its last segment names the kind.',
+      description: 'Link to the explanation. Its last segment identifies the kind of error.',
     },
-    title: { type: 'string', description: 'What is wrong, in a sentence.' },
-    detail: { type: 'string', description: 'The same as `title`; of `/data` alone.' },
-    name: { type: 'string', description: 'The attribute or parameter that is wrong.' },
+    title: { type: 'string', description: 'A sentence that describes the problem.' },
+    detail: { type: 'string', description: 'The same as `title`. Only below `/data`.' },
+    name: { type: 'string', description: 'The invalid attribute or parameter.' },
     status: { type: 'integer' },
     range: { type: 'object', properties: { min: { type: 'integer' }, max: { type: 'integer' } } },
     problems: {
       type: 'array',
-      description: 'Every problem found; the first is repeated above.',
+      description: 'Every problem. The first one is also at the top level.',
       items: {
         type: 'object',
         properties: { type: { type: 'string' }, title: { type: 'string' }, name: { type: 'string' } },
@@ -78,12 +78,12 @@ const problemSchema = {
 }
 
 const rateHeaders = {
-  'X-RateLimit-Limit': 'Requests of this class that the key or token has in a minute.',
-  'X-RateLimit-Remaining': 'How many are left.',
-  'X-RateLimit-Retry-After': 'Seconds until the minute is over.',
+  'X-RateLimit-Limit': 'Maximum number of requests of this class per minute for the key or token.',
+  'X-RateLimit-Remaining': 'Remaining requests of this minute.',
+  'X-RateLimit-Retry-After': 'Seconds until the limit resets.',
 }
 
-/** Adds what every route has in common: its errors and the headers of its answers. */
+/** Adds the common errors and response headers to every route. */
 export function completeDocument(document: Document): Document {
   document.components.schemas.Problem = problemSchema
   for (const operations of Object.values(document.paths)) {
@@ -93,21 +93,21 @@ export function completeDocument(document: Document): Document {
 }
 
 function completeOperation(operation: Operation): void {
-  for (const parameter of operation.parameters ?? []) spellParameter(parameter)
-  const isOpen = operation.security?.length === 0
+  for (const parameter of operation.parameters ?? []) describeParameter(parameter)
+  const isPublic = operation.security?.length === 0
   const hasInput = operation.requestBody !== undefined || operation.parameters?.some((p) => p.in === 'query')
   const errors = operation['x-errors'] ?? []
   delete operation['x-errors']
   if (hasInput) errors.push(httpErrors.invalidAttribute)
-  if (!isOpen) errors.push(accountsErrors.invalidApiKey)
+  if (!isPublic) errors.push(accountsErrors.invalidApiKey)
   if (operation.parameters?.some((p) => p.in === 'path')) errors.push(httpErrors.notFound)
-  if (!isOpen) errors.push(httpErrors.tooManyRequests)
+  if (!isPublic) errors.push(httpErrors.tooManyRequests)
   // By slug: the errors of the operation are copies.
   const isLimited = errors.some(({ slug }) => slug === httpErrors.tooManyRequests.slug)
   for (const kind of errors) operation.responses[kind.status] ??= problemResponse(kind)
-  // A 204 has no body to describe.
-  const none = operation.responses['204'] as Json | undefined
-  if (none) delete none.content
+  // A 204 has no body.
+  const noContent = operation.responses['204'] as Json | undefined
+  if (noContent) delete noContent.content
   if (!isLimited) return
   const limits = Object.entries(rateHeaders).map(([name, description]) => [
     name,
@@ -117,8 +117,8 @@ function completeOperation(operation: Operation): void {
     response.headers = { ...(response.headers as Json | undefined), ...Object.fromEntries(limits) }
 }
 
-/** Lists are sent as `tags[]=a&tags[]=b`, maps as `metadata[key]=value`. */
-function spellParameter(parameter: Parameter): void {
+/** Clients send lists as `tags[]=a&tags[]=b` and maps as `metadata[key]=value`. */
+function describeParameter(parameter: Parameter): void {
   if (parameter.schema?.type === 'array') parameter.name += '[]'
   if (parameter.schema?.type === 'object') Object.assign(parameter, { style: 'deepObject', explode: true })
 }

@@ -29,7 +29,7 @@ type Operation = {
   responses: Record<string, Content & { description?: string }>
 }
 
-/** Escaped text in which `backticks` mark code. */
+/** Escapes the text and turns `backticks` into code elements. */
 const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
 function frame(title: string, body: string): string {
@@ -58,7 +58,7 @@ export function errorPage({ slug, status, title, explanation }: ErrorKind): stri
   )
 }
 
-/** The whole API on one page that needs no script. */
+/** The complete API reference on one page, without scripts. */
 export function referencePage(document: Document, publicUrl: string): string {
   const groups = new Map<string, { method: string; path: string; operation: Operation }[]>()
   for (const { name } of document.tags as { name: string }[]) groups.set(name, [])
@@ -98,11 +98,11 @@ export function referencePage(document: Document, publicUrl: string): string {
 <main id="top">
 <h1>Kinora API</h1>
 <p>${prose(document.info.description)}</p>
-<dl><dt>Production and sandbox, by the key</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
+<dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
-<p>Errors are <code>application/problem+json</code>: <code>title</code> says what is wrong, <code>name</code> which attribute or parameter it is about, and <code>problems</code> lists every problem that was found.</p>
-<div class="wide"><table><thead><tr><th>Kind</th><th>Status</th><th>Meaning</th></tr></thead><tbody>${errors}</tbody></table></div>
+<p>Errors are <code>application/problem+json</code>: <code>title</code> describes the problem, <code>name</code> is the invalid attribute or parameter, and <code>problems</code> lists every problem.</p>
+<div class="wide"><table><thead><tr><th>Kind</th><th>Status</th><th>Explanation</th></tr></thead><tbody>${errors}</tbody></table></div>
 </main>`,
   )
 }
@@ -134,8 +134,8 @@ function operationSection(
     const list = fields(schema, schemas)
     parts.push(
       list.length > 0
-        ? `<details><summary>Answer ${status}${name ? `: ${escapeHtml(name)}` : ''}</summary>${attributes('', list)}</details>`
-        : `<p>Answer ${status}, without a body.</p>`,
+        ? `<details><summary>Response ${status}${name ? `: ${escapeHtml(name)}` : ''}</summary>${attributes('', list)}</details>`
+        : `<p>Response ${status} without a body.</p>`,
     )
   }
   return `<section id="${operation.operationId}">${parts.join('\n')}</section>`
@@ -187,15 +187,15 @@ function example(
   body: Schema | undefined,
   publicUrl: string,
 ) {
-  const [way] = operation.security ?? []
-  const isByToken = way !== undefined && 'uploadToken' in way
-  const place = path.replaceAll(
+  const [scheme] = operation.security ?? []
+  const usesUploadToken = scheme !== undefined && 'uploadToken' in scheme
+  const examplePath = path.replaceAll(
     /\{(\w+)\}/g,
     (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`,
   )
-  const url = publicUrl + place + (isByToken ? '?token=$UPLOAD_TOKEN' : '')
+  const url = publicUrl + examplePath + (usesUploadToken ? '?token=$UPLOAD_TOKEN' : '')
   const flags = [method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`]
-  if (operation.security?.length !== 0 && !isByToken) flags.push(' -u "$KINORA_KEY:"')
+  if (operation.security?.length !== 0 && !usesUploadToken) flags.push(' -u "$KINORA_KEY:"')
   if (!body) return `curl${flags.join('')} "${url}"`
   const sample = Object.fromEntries(
     Object.keys(body.properties ?? {})

@@ -5,13 +5,13 @@ import type { App } from '../lib/http.ts'
 import { errorPage, referencePage, style } from './page.ts'
 
 /**
- * Serves the committed description of the API. A test compares it with the routes; to build it from them on each start
- * would delay the start for a document that few processes are asked for.
+ * Serves the committed openapi.json, which a test compares with the routes. Building it from the routes would delay every
+ * start.
  */
 export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url)))
   const reference = once(async () =>
-    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl)),
+    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl())),
   )
 
   const hidden = { schema: { hide: true } }
@@ -34,7 +34,7 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   })
 }
 
-/** Built by the first request; a failure is not kept. */
+/** Builds the value at the first call. A failure is not cached. */
 function once<T>(build: () => Promise<T>): () => Promise<T> {
   let built: Promise<T> | undefined
   return () => {

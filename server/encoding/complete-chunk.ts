@@ -2,13 +2,12 @@ import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { countSegments, secondsOf } from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
-import { type Encoding, listRenditions } from '../renditions/store.ts'
+import * as renditions from '../renditions/store.ts'
 import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
-import * as renditions from './rendition-store.ts'
 
 type Deps = Pick<Context, 'db' | 'queue' | 'now'>
 
@@ -56,7 +55,7 @@ export function completeChunk(
 function isStartOfLongVideo(
   { track, first_segment }: chunks.ClaimedChunk,
   qualities: string[],
-  { plan }: Encoding,
+  { plan }: renditions.Encoding,
 ): boolean {
   const isLong = plan !== null && secondsOf(plan, plan.frames) > 60
   const lowest = plan?.rungs[0]?.quality ?? ''
@@ -94,7 +93,7 @@ export function failChunk(
 /** One quality may be the cause. The others are encoded without it. */
 async function splitChunk(
   trx: Transaction<Tables>,
-  encoding: Encoding,
+  encoding: renditions.Encoding,
   chunk: chunks.ClaimedChunk,
 ): Promise<void> {
   const { track, first_segment, segments, priority, failures } = chunk
@@ -107,7 +106,11 @@ async function splitChunk(
   await chunks.announceChunks(trx)
 }
 
-async function failAudio(trx: Transaction<Tables>, encoding: Encoding, reason: string): Promise<Encoding> {
+async function failAudio(
+  trx: Transaction<Tables>,
+  encoding: renditions.Encoding,
+  reason: string,
+): Promise<renditions.Encoding> {
   await chunks.deleteAudioChunks(trx, encoding.video_id)
   await encodings.updateEncoding(trx, encoding.video_id, { sound_failure: reason })
   return { ...encoding, sound_failure: reason }
@@ -115,9 +118,9 @@ async function failAudio(trx: Transaction<Tables>, encoding: Encoding, reason: s
 
 async function failQualities(
   trx: Transaction<Tables>,
-  encoding: Encoding,
+  encoding: renditions.Encoding,
   { qualities, reason }: { qualities: string[]; reason: string },
-): Promise<Encoding> {
+): Promise<renditions.Encoding> {
   const { video_id } = encoding
   const failed = { state: 'failed', failure: reason } as const
   for (const quality of qualities) {
@@ -134,7 +137,11 @@ const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === '
  * Updates the state of qualities and of the encoding to what is encoded now. Qualities complete from the lowest to the
  * highest, each with its event (brief 6.4.2). The MP4 is made after the last one.
  */
-async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encoding): Promise<void> {
+async function updateState(
+  deps: Deps,
+  trx: Transaction<Tables>,
+  encoding: renditions.Encoding,
+): Promise<void> {
   const { video_id, plan } = encoding
   if (!plan) return
   const total = countSegments(plan)
@@ -143,7 +150,7 @@ async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encod
     !plan.hasSound || encoding.sound_failure !== null || counts.get(audioRendition) === total
   // All qualities may have completed before: a retry can encode the audio alone.
   if (!isAudioDone) return
-  const all = await listRenditions(trx, video_id)
+  const all = await renditions.listRenditions(trx, video_id)
   const streams: RenditionRow[] = []
   for (const stream of all.filter(({ type }) => type === 'hls')) {
     if (!hasEnded(stream) && counts.get(stream.quality) !== total) return
@@ -155,7 +162,7 @@ async function updateState(deps: Deps, trx: Transaction<Tables>, encoding: Encod
 async function completeQuality(
   { now }: Deps,
   trx: Transaction<Tables>,
-  { video_id, environment }: Encoding,
+  { video_id, environment }: renditions.Encoding,
   stream: RenditionRow,
 ): Promise<RenditionRow> {
   await renditions.updateRendition(trx, stream, { state: 'encoded' })
@@ -167,7 +174,7 @@ async function completeQuality(
 async function endEncoding(
   { queue, now }: Deps,
   trx: Transaction<Tables>,
-  { video_id }: Encoding,
+  { video_id }: renditions.Encoding,
   { streams, mp4 }: { streams: RenditionRow[]; mp4: RenditionRow | undefined },
 ): Promise<void> {
   const isPlayable = streams.some(({ state }) => state === 'encoded')

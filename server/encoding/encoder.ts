@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../context.ts'
-import { createBell } from '../lib/bell.ts'
 import { RunError } from '../lib/run.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
-import { findEncoding } from '../renditions/store.ts'
+import { findEncoding, startRenditions } from '../renditions/store.ts'
 import { discardFiles } from '../videos/delete.ts'
 import {
   type ClaimedChunk,
@@ -18,7 +18,6 @@ import {
 } from './chunk-store.ts'
 import { completeChunk, failChunk } from './complete-chunk.ts'
 import { encodeChunk, storeSegments } from './encode-chunk.ts'
-import { startRenditions } from './rendition-store.ts'
 import { isTransient } from './transient-errors.ts'
 
 /** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
@@ -43,11 +42,11 @@ export type Encoder = { wake(): void; close(): Promise<void> }
 export function startEncoder(context: EncoderContext): Encoder {
   const { config, db, log } = context
   const closing = new AbortController()
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
 
   async function runSlot(): Promise<void> {
     while (!closing.signal.aborted) {
-      const wait = bell.listen()
+      const wait = wakeSignal.listen()
       const chunk = await claim().catch((err) => {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
@@ -64,10 +63,10 @@ export function startEncoder(context: EncoderContext): Encoder {
 
   const slots = Array.from({ length: config.encodeSlots }, runSlot)
   return {
-    wake: bell.ring,
+    wake: wakeSignal.wake,
     async close() {
       closing.abort()
-      bell.ring()
+      wakeSignal.wake()
       await Promise.all(slots)
     },
   }

@@ -10,13 +10,12 @@ import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { mp4Args } from '../media/remux.ts'
 import { mp4Prefix, newMp4Key, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
-import { findInitialization, listRenditions, listSegments } from '../renditions/store.ts'
+import * as renditions from '../renditions/store.ts'
 import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import { discardFiles } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
-import * as renditions from './rendition-store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
 
@@ -44,7 +43,7 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
     const encoding = await encodings.lockEncoding(trx, videoId)
     const video = await encodings.findVideo(trx, videoId)
     if (!encoding?.plan || !video) return undefined
-    const all = await listRenditions(trx, videoId)
+    const all = await renditions.listRenditions(trx, videoId)
     if (!video.mp4_support) {
       await renditions.deleteMp4(trx, videoId)
       return undefined
@@ -130,7 +129,7 @@ function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, key: string)
   const { quality, height, replaces } = wanted
   return db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, videoId)
-    const current = (await listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
+    const current = (await renditions.listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
     const isExpected = replaces ? current?.key === replaces : current?.state === 'encoding'
     if (!encoding || !current || !isExpected || (!replaces && current.quality !== quality)) return false
     await renditions.updateRendition(trx, current, { state: 'encoded', key, quality, height })
@@ -145,8 +144,8 @@ async function joinSegments(
   { db, files }: Deps,
   { videoId, rendition, path }: { videoId: string; rendition: string; path: string },
 ): Promise<boolean> {
-  const initialization = await findInitialization(db, videoId, rendition)
-  const segments = await listSegments(db, videoId, rendition)
+  const initialization = await renditions.findInitialization(db, videoId, rendition)
+  const segments = await renditions.listSegments(db, videoId, rendition)
   if (!initialization || segments.length === 0) return false
   await pipeline(readRendition(files, initialization.bytes, segments), createWriteStream(path))
   return true

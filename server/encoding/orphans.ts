@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { hlsFolder, knownKeyOf, mp4Folder } from '../renditions/files.ts'
-import { listKeys } from './rendition-store.ts'
+import { listKeys } from '../renditions/store.ts'
 
 /**
  * Removes media files of a video that no row refers to. They remain when a worker is killed between storing and recording

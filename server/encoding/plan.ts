@@ -15,14 +15,13 @@ import {
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
 import { audioRendition } from '../renditions/playable.ts'
-import { findEncoding } from '../renditions/store.ts'
+import { findEncoding, insertRenditions } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import type { Clip } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
-import { insertRenditions } from './rendition-store.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
@@ -36,7 +35,10 @@ const maxSeconds = 7 * 86_400
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, now } = deps
   const video = await encodings.findVideo(db, videoId)
-  if (!video) return void (await removeIfDeleted(deps, videoId))
+  if (!video) {
+    await removeIfDeleted(deps, videoId)
+    return
+  }
   if (await findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {

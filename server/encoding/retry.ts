@@ -1,10 +1,9 @@
 import type { Context } from '../context.ts'
 import { audioRendition } from '../renditions/playable.ts'
-import { listRenditions } from '../renditions/store.ts'
+import * as renditions from '../renditions/store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { listWork } from './plan.ts'
-import * as renditions from './rendition-store.ts'
 
 /** Encodes failed qualities again. Returns false if nothing has failed. */
 export function retryEncoding(
@@ -19,7 +18,7 @@ export function retryEncoding(
       await queue.send(trx, 'plan-encoding', { videoId })
       return true
     }
-    const failed = (await listRenditions(trx, videoId)).filter(({ state }) => state === 'failed')
+    const failed = (await renditions.listRenditions(trx, videoId)).filter(({ state }) => state === 'failed')
     const hasAudioFailed = encoding.sound_failure !== null
     if (failed.length === 0 && !hasAudioFailed) return false
     for (const rendition of failed)

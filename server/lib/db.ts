@@ -13,13 +13,13 @@ export type Connection =
   | string
   | { host: string; port: number; user: string; password?: string | undefined; database: string }
 
-/** What a store function needs: the database or a transaction of it. */
+/** The first argument of every store function: the database or a transaction. */
 export type Db<T> = Kysely<T> | Transaction<T>
 
-/** One helpful sentence about a database that cannot be used. */
-export class DatabaseProblem extends Error {}
+/** A sentence about why the database cannot be used. */
+export class DatabaseError extends Error {}
 
-export const oldestPostgres = 15
+export const minPostgresVersion = 15
 
 export const connectionOptions = (connection: Connection): pg.ClientConfig =>
   typeof connection === 'string' ? { connectionString: connection } : connection
@@ -27,8 +27,8 @@ export const connectionOptions = (connection: Connection): pg.ClientConfig =>
 const preparedNames = new Map<string, string>()
 
 /**
- * A statement that is sent often: each connection plans it once, and it is not put together anew for each use.
- * Only for statements whose best plan does not depend on the values.
+ * A prepared statement for frequent queries: each connection plans it once, and Kysely does not build it for each use.
+ * Use it only for statements whose best plan does not depend on the values.
  */
 export function prepare<Row>(name: string, text: string) {
   preparedNames.set(text, name)
@@ -36,14 +36,14 @@ export function prepare<Row>(name: string, text: string) {
     (await db.executeQuery<Row>(CompiledQuery.raw(text, values))).rows
 }
 
-/** Kysely sends statements without a name; those that were prepared get theirs here. */
+/** Adds the names of prepared statements, because Kysely sends statements without names. */
 class PreparingClient extends pg.Client {
   override query(text: unknown, ...rest: unknown[]): never {
     const send = super.query.bind(this) as (...args: unknown[]) => unknown
     const name = typeof text === 'string' ? preparedNames.get(text) : undefined
     if (name === undefined) return send(text, ...rest) as never
     const [values, callback] = rest as [unknown[], Callback | undefined]
-    // Named afterwards: given an object with a name, the driver would spend more time on copying it than on sending.
+    // Set after construction: the driver copies a config object with a name, which takes longer than sending it.
     const query: NamedQuery = new pg.Query(text as string, values)
     query.name = name
     if (callback) return send(query, callback) as never
@@ -56,7 +56,7 @@ class PreparingClient extends pg.Client {
 type Callback = (error: Error | null, result: unknown) => void
 type NamedQuery = pg.Query & { name?: string }
 
-/** Counts and sizes are numbers: 2^53 bytes are eight thousand terabytes. */
+/** Reads bigint as a number: 2^53 bytes are 8,000 TB, more than any count or size here. */
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text')
 }
@@ -68,20 +68,20 @@ export function openPool(connection: Connection, onError: (error: Error) => void
     types: { getTypeParser } as pg.CustomTypesConfig,
     application_name: 'kinora',
     max: 20,
-    // A request that cannot get a connection in this time is answered 503 rather than kept waiting.
+    // A request that gets no connection within this time fails with 503.
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   })
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces a broken idle connection, but without this listener the error would end the process.
   pool.on('error', onError)
-  // One that breaks while a request has it fails that request's next query; the pool does not listen then.
+  // The pool does not listen to connections in use. If one breaks, the next query of its user fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
 export const openDb = <T>(pool: pg.Pool) => new Kysely<T>({ dialect: new PostgresDialect({ pool }) })
 
-/** Says in a sentence why a database does not fit, before anything is created in it. */
+/** Checks the version and the encoding before anything is created in the database. */
 export async function checkServer<T>(db: Kysely<T>): Promise<void> {
   let row: { version: number; encoding: string } | undefined
   try {
@@ -90,18 +90,18 @@ export async function checkServer<T>(db: Kysely<T>): Promise<void> {
              current_setting('server_encoding') as encoding`.execute(db)
     row = result.rows[0]
   } catch (error) {
-    throw new DatabaseProblem(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
+    throw new DatabaseError(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
   }
-  if (!row) throw new DatabaseProblem('The database does not tell its version.')
+  if (!row) throw new DatabaseError('The database does not report its version.')
   const major = Math.floor(row.version / 10_000)
-  if (major < oldestPostgres) {
-    throw new DatabaseProblem(
-      `The database is Postgres ${major}, and Kinora needs ${oldestPostgres} or newer: upgrade it, or unset KINORA_DATABASE_URL to use the embedded one.`,
+  if (major < minPostgresVersion) {
+    throw new DatabaseError(
+      `The database is Postgres ${major}, but Kinora needs ${minPostgresVersion} or newer: upgrade it, or unset KINORA_DATABASE_URL to use the embedded Postgres.`,
     )
   }
   if (row.encoding !== 'UTF8') {
-    throw new DatabaseProblem(
-      `The database has the encoding ${row.encoding}, and Kinora needs UTF8: create one with "create database kinora encoding 'UTF8' template template0".`,
+    throw new DatabaseError(
+      `The database has the encoding ${row.encoding}, but Kinora needs UTF8: create a database with "create database kinora encoding 'UTF8' template template0".`,
     )
   }
 }
@@ -121,12 +121,12 @@ const connectionErrors = new Set([
   'EAI_AGAIN',
 ])
 
-/** Whether the database was out of reach, as against a fault in what we asked of it. */
+/** Whether the error means that the database was unreachable, and not that the query was wrong. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // SQLSTATE 08: connection; 57P: the server is stopping or starting; 53: out of connections, memory or disk;
-  // 3D000: there is no such database.
+  // SQLSTATE 08: connection error; 57P: the server is stopping or starting; 53: out of connections, memory or disk;
+  // 3D000: the database does not exist.
   if (connectionErrors.has(code) || /^(08|57P|53|3D000)/.test(code)) return true
   if (error instanceof AggregateError) return error.errors.some(isUnreachable)
   return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
@@ -134,59 +134,59 @@ export function isUnreachable(error: unknown): boolean {
   )
 }
 
-const reachableWithinMs = 60_000
-const reachEveryMs = 100
+const retryForMs = 60_000
+const retryEveryMs = 100
 
-/** Whether connecting took too long, as it does on a busy machine. */
+/** Whether connecting timed out, which happens on a busy machine. */
 export const isConnectTimeout = (error: unknown): boolean =>
   error instanceof Error &&
   /timeout expired|timeout exceeded when trying to connect|connection timeout/.test(error.message)
 
-/** Does the work again while it fails in this way, for a minute at the most. */
+/** Retries while the error or its cause is retryable, for at most a minute. */
 export async function retryWhile<T>(
-  hasFailedSo: (error: unknown) => boolean,
+  isRetryable: (error: unknown) => boolean,
   work: () => Promise<T>,
 ): Promise<T> {
-  const deadline = Date.now() + reachableWithinMs
+  const deadline = Date.now() + retryForMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
-      if (!(hasFailedSo(error) || hasFailedSo(cause)) || Date.now() > deadline) throw error
+      if (!(isRetryable(error) || isRetryable(cause)) || Date.now() > deadline) throw error
     }
-    await delay(reachEveryMs)
+    await delay(retryEveryMs)
   }
 }
 
-const lockWithinMs = 5_000
+const lockTimeoutMs = 5_000
 const lockEveryMs = 100
 
-/** Does the work while nobody else, in any process, does what has this name. False when somebody does not come to an end. */
+/** Runs the work while it holds an advisory lock. Returns false if another process does not release the lock in time. */
 export function exclusively<T>(db: Kysely<T>, name: string, work: () => Promise<void>): Promise<boolean> {
   return db.connection().execute(async (connection) => {
     const lock = sql`hashtextextended(${name}, 0)`
-    const take = sql<{ isOurs: boolean }>`select pg_try_advisory_lock(${lock}) as "isOurs"`
-    // Asked for again and again: who waits in the database cannot be told to give up.
-    for (let waitedMs = 0; !(await take.execute(connection)).rows[0]?.isOurs; waitedMs += lockEveryMs) {
-      if (waitedMs >= lockWithinMs) return false
+    const tryLock = sql<{ isLocked: boolean }>`select pg_try_advisory_lock(${lock}) as "isLocked"`
+    // Polls, because a query that waits for a lock in the database cannot be aborted.
+    for (let waitedMs = 0; !(await tryLock.execute(connection)).rows[0]?.isLocked; waitedMs += lockEveryMs) {
+      if (waitedMs >= lockTimeoutMs) return false
       await delay(lockEveryMs)
     }
     try {
       await work()
       return true
     } finally {
-      // It goes with its connection, if that is what failed.
+      // If the connection failed, Postgres has released the lock.
       await sql`select pg_advisory_unlock(${lock})`.execute(connection).catch(() => {})
     }
   })
 }
 
-/** Postgres' code for a row that a unique index refuses. */
+/** Whether the error is a unique violation. */
 export const isDuplicate = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === '23505'
 
-/** A page of what a query finds, chosen and sorted by `listed`, and of how many. */
+/** One page of the rows of a query, and their total number. `listed` adds the columns and the order. */
 export async function listPage<T, Table extends keyof T, Row>(
   found: SelectQueryBuilder<T, Table, object>,
   listed: (query: SelectQueryBuilder<T, Table, object>) => SelectQueryBuilder<T, Table, Row>,

@@ -1,11 +1,11 @@
 /**
- * What child processes inherit: where programs and libraries are, and where temporary files go. Everything else, the
- * keys and passwords among the settings above all, is none of their business. Messages are in English.
+ * The environment of child processes: where to find programs and libraries, and where to put temporary files. All
+ * other variables are left out, because they include API keys and passwords. Messages are in English.
  */
 export function childEnvironment(environment: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv {
-  const isPassedOn = (name: string) => passedOn.includes(name) || name.startsWith('NIX_LD')
-  const kept = Object.entries(environment).filter(([name]) => isPassedOn(name))
+  const isInherited = (name: string) => inherited.includes(name) || name.startsWith('NIX_LD')
+  const kept = Object.entries(environment).filter(([name]) => isInherited(name))
   return { ...Object.fromEntries(kept), LC_ALL: 'C' }
 }
 
-const passedOn = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR']
+const inherited = ['PATH', 'LD_LIBRARY_PATH', 'TMPDIR']

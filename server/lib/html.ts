@@ -6,5 +6,5 @@ const escapes: Record<string, string> = {
   "'": '&#39;',
 }
 
-/** Text that means itself in HTML, between tags and in quoted attributes. */
+/** Escapes text for HTML, between tags and in quoted attributes. */
 export const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (c) => escapes[c] ?? c)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger, FastifyInstance, FastifyTypeProvider, RawServerDefault } from 'fastify'
 import { type Static, type TSchema, Type } from './schema.ts'
 
-/** Gives handlers the types of their schemas. */
+/** Derives the types of handlers from the schemas of their routes. */
 interface SchemaTypes extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown
@@ -16,7 +16,7 @@ export type App = FastifyInstance<
   SchemaTypes
 >
 
-/** Of a route that takes a file: described, not checked, as its handler reads the body while it arrives. */
+/** The config of a file upload route. The body has a description but no schema, because the handler streams it. */
 export const fileUpload = (description: string, fields: object = {}, headers?: object) => ({
   rateClass: 'uploads' as const,
   described: {
@@ -34,11 +34,11 @@ export const fileUpload = (description: string, fields: object = {}, headers?: o
 export const ref = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T>>({ $ref: `${(schema as { $id?: string }).$id}#` })
 
-/** JSON Schema's short form of "this or null", which serialises without trying alternatives. */
+/** "This or null" as a list of types, which serializes faster than `anyOf`. */
 export const nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ ...schema, type: [(schema as { type?: string }).type, 'null'] })
 
-/** Text that can be stored: see the format's check. */
+/** Text that Postgres can store; lib/validation.ts defines the format. */
 export const text = (maxLength: number, options: object = {}) =>
   Type.String({ maxLength, format: 'text', ...options })
 

@@ -1,82 +1,91 @@
 import pg from 'pg'
 import { type Connection, connectionOptions } from './db.ts'
 
-/** A dedicated connection that hears the notifications of one channel for as long as it is open. */
-export type Listener = {
-  /** Whether every notification sent up to about a second ago has been heard. */
-  isLive(): boolean
-  close(): Promise<void>
-}
-
 const heartbeatMs = 1_000
-const answerWithinMs = 1_000
+const queryTimeoutMs = 1_000
 const reconnectAfterMs = 500
 
-export async function openListener(options: {
-  connection: Connection
-  channel: string
-  onNotification: () => void
-  log: { warn(details: object, message: string): void }
-}): Promise<Listener> {
-  let client: pg.Client | undefined
-  let live = false
-  let closed = false
-  let timer: NodeJS.Timeout | undefined
+type Log = { warn(details: object, message: string): void }
 
-  async function connect(): Promise<void> {
-    const fresh = new pg.Client({
-      ...connectionOptions(options.connection),
+/** One dedicated connection that receives the Postgres notifications of all channels. It reconnects until it is closed. */
+export class Listener {
+  readonly #connection: Connection
+  readonly #log: Log
+  readonly #callbacks = new Map<string, () => void>()
+  #client: pg.Client | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isLive = false
+  #isClosed = false
+
+  constructor(connection: Connection, log: Log) {
+    this.#connection = connection
+    this.#log = log
+  }
+
+  /** Returns after the first attempt to connect, whether it succeeds or not. */
+  async open(): Promise<void> {
+    await this.#connect().catch(() => this.#client && this.#lose(this.#client))
+  }
+
+  /** Calls the function of a channel for each notification, and after every reconnect, which may have missed some. */
+  async subscribe(channels: Record<string, () => void>): Promise<void> {
+    for (const [name, callback] of Object.entries(channels)) this.#callbacks.set(name, callback)
+    const client = this.#client
+    // Without a connection, the next reconnect listens to the new channels as well.
+    if (client) await this.#listen(client, Object.keys(channels)).catch(() => this.#lose(client))
+  }
+
+  /** Whether all notifications until about one second ago have been received. */
+  isLive = (): boolean => this.#isLive
+
+  close = async (): Promise<void> => {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    await this.#client?.end().catch(() => {})
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      ...connectionOptions(this.#connection),
       application_name: 'kinora listener',
       connectionTimeoutMillis: 5_000,
-      query_timeout: answerWithinMs,
+      query_timeout: queryTimeoutMs,
     })
-    fresh.on('error', () => lose(fresh))
-    fresh.on('end', () => lose(fresh))
-    fresh.on('notification', options.onNotification)
-    client = fresh
-    await fresh.connect()
-    await fresh.query(`listen ${options.channel}`)
-    live = true
-    // What was notified while nobody listened is unknown.
-    options.onNotification()
-    timer = setTimeout(beat, heartbeatMs)
+    client.on('error', () => this.#lose(client))
+    client.on('end', () => this.#lose(client))
+    client.on('notification', ({ channel }) => this.#callbacks.get(channel)?.())
+    this.#client = client
+    await client.connect()
+    await this.#listen(client, [...this.#callbacks.keys()])
+    this.#isLive = true
+    this.#timer = setTimeout(() => this.#beat(client), heartbeatMs)
   }
 
-  async function beat(): Promise<void> {
-    const current = client
+  /** Calls the functions of the channels once, because earlier notifications were missed. */
+  async #listen(client: pg.Client, channels: string[]): Promise<void> {
+    if (channels.length === 0) return
+    await client.query(channels.map((name) => `listen ${name}`).join(';'))
+    for (const name of channels) this.#callbacks.get(name)?.()
+  }
+
+  async #beat(client: pg.Client): Promise<void> {
     try {
-      await current?.query('select 1')
-      if (!closed && current === client) timer = setTimeout(beat, heartbeatMs)
+      await client.query('select 1')
     } catch {
-      if (current) lose(current)
+      return this.#lose(client)
     }
+    if (!this.#isClosed && client === this.#client)
+      this.#timer = setTimeout(() => this.#beat(client), heartbeatMs)
   }
 
-  function lose(lost: pg.Client): void {
-    if (lost !== client) return
-    client = undefined
-    live = false
-    clearTimeout(timer)
-    lost.end().catch(() => {})
-    if (closed) return
-    options.log.warn(
-      { channel: options.channel },
-      'lost the connection that hears notifications, connecting again',
-    )
-    timer = setTimeout(retry, reconnectAfterMs)
-  }
-
-  function retry(): void {
-    connect().catch(() => client && lose(client))
-  }
-
-  await connect().catch(() => client && lose(client))
-  return {
-    isLive: () => live,
-    async close() {
-      closed = true
-      clearTimeout(timer)
-      await client?.end().catch(() => {})
-    },
+  #lose(client: pg.Client): void {
+    if (client !== this.#client) return
+    this.#client = undefined
+    this.#isLive = false
+    clearTimeout(this.#timer)
+    client.end().catch(() => {})
+    if (this.#isClosed) return
+    this.#log.warn({}, 'lost the connection for notifications, reconnecting')
+    this.#timer = setTimeout(() => this.open(), reconnectAfterMs)
   }
 }

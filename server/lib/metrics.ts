@@ -21,14 +21,14 @@ export function createMetrics(pool: Pick<Pool, 'totalCount' | 'idleCount' | 'wai
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
     name: 'kinora_http_request_seconds',
-    help: 'Time from the request to the end of the answer',
+    help: 'Time from the request to the end of the response',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   })
   new Gauge({
     name: 'kinora_database_connections',
-    help: 'Connections of the pool, by state, and requests that wait for one',
+    help: 'Database connections by state, and queries that wait for one',
     labelNames: ['state'],
     registers: [registry],
     collect() {
@@ -39,19 +39,13 @@ export function createMetrics(pool: Pick<Pool, 'totalCount' | 'idleCount' | 'wai
   })
   const count = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
   const swept = {
-    files: count('kinora_sweep_files_total', 'Orphaned files that the sweep removed'),
-    bytes: count('kinora_sweep_bytes_total', 'Bytes of the files that the sweep removed'),
-    uploads: count(
-      'kinora_sweep_uploads_total',
-      'Unfinished uploads without an owner that the sweep removed',
-    ),
-    multipartUploads: count(
-      'kinora_sweep_multipart_uploads_total',
-      'Multipart uploads that the sweep aborted',
-    ),
+    files: count('kinora_sweep_files_total', 'Orphaned files removed by the sweep'),
+    bytes: count('kinora_sweep_bytes_total', 'Bytes of the files removed by the sweep'),
+    uploads: count('kinora_sweep_uploads_total', 'Incomplete uploads without an owner, removed by the sweep'),
+    multipartUploads: count('kinora_sweep_multipart_uploads_total', 'Multipart uploads aborted by the sweep'),
     missing: count(
       'kinora_sweep_missing_files_total',
-      'Files that a row refers to and that the sweep did not find, counted in each pass',
+      'Files that the database refers to but the sweep did not find, counted on every run',
     ),
   }
   return {

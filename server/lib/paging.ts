@@ -6,11 +6,11 @@ export const pageQuery = {
       minimum: 1,
       maximum: 2_147_483_647,
       default: 1,
-      description: 'Number of the page.',
+      description: 'Page number, starting at 1.',
     }),
   ),
   pageSize: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 25, description: 'Items on a page.' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: 25, description: 'Number of items on a page.' }),
   ),
 }
 
@@ -36,7 +36,7 @@ export function readPage(query: { currentPage?: number; pageSize?: number }): Pa
 
 type Filters = Record<string, string | number | string[] | Record<string, string> | undefined>
 
-/** The links repeat the filters, so that each can be followed as it is. */
+/** The links contain the filters, so that clients can follow them without changes. */
 function linkQuery(filters: Filters, currentPage: number, pageSize: number): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(filters)) {

@@ -1,7 +1,6 @@
 /**
- * Runs `work` for all items, at most `limit` at a time. After a failure no more items are started, and running ones are
- * awaited. Unlike p-limit, it takes the next item of an async iterable only when there is a free place, so a long list
- * or a body is never buffered.
+ * Calls `work` for each item, at most `limit` at a time. After a failure it starts no more, and waits for the running
+ * calls before it throws. Not p-limit: items may come from a stream, which is read only as fast as they are processed.
  */
 export async function inParallel<T>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -12,9 +11,9 @@ export async function inParallel<T>(
   try {
     for await (const item of items) {
       while (running.size >= limit) await Promise.race(running)
-      const promise = work(item)
-      running.add(promise)
-      promise.then(() => running.delete(promise)).catch(() => {})
+      const call = work(item)
+      running.add(call)
+      call.then(() => running.delete(call)).catch(() => {})
     }
     await Promise.all(running)
   } finally {

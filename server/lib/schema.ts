@@ -3,8 +3,8 @@ import type { Static, TSchema, Type as TypeBox } from 'typebox'
 export type { Static, TSchema }
 
 /**
- * The builders of TypeBox that the routes use, with TypeBox's own types. The package itself loads 370 modules on each
- * start to build these plain objects, which took a fifth of the time until the service was ready.
+ * The builders of TypeBox that the routes use, with TypeBox's types. The package itself would load 370 modules, which
+ * took a fifth of the start time.
  */
 export const Type = {
   Array: ((items: TSchema, options?: object) => ({
@@ -35,7 +35,7 @@ function object(properties: Record<string, object>, options?: object): object {
   return { type: 'object', ...(required.length > 0 && { required }), properties, ...options }
 }
 
-/** Keys are strings of any form. */
+/** Accepts any string as a key. */
 function record(_key: object, value: object, options?: object): object {
   return { type: 'object', patternProperties: { '^.*$': value }, ...options }
 }

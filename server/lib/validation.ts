@@ -2,44 +2,44 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { type FieldError, httpErrors, invalid, invalidPayload } from './errors.ts'
 
 /**
- * Text that Postgres and JSON can both hold: no NUL, which Postgres refuses, and no half of a surrogate pair,
- * which would silently turn into a replacement character.
+ * Text that both Postgres and JSON can store. Postgres rejects NUL, and an unpaired surrogate would become a
+ * replacement character.
  */
 const isText = (value: string) => !value.includes('\0') && value.isWellFormed()
 
 const options = {
   strict: false,
   useDefaults: false,
-  // Types are never guessed: "5" is not 5 and 5 is not a title.
+  // "5" is not a number, and 5 is not a title.
   coerceTypes: false,
   formats: { text: isText, 'date-time': true, uri: true },
 } as const
 
-// The quick one stops at the first fault; only then does the thorough one collect them all.
-const quick = new Ajv(options)
-const thorough = new Ajv({ ...options, allErrors: true, verbose: true })
+// Most input is valid: `firstError` checks it fast, and `allErrors` runs only for invalid input.
+const firstError = new Ajv(options)
+const allErrors = new Ajv({ ...options, allErrors: true, verbose: true })
 
 /**
- * To collect all faults costs many times what it costs to find the first, and the answer may be larger than what was
- * sent: larger input is told its first fault alone, and other input no more than so many.
+ * Collecting all errors costs many times more than finding the first, and the response can be larger than the request.
+ * Input above these sizes gets only its first error, and other input at most `maxErrors`.
  */
 const maxValues = 1_000
 const maxTextLength = 64 * 1024
-const maxFaults = 100
+const maxErrors = 100
 
 type Schema = { type?: string; properties?: Record<string, Schema>; anyOf?: Schema[] }
 type Result = { value: unknown } | { error: Error }
 
-/** Fastify's validator compiler: JSON bodies as they are, query strings by the types of their schema. */
+/** Fastify's validator compiler. The values of a query string are converted to the types of their schema first. */
 export function compileValidator(route: { schema: unknown; httpPart?: string }): (data: unknown) => Result {
   const schema = route.schema as Schema
   const isQuery = route.httpPart === 'querystring'
-  // When it is first needed: most of a hundred routes are not in the life of a process, and all would delay its start.
+  // Compiled at first use: most processes use only some of the hundred routes, and compiling all would delay the start.
   let check: ValidateFunction | undefined
   let checkAll: ValidateFunction | undefined
 
   return (data) => {
-    check ??= quick.compile(schema)
+    check ??= firstError.compile(schema)
     const value = isQuery ? typedQuery(schema, data as RawQuery) : data
     if (check(value)) return { value }
     if (!isQuery && (typeof value !== 'object' || value === null || Array.isArray(value))) {
@@ -47,15 +47,15 @@ export function compileValidator(route: { schema: unknown; httpPart?: string }):
     }
     let errors = check.errors ?? []
     if (isSmall(value)) {
-      checkAll ??= thorough.compile(schema)
+      checkAll ??= allErrors.compile(schema)
       checkAll(value)
-      errors = checkAll.errors?.slice(0, maxFaults) ?? errors
+      errors = checkAll.errors?.slice(0, maxErrors) ?? errors
     }
-    return { error: invalid(toProblems(errors, isQuery)) }
+    return { error: invalid(toFieldErrors(errors, isQuery)) }
   }
 }
 
-/** Counts values and text at any depth. Without recursion: input may be nested deeper than the stack is. */
+/** Counts values and text at any depth. Not recursive, because deeply nested input would overflow the stack. */
 function isSmall(input: unknown): boolean {
   let values = 0
   let textLength = 0
@@ -75,7 +75,7 @@ function isSmall(input: unknown): boolean {
   return textLength <= maxTextLength
 }
 
-/** The values of each parameter by its name as it was written, brackets included. */
+/** The values of each parameter. The name is as it was sent, including brackets. */
 export type RawQuery = Record<string, string[]>
 
 export function parseQuery(search: string): RawQuery {
@@ -90,7 +90,7 @@ export function parseQuery(search: string): RawQuery {
   return raw
 }
 
-/** What is not the code of any text becomes text that no check lets through, so that the answer names it. */
+/** Malformed percent-encoding becomes text that fails validation, so that the response names the parameter. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part.replaceAll('+', ' '))
@@ -100,8 +100,8 @@ function decode(part: string): string {
 }
 
 /**
- * Lists come as `tags[]`, `tags`, `tags[0]` or `tags[][0]`, maps as `metadata[key]`: every form that the clients
- * send. What does not fit its type is left as it is, so that the check names it.
+ * Clients send lists as `tags[]`, `tags`, `tags[0]` or `tags[][0]`, and maps as `metadata[key]`. A value of the wrong
+ * type stays unchanged, so that validation reports it.
  */
 function typedQuery(schema: Schema, raw: RawQuery): Record<string, unknown> {
   const typed: Record<string, unknown> = {}
@@ -132,7 +132,7 @@ function typedQuery(schema: Schema, raw: RawQuery): Record<string, unknown> {
   return typed
 }
 
-/** A map whose keys are known, each a text or a list: `filterBy[tag]`, `filterBy[browser][]`, `filterBy[browser][0]`. */
+/** A map with known keys, each with a text or a list: `filterBy[tag]`, `filterBy[browser][]`, `filterBy[browser][0]`. */
 function typedMap(name: string, properties: Record<string, Schema>, raw: RawQuery, inBrackets: string[]) {
   const map: Record<string, unknown> = Object.create(null)
   for (const key of inBrackets) {
@@ -147,18 +147,18 @@ function typedMap(name: string, properties: Record<string, Schema>, raw: RawQuer
 
 const one = (values: string[] | undefined) => (values?.length === 1 ? values[0] : values)
 
-function toProblems(errors: ErrorObject[], isQuery: boolean): [FieldError, ...FieldError[]] {
+function toFieldErrors(errors: ErrorObject[], isQuery: boolean): [FieldError, ...FieldError[]] {
   const problems = new Map<string, FieldError>()
   for (const error of errors) {
-    const problem = toProblem(error, isQuery)
+    const problem = toFieldError(error, isQuery)
     if (!problems.has(problem.name)) problems.set(problem.name, problem)
   }
   const [first, ...rest] = problems.values()
-  if (!first) throw new Error('a failed check without an error')
+  if (!first) throw new Error('validation failed without an error')
   return [first, ...rest]
 }
 
-function toProblem(error: ErrorObject, isQuery: boolean): FieldError {
+function toFieldError(error: ErrorObject, isQuery: boolean): FieldError {
   const path = error.instancePath
     .split('/')
     .slice(1)
@@ -170,7 +170,7 @@ function toProblem(error: ErrorObject, isQuery: boolean): FieldError {
   if (error.keyword === 'additionalProperties') path.push(error.params.additionalProperty)
   const name = fieldName(path)
   const kind = isQuery ? httpErrors.invalidQueryParameter : httpErrors.invalidAttribute
-  const problem: FieldError = { kind, title: `"${name}" ${complaint(error)}.`, name }
+  const problem: FieldError = { kind, title: `"${name}" ${describeError(error)}.`, name }
   const range = error.parentSchema as { minimum?: number; maximum?: number } | undefined
   if (error.keyword === 'minimum' || error.keyword === 'maximum') {
     const limit = Number(error.params.limit)
@@ -181,12 +181,12 @@ function toProblem(error: ErrorObject, isQuery: boolean): FieldError {
   return problem
 }
 
-/** `metadata[0][value]`, the way existing clients see it. */
+/** `metadata[0][value]`, the form that existing clients expect. */
 function fieldName([first = '', ...rest]: string[]): string {
   return (first + rest.map((part) => `[${part}]`).join('')).slice(0, 200)
 }
 
-function complaint({ keyword, params, message }: ErrorObject): string {
+function describeError({ keyword, params, message }: ErrorObject): string {
   switch (keyword) {
     case 'type':
       return `must be ${[params.type].flat().map(typeName).join(' or ')}`
@@ -202,7 +202,7 @@ function complaint({ keyword, params, message }: ErrorObject): string {
     case 'maximum':
       return `must be at most ${params.limit}`
     case 'additionalProperties':
-      return 'is not known'
+      return 'is unknown'
     case 'enum':
       return `must be one of ${params.allowedValues.map(String).join(', ')}`
     case 'const':

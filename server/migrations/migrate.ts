@@ -13,7 +13,7 @@ import * as analytics from './0010_analytics.ts'
 import * as uploadOwners from './0011_upload_owners.ts'
 import * as sweep from './0012_sweep.ts'
 
-/** In order; a migration that has landed is never edited. */
+/** In this order. Released migrations are never edited. */
 const migrations = {
   '0001_accounts': accounts,
   '0002_videos': videos,
@@ -29,20 +29,20 @@ const migrations = {
   '0012_sweep': sweep,
 }
 
-/** Brings the database up to date. Processes that start at once take turns. */
+/** Runs the missing migrations. A lock serializes processes that start at the same time. */
 export async function migrate<T>(db: Kysely<T>): Promise<void> {
   if (await isUpToDate(db)) return
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error, results } = await migrator.migrateToLatest()
   if (error) {
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
-    throw new Error(`The database could not be brought up to date${failed ? ` (${failed})` : ''}`, {
+    throw new Error(`The database migration failed${failed ? ` (${failed})` : ''}`, {
       cause: error,
     })
   }
 }
 
-/** One short query, where the migrator reads the definition of every table. */
+/** One short query, because the migrator reads the definition of every table, which delays the start. */
 async function isUpToDate<T>(db: Kysely<T>): Promise<boolean> {
   const applied = await sql<{ name: string }>`select name from kysely_migration order by name`
     .execute(db)

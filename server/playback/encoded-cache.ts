@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
-import { gather } from '../lib/gather.ts'
+import { batch } from '../lib/batch.ts'
 import { findVideoStates, type VideoState } from './store.ts'
 
 /** Videos in one statement. */
@@ -10,7 +10,7 @@ export type FindVideoState = (videoId: string) => Promise<VideoState | undefined
 
 /** Read for every file, since a video may be deleted or made private at any time. */
 export const videoStateFinder = ({ db }: Pick<Context, 'db'>): FindVideoState =>
-  gather(maxBatch, (ids: string[]) => findVideoStates(db, ids))
+  batch(maxBatch, (ids: string[]) => findVideoStates(db, ids))
 
 /** Caches what was loaded of encoded videos. It stays valid until a retry, which ends at another time. */
 export class EncodedCache<Loaded extends object> {

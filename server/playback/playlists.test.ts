@@ -26,7 +26,7 @@ const durations = (playlist: string) => [...playlist.matchAll(/#EXTINF:([\d.]+),
 const microseconds = (playlist: string) =>
   durations(playlist).reduce((sum, each) => sum + Math.round(Number(each) * 1e6), 0)
 
-test('durations are those of the grid: at 24000/1001 a segment has 96 frames', () => {
+test('durations follow the frame grid: at 24000/1001 a segment has 96 frames', () => {
   const plan = planOf(24_000, 1001, 48 + 96 + 30)
   assert.deepEqual(durations(mediaPlaylist(plan, '240p', 3)), ['2.002000', '4.004000', '1.251250'])
 })
@@ -37,7 +37,7 @@ test('durations of audio segments are multiples of 1024 samples', () => {
   assert.deepEqual(durations(mediaPlaylist(plan, 'sound', 2)), ['2.005333', '3.989334'])
 })
 
-test('over ten hours durations add up to the microsecond', () => {
+test('durations add up to the microsecond over ten hours', () => {
   const frames = Math.round((36_000 * 30_000) / 1001)
   const plan = planOf(30_000, 1001, frames)
   const video = mediaPlaylist(plan, '240p', 1e6)
@@ -62,7 +62,7 @@ test('the target duration is the same for video and audio, from the first segmen
   assert.deepEqual([...targets(planOf(10_000, 44_930, 100))], ['5'])
 })
 
-test('the bandwidth is the limit while it grows, and no less than what was measured at the end', () => {
+test('the bandwidth is the encoder limit while the playlist grows, and at least the measured one at the end', () => {
   const plan = planOf(25, 1, 150)
   const bandwidths = (bytes: number, segments: number) => {
     const runs = [runOf('240p', segments, bytes), runOf('sound', segments, 96_000)]

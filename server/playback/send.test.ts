@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { attachment, downloadName } from './download-name.ts'
 import { readRange } from './send.ts'
 
-test('one range is read, and what is none is not heeded', () => {
+test('a single range is read, and anything else is ignored', () => {
   for (const [header, expected] of [
     ['bytes=0-0', { from: 0, to: 0 }],
     ['bytes=0-', { from: 0, to: 99 }],
@@ -30,7 +30,7 @@ test('one range is read, and what is none is not heeded', () => {
   assert.equal(readRange('bytes=-5', 0), 'outside')
 })
 
-test('a title becomes a name that no file system and no header stumbles over', () => {
+test('a title becomes a name that is safe for file systems and headers', () => {
   for (const [title, name] of [
     ['My film', 'My film.mp4'],
     ['../../etc/passwd', '-..-etc-passwd.mp4'],
@@ -49,7 +49,7 @@ test('a title becomes a name that no file system and no header stumbles over', (
   assert.ok(Buffer.byteLength(long) <= 204 && !long.includes('\ufffd'))
 })
 
-test('the name is given in ASCII and in full', () => {
+test('the header contains the ASCII name and the full name', () => {
   assert.equal(
     attachment(`Größe (100%) 'x' 🎬`),
     `attachment; filename="Gr__e (100_) 'x' _.mp4"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%20%28100%25%29%20%27x%27%20%F0%9F%8E%AC.mp4`,

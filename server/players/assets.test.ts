@@ -35,7 +35,7 @@ async function serve(folder: string) {
   return app
 }
 
-test('the entry is found with all that it brings along', async (t) => {
+test('the entry is found with all of its imports', async (t) => {
   const { entry } = await loadAssets(log, await build(t))
   assert.deepEqual(entry, {
     script: '/player/main-a1.js',
@@ -44,13 +44,13 @@ test('the entry is found with all that it brings along', async (t) => {
   })
 })
 
-test('a player that is not built is no reason not to start', async () => {
+test('the service starts without a built player', async () => {
   const { files, entry } = await loadAssets(log, join(tmpdir(), 'kinora-none'))
   assert.equal(files.size, 0)
   assert.equal(entry, undefined)
 })
 
-test('files are served for ever, compressed as the client wants', async (t) => {
+test('files are cached forever and compressed as the client accepts', async (t) => {
   const app = await serve(await build(t))
   const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
   const plain = await get('/player/main-a1.js')
@@ -71,7 +71,7 @@ test('files are served for ever, compressed as the client wants', async (t) => {
   assert.equal((await get('/player/more/shared-c3.js', { 'accept-encoding': 'br' })).body, 'shared()')
 })
 
-test('nothing else is served, whatever the path is made of', async (t) => {
+test('nothing else is served, whatever the path contains', async (t) => {
   const app = await serve(await build(t))
   for (const path of [
     '',
@@ -87,7 +87,7 @@ test('nothing else is served, whatever the path is made of', async (t) => {
     assert.equal((await app.inject(`/player/${path}`)).statusCode, 404, path)
 })
 
-test('what a client does not take is not chosen', () => {
+test('an encoding that the client does not accept is not chosen', () => {
   const both = { encoded: { br: Buffer.alloc(1), gzip: Buffer.alloc(1) } }
   assert.equal(chooseEncoding(both, undefined), undefined)
   assert.equal(chooseEncoding(both, 'gzip'), 'gzip')

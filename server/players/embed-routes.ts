@@ -80,7 +80,7 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
 const closedPage = (config: PlayerConfig): Page => ({ config, preview: undefined, cacheControl: noCache })
 
 const renderPage = ({ publicUrl }: Context, { entry }: PlayerAssets, { config, preview }: Page) =>
-  playerPage({ config, preview, publicUrl, entry })
+  playerPage({ config, preview, publicUrl: publicUrl(), entry })
 
 function sendPage(
   request: FastifyRequest,

@@ -41,7 +41,7 @@ function jpeg(frame: number, width: number, height: number): Buffer {
   return Buffer.concat([begin, size, Buffer.from([1, 1, 0x11, 0, 0xff, 0xd9])])
 }
 
-test('kind and size are read from the bytes', () => {
+test('type and size are read from the bytes', () => {
   assert.deepEqual(readImageSize(png(200, 100)), { type: 'image/png', width: 200, height: 100 })
   for (const frame of [0xc0, 0xc1, 0xc2])
     assert.deepEqual(readImageSize(jpeg(frame, 640, 3)), { type: 'image/jpeg', width: 640, height: 3 })

@@ -54,7 +54,8 @@ export function oembedRoute(app: App, context: Context): void {
     },
     async ({ query }) => {
       if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
-      const { publicUrl, db } = context
+      const { db } = context
+      const publicUrl = context.publicUrl()
       const { videoId, options } = readPlayerUrl(query.url, publicUrl)
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')

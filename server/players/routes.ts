@@ -40,7 +40,7 @@ const logoUpload = fileUpload('A JPEG or PNG image of at most 100 KiB and 200 x 
   link: { type: 'string', description: 'The http or https URL that the logo links to.' },
 })
 
-const viewRow = (context: Context, row: store.StoredPlayer) => viewPlayer(row, context.publicUrl)
+const viewRow = (context: Context, row: store.StoredPlayer) => viewPlayer(row, context.publicUrl())
 
 export function playerRoutes(app: App, context: Context): void {
   createPlayer(app, context)

@@ -1,8 +1,7 @@
-import { type Selectable, sql } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import type { EncodingRow } from '../encoding/tables.ts'
-import { type Db, prepare } from '../lib/db.ts'
+import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
-import { audioRendition, type PlayableRow } from './playable.ts'
 import type { InitializationRow, RenditionRow, SegmentsRow } from './tables.ts'
 
 export type Encoding = Selectable<EncodingRow>
@@ -11,10 +10,48 @@ export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding 
   return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
+// --- renditions
+
 /** The lowest quality first. */
 export function listRenditions(db: Db<Tables>, videoId: string): Promise<RenditionRow[]> {
   return db.selectFrom('renditions').selectAll().where('video_id', '=', videoId).orderBy('height').execute()
 }
+
+export async function insertRenditions(trx: Transaction<Tables>, rows: RenditionRow[]): Promise<void> {
+  if (rows.length > 0) await trx.insertInto('renditions').values(rows).execute()
+}
+
+export async function updateRendition(
+  db: Db<Tables>,
+  { video_id, type, quality }: Pick<RenditionRow, 'video_id' | 'type' | 'quality'>,
+  change: Partial<Pick<RenditionRow, 'state' | 'failure' | 'key' | 'quality' | 'height'>>,
+): Promise<void> {
+  await db
+    .updateTable('renditions')
+    .set(change)
+    .where('video_id', '=', video_id)
+    .where('type', '=', type)
+    .where('quality', '=', quality)
+    .execute()
+}
+
+export async function deleteMp4(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await trx.deleteFrom('renditions').where('video_id', '=', videoId).where('type', '=', 'mp4').execute()
+}
+
+/** Sets the HLS renditions of these qualities from waiting to encoding. */
+export async function startRenditions(db: Db<Tables>, videoId: string, qualities: string[]): Promise<void> {
+  await db
+    .updateTable('renditions')
+    .set({ state: 'encoding' })
+    .where('video_id', '=', videoId)
+    .where('type', '=', 'hls')
+    .where('quality', '=', sql<string>`any(${qualities})`)
+    .where('state', '=', 'waiting')
+    .execute()
+}
+
+// --- segments
 
 export function listSegments(db: Db<Tables>, videoId: string, rendition: string): Promise<SegmentsRow[]> {
   return db
@@ -41,6 +78,35 @@ export async function listRowsWithSegment(
     .execute()
 }
 
+/** The number of segments of each rendition that has any. */
+export async function countSegments(db: Db<Tables>, videoId: string): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('segments')
+    .select(['rendition', (eb) => eb.fn.sum<number>(sql`cardinality(sizes)`).as('segments')])
+    .where('video_id', '=', videoId)
+    .groupBy('rendition')
+    .execute()
+  return new Map(rows.map(({ rendition, segments }) => [rendition, Number(segments)]))
+}
+
+export async function insertSegments(trx: Transaction<Tables>, rows: SegmentsRow[]): Promise<void> {
+  await trx.insertInto('segments').values(rows).execute()
+}
+
+export async function deleteSegments(
+  trx: Transaction<Tables>,
+  videoId: string,
+  rendition: string,
+): Promise<void> {
+  await trx
+    .deleteFrom('segments')
+    .where('video_id', '=', videoId)
+    .where('rendition', '=', rendition)
+    .execute()
+}
+
+// --- initialization segments
+
 export function findInitialization(
   db: Db<Tables>,
   videoId: string,
@@ -54,46 +120,28 @@ export function findInitialization(
     .executeTakeFirst()
 }
 
-/** For statements that select from `playableTables`. */
-export const playableColumns = `
-  coalesce(s.state = 'failed', false) as "isSourceFailed", e.state, e.plan, e.sound_failure as "audioFailure",
-  coalesce((select jsonb_object_agg(quality, state) from renditions
-            where video_id = v.id and type = 'hls'), '{}') as qualities,
-  array(select rendition from segments where video_id = v.id and first_segment = 0) as begun,
-  coalesce((select sum(cardinality(sizes))::int from segments
-            where video_id = v.id and rendition = '${audioRendition}'), 0) as "audioSegments"`
+export async function insertInitialization(trx: Transaction<Tables>, row: InitializationRow): Promise<void> {
+  await trx
+    .insertInto('initializations')
+    .values(row)
+    .onConflict((c) => c.doNothing())
+    .execute()
+}
 
-export const playableTables = `
-  videos v
-  left join sources s on s.video_id = v.id
-  left join encodings e on e.video_id = v.id`
+// --- files
 
-export type EncodingProgress = PlayableRow &
-  Pick<Encoding, 'failure' | 'media'> & {
-    renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
-    /** How many segments of each rendition are stored. */
-    segmentCounts: Record<string, number>
-  }
-
-const findProgress = prepare<EncodingProgress>(
-  'find-encoding-progress',
-  `select ${playableColumns}, e.failure, e.media,
-     coalesce((
-       select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
-                        order by type, height)
-       from renditions where video_id = v.id), '[]') as renditions,
-     coalesce((
-       select jsonb_object_agg(rendition, segments) from (
-         select rendition, sum(cardinality(sizes)) as segments
-         from segments where video_id = v.id group by rendition) counts), '{}') as "segmentCounts"
-   from ${playableTables} where v.id = $1`,
-)
-
-/** Undefined when there is no such video. */
-export async function findEncodingProgress(
-  db: Db<Tables>,
-  videoId: string,
-): Promise<EncodingProgress | undefined> {
-  const [row] = await findProgress(db, [videoId])
-  return row
+/**
+ * The keys of all media files that rows refer to. Undefined if the video has no encoding, or while a job may store files
+ * that no row refers to yet.
+ */
+export async function listKeys(db: Db<Tables>, videoId: string): Promise<Set<string> | undefined> {
+  const { rows } = await sql<{ keys: string[]; isBusy: boolean }>`
+    select array(
+        select key from segments where video_id = ${videoId}
+        union all select key from renditions where video_id = ${videoId} and key is not null) as keys,
+      exists (select from chunks where video_id = ${videoId})
+        or exists (select from renditions where video_id = ${videoId} and type = 'mp4' and state = 'encoding')
+        as "isBusy"
+    from encodings where video_id = ${videoId}`.execute(db)
+  return rows[0] && !rows[0].isBusy ? new Set(rows[0].keys) : undefined
 }

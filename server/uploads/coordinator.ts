@@ -1,5 +1,5 @@
 import pLimit, { type LimitFunction } from 'p-limit'
-import { type Bell, createBell } from '../lib/bell.ts'
+import { createWakeSignal, type WakeSignal } from '../lib/wake-signal.ts'
 
 /** Coordinates the upload requests of this process, so that a waiting request takes no database connection. */
 export type UploadCoordinator = {
@@ -25,7 +25,7 @@ const maxTransactions = 8
 export function createUploadCoordinator(): UploadCoordinator {
   const limitAll = pLimit(maxTransactions)
   const sources = new Map<string, { limit: LimitFunction; users: number }>()
-  const groups = new Map<string, { bell: Bell; size: number }>()
+  const groups = new Map<string, { signal: WakeSignal; size: number }>()
   return {
     async runExclusive(videoId, work) {
       const source = sources.get(videoId) ?? { limit: pLimit(1), users: 0 }
@@ -40,16 +40,16 @@ export function createUploadCoordinator(): UploadCoordinator {
     },
 
     join(key, max) {
-      const group = groups.get(key) ?? { bell: createBell(), size: 0 }
+      const group = groups.get(key) ?? { signal: createWakeSignal(), size: 0 }
       if (group.size >= max) return undefined
       groups.set(key, group)
       group.size += 1
       return {
-        listen: () => group.bell.listen(),
+        listen: () => group.signal.listen(),
         leave() {
           group.size -= 1
           if (group.size === 0) groups.delete(key)
-          group.bell.ring()
+          group.signal.wake()
         },
       }
     },

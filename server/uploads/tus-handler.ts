@@ -33,7 +33,7 @@ export async function handleTus(tus: Tus, request: FastifyRequest, reply: Fastif
   const creator = isCreation ? await authorizeCreator(tus, request, reply) : undefined
   const body = hasUploadBody(request, method) ? new TusBody(request.raw) : undefined
   const result = await runTusServer(
-    { ...tus, baseUrl: `${tus.context.publicUrl}${basePathOf(request)}`, creator, method, checksum },
+    { ...tus, baseUrl: `${tus.context.publicUrl()}${basePathOf(request)}`, creator, method, checksum },
     toWebRequest(request, method, body),
   ).finally(() => body?.close())
   const isLost = body !== undefined && request.raw.destroyed && !request.raw.complete

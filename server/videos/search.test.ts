@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { selectiveTrigrams } from './search.ts'
 
-test('the groups that the index is asked for come from the two longest words, in their order', () => {
+test('the trigrams for the index come from the two longest words, in the order of the text', () => {
   assert.deepEqual(selectiveTrigrams('how to grow tomatoes on a balcony'), ['tom', 'oes', 'bal', 'ony'])
   assert.deepEqual(selectiveTrigrams('part 12'), ['part'])
   assert.deepEqual(selectiveTrigrams('a b'), [])

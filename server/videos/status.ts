@@ -1,6 +1,6 @@
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
-import { findEncodingProgress } from '../renditions/store.ts'
+import { findEncodingProgress } from '../renditions/playable-store.ts'
 import type { Tables } from '../tables.ts'
 import type { VideoStatus } from './schemas.ts'
 import { findReceived, findVideo } from './store.ts'

@@ -4,7 +4,7 @@ import { atom } from '../lib/time.ts'
 import { countSegments } from '../media/grid.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { checkPlayable } from '../renditions/playable.ts'
-import type { EncodingProgress } from '../renditions/store.ts'
+import type { EncodingProgress } from '../renditions/playable-store.ts'
 import { videoPath } from './paths.ts'
 import type { Video, VideoStatus } from './schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'
@@ -19,7 +19,7 @@ export function viewVideo(
   row: StoredVideo,
   { mayWatch = true } = {},
 ): Video {
-  const plain = `${publicUrl}${videoPath(row.id)}`
+  const plain = `${publicUrl()}${videoPath(row.id)}`
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`

@@ -11,12 +11,12 @@ import {
   publicAddress,
   redirect,
 } from '../lib/fetch/test-server.ts'
-import { attempt } from './attempt.ts'
+import { attemptDelivery } from './attempt.ts'
 
-// What becomes of an attempt, whatever a receiver does.
+// The outcome of an attempt for each behavior of a receiver.
 
 const post = (fetch: GuardedFetch, url: string) =>
-  attempt(
+  attemptDelivery(
     { fetch, now: () => new Date('2026-01-02T03:04:05.678Z') },
     {
       ...{ url, webhookId: 'webhook_1', eventId: 'event_1', body: Buffer.from('{}') },
@@ -29,7 +29,7 @@ async function postTo(t: TestContext, onSocket: (socket: Socket) => void) {
   return post(open(t), server.url)
 }
 
-test('an answer is told with its status and the beginning of its body', async (t) => {
+test('the result has the status and the beginning of the body', async (t) => {
   const { durationMs, ...rest } = await postTo(
     t,
     answering(() => ok('thanks\0')),
@@ -38,7 +38,7 @@ test('an answer is told with its status and the beginning of its body', async (t
   assert.deepEqual(rest, { at: '2026-01-02T03:04:05.678Z', status: 200, answer: 'thanks\ufffd', error: null })
 })
 
-test('a redirect is not followed, it is a failure', async (t) => {
+test('a redirect is not followed and counts as a failure', async (t) => {
   const made = await postTo(
     t,
     answering(() => redirect(307, 'http://127.0.0.1:1/')),
@@ -47,7 +47,7 @@ test('a redirect is not followed, it is a failure', async (t) => {
   assert.equal(made.error, 'The answer was 307.')
 })
 
-test('of an endless answer 64 KiB are read and 1 KiB is kept', async (t) => {
+test('64 KiB of an endless response are read and 1 KiB is kept', async (t) => {
   let written = 0
   const made = await postTo(
     t,
@@ -67,11 +67,11 @@ test('of an endless answer 64 KiB are read and 1 KiB is kept', async (t) => {
   )
   assert.equal(made.status, 500)
   assert.equal(made.answer, 'x'.repeat(1024))
-  // What the system holds for us counts as written too.
+  // Bytes in socket buffers count as written too.
   assert.ok(written < 16 * 2 ** 20, `${written} bytes were written`)
 })
 
-test('a receiver that never answers, or a byte a second, has five seconds', {
+test('a receiver that does not respond, or responds slowly, has five seconds', {
   timeout: 15_000,
 }, async (t) => {
   const silent = postTo(t, () => {})
@@ -96,7 +96,7 @@ test('a receiver that never answers, or a byte a second, has five seconds', {
   assert.ok(durationMs < 6_000, String(durationMs))
 })
 
-test('a receiver that closes early, or speaks no HTTP, is a failure that says so', async (t) => {
+test('closing early and not speaking HTTP are failures with a reason', async (t) => {
   const closing = await postTo(t, (socket) => socket.destroy())
   assert.deepEqual([closing.status, closing.error], [null, '127.0.0.1 closed the connection too early.'])
   const garbage = await postTo(
@@ -111,7 +111,7 @@ test('a receiver that closes early, or speaks no HTTP, is a failure that says so
   assert.deepEqual([cut.status, cut.answer, cut.error], [200, 'half', null])
 })
 
-test('a name that turns private between two attempts is refused at the second', async (t) => {
+test('a name that resolves to a private address at the second attempt is rejected', async (t) => {
   const server = await listen(
     t,
     answering(() => ok('hello')),

@@ -1,72 +1,77 @@
 import type { Context } from '../context.ts'
 import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
-import { type Signed, signatureHeaders } from './sign.ts'
+import { type SignatureInput, signatureHeaders } from './sign.ts'
 import type { Attempt } from './tables.ts'
 
-/** For name, connection, request, headers and what is read of the answer together. */
-export const answerWithinMs = 5_000
-/** A receiver may finish a sentence, not a film. */
-const mostRead = 64 * 1024
-const mostKept = 1024
+/** For the entire attempt: DNS lookup, connection, request, and the part of the response that is read. */
+export const attemptTimeoutMs = 5_000
+/** Bytes of the response body that are read before the connection is closed. */
+const maxRead = 64 * 1024
+const maxKept = 1024
 
-export type Parcel = Signed & { url: string }
+export type DeliveryRequest = SignatureInput & { url: string }
 
-/** Sends a delivery once. Never throws: whatever happens is told by the result. */
-export async function attempt(
+/** Sends a delivery once. Never throws: the result describes any failure. */
+export async function attemptDelivery(
   { fetch, now }: Pick<Context, 'fetch' | 'now'>,
-  parcel: Parcel,
+  delivery: DeliveryRequest,
 ): Promise<Attempt> {
   const at = now()
   const start = performance.now()
-  const late = new AbortController()
+  const outcome = await send(fetch, delivery, at).catch((error) => ({
+    ...{ status: null, answer: null },
+    error: explain(error),
+  }))
+  return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...outcome }
+}
+
+async function send(
+  fetch: Context['fetch'],
+  delivery: DeliveryRequest,
+  at: Date,
+): Promise<Pick<Attempt, 'status' | 'answer' | 'error'>> {
+  const timeout = new AbortController()
   const timer = setTimeout(
-    () => late.abort(new FetchError('timeout', `No answer within ${answerWithinMs / 1_000} seconds.`)),
-    answerWithinMs,
+    () => timeout.abort(new FetchError('timeout', `No answer within ${attemptTimeoutMs / 1_000} seconds.`)),
+    attemptTimeoutMs,
   )
-  const result = {
-    status: null as number | null,
-    answer: null as string | null,
-    error: null as string | null,
-  }
   try {
-    const response = await fetch.request(parcel.url, {
+    const response = await fetch.request(delivery.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...signatureHeaders(parcel, at) },
-      body: parcel.body,
-      signal: late.signal,
+      headers: { 'content-type': 'application/json', ...signatureHeaders(delivery, at) },
+      body: delivery.body,
+      signal: timeout.signal,
       maxRedirects: 0,
-      connectTimeoutMs: answerWithinMs,
-      headersTimeoutMs: answerWithinMs,
-      idleTimeoutMs: answerWithinMs,
+      connectTimeoutMs: attemptTimeoutMs,
+      headersTimeoutMs: attemptTimeoutMs,
+      idleTimeoutMs: attemptTimeoutMs,
     })
-    result.status = response.status
-    result.answer = await readAnswer(response)
-    if (response.status < 200 || response.status > 299) result.error = `The answer was ${response.status}.`
-  } catch (error) {
-    result.error = explain(error)
+    const { status } = response
+    const isSuccess = status >= 200 && status <= 299
+    const answer = await readResponse(response)
+    return { status, answer, error: isSuccess ? null : `The answer was ${status}.` }
   } finally {
     clearTimeout(timer)
   }
-  return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...result }
 }
 
-/** The beginning, for the log. The status has decided already: what goes wrong from here on changes nothing. */
-async function readAnswer({ body }: GuardedResponse): Promise<string> {
+/** Reads the beginning of the body, for the log. The status already decided the outcome, so errors are ignored. */
+async function readResponse({ body }: GuardedResponse): Promise<string> {
   const kept: Buffer[] = []
   let read = 0
   try {
     for await (const chunk of body) {
-      if (read < mostKept) kept.push(chunk.subarray(0, mostKept - read))
+      if (read < maxKept) kept.push(chunk.subarray(0, maxKept - read))
       read += chunk.length
-      if (read >= mostRead) break
+      if (read >= maxRead) break
     }
   } catch {}
-  // Postgres refuses NUL in text.
+  // Postgres does not store NUL in text.
   return Buffer.concat(kept).toString('utf8').replaceAll('\0', '\ufffd')
 }
 
-/** A sentence for the owner of the webhook. */
+/** Describes the failure to the owner of the webhook. */
 function explain(error: unknown): string {
   if (error instanceof UrlNotAllowedError || error instanceof FetchError) return error.message.toWellFormed()
   return 'The request could not be sent.'

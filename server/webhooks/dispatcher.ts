@@ -1,115 +1,132 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { createBell } from '../lib/bell.ts'
-import { answerWithinMs, attempt } from './attempt.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { attemptDelivery, attemptTimeoutMs } from './attempt.ts'
 import {
   type ClaimedDelivery,
   claimDeliveries,
-  type SettledDelivery,
-  settleDeliveries,
+  type DeliveryOutcome,
+  saveOutcomes,
 } from './delivery-store.ts'
-import { settle } from './retry.ts'
+import { nextState } from './retry.ts'
 import type { Attempt } from './tables.ts'
 
-/** Attempts of this process at once. A webhook that has none under way may begin one all the same. */
-const mostInAll = 256
-/** A receiver that does not answer has so many connections, and delays nobody but itself. */
-const mostPerWebhook = 16
-/** The longest attempt, and then a database that is slow to take its outcome. */
-const holdMs = answerWithinMs + 10_000
-/** Also without a word: notifications can be missed, and a worker that is gone tells nobody. */
-const lookEveryMs = 1_000
-const settleAgainMs = 500
-/** Of a delivery that is sent again and again. */
-const mostAttemptsKept = 20
+/** Concurrent attempts of this process. A webhook without a running attempt may start one beyond this limit. */
+const maxRunning = 256
+/** Concurrent attempts per webhook, so that a receiver that does not respond delays only its own deliveries. */
+const maxPerWebhook = 16
+/** The longest attempt, plus time for a slow database to save the outcome. */
+const leaseMs = attemptTimeoutMs + 10_000
+/** Polls as well, because notifications can be lost and a crashed worker sends none. */
+const pollMs = 1_000
+const saveRetryMs = 500
+/** Attempts kept in the log of one delivery. */
+const maxLoggedAttempts = 20
 
 export type Dispatcher = { wake(): void; close(): Promise<void> }
 
 type Deps = Pick<Context, 'db' | 'fetch' | 'log' | 'now'>
 
-/** Delivers events to webhooks as they come due. */
+/** Sends deliveries to webhooks when they are due. */
 export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
-  const underWay = new Map<string, number>()
+  const runningByWebhook = new Map<string, number>()
   const attempts = new Set<Promise<void>>()
-  const settled: { row: SettledDelivery; untilMs: number }[] = []
-  let settling: Promise<void> | undefined
   let isClosing = false
-  const bell = createBell()
+  const wakeSignal = createWakeSignal()
+  const outcomes = createOutcomeWriter({ db, log }, { wake: wakeSignal.wake, isClosing: () => isClosing })
 
   async function run(): Promise<void> {
     while (!isClosing) {
-      const wait = bell.listen()
-      const room = mostInAll - attempts.size
-      const limits =
-        room > 0 ? { underWay, mostPerWebhook, mostInAll: room } : { underWay, mostPerWebhook: 1, mostInAll }
-      const claimed = await claimDeliveries(db, limits, randomUUID(), holdMs).catch((err) => {
-        log.warn({ err }, 'no delivery could be claimed, trying again')
-        return []
-      })
-      for (const delivery of claimed) begin(delivery)
-      // Everything that is due has been taken, or else there was no room, and it is news when attempts have ended.
-      await wait(lookEveryMs)
+      const wait = wakeSignal.listen()
+      const free = maxRunning - attempts.size
+      const limits = free > 0 ? { maxPerWebhook, maxTotal: free } : { maxPerWebhook: 1, maxTotal: maxRunning }
+      const lease = { owner: randomUUID(), durationMs: leaseMs }
+      const claimed = await claimDeliveries(db, { running: runningByWebhook, ...limits }, lease).catch(
+        (err) => {
+          log.warn({ err }, 'claiming deliveries failed, trying again')
+          return []
+        },
+      )
+      for (const delivery of claimed) start(delivery)
+      // Either all due deliveries were claimed, or all slots are in use. A finished attempt wakes the loop.
+      await wait(pollMs)
     }
   }
 
-  function begin(delivery: ClaimedDelivery): void {
-    const untilMs = performance.now() + holdMs
-    underWay.set(delivery.webhookId, (underWay.get(delivery.webhookId) ?? 0) + 1)
-    const done = attempt({ fetch, now }, { ...delivery, body: Buffer.from(delivery.payload) }).then(
-      (made) => {
-        attempts.delete(done)
-        release(delivery.webhookId)
-        settled.push({ row: outcome(delivery, made), untilMs })
-        settling ??= settleAll()
-      },
-    )
+  function start(delivery: ClaimedDelivery): void {
+    const { webhookId, payload } = delivery
+    const leaseEndsMs = performance.now() + leaseMs
+    runningByWebhook.set(webhookId, (runningByWebhook.get(webhookId) ?? 0) + 1)
+    const done = attemptDelivery({ fetch, now }, { ...delivery, body: Buffer.from(payload) }).then((made) => {
+      attempts.delete(done)
+      release(webhookId)
+      outcomes.save(outcomeOf(delivery, made), leaseEndsMs)
+    })
     attempts.add(done)
   }
 
-  /** All that ended while the last were written is written together. */
-  async function settleAll(): Promise<void> {
-    while (settled.length > 0) {
-      const batch = settled.splice(0)
-      try {
-        await settleDeliveries(
-          db,
-          batch.map(({ row }) => row),
-        )
-      } catch (err) {
-        log.warn({ err }, 'outcomes of deliveries could not be written, trying again')
-        await delay(settleAgainMs)
-        // When the claim is over another worker makes the attempt again, and its outcome counts.
-        const still = batch.filter(({ untilMs }) => !isClosing && untilMs > performance.now())
-        settled.unshift(...still)
-        continue
-      }
-      for (const { row } of batch) if (row.state === 'pending') setTimeout(bell.ring, row.afterMs).unref()
-      bell.ring()
-    }
-    settling = undefined
-  }
-
   function release(webhookId: string): void {
-    const left = (underWay.get(webhookId) ?? 1) - 1
-    if (left > 0) underWay.set(webhookId, left)
-    else underWay.delete(webhookId)
+    const left = (runningByWebhook.get(webhookId) ?? 1) - 1
+    if (left > 0) runningByWebhook.set(webhookId, left)
+    else runningByWebhook.delete(webhookId)
   }
 
   const running = run()
   return {
-    wake: bell.ring,
-    /** What is under way may end: it takes some seconds at most. */
+    wake: wakeSignal.wake,
+    /** Waits for the running attempts, which takes a few seconds at most. */
     async close() {
       isClosing = true
-      bell.ring()
+      wakeSignal.wake()
       await running
       await Promise.all(attempts)
-      await settling
+      await outcomes.flushed()
     },
   }
 }
 
-function outcome({ id, holder, tries, attempts }: ClaimedDelivery, made: Attempt): SettledDelivery {
-  return { id, holder, ...settle(tries, made), attempts: [...attempts, made].slice(-mostAttemptsKept) }
+/** Saves outcomes in batches: those that arrive during one write are part of the next. */
+function createOutcomeWriter(
+  { db, log }: Pick<Context, 'db' | 'log'>,
+  dispatcher: { wake(): void; isClosing(): boolean },
+) {
+  const queue: { outcome: DeliveryOutcome; leaseEndsMs: number }[] = []
+  let writing: Promise<void> | undefined
+
+  async function writeAll(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue.splice(0)
+      const outcomes = batch.map(({ outcome }) => outcome)
+      try {
+        await saveOutcomes(db, outcomes)
+      } catch (err) {
+        log.warn({ err }, 'saving delivery outcomes failed, trying again')
+        await delay(saveRetryMs)
+        // After the end of the lease another worker repeats the attempt, and its outcome counts.
+        const isLeased = (leaseEndsMs: number) => !dispatcher.isClosing() && leaseEndsMs > performance.now()
+        queue.unshift(...batch.filter(({ leaseEndsMs }) => isLeased(leaseEndsMs)))
+        continue
+      }
+      for (const outcome of outcomes)
+        if (outcome.state === 'pending') setTimeout(dispatcher.wake, outcome.afterMs).unref()
+      dispatcher.wake()
+    }
+    writing = undefined
+  }
+
+  return {
+    save(outcome: DeliveryOutcome, leaseEndsMs: number): void {
+      queue.push({ outcome, leaseEndsMs })
+      writing ??= writeAll()
+    },
+    flushed: async () => writing,
+  }
+}
+
+function outcomeOf({ id, leaseOwner, tries, attempts }: ClaimedDelivery, made: Attempt): DeliveryOutcome {
+  return {
+    ...{ id, leaseOwner, attempts: [...attempts, made].slice(-maxLoggedAttempts) },
+    ...nextState(tries, made),
+  }
 }

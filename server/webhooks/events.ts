@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import type { Environment } from '../environments.ts'
-import { prepare } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
 import type { Tables } from '../tables.ts'
+import { insertEvent } from './event-store.ts'
 
-/** Every kind of event that there is (brief 6.2), with what it tells beside its type and time (brief 6.3). */
+/** Every event type (brief 6.2), with its fields besides type and time (brief 6.3). */
 export type EventPayloads = {
   'live-stream.broadcast.started': { liveStreamId: string }
   'live-stream.broadcast.ended': { liveStreamId: string }
@@ -24,7 +24,7 @@ export type EventType = keyof EventPayloads
 const videoId = 'vi0000000000000000000000'
 const liveStreamId = 'li0000000000000000000000'
 
-/** What a receiver can be tried with. */
+/** Payloads of test events. */
 export const samples: { [Type in EventType]: EventPayloads[Type] } = {
   'live-stream.broadcast.started': { liveStreamId },
   'live-stream.broadcast.ended': { liveStreamId },
@@ -41,25 +41,9 @@ export const samples: { [Type in EventType]: EventPayloads[Type] } = {
 
 export const eventTypes = Object.keys(samples) as EventType[]
 
-/** Told when there may be something to deliver. */
-export const deliveriesChannel = 'kinora_deliveries'
-
-const insertEvent = prepare(
-  'insert event',
-  `with event as (
-     insert into events (id, environment, type, video_id, payload, emitted_at)
-     values ($1, $2, $3, $4, $5, $6)
-   ), made as (
-     insert into deliveries (webhook_id, event_id, subject, created_at)
-     select id, $1, $7, $6 from webhooks where environment = $2 and $3::text = any(events)
-     returning id
-   )
-   select pg_notify('${deliveriesChannel}', '') from made limit 1`,
-)
-
 /**
- * Writes an event into the log, and a delivery for each webhook that subscribes to it now, in the transaction of
- * what it tells of: none is there without the others.
+ * Adds an event to the log, and a delivery for each webhook that subscribes to it now. Called in the transaction of the
+ * change that the event reports, so that they are committed together.
  */
 export async function recordEvent<Type extends EventType>(
   trx: Transaction<Tables>,
@@ -68,11 +52,13 @@ export async function recordEvent<Type extends EventType>(
   payload: EventPayloads[Type],
   now: Date,
 ): Promise<void> {
-  const about: { videoId?: string; liveStreamId?: string } = payload
-  const values = [newId('event_'), environment, type, about.videoId ?? null, textOf(type, payload, now), now]
-  await insertEvent(trx, [...values, about.videoId ?? about.liveStreamId])
+  const { videoId, liveStreamId }: { videoId?: string; liveStreamId?: string } = payload
+  await insertEvent(trx, {
+    ...{ id: newId('event_'), environment, type, videoId, subject: videoId ?? liveStreamId },
+    ...{ body: eventBody(type, payload, now), emittedAt: now },
+  })
 }
 
-/** The body of every attempt to deliver it, to the letter. */
-export const textOf = <Type extends EventType>(type: Type, payload: EventPayloads[Type], now: Date) =>
+/** The exact body of every delivery attempt. */
+export const eventBody = <Type extends EventType>(type: Type, payload: EventPayloads[Type], now: Date) =>
   JSON.stringify({ type, emittedAt: now.toISOString(), ...payload })

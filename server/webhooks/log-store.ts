@@ -3,7 +3,8 @@ import type { Environment } from '../environments.ts'
 import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
-import { deliveriesChannel, type EventType } from './events.ts'
+import { deliveriesChannel } from './event-store.ts'
+import type { EventType } from './events.ts'
 import type { DeliveryRow, DeliveryState, EventRow } from './tables.ts'
 
 export type Event = Selectable<EventRow>
@@ -11,7 +12,7 @@ export type Delivery = Selectable<DeliveryRow> & { type: string }
 
 export type EventFilters = { type?: string; videoId?: string; from?: Date; to?: Date }
 
-/** The newest first. */
+/** Newest first. */
 export async function listEvents(
   db: Db<Tables>,
   environment: Environment,
@@ -41,7 +42,7 @@ const withType = (db: Db<Tables>) =>
     .selectAll('deliveries')
     .select('type')
 
-/** The newest first. */
+/** Newest first. */
 export async function listDeliveries(
   db: Db<Tables>,
   webhookId: string,
@@ -70,19 +71,19 @@ export function findDelivery(db: Db<Tables>, webhookId: string, id: number): Pro
   return withType(db).where('deliveries.id', '=', id).where('webhook_id', '=', webhookId).executeTakeFirst()
 }
 
-async function announce(db: Db<Tables>): Promise<void> {
+async function notifyDispatchers(db: Db<Tables>): Promise<void> {
   await sql`select pg_notify(${deliveriesChannel}, '')`.execute(db)
 }
 
-/** One that is still on its way is left to it. */
+/** A pending delivery does not change. */
 export async function redeliver(trx: Transaction<Tables>, webhookId: string, id: number): Promise<void> {
   await sql`
     update deliveries set state = 'pending', tries = 0, next_at = now()
     where id = ${id} and webhook_id = ${webhookId} and state <> 'pending'`.execute(trx)
-  await announce(trx)
+  await notifyDispatchers(trx)
 }
 
-/** How many. */
+/** Returns the number of deliveries. */
 export async function redeliverFailed(
   trx: Transaction<Tables>,
   webhookId: string,
@@ -91,11 +92,14 @@ export async function redeliverFailed(
   const { numAffectedRows = 0n } = await sql`
     update deliveries set state = 'pending', tries = 0, next_at = now()
     where webhook_id = ${webhookId} and state = 'failed' and created_at >= ${since}`.execute(trx)
-  await announce(trx)
+  await notifyDispatchers(trx)
   return Number(numAffectedRows)
 }
 
-/** To every webhook that subscribes to it now, as a delivery of its own where it has had none. How many. */
+/**
+ * Sends an event again to every webhook that subscribes to it now. Webhooks that did not receive it before get a new
+ * delivery. Returns the number of webhooks, or undefined if the event does not exist.
+ */
 export async function replay(
   trx: Transaction<Tables>,
   environment: Environment,
@@ -111,22 +115,22 @@ export async function replay(
     .executeTakeFirst()
   if (!event) return undefined
   const { rows } = await sql`
-    with wanted as (
+    with subscribed as (
       select id from webhooks where environment = ${environment} and ${event.type}::text = any(events)
     ), again as (
       update deliveries set state = 'pending', tries = 0, next_at = now()
-      where event_id = ${eventId} and webhook_id in (select id from wanted) and state <> 'pending'
+      where event_id = ${eventId} and webhook_id in (select id from subscribed) and state <> 'pending'
     ), made as (
       insert into deliveries (webhook_id, event_id, subject, created_at)
-      select id, ${eventId}, ${event.video_id}, ${now} from wanted
-      where not exists (select from deliveries d where d.event_id = ${eventId} and d.webhook_id = wanted.id)
+      select id, ${eventId}, ${event.video_id}, ${now} from subscribed
+      where not exists (select from deliveries d where d.event_id = ${eventId} and d.webhook_id = subscribed.id)
     )
-    select id from wanted`.execute(trx)
-  await announce(trx)
+    select id from subscribed`.execute(trx)
+  await notifyDispatchers(trx)
   return rows.length
 }
 
-/** An event that did not happen, for one webhook, whatever that subscribes to. */
+/** Inserts a test event and its delivery to one webhook, regardless of the webhook's subscriptions. */
 export async function insertTest(
   trx: Transaction<Tables>,
   webhook: { id: string; environment: Environment },
@@ -145,29 +149,29 @@ export async function insertTest(
     .values({ webhook_id: webhook.id, event_id, created_at: now })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await announce(trx)
+  await notifyDispatchers(trx)
   return id
 }
 
 /**
- * Deletes some of those that are older than the time; whether there may be more. Both tables grow in the order of
- * time, so that a look at their beginning is enough.
+ * Deletes up to `limit` rows older than `before`, and returns whether there may be more. Both tables grow in order of
+ * time, so only their first rows are checked.
  */
 export async function deleteOld(
   db: Db<Tables>,
   table: 'events' | 'deliveries',
   before: Date,
-  atOnce: number,
+  limit: number,
 ): Promise<boolean> {
   const { numAffectedRows = 0n } =
     table === 'events'
       ? await sql`
           delete from events where position in (
-            select position from (select position, emitted_at from events order by position limit ${atOnce}) as first
+            select position from (select position, emitted_at from events order by position limit ${limit}) as first
             where emitted_at < ${before})`.execute(db)
       : await sql`
           delete from deliveries where id in (
-            select id from (select id, created_at from deliveries order by id limit ${atOnce}) as first
+            select id from (select id, created_at from deliveries order by id limit ${limit}) as first
             where created_at < ${before})`.execute(db)
-  return Number(numAffectedRows) === atOnce
+  return Number(numAffectedRows) === limit
 }

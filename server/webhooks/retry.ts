@@ -1,20 +1,20 @@
 import type { Attempt } from './tables.ts'
 
-/** Brief 6.1.2: 3 attempts in all, 3 seconds from the end of one to the beginning of the next. */
-const attemptsInAll = 3
-const betweenMs = 3_000
+/** Brief 6.1.2: 3 attempts, with 3 seconds from the end of one to the start of the next. */
+const maxAttempts = 3
+const retryDelayMs = 3_000
 
-/** How long to wait after so many attempts; undefined: there is no other. */
+/** The delay before the next attempt, or undefined after the last one. */
 export const retryAfterMs = (tries: number): number | undefined =>
-  tries < attemptsInAll ? betweenMs : undefined
+  tries < maxAttempts ? retryDelayMs : undefined
 
-export type Settled =
+export type NextState =
   | { state: 'succeeded'; tries: number }
   | { state: 'pending'; tries: number; afterMs: number }
   | { state: 'failed'; tries: number }
 
-/** What an attempt makes of its delivery, which had so many before. */
-export function settle(triesBefore: number, { status }: Attempt): Settled {
+/** The state of a delivery after an attempt. */
+export function nextState(triesBefore: number, { status }: Attempt): NextState {
   const tries = triesBefore + 1
   if (status !== null && status >= 200 && status <= 299) return { state: 'succeeded', tries }
   const afterMs = retryAfterMs(tries)

@@ -17,7 +17,7 @@ import type { WebhookRow } from './tables.ts'
 export const webhookParams = Type.Object({ webhookId: Type.String({ description: 'Id of the webhook.' }) })
 
 export async function getWebhook(
-  { db }: Pick<Context, 'db'>,
+  db: Context['db'],
   environment: Environment,
   webhookId: string,
 ): Promise<WebhookRow> {
@@ -29,33 +29,40 @@ export async function getWebhook(
 const dayInSeconds = 86_400
 
 export function webhookRoutes(app: App, context: Context): void {
-  const { config, db, now } = context
+  createRoute(app, context)
+  readRoutes(app, context)
+  deleteRoute(app, context)
+  rotateSecretRoute(app, context)
+}
 
+function createRoute(app: App, { config, db, now }: Context): void {
   app.post(
     '/webhooks',
     {
-      // What is wrong with the address is told together with what is wrong with the rest.
+      // Problems with the URL are reported together with the other validation problems.
       attachValidation: true,
       schema: {
         operationId: 'POST-webhooks',
         tags: ['Webhooks'],
         summary: 'Create a webhook',
         description:
-          'From now on each event of these kinds is sent to the address by POST, signed with the secret that the answer shows.',
+          'From now on, each event of these types is sent to the URL with POST, signed with the secret in the response.',
         body: Type.Object({
           events: Type.Array(oneOf(eventTypes), {
             minItems: 1,
             maxItems: 100,
-            description: 'Kinds of events; one that is named twice counts once.',
+            description: 'Event types. Duplicates are ignored.',
           }),
-          url: text(8192, { description: 'An http or https address.' }),
+          url: text(8192, { description: 'An http or https URL.' }),
         }),
         response: { 201: ref(Webhook) },
       },
     },
     async (request, reply) => {
-      const problems = [...problemsOf(request.validationError), ...urlProblems(request.body?.url)]
-      const [first, ...rest] = problems
+      const [first, ...rest] = [
+        ...problemsOf(request.validationError),
+        ...urlProblems(request.body?.url, config),
+      ]
       if (first) throw invalid([first, ...rest])
       const { events, url } = request.body
       const row: WebhookRow = {
@@ -68,25 +75,16 @@ export function webhookRoutes(app: App, context: Context): void {
         previous_until: null,
         created_at: now(),
       }
-      const isThere = await db
+      const isInserted = await db
         .transaction()
         .execute((trx) => store.insertWebhook(trx, row, config.webhookLimit))
-      if (!isThere) throw new ApiError(webhooksErrors.limitReached)
+      if (!isInserted) throw new ApiError(webhooksErrors.limitReached)
       return reply.code(201).send(viewWebhook(row, now()))
     },
   )
+}
 
-  function urlProblems(url: unknown): FieldError[] {
-    if (typeof url !== 'string') return []
-    try {
-      parseTarget(url, config)
-      return []
-    } catch (error) {
-      if (!(error instanceof UrlNotAllowedError)) throw error
-      return [{ kind: httpErrors.invalidAttribute, title: error.message, name: 'url' }]
-    }
-  }
-
+function readRoutes(app: App, { db, now }: Context): void {
   app.get(
     '/webhooks',
     {
@@ -96,7 +94,7 @@ export function webhookRoutes(app: App, context: Context): void {
         summary: 'List webhooks',
         querystring: Type.Object({
           events: Type.Optional(
-            oneOf(eventTypes, { description: 'Only webhooks that subscribe to this kind.' }),
+            oneOf(eventTypes, { description: 'Only webhooks that subscribe to this event type.' }),
           ),
           ...pageQuery,
         }),
@@ -123,9 +121,11 @@ export function webhookRoutes(app: App, context: Context): void {
       },
     },
     async ({ params, scope }) =>
-      viewWebhook(await getWebhook(context, scope.environment, params.webhookId), now()),
+      viewWebhook(await getWebhook(db, scope.environment, params.webhookId), now()),
   )
+}
 
+function deleteRoute(app: App, { db }: Context): void {
   app.delete(
     '/webhooks/:webhookId',
     {
@@ -133,7 +133,7 @@ export function webhookRoutes(app: App, context: Context): void {
         operationId: 'DELETE-webhook',
         tags: ['Webhooks'],
         summary: 'Delete a webhook',
-        description: 'For good, with the log of its deliveries. What was still on its way is not sent.',
+        description: 'Permanently deletes it with its delivery log. Pending deliveries are not sent.',
         params: webhookParams,
         response: { 204: Type.Null({ description: 'Deleted.' }) },
       },
@@ -146,16 +146,18 @@ export function webhookRoutes(app: App, context: Context): void {
       return reply.code(204).send(null)
     },
   )
+}
 
+function rotateSecretRoute(app: App, { db, now }: Context): void {
   app.post(
     '/webhooks/:webhookId/rotate-secret',
     {
       schema: {
         operationId: 'POST_webhooks-webhookId-rotate-secret',
         tags: ['Webhooks'],
-        summary: 'Give a webhook another secret',
+        summary: 'Rotate the secret of a webhook',
         description:
-          'For a while deliveries carry signatures of both, so that the receiver can change over in between.',
+          'Until the previous secret expires, deliveries are signed with both secrets, so that the receiver can switch at any time.',
         params: webhookParams,
         body: nullable(
           Type.Object({
@@ -164,7 +166,7 @@ export function webhookRoutes(app: App, context: Context): void {
                 minimum: 0,
                 maximum: 30 * dayInSeconds,
                 default: dayInSeconds,
-                description: 'How long the previous secret signs too; 0: not at all.',
+                description: 'How long deliveries are also signed with the previous secret. 0 disables it.',
               }),
             ),
           }),
@@ -177,16 +179,30 @@ export function webhookRoutes(app: App, context: Context): void {
       const until = new Date(now().getTime() + (body?.validForSeconds ?? dayInSeconds) * 1_000)
       const row =
         isId('webhook_', webhookId) &&
-        (await store.rotateSecret(db, scope.environment, webhookId, newSecret(), until))
+        (await store.rotateSecret(db, scope.environment, webhookId, {
+          secret: newSecret(),
+          previousUntil: until,
+        }))
       if (!row) throw notFound('webhookId')
       return viewWebhook(row, now())
     },
   )
 }
 
-/** Of a body that is no object there is nothing more to say. */
+/** Rethrows other errors, such as a body that is not an object. */
 function problemsOf(error: Error | undefined): FieldError[] {
   if (!error) return []
   if (error instanceof ApiError && error.extra.problems) return error.extra.problems
   throw error
+}
+
+function urlProblems(url: unknown, config: Context['config']): FieldError[] {
+  if (typeof url !== 'string') return []
+  try {
+    parseTarget(url, config)
+    return []
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowedError)) throw error
+    return [{ kind: httpErrors.invalidAttribute, title: error.message, name: 'url' }]
+  }
 }

@@ -1,4 +1,4 @@
-import { nullable, oneOf, ref } from '../lib/http.ts'
+import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
@@ -7,21 +7,24 @@ import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-sto
 import { standardSecret } from './sign.ts'
 import type { WebhookRow } from './tables.ts'
 
+/** A time in a request. */
+export const timeInput = (description: string) => text(40, { format: 'date-time', description })
+
 const time = (description: string) => Type.String({ format: 'date-time', description })
 
 export const Webhook = Type.Object(
   {
     id: Type.String({ description: 'The same as `webhookId`.' }),
     webhookId: Type.String(),
-    createdAt: time('When it was created.'),
+    createdAt: time('When the webhook was created.'),
     events: Type.Array(oneOf(eventTypes)),
-    url: Type.String({ description: 'Address that events are sent to.' }),
+    url: Type.String({ description: 'URL that events are sent to.' }),
     signatureSecret: Type.String({ description: 'Key of `X-Api-Video-Signature`.' }),
     standardSecret: Type.String({
-      description: 'The same key in the form of Standard Webhooks, for their libraries.',
+      description: 'The same key in the format of Standard Webhooks libraries.',
     }),
     previousSecretValidUntil: nullable(
-      time('After a rotation: until then the previous secret signs deliveries too.'),
+      time('After a rotation: until when deliveries are also signed with the previous secret.'),
     ),
   },
   { $id: 'Webhook' },
@@ -46,10 +49,10 @@ export const viewWebhook = (row: WebhookRow, now: Date) => ({
 export const deliveryStates = ['pending', 'succeeded', 'failed'] as const
 
 const AttemptView = Type.Object({
-  at: time('When it began.'),
+  at: time('When the attempt began.'),
   durationMs: Type.Integer(),
-  status: nullable(Type.Integer({ description: 'Of the answer, if one came.' })),
-  answer: nullable(Type.String({ description: 'The beginning of its body, at most 1 KiB.' })),
+  status: nullable(Type.Integer({ description: 'HTTP status of the response, if there was one.' })),
+  answer: nullable(Type.String({ description: 'Beginning of the response body, at most 1 KiB.' })),
   error: nullable(Type.String({ description: 'Why the attempt failed.' })),
 })
 
@@ -58,11 +61,11 @@ export const Delivery = Type.Object(
     id: Type.String({ description: 'The same as `deliveryId`.' }),
     deliveryId: Type.String(),
     webhookId: Type.String(),
-    eventId: Type.String({ description: 'The header `webhook-id` of every attempt.' }),
-    type: Type.String({ description: 'Kind of the event.' }),
-    state: oneOf(deliveryStates, { description: '`pending`: it is under way, or will be tried again.' }),
-    createdAt: time('When the event happened.'),
-    nextAttemptAt: nullable(time('When it is tried again.')),
+    eventId: Type.String({ description: 'Also sent as the header `webhook-id` of every attempt.' }),
+    type: Type.String({ description: 'Type of the event.' }),
+    state: oneOf(deliveryStates, { description: '`pending`: an attempt is running or scheduled.' }),
+    createdAt: time('When the delivery was created.'),
+    nextAttemptAt: nullable(time('When the next attempt is scheduled.')),
     attempts: Type.Array(AttemptView),
   },
   { $id: 'Delivery' },
@@ -75,11 +78,11 @@ export const DeliveryList = Type.Object(
 
 const deliveryPrefix = 'delivery_'
 
-/** NaN for what is no id of a delivery. */
-export const readDeliveryId = (text: string) =>
-  /^delivery_[1-9]\d{0,14}$/.test(text) ? Number(text.slice(deliveryPrefix.length)) : Number.NaN
+/** Returns undefined if it is not a valid id. */
+export const readDeliveryId = (id: string) =>
+  /^delivery_[1-9]\d{0,14}$/.test(id) ? Number(id.slice(deliveryPrefix.length)) : undefined
 
-/** Times to the millisecond: what is looked up here is in which order things went, and how long they took. */
+/** Times have milliseconds, because the log is used to check order and duration. */
 export function viewDelivery(row: DeliveryRecord) {
   const deliveryId = `${deliveryPrefix}${row.id}`
   const isWaiting = row.state === 'pending' && row.holder === null
@@ -101,8 +104,8 @@ export const Event = Type.Object(
     id: Type.String({ description: 'The same as `eventId`.' }),
     eventId: Type.String(),
     type: Type.String(),
-    emittedAt: time('When it happened.'),
-    payload: Type.Object({}, { additionalProperties: true, description: 'What webhooks are sent.' }),
+    emittedAt: time('When the event happened.'),
+    payload: Type.Object({}, { additionalProperties: true, description: 'Body that webhooks receive.' }),
   },
   { $id: 'Event' },
 )

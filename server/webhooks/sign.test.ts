@@ -10,7 +10,7 @@ const sign = (secret: string, previousSecret: string | null, at = new Date()) =>
   signatureHeaders({ webhookId: 'webhook_1', eventId: 'event_1', body, secret, previousSecret }, at)
 const hex = (key: string) => createHmac('sha256', key).update(body).digest('hex')
 
-test('the known header is the hexadecimal HMAC of the body, by the whole secret', () => {
+test('the known header is the hexadecimal HMAC of the body, keyed with the entire secret', () => {
   const secret = newSecret()
   const headers = sign(secret, null)
   assert.equal(headers['x-api-video-webhookid'], 'webhook_1')
@@ -18,7 +18,7 @@ test('the known header is the hexadecimal HMAC of the body, by the whole secret'
   assert.equal('x-api-video-signature-previous' in headers, false)
 })
 
-test('the library of Standard Webhooks verifies it, and refuses another body, id, time and secret', () => {
+test('the Standard Webhooks library verifies it, and rejects another body, id, time or secret', () => {
   const secret = newSecret()
   const headers = sign(secret, null)
   const webhook = new Webhook(standardSecret(secret))
@@ -38,7 +38,7 @@ test('after a rotation both secrets verify, the new one first', () => {
   for (const each of [secret, previous]) new Webhook(standardSecret(each)).verify(body, headers)
 })
 
-test('the function that the docs show tells genuine deliveries from others', async () => {
+test('the function in the docs recognizes genuine deliveries', async () => {
   const page = await readFile(new URL('../../docs/webhooks.md', import.meta.url), 'utf8')
   const sample = /```js\n([^`]*export function isGenuine[^`]*)```/.exec(page)?.[1] ?? ''
   const { isGenuine } = await import(`data:text/javascript,${encodeURIComponent(sample)}`)

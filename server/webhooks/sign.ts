@@ -3,21 +3,21 @@ import { randomWord } from '../lib/ids.ts'
 
 export const newSecret = () => `sig_sec_${randomWord(22)}`
 
-/** The same key, the way the libraries of Standard Webhooks take it. */
+/** The same key in the format of Standard Webhooks libraries. */
 export const standardSecret = (secret: string) => `whsec_${Buffer.from(secret).toString('base64')}`
 
-export type Signed = {
+export type SignatureInput = {
   webhookId: string
   eventId: string
   body: Buffer
   secret: string
-  /** The one before, while it is valid. */
+  /** Null if it has expired. */
   previousSecret: string | null
 }
 
-/** Two ways to verify one body: what existing receivers know, and standardwebhooks.com, which covers the time too. */
-export function signatureHeaders(signed: Signed, at: Date): Record<string, string> {
-  const { webhookId, eventId, body, secret, previousSecret } = signed
+/** Headers of two schemes: the one that existing receivers verify, and standardwebhooks.com, which also signs the time. */
+export function signatureHeaders(input: SignatureInput, at: Date): Record<string, string> {
+  const { webhookId, eventId, body, secret, previousSecret } = input
   const timestamp = String(Math.floor(at.getTime() / 1_000))
   const hex = (key: string) => createHmac('sha256', key).update(body).digest('hex')
   const standard = (key: string) =>

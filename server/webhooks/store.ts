@@ -5,13 +5,13 @@ import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
 import type { WebhookRow } from './tables.ts'
 
-/** False when there are as many as there may be. */
+/** Returns false when the limit is reached. */
 export async function insertWebhook(
   trx: Transaction<Tables>,
   row: WebhookRow,
   limit: number,
 ): Promise<boolean> {
-  // Two that count at once would both find the last place free.
+  // Without the lock, two concurrent transactions could both count one free place.
   await sql`select pg_advisory_xact_lock(hashtext(${`webhooks of ${row.environment}`}))`.execute(trx)
   const { total } = await trx
     .selectFrom('webhooks')
@@ -23,7 +23,7 @@ export async function insertWebhook(
   return true
 }
 
-/** The newest first. */
+/** Newest first. */
 export async function listWebhooks(
   db: Db<Tables>,
   environment: Environment,
@@ -55,7 +55,7 @@ export function findWebhook(
     .executeTakeFirst()
 }
 
-/** What was on its way to it is not sent any more: deliveries are claimed by their webhooks. */
+/** Pending deliveries are not sent, because they are claimed through their webhook. */
 export async function deleteWebhook(
   db: Db<Tables>,
   environment: Environment,
@@ -70,13 +70,12 @@ export async function deleteWebhook(
   return deleted !== undefined
 }
 
-/** In one statement: of two rotations at once, the secret of the first is the previous one of the second. */
+/** One statement, so that of two concurrent rotations the second keeps the first's secret as the previous one. */
 export function rotateSecret(
   db: Db<Tables>,
   environment: Environment,
   webhookId: string,
-  secret: string,
-  previousUntil: Date,
+  { secret, previousUntil }: { secret: string; previousUntil: Date },
 ): Promise<WebhookRow | undefined> {
   return db
     .updateTable('webhooks')

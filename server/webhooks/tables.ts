@@ -1,7 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
 
-/** Something that happened, as it is told. */
+/** An entry of the event log. */
 export type EventRow = {
   position: Generated<number>
   id: string
@@ -10,7 +10,7 @@ export type EventRow = {
   video_id: string | null
   payload: ColumnType<Record<string, unknown>, string, never>
   emitted_at: Date
-  /** Made to try a webhook; nothing happened. */
+  /** Created by a test of a webhook. */
   is_test: Generated<boolean>
 }
 
@@ -20,7 +20,7 @@ export type WebhookRow = {
   url: string
   events: string[]
   secret: string
-  /** Signs too, until then. */
+  /** Deliveries are also signed with this secret until `previous_until`. */
   previous_secret: string | null
   previous_until: Date | null
   created_at: Date
@@ -28,29 +28,30 @@ export type WebhookRow = {
 
 export type DeliveryState = 'pending' | 'succeeded' | 'failed'
 
-/** One request to a receiver, and what came of it. */
+/** One request to a receiver and its outcome. */
 export type Attempt = {
   at: string
   durationMs: number
   status: number | null
-  /** The beginning of its body. */
+  /** Beginning of the response body. */
   answer: string | null
   error: string | null
 }
 
-/** One event on its way to one webhook. */
+/** The delivery of one event to one webhook. */
 export type DeliveryRow = {
   id: Generated<number>
   webhook_id: string
   event_id: string
-  /** The video or live stream that the event is about. */
+  /** Id of the video or live stream of the event. */
   subject: string | null
   state: Generated<DeliveryState>
-  /** Attempts since it was asked for, or asked for again. */
+  /** Attempts since the delivery was created or last redelivered. */
   tries: Generated<number>
   attempts: Generated<Attempt[]>
-  /** When the next attempt is due; while one is under way, when its worker counts as gone. */
+  /** When the next attempt is due, or during an attempt: when the lease of its worker ends. */
   next_at: Generated<Date>
+  /** Lease owner: identifies the worker that makes an attempt. */
   holder: string | null
   created_at: Date
 }

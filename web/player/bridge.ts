@@ -1,25 +1,25 @@
-import type { Colours } from './config.ts'
 import { type ControlName, controlNames } from './control-names.ts'
 import type { Player } from './player.ts'
-import { applyColours } from './theme.ts'
+import type { Colors } from './player-config.ts'
+import { applyColors } from './theme.ts'
 
-// The published SDK drives the player from the page around it, by messages.
+// The published SDK controls the player from the embedding page by messages.
 
-type Address = { sdkPlayerId: string | undefined; origin: string | undefined }
+type Peer = { sdkPlayerId: string | undefined; origin: string | undefined }
 
 export type Bridge = {
-  /** From now on, commands go to this player. */
+  /** Sends commands to this player from now on. */
   connect(player: Player): void
   sendError(): void
 }
 
-type Told = {
+type Callbacks = {
   loadConfig(url: string): void
   destroy(): void
 }
 
-/** Listens to the window around this one alone, and to one origin where the page was told which. */
-export function openBridge({ sdkPlayerId, origin }: Address, told: Told): Bridge {
+/** Accepts messages only from the parent window, and only from its origin if the URL names one. */
+export function openBridge({ sdkPlayerId, origin }: Peer, callbacks: Callbacks): Bridge {
   let player: Player | undefined
   let connection: AbortController | undefined
 
@@ -32,8 +32,8 @@ export function openBridge({ sdkPlayerId, origin }: Address, told: Told): Bridge
     if (event.source !== parent || (origin !== undefined && event.origin !== origin)) return
     if (typeof data !== 'object' || data === null || typeof data.message !== 'string') return
     if (sdkPlayerId !== undefined && String(data.sdkPlayerId) !== sdkPlayerId) return
-    if (data.message === 'loadConfig') return told.loadConfig(String(data.url))
-    if (data.message === 'destroy') return told.destroy()
+    if (data.message === 'loadConfig') return callbacks.loadConfig(String(data.url))
+    if (data.message === 'destroy') return callbacks.destroy()
     if (!player) return
     const read = Object.hasOwn(reads, data.message) ? reads[data.message] : undefined
     if (read) return send({ callbackId: data.callbackId, arg: read(player) })
@@ -41,11 +41,11 @@ export function openBridge({ sdkPlayerId, origin }: Address, told: Told): Bridge
     command?.(player, data, (type) => send({ type }))
   })
 
-  /** Until then the SDK keeps its commands to itself: while a video is being prepared, none is lost. */
-  let isInSync = false
+  /** The SDK queues its commands until it receives this message, so none is lost while a video is processed. */
+  let isSynced = false
   function sync() {
-    if (!isInSync) send({ type: 'sdkSync' })
-    isInSync = true
+    if (!isSynced) send({ type: 'sdkSync' })
+    isSynced = true
   }
 
   return {
@@ -97,10 +97,10 @@ function sendEvents({ video, controls }: Player, signal: AbortSignal, send: Send
     send(detail ? 'userinactive' : 'useractive')
   })
   on(video, 'webkitcurrentplaybacktargetiswirelesschanged', () => {
-    const { webkitCurrentPlaybackTargetIsWireless: isAway } = video as {
+    const { webkitCurrentPlaybackTargetIsWireless: isWireless } = video as {
       webkitCurrentPlaybackTargetIsWireless?: boolean
     }
-    send(isAway ? 'airplayConnected' : 'airplayDisconnected')
+    send(isWireless ? 'airplayConnected' : 'airplayDisconnected')
   })
   on(video.remote, 'connect', () => send('chromecastConnected'))
   on(video.remote, 'disconnect', () => send('chromecastDisconnected'))
@@ -124,10 +124,10 @@ const reads: Record<string, (player: Player) => unknown> = {
   isLiveStream: ({ config }) => config.type === 'live',
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: others send what they like; each command looks at what it uses
+// biome-ignore lint/suspicious/noExplicitAny: messages are untrusted; each command checks the fields it uses
 type Command = (player: Player, data: any, send: (type: string) => void) => void
 
-/** Browsers refuse some of this without a click; the page that asked sees that nothing happened. */
+/** Browsers reject some commands without a user gesture. The embedding page sees that nothing happened. */
 const ignore = () => {}
 
 const commands: Record<string, Command> = {
@@ -139,8 +139,8 @@ const commands: Record<string, Command> = {
   unmute({ video }) {
     video.muted = false
   },
-  seek: ({ video }, { seek }) => goTo(video, video.currentTime + Number(seek)),
-  setCurrentTime: ({ video }, { currentTime }) => goTo(video, Number(currentTime)),
+  seek: ({ video }, { seek }) => seekTo(video, video.currentTime + Number(seek)),
+  setCurrentTime: ({ video }, { currentTime }) => seekTo(video, Number(currentTime)),
   setVolume({ video }, { volume }) {
     if (Number.isFinite(Number(volume))) video.volume = Math.min(1, Math.max(0, Number(volume)))
   },
@@ -148,12 +148,12 @@ const commands: Record<string, Command> = {
   setLoop: (player, { loop }) => player.setLoop(loop === true),
   setChromeless: (player, { chromeless }) => player.setChromeless(chromeless === true),
   setPlaybackRate({ video }, { rate }) {
-    // Browsers throw beyond these.
+    // Browsers throw outside of this range.
     if (Number(rate) >= 0.0625 && Number(rate) <= 16) video.playbackRate = Number(rate)
   },
   setTheme({ controls }, { theme }) {
     if (typeof theme === 'object' && theme !== null)
-      applyColours(controls.controller, theme as Partial<Colours>)
+      applyColors(controls.controller, theme as Partial<Colors>)
   },
   setStyleProperty: ({ controls }, { query, property, value }) =>
     setStyle(controls.controller, String(query), String(property), String(value)),
@@ -174,7 +174,7 @@ const commands: Record<string, Command> = {
     void (document.pictureInPictureElement && document.exitPictureInPicture().catch(ignore)),
 }
 
-function goTo(video: HTMLVideoElement, seconds: number): void {
+function seekTo(video: HTMLVideoElement, seconds: number): void {
   if (!Number.isFinite(seconds)) return
   const end = Number.isFinite(video.duration) ? video.duration : seconds
   video.currentTime = Math.min(Math.max(0, seconds), end)
@@ -183,17 +183,17 @@ function goTo(video: HTMLVideoElement, seconds: number): void {
 function changeControls(
   { controls }: Player,
   change: 'hide' | 'show',
-  asked: unknown,
+  requested: unknown,
   send: (type: string) => void,
 ): void {
-  const had = controls.hasAny()
-  const isAll = !Array.isArray(asked)
-  const names = isAll ? controlNames : controlNames.filter((name: ControlName) => asked.includes(name))
+  const hadAny = controls.hasAny()
+  const isAll = !Array.isArray(requested)
+  const names = isAll ? controlNames : controlNames.filter((name: ControlName) => requested.includes(name))
   controls[change](names)
-  if (had !== controls.hasAny()) send(controls.hasAny() ? 'controlsenabled' : 'controlsdisabled')
+  if (hadAny !== controls.hasAny()) send(controls.hasAny() ? 'controlsenabled' : 'controlsdisabled')
 }
 
-/** The poster of the published player is a background; ours is a picture. Styles set one by one hold no markup. */
+/** Maps the poster of the published player, which is a background, to ours, which is an image. */
 function setStyle(controller: HTMLElement, query: string, property: string, value: string): void {
   const isPoster = query === '.vjs-poster'
   const isFit = isPoster && property === 'background-size'
@@ -202,6 +202,6 @@ function setStyle(controller: HTMLElement, query: string, property: string, valu
     const found = controller.querySelectorAll<HTMLElement>(isPoster ? '.poster' : query)
     for (const each of found) each.style.setProperty(name, set)
   } catch {
-    // No selector.
+    // Not a valid selector.
   }
 }

@@ -1,4 +1,4 @@
-/** As the published SDK names them. */
+/** Control names of the published SDK. */
 export const controlNames = [
   'play',
   'seekBackward',

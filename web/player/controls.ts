@@ -17,9 +17,9 @@ import 'media-chrome/dist/menu/media-rendition-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-button.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
-import type { PlayerConfig } from './config.ts'
 import { type ControlName, controlNames } from './control-names.ts'
-import { icon } from './faces.ts'
+import type { PlayerConfig } from './player-config.ts'
+import { icon } from './status-screen.ts'
 
 const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
 const downloadIcon = 'M11 4h2v8.2l3-3 1.4 1.4L12 16l-5.4-5.4L8 9.2l3 3zM5 18h14v2H5z'
@@ -30,7 +30,7 @@ const soundOffIcon =
 
 export type Controls = {
   controller: HTMLElement
-  /** The button that brings back the sound when a video starts without it. */
+  /** The button that turns on the sound of a video that starts muted. */
   unmute: HTMLElement
   hide(names: readonly ControlName[]): void
   show(names: readonly ControlName[]): void
@@ -40,7 +40,7 @@ export type Controls = {
   setQualityCount(count: number): void
 }
 
-/** The player around a video element. What it shows is written with textContent only. */
+/** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
   const hidden = new Set<ControlName>()
   const poster = config.poster
@@ -55,69 +55,15 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
     { hidden: '', anchor: 'auto', 'data-control': 'more' },
     menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
   )
-  const controller = element(
-    'media-controller',
-    // Nothing is kept on the device of a viewer.
-    {
-      novolumepref: '',
-      nomutedpref: '',
-      nosubtitleslangpref: '',
-      keyboardupvolumestep: '0.1',
-      keyboarddownvolumestep: '0.1',
-    },
-    video,
-    poster,
-    element('div', { class: 'top', slot: 'top-chrome' }, title, logoOf(config)),
-    unmute,
-    element('media-loading-indicator', { slot: 'centered-chrome', noautohide: '' }),
-    element('media-play-button', {
-      class: 'big',
-      slot: 'centered-chrome',
-      notooltip: '',
-      'data-control': 'play',
-    }),
-    settings,
-    config.captions.length > 0 ? element('media-captions-menu', { hidden: '', anchor: 'auto' }) : '',
-    element(
-      'div',
-      { class: 'bottom' },
-      element('media-time-range', { 'data-control': 'progressBar' }),
-      element(
-        'media-control-bar',
-        {},
-        element('media-play-button', { class: 'play', 'data-control': 'play' }),
-        element('media-seek-backward-button', { seekoffset: '10', 'data-control': 'seekBackward' }),
-        element('media-seek-forward-button', { seekoffset: '10', 'data-control': 'seekForward' }),
-        element(
-          'span',
-          { class: 'volume', 'data-control': 'volume' },
-          element('media-mute-button'),
-          element('media-volume-range'),
-        ),
-        element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
-        element('span', { class: 'gap' }),
-        config.captions.length > 0
-          ? element('media-captions-menu-button', { 'data-control': 'subtitles' })
-          : '',
-        settingsButton(),
-        config.mp4 ? downloadLink(config.mp4) : '',
-        element('media-pip-button', { 'data-control': 'pictureInPicture' }),
-        element('media-fullscreen-button', { 'data-control': 'fullscreen' }),
-      ),
-    ),
-  )
-  controller.toggleAttribute('gesturesdisabled', config.isPanoramic)
-  if (config.durationSeconds) controller.setAttribute('defaultduration', String(config.durationSeconds))
+  const controller = buildController({ video, poster, title, unmute, settings }, config)
 
   function apply() {
-    for (const each of controller.querySelectorAll<HTMLElement>('[data-control]')) {
-      const isMenu = each === settings
-      const isHidden = hidden.has(each.dataset.control as ControlName)
-      if (!isMenu) each.classList.toggle('off', isHidden)
+    for (const control of controller.querySelectorAll<HTMLElement>('[data-control]')) {
+      const isHidden = hidden.has(control.dataset.control as ControlName)
+      if (control !== settings) control.classList.toggle('off', isHidden)
     }
-    const isBare = hidden.size === controlNames.length
-    controller.classList.toggle('bare', isBare)
-    // A click on the picture is a control, too.
+    controller.classList.toggle('bare', hidden.size === controlNames.length)
+    // A click on the video is a control, too.
     controller.toggleAttribute('gesturesdisabled', config.isPanoramic || hidden.has('play'))
   }
 
@@ -142,6 +88,68 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       else quality.remove()
     },
   }
+}
+
+type Elements = Record<'video' | 'title' | 'unmute' | 'settings', HTMLElement> & { poster: HTMLElement | '' }
+
+function buildController(elements: Elements, config: PlayerConfig): HTMLElement {
+  const { video, poster, title, unmute, settings } = elements
+  const controller = element(
+    'media-controller',
+    // Preferences are not stored on the viewer's device.
+    {
+      novolumepref: '',
+      nomutedpref: '',
+      nosubtitleslangpref: '',
+      keyboardupvolumestep: '0.1',
+      keyboarddownvolumestep: '0.1',
+    },
+    video,
+    poster,
+    element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config)),
+    unmute,
+    element('media-loading-indicator', { slot: 'centered-chrome', noautohide: '' }),
+    element('media-play-button', {
+      class: 'big',
+      slot: 'centered-chrome',
+      notooltip: '',
+      'data-control': 'play',
+    }),
+    settings,
+    config.captions.length > 0 ? element('media-captions-menu', { hidden: '', anchor: 'auto' }) : '',
+    element(
+      'div',
+      { class: 'bottom' },
+      element('media-time-range', { 'data-control': 'progressBar' }),
+      buildControlBar(config),
+    ),
+  )
+  controller.toggleAttribute('gesturesdisabled', config.isPanoramic)
+  if (config.durationSeconds) controller.setAttribute('defaultduration', String(config.durationSeconds))
+  return controller
+}
+
+function buildControlBar(config: PlayerConfig): HTMLElement {
+  return element(
+    'media-control-bar',
+    {},
+    element('media-play-button', { class: 'play', 'data-control': 'play' }),
+    element('media-seek-backward-button', { seekoffset: '10', 'data-control': 'seekBackward' }),
+    element('media-seek-forward-button', { seekoffset: '10', 'data-control': 'seekForward' }),
+    element(
+      'span',
+      { class: 'volume', 'data-control': 'volume' },
+      element('media-mute-button'),
+      element('media-volume-range'),
+    ),
+    element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
+    element('span', { class: 'gap' }),
+    config.captions.length > 0 ? element('media-captions-menu-button', { 'data-control': 'subtitles' }) : '',
+    settingsButton(),
+    config.mp4 ? downloadLink(config.mp4) : '',
+    element('media-pip-button', { 'data-control': 'pictureInPicture' }),
+    element('media-fullscreen-button', { 'data-control': 'fullscreen' }),
+  )
 }
 
 function menuItem(label: string, menu: string, attributes: Record<string, string> = {}): HTMLElement {
@@ -169,7 +177,7 @@ function downloadLink(mp4: string): HTMLElement {
     download: '',
     title: 'Download',
     'aria-label': 'Download',
-    // Without it, the player would start or stop as well.
+    // Without this attribute, the key would also start or pause the video.
     keysused: 'Enter',
     'data-control': 'download',
   })
@@ -177,10 +185,10 @@ function downloadLink(mp4: string): HTMLElement {
   return link
 }
 
-function logoOf({ theme }: PlayerConfig): HTMLElement | '' {
+function buildLogo({ theme }: PlayerConfig): HTMLElement | '' {
   if (!theme.logo) return ''
   const image = element('img', { class: 'logo', src: theme.logo, alt: theme.logoLink ? 'Website' : '' })
-  const link = linkOf(theme.logoLink)
+  const link = safeUrl(theme.logoLink)
   return link
     ? element(
         'a',
@@ -190,8 +198,8 @@ function logoOf({ theme }: PlayerConfig): HTMLElement | '' {
     : image
 }
 
-/** Only what leads to a page: a link may also run a script. */
-function linkOf(text: string | null): string | undefined {
+/** Accepts only http and https URLs, because a `javascript:` URL would run a script. */
+function safeUrl(text: string | null): string | undefined {
   try {
     const url = new URL(text ?? '')
     return ['http:', 'https:'].includes(url.protocol) ? url.href : undefined

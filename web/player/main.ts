@@ -1,22 +1,24 @@
 import './style.css'
 import { type Bridge, openBridge } from './bridge.ts'
-import { configOf, fetchConfig, type PlayerConfig, readConfig } from './config.ts'
-import { type Face, showFace } from './faces.ts'
-import { firstPicture, type Media, openMedia } from './media.ts'
+import { configUrlOf, fetchConfig, readConfig } from './config.ts'
+import { firstFrame, type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
+import type { PlayerConfig } from './player-config.ts'
+import { type StatusScreen, showStatusScreen } from './status-screen.ts'
 
-/** How often the page asks whether there is something to play by now. */
-const askMs = 2000
+/** Polling interval while a video is being processed. */
+const pollMs = 2000
 
-let started: symbol | undefined
+/** Identifies the latest video, so that an older asynchronous start can stop. */
+let currentStart: symbol | undefined
 let media: Media | undefined
 let player: Player | undefined
-let face: Face | undefined
+let statusScreen: StatusScreen | undefined
 let bridge: Bridge | undefined
-let asking: ReturnType<typeof setTimeout> | undefined
+let polling: ReturnType<typeof setTimeout> | undefined
 
-/** Shows a video, or why there is none, as its page at this address would. */
+/** Shows the video of a page URL, or a message if it cannot be played. */
 function show(page: URL, config: PlayerConfig): void {
   clear()
   const options = withTheme(readOptions(page), config.theme)
@@ -29,63 +31,63 @@ function show(page: URL, config: PlayerConfig): void {
     void start(config, options)
     return
   }
-  face = showFace(document.body, config.state)
-  if (config.state === 'processing') asking = setTimeout(() => void askAgain(page, config), askMs)
+  statusScreen = showStatusScreen(document.body, config.state)
+  if (config.state === 'processing') polling = setTimeout(() => void poll(page, config), pollMs)
   else bridge?.sendError()
 }
 
-/** The picture goes ahead, and the controls come when it is there. */
+/** Starts the video first. The controls follow when the first frame is shown. */
 async function start(config: PlayerConfig, options: Options): Promise<void> {
-  const mine = Symbol()
-  started = mine
-  // Who drives the player has to hear of all that happens.
+  const thisStart = Symbol()
+  currentStart = thisStart
+  // With the SDK, the video starts later, so that the SDK receives every event.
   if (!bridge) media = openMedia(config, options)
   if (media && options.autoplay) {
     document.body.append(media.video)
-    await firstPicture(media.video)
+    await firstFrame(media.video)
   }
   const { startPlayer } = await import('./player.ts')
-  if (started !== mine) return
+  if (currentStart !== thisStart) return
   media ??= openMedia(config, options)
   player = startPlayer(media, config, options, { onError: () => bridge?.sendError() })
   bridge?.connect(player)
 }
 
-async function askAgain(page: URL, config: PlayerConfig): Promise<void> {
-  const mine = asking
+async function poll(page: URL, config: PlayerConfig): Promise<void> {
+  const thisPoll = polling
   const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-  if (asking !== mine) return
-  if (next.state === 'processing') asking = setTimeout(() => void askAgain(page, config), askMs)
+  if (polling !== thisPoll) return
+  if (next.state === 'processing') polling = setTimeout(() => void poll(page, config), pollMs)
   else show(page, next)
 }
 
-/** Another video in the same page, for the SDK. */
+/** Replaces the video, for the SDK. */
 async function load(text: string): Promise<void> {
   const page = URL.canParse(text, location.href) ? new URL(text, location.href) : undefined
   if (page?.origin !== location.origin) return
   clear()
-  const mine = setTimeout(() => {}, 0)
-  asking = mine
-  const config = await fetchConfig(configOf(page)).catch(() => undefined)
-  if (asking !== mine) return
+  const thisLoad = setTimeout(() => {}, 0)
+  polling = thisLoad
+  const config = await fetchConfig(configUrlOf(page)).catch(() => undefined)
+  if (polling !== thisLoad) return
   if (config) {
     show(page, config)
     return
   }
-  face = showFace(document.body, 'error', () => void load(text))
+  statusScreen = showStatusScreen(document.body, 'error', () => void load(text))
   bridge?.sendError()
 }
 
 function clear(): void {
-  clearTimeout(asking)
-  asking = undefined
-  started = undefined
+  clearTimeout(polling)
+  polling = undefined
+  currentStart = undefined
   if (player) player.destroy()
   else media?.destroy()
   player = undefined
   media = undefined
-  face?.remove()
-  face = undefined
+  statusScreen?.remove()
+  statusScreen = undefined
 }
 
 show(new URL(location.href), readConfig())

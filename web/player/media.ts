@@ -1,34 +1,31 @@
-import type { PlayerConfig } from './config.ts'
 import type { Options } from './options.ts'
-import { type Report, startReport } from './report.ts'
+import type { PlayerConfig } from './player-config.ts'
 import { openStream, type Stream } from './stream.ts'
+import { startViewReporter } from './view-reporter.ts'
 
-/** The picture and the sound, without anything around them. */
+/** The video element and its stream, without controls. */
 export type Media = {
   video: HTMLVideoElement
   stream: Stream
-  /** Called when it goes on no more by itself, also if that was before. The status is that of the answer, if there was one. */
+  /**
+   * Calls the listener when playback fails, or at once if it has already failed. The status is that of the failed
+   * response, if there was one.
+   */
   onFailure(listener: (status: number | undefined) => void): void
-  /** With sound where the browser lets it, and else without. */
+  /** Plays with sound if the browser allows it, otherwise muted. */
   autoplay(): void
   destroy(): void
 }
 
-/** First of all: while its answers are on their way, the rest of the page is made. */
+/** Called first, so that the rest of the page is built while the stream loads. */
 export function openMedia(config: PlayerConfig, options: Options): Media {
-  const video = document.createElement('video')
-  video.slot = 'media'
-  video.playsInline = true
-  // Media of private videos are let through by cookie as well; a crossorigin attribute would leave it at home.
-  video.preload = 'metadata'
-  video.muted = options.muted
-  video.autoplay = options.autoplay
-  let isOver = false
+  const video = createVideo(options)
+  let isDestroyed = false
   let failure: { status: number | undefined } | undefined
-  let tell = (status: number | undefined) => {
+  let reportFailure = (status: number | undefined) => {
     failure = { status }
   }
-  const report: Report = startReport(video, config, options.metadata)
+  const reporter = startViewReporter(video, config, options.metadata)
   const stream = openStream(
     video,
     {
@@ -39,7 +36,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
       minQuality: options.minQuality,
       maxQuality: options.maxQuality,
     },
-    { onFailure: (status) => tell(status) },
+    { onFailure: (status) => reportFailure(status) },
   )
   Object.assign(video, { videoRenditions: stream.qualities })
 
@@ -47,7 +44,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
     try {
       await video.play()
     } catch (error) {
-      if ((error as Error).name !== 'NotAllowedError' || video.muted || isOver) return
+      if ((error as Error).name !== 'NotAllowedError' || video.muted || isDestroyed) return
       video.muted = true
       await video.play().catch(() => {
         video.muted = options.muted
@@ -60,13 +57,13 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
     video,
     stream,
     onFailure(listener) {
-      tell = listener
+      reportFailure = listener
       if (failure) listener(failure.status)
     },
     autoplay: () => void play(),
     destroy() {
-      isOver = true
-      report.destroy()
+      isDestroyed = true
+      reporter.destroy()
       video.pause()
       stream.destroy()
       video.remove()
@@ -74,13 +71,19 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
   }
 }
 
-/** How long the controls wait for a picture: they take as long to build as it takes to come. */
-const mostMs = 700
+function createVideo({ muted, autoplay }: Options): HTMLVideoElement {
+  // Without a crossorigin attribute, because private media also need the cookie, which it would leave out.
+  const video = document.createElement('video')
+  return Object.assign(video, { slot: 'media', playsInline: true, preload: 'metadata', muted, autoplay })
+}
 
-/** When there is a picture, or has been time for one. */
-export function firstPicture(video: HTMLVideoElement): Promise<void> {
+/** How long the controls wait for the first frame. Building them takes about as long as loading it. */
+const maxWaitMs = 700
+
+/** Resolves when the first frame is shown, or after a timeout. */
+export function firstFrame(video: HTMLVideoElement): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, mostMs)
+    const timer = setTimeout(resolve, maxWaitMs)
     video.requestVideoFrameCallback?.(() => {
       clearTimeout(timer)
       resolve()

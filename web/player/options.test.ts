@@ -4,7 +4,7 @@ import { readOptions } from './options.ts'
 
 const read = (rest: string) => readOptions(new URL(`http://localhost/vod/vi1${rest}`))
 
-test('what the SDK writes is understood: nothing encoded, empty parts, false said in words', () => {
+test('options of the SDK are read: unencoded values, empty parts, the word false', () => {
   const options = read('?id=vi1&&autoplay=true&muted=false&metadata[user]=a+b 100%&metadata[x]=é&ts=1')
   assert.equal(options.autoplay, true)
   assert.equal(options.muted, false)
@@ -15,7 +15,7 @@ test('an encoded name and value of metadata are decoded', () => {
   assert.deepEqual(read('?metadata%5Buser%5D=a%20%26%20b').metadata, { user: 'a & b' })
 })
 
-test('the fragment has its own words', () => {
+test('the fragment has its own option names', () => {
   const options = read(
     `#hotkeys:false;min-quality:360;max-quality:720;hide-title;loop;api;sdkOrigin:${btoa('https://a.example')};sdkPlayerId:3;adTagUrl:https%3A%2F%2Fx`,
   )
@@ -42,7 +42,7 @@ test('times are seconds, mm:ss or hh:mm:ss, with or without an end', () => {
   assert.deepEqual(range('t=soon'), [undefined, undefined])
 })
 
-test('nonsense asks for nothing', () => {
+test('invalid options are ignored', () => {
   const options = read('?metadata[]=x&metadata=y&%E0%A4%A=1#sdkOrigin:%%%;min-quality:lots;;:;=')
   assert.deepEqual(options.metadata, {})
   assert.equal(options.sdkOrigin, undefined)

@@ -1,6 +1,6 @@
-import type { Theme } from './config.ts'
+import type { Theme } from './player-config.ts'
 
-/** What the address of the page asks for. */
+/** The options in the URL of the page. */
 export type Options = {
   autoplay: boolean
   muted: boolean
@@ -8,7 +8,7 @@ export type Options = {
   hideControls: boolean
   hidePoster: boolean
   hideTitle: boolean
-  /** No control at all, not even the one that brings back the sound. */
+  /** No controls at all, not even the unmute button. */
   chromeless: boolean
   showSubtitles: boolean
   hotkeys: boolean
@@ -20,11 +20,11 @@ export type Options = {
   metadata: Record<string, string>
   api: boolean
   sdkPlayerId: string | undefined
-  /** Of the page around this one, which is listened to. */
+  /** Origin of the embedding page. Messages from other origins are ignored. */
   sdkOrigin: string | undefined
 }
 
-/** Both the query and the fragment may ask; nothing in them can make it fail. */
+/** Reads options from the query and the fragment. Invalid ones are ignored. */
 export function readOptions(page: URL): Options {
   const query = readQuery(page.search)
   const fragment = readFragment(page.hash)
@@ -52,7 +52,7 @@ export function readOptions(page: URL): Options {
   }
 }
 
-/** The owner of the player can ask for more than the address does, and not for less. */
+/** The theme can turn options on, but not off. */
 export function withTheme(options: Options, theme: Theme): Options {
   return {
     ...options,
@@ -64,8 +64,8 @@ export function withTheme(options: Options, theme: Theme): Options {
 }
 
 /**
- * As URLSearchParams does it, but for what the SDK writes: values that are not encoded, so that a plus is a plus and a
- * lone percent sign stays one.
+ * Like URLSearchParams, but accepts the unencoded values that the SDK writes: a plus sign is a plus sign, and a single
+ * percent sign is kept.
  */
 function readQuery(search: string): Map<string, string> {
   const found = new Map<string, string>()
@@ -77,7 +77,7 @@ function readQuery(search: string): Map<string, string> {
   return found
 }
 
-/** `autoplay;t=10,20;min-quality:360`. The newest comes first, so the first of a name counts. */
+/** Reads `autoplay;t=10,20;min-quality:360`. The SDK prepends new options, so the first one of a name counts. */
 function readFragment(hash: string): Map<string, string> {
   const found = new Map<string, string>()
   for (const part of hash.replace(/^#/, '').split(';')) {
@@ -96,7 +96,7 @@ function readMetadata(query: Map<string, string>): Record<string, string> {
   return metadata
 }
 
-/** `10`, `10,20`, `,20`; seconds, mm:ss or hh:mm:ss. */
+/** Reads `10`, `10,20` or `,20`, in seconds, mm:ss or hh:mm:ss. */
 function readRange(text: string): [start: number | undefined, end: number | undefined] {
   const [start, end] = text.split(',').map(readTime)
   return [start, end !== undefined && end > (start ?? 0) ? end : undefined]
@@ -121,12 +121,12 @@ function readOrigin(encoded: string | undefined): string | undefined {
   }
 }
 
-/** A name alone is a yes. */
+/** An option without a value is on. */
 function isOn(value: string | undefined): boolean {
   return value !== undefined && !['false', '0', 'no', 'undefined', 'null'].includes(value.toLowerCase())
 }
 
-/** Part by part, as a value that was not encoded may hold percent signs beside what the browser has encoded. */
+/** Decodes each sequence separately, because an unencoded value may mix plain percent signs with encoded characters. */
 function decode(text: string): string {
   return text.replace(/(%[0-9a-f]{2})+/gi, (part) => {
     try {

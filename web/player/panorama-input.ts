@@ -1,164 +1,240 @@
-import { anglePerPixel, front, glide, turn, type View, zoom } from './panorama-view.ts'
+import { anglePerPixel, decelerate, front, turn, type View, zoom } from './panorama-view.ts'
 
 // Looking around by mouse, touch and keyboard.
 
-/** A click may tremble by so many pixels. */
+/** The pointer may move by this many pixels during a click. */
 const clickPixels = 5
 const doubleClickMs = 300
-/** Who rests before letting go wants no glide. */
+/** After a rest of this length before the release, the view does not glide on. */
 const restMs = 60
-/** In radians a millisecond; slower than this nothing is seen to move. */
-const slowest = 0.00005
+/** In radians per millisecond. A slower movement is not visible. */
+const minSpeed = 0.00005
 
 export type Input = {
   view(): View
-  /** Goes on with a glide; true as long as there is one. */
+  /** Advances the glide after a drag, and returns whether it continues. */
   advance(nowMs: number): boolean
   destroy(): void
 }
 
-type Told = {
-  /** The view is another one, or a glide begins. */
+type Callbacks = {
+  /** The view changed, or a glide began. */
   onChange(): void
   onClick(): void
-  /** The view is that of the beginning. */
+  /** The view was reset to the front. */
   onReset(): void
 }
 
 type Point = { x: number; y: number }
 
-export function watchInput(canvas: HTMLCanvasElement, told: Told): Input {
-  const over = new AbortController()
-  const stillness = matchMedia('(prefers-reduced-motion: reduce)')
-  const fingers = new Map<number, Point>()
+/** The view that all input methods change. */
+type ViewState = { get(): View; set(next: View): void }
+
+export function watchInput(canvas: HTMLCanvasElement, callbacks: Callbacks): Input {
+  const abort = new AbortController()
+  const { signal } = abort
   let view = front
-  /** How far the gesture went; more than a click may when it had two fingers. */
+  const state: ViewState = {
+    get: () => view,
+    set(next) {
+      view = next
+      callbacks.onChange()
+    },
+  }
+  const drag = watchDrag(canvas, state, { signal, onGlide: callbacks.onChange })
+  const reset = () => {
+    drag.glide.stop()
+    callbacks.onReset()
+    state.set(front)
+  }
+  watchClicks(canvas, { signal, wasDrag: drag.takeWasDrag, onClick: callbacks.onClick, onDoubleClick: reset })
+  watchWheel(canvas, state, signal)
+  watchKeys(canvas, state, { signal, reset })
+
+  return {
+    view: state.get,
+    advance(nowMs) {
+      const glide = drag.glide.advance(nowMs)
+      if (!glide) return false
+      view = turn(view, glide.yaw, glide.pitch)
+      return glide.continues
+    },
+    destroy: () => abort.abort(),
+  }
+}
+
+/** In radians per millisecond. */
+type Speed = { yaw: number; pitch: number }
+
+type Glide = {
+  start(speed: Speed): void
+  stop(): void
+  /** Returns the angles to turn by since the last call, or undefined if there is no glide. */
+  advance(nowMs: number): { yaw: number; pitch: number; continues: boolean } | undefined
+}
+
+/** The movement after a drag, which slows down until it ends. */
+function createGlide(): Glide {
+  let speed: Speed = { yaw: 0, pitch: 0 }
+  let sinceMs: number | undefined
+  return {
+    start(initial) {
+      speed = initial
+      sinceMs = performance.now()
+    },
+    stop() {
+      sinceMs = undefined
+    },
+    advance(nowMs) {
+      if (sinceMs === undefined) return undefined
+      const elapsedMs = Math.max(0, nowMs - sinceMs)
+      const [yaw, pitch] = [decelerate(speed.yaw, elapsedMs), decelerate(speed.pitch, elapsedMs)]
+      speed = { yaw: yaw.speed, pitch: pitch.speed }
+      const continues = Math.hypot(speed.yaw, speed.pitch) > minSpeed
+      sinceMs = continues ? nowMs : undefined
+      return { yaw: yaw.distance, pitch: pitch.distance, continues }
+    },
+  }
+}
+
+type Drag = {
+  glide: Glide
+  /** Returns whether the last gesture was more than a click, and forgets it. */
+  takeWasDrag(): boolean
+}
+
+/** One pointer turns the view, two pointers also zoom. After the release the view glides on. */
+function watchDrag(
+  canvas: HTMLCanvasElement,
+  state: ViewState,
+  { signal, onGlide }: { signal: AbortSignal; onGlide(): void },
+): Drag {
+  const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)')
+  const pointers = new Map<number, Point>()
+  /** The length of the gesture. Infinite with two pointers or after a cancel, so that it is never a click. */
   let movedPixels = 0
-  let speed = { yaw: 0, pitch: 0 }
   let movedAtMs = 0
-  let glidesSinceMs: number | undefined
-  let clickedAtMs = Number.NEGATIVE_INFINITY
-
-  function show(next: View) {
-    view = next
-    told.onChange()
-  }
-
-  function reset() {
-    glidesSinceMs = undefined
-    told.onReset()
-    show(front)
-  }
+  let speed: Speed = { yaw: 0, pitch: 0 }
+  const glide = createGlide()
 
   function press(event: PointerEvent) {
     if (event.button !== 0) return
-    if (fingers.size === 0) movedPixels = 0
-    else movedPixels = Number.POSITIVE_INFINITY
-    glidesSinceMs = undefined
+    movedPixels = pointers.size === 0 ? 0 : Number.POSITIVE_INFINITY
+    glide.stop()
     speed = { yaw: 0, pitch: 0 }
     movedAtMs = event.timeStamp
-    fingers.set(event.pointerId, { x: event.clientX, y: event.clientY })
+    pointers.set(event.pointerId, { x: event.clientX, y: event.clientY })
     canvas.setPointerCapture(event.pointerId)
     canvas.style.cursor = 'grabbing'
   }
 
   function move(event: PointerEvent) {
-    const before = fingers.get(event.pointerId)
+    const before = pointers.get(event.pointerId)
     if (!before) return
     const now = { x: event.clientX, y: event.clientY }
-    const stretch = stretchOf(fingers, event.pointerId, before, now)
-    fingers.set(event.pointerId, now)
+    const scale = pinchScale(pointers, event.pointerId, before, now)
+    pointers.set(event.pointerId, now)
     movedPixels += Math.hypot(now.x - before.x, now.y - before.y)
-    // With two fingers, each has its half.
-    const angle = anglePerPixel(view.fov, Math.max(canvas.clientWidth, canvas.clientHeight)) / fingers.size
+    const view = state.get()
+    // With two pointers, each contributes half of the movement.
+    const angle = anglePerPixel(view.fov, Math.max(canvas.clientWidth, canvas.clientHeight)) / pointers.size
     const yaw = (before.x - now.x) * angle
     const pitch = (now.y - before.y) * angle
     const elapsedMs = Math.max(1, event.timeStamp - movedAtMs)
     movedAtMs = event.timeStamp
-    speed = {
-      yaw: (speed.yaw + yaw / elapsedMs) / 2,
-      pitch: (speed.pitch + pitch / elapsedMs) / 2,
-    }
-    show(zoom(turn(view, yaw, pitch), stretch))
+    speed = { yaw: (speed.yaw + yaw / elapsedMs) / 2, pitch: (speed.pitch + pitch / elapsedMs) / 2 }
+    state.set(zoom(turn(view, yaw, pitch), scale))
   }
 
   function release(event: PointerEvent) {
-    if (!fingers.delete(event.pointerId) || fingers.size > 0) return
+    if (!pointers.delete(event.pointerId) || pointers.size > 0) return
     canvas.style.cursor = 'grab'
-    const isFlung = movedPixels > clickPixels && movedPixels < Number.POSITIVE_INFINITY
-    if (!isFlung || stillness.matches || event.timeStamp - movedAtMs > restMs) return
-    glidesSinceMs = performance.now()
-    told.onChange()
+    const isSwipe = movedPixels > clickPixels && movedPixels < Number.POSITIVE_INFINITY
+    if (!isSwipe || reducedMotion.matches || event.timeStamp - movedAtMs > restMs) return
+    glide.start(speed)
+    onGlide()
   }
 
   function cancel(event: PointerEvent) {
-    if (!fingers.delete(event.pointerId)) return
+    if (!pointers.delete(event.pointerId)) return
     movedPixels = Number.POSITIVE_INFINITY
-    if (fingers.size === 0) canvas.style.cursor = 'grab'
+    if (pointers.size === 0) canvas.style.cursor = 'grab'
   }
 
-  function click(event: MouseEvent) {
-    const isDrag = movedPixels > clickPixels
-    // What comes without a pointer, as from a screen reader, is no drag.
-    movedPixels = 0
-    if (isDrag) return
-    told.onClick()
-    // Not by dblclick, which fingers do not give everywhere. The second click undoes what the first did.
-    if (event.timeStamp - clickedAtMs < doubleClickMs) reset()
-    clickedAtMs = event.timeStamp
-  }
-
-  function wheel(event: WheelEvent) {
-    // A pinch on a touchpad is told as a wheel with the control key, in smaller steps.
-    const pixels = event.deltaY * (event.deltaMode === event.DOM_DELTA_PIXEL ? 1 : 20)
-    const next = zoom(view, Math.exp(pixels * (event.ctrlKey ? -0.01 : -0.002)))
-    // At its end the page scrolls on; with the control key it would zoom itself.
-    if (next.fov === view.fov && !event.ctrlKey) return
-    event.preventDefault()
-    show(next)
-  }
-
-  function key(event: KeyboardEvent) {
-    if (event.ctrlKey || event.altKey || event.metaKey) return
-    const next = viewAfter(event.key, view)
-    if (!next) return
-    // The page has other things to do at the same keys.
-    event.preventDefault()
-    event.stopPropagation()
-    if (event.type !== 'keydown') return
-    if (next === front) reset()
-    else show(next)
-  }
-
-  const { signal } = over
   canvas.addEventListener('pointerdown', press, { signal })
   canvas.addEventListener('pointermove', move, { signal })
   canvas.addEventListener('pointerup', release, { signal })
   canvas.addEventListener('pointercancel', cancel, { signal })
   canvas.addEventListener('lostpointercapture', cancel, { signal })
-  canvas.addEventListener('click', click, { signal })
-  canvas.addEventListener('dblclick', (event) => event.stopPropagation(), { signal })
-  canvas.addEventListener('wheel', wheel, { signal, passive: false })
-  canvas.addEventListener('keydown', key, { signal })
-  canvas.addEventListener('keyup', key, { signal })
 
   return {
-    view: () => view,
-    advance(nowMs) {
-      if (glidesSinceMs === undefined) return false
-      const elapsedMs = Math.max(0, nowMs - glidesSinceMs)
-      const [yaw, pitch] = [glide(speed.yaw, elapsedMs), glide(speed.pitch, elapsedMs)]
-      view = turn(view, yaw.way, pitch.way)
-      speed = { yaw: yaw.speed, pitch: pitch.speed }
-      glidesSinceMs = Math.hypot(speed.yaw, speed.pitch) > slowest ? nowMs : undefined
-      return glidesSinceMs !== undefined
+    glide,
+    takeWasDrag() {
+      const wasDrag = movedPixels > clickPixels
+      // Reset, because a click without a pointer, as from a screen reader, may follow.
+      movedPixels = 0
+      return wasDrag
     },
-    destroy: () => over.abort(),
   }
 }
 
-/** What pressing a key makes of a view; undefined for a key that is none of ours. */
-function viewAfter(key: string, view: View): View | undefined {
+type ClickOptions = {
+  signal: AbortSignal
+  wasDrag(): boolean
+  onClick(): void
+  onDoubleClick(): void
+}
+
+function watchClicks(canvas: HTMLCanvasElement, options: ClickOptions): void {
+  const { signal, wasDrag, onClick, onDoubleClick } = options
+  let clickedAtMs = Number.NEGATIVE_INFINITY
+  const click = (event: MouseEvent) => {
+    if (wasDrag()) return
+    onClick()
+    // Not the dblclick event, which touch does not fire everywhere. The second click undoes the effect of the first.
+    if (event.timeStamp - clickedAtMs < doubleClickMs) onDoubleClick()
+    clickedAtMs = event.timeStamp
+  }
+  canvas.addEventListener('click', click, { signal })
+  canvas.addEventListener('dblclick', (event) => event.stopPropagation(), { signal })
+}
+
+function watchWheel(canvas: HTMLCanvasElement, state: ViewState, signal: AbortSignal): void {
+  const wheel = (event: WheelEvent) => {
+    const view = state.get()
+    // Browsers report a pinch on a touchpad as a wheel event with the control key, in smaller steps.
+    const pixels = event.deltaY * (event.deltaMode === event.DOM_DELTA_PIXEL ? 1 : 20)
+    const next = zoom(view, Math.exp(pixels * (event.ctrlKey ? -0.01 : -0.002)))
+    // At the zoom limit the page scrolls. With the control key it would zoom the page.
+    if (next.fov === view.fov && !event.ctrlKey) return
+    event.preventDefault()
+    state.set(next)
+  }
+  canvas.addEventListener('wheel', wheel, { signal, passive: false })
+}
+
+function watchKeys(
+  canvas: HTMLCanvasElement,
+  state: ViewState,
+  { signal, reset }: { signal: AbortSignal; reset(): void },
+): void {
+  const key = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return
+    const next = viewAfterKey(event.key, state.get())
+    if (!next) return
+    // The page and the player use some of these keys, too.
+    event.preventDefault()
+    event.stopPropagation()
+    if (event.type !== 'keydown') return
+    if (next === front) reset()
+    else state.set(next)
+  }
+  canvas.addEventListener('keydown', key, { signal })
+  canvas.addEventListener('keyup', key, { signal })
+}
+
+/** Returns undefined for keys without a function. */
+function viewAfterKey(key: string, view: View): View | undefined {
   const step = view.fov / 12
   switch (key) {
     case 'ArrowLeft':
@@ -169,7 +245,7 @@ function viewAfter(key: string, view: View): View | undefined {
       return turn(view, 0, step)
     case 'ArrowDown':
       return turn(view, 0, -step)
-    // The key of the plus without shift, on many keyboards.
+    // On many keyboards, the plus key without shift.
     case '=':
     case '+':
       return zoom(view, 1.15)
@@ -180,10 +256,10 @@ function viewAfter(key: string, view: View): View | undefined {
   }
 }
 
-/** How many times as far from each other two fingers are after one of them moved. */
-function stretchOf(fingers: Map<number, Point>, id: number, before: Point, now: Point): number {
-  if (fingers.size !== 2) return 1
-  const other = [...fingers].find(([each]) => each !== id)?.[1] ?? before
+/** The factor by which the distance between two pointers grew. */
+function pinchScale(pointers: Map<number, Point>, id: number, before: Point, now: Point): number {
+  if (pointers.size !== 2) return 1
+  const other = [...pointers].find(([pointerId]) => pointerId !== id)?.[1] ?? before
   const distance = (point: Point) => Math.max(1, Math.hypot(point.x - other.x, point.y - other.y))
   return distance(now) / distance(before)
 }

@@ -1,4 +1,4 @@
-// What the 360° view adds to the page: a layer over the video that holds the canvas and what belongs to it.
+// The layer over the video that contains the canvas of the 360° view.
 
 const label =
   '360° video. Drag, or press the arrow keys while this has the focus, to look around. Plus and minus zoom, ' +
@@ -6,18 +6,18 @@ const label =
 
 export type Layer = { layer: HTMLElement; canvas: HTMLCanvasElement; destroy(): void }
 
-/** Above the video and below what comes after it in the host. */
+/** Inserts the layer above the video and below the elements that follow it in the host. */
 export function addLayer(video: HTMLVideoElement, host: HTMLElement): Layer {
   const layer = document.createElement('div')
   layer.className = 'panorama'
   const canvas = layer.appendChild(document.createElement('canvas'))
   canvas.tabIndex = 0
-  // Screen readers keep the arrow keys to themselves with anything less.
+  // With other roles, screen readers use the arrow keys themselves.
   canvas.setAttribute('role', 'application')
   canvas.setAttribute('aria-label', label)
-  const ring = addRing(layer, canvas)
+  const ring = addFocusRing(layer, canvas)
 
-  // Not in the style sheet, which those load too who watch a flat video.
+  // Not in the style sheet, which is also loaded for flat videos.
   const fill = { position: 'absolute', inset: '0', width: '100%', height: '100%' }
   Object.assign(layer.style, fill)
   Object.assign(canvas.style, fill, {
@@ -29,16 +29,16 @@ export function addLayer(video: HTMLVideoElement, host: HTMLElement): Layer {
   Object.assign(ring.style, fill, {
     boxSizing: 'border-box',
     border: '3px solid #fff',
-    // White or black, one of both is seen on any picture.
+    // White or black: one of them is visible on any background.
     boxShadow: 'inset 0 0 0 3px #000',
     pointerEvents: 'none',
   })
 
-  const isPlaced = getComputedStyle(host).position !== 'static'
-  if (!isPlaced) host.style.position = 'relative'
-  const below = childWith(video, host)
+  const isPositioned = getComputedStyle(host).position !== 'static'
+  if (!isPositioned) host.style.position = 'relative'
+  const below = childContaining(video, host)
   if (below) {
-    // The custom elements of players put their children on layers of their own by this name.
+    // Custom elements position their children by slot.
     if (below.slot) layer.slot = below.slot
     below.after(layer)
   } else {
@@ -49,13 +49,13 @@ export function addLayer(video: HTMLVideoElement, host: HTMLElement): Layer {
     canvas,
     destroy() {
       layer.remove()
-      if (!isPlaced) host.style.position = ''
+      if (!isPositioned) host.style.position = ''
     },
   }
 }
 
-/** Shows who walks through the page by keyboard that the canvas has the focus: an outline would be cut off. */
-function addRing(layer: HTMLElement, canvas: HTMLCanvasElement): HTMLElement {
+/** Shows the keyboard focus of the canvas. An outline would be clipped. */
+function addFocusRing(layer: HTMLElement, canvas: HTMLCanvasElement): HTMLElement {
   const ring = layer.appendChild(document.createElement('div'))
   ring.hidden = true
   canvas.addEventListener('focus', () => {
@@ -70,8 +70,8 @@ function addRing(layer: HTMLElement, canvas: HTMLCanvasElement): HTMLElement {
   return ring
 }
 
-/** The child of the host that is the video or holds it. */
-function childWith(video: Element, host: Element): Element | undefined {
+/** The child of the host that is or contains the video. */
+function childContaining(video: Element, host: Element): Element | undefined {
   for (let each: Element | null = video; each; each = each.parentElement) {
     if (each.parentElement === host) return each
   }

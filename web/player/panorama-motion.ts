@@ -1,76 +1,77 @@
 import { deviceRotation, type Rotation } from './panorama-view.ts'
 
-// Looking around by moving the device. Many browsers know the event and have no sensor: then it never comes, or
-// comes once without angles.
+// Looking around by moving the device. Many browsers support the event on devices without a sensor. The event then
+// never fires, or fires once without angles.
 
 type Permission = { requestPermission?(): Promise<'granted' | 'denied'> }
 
-/** Browsers that need not be asked tell how the device is held within much less. */
-const patienceMs = 500
+/** Browsers that need no permission fire the first event within much less time. */
+const promptDelayMs = 500
 
 /**
- * Where the viewer has to be asked first, which is allowed at a click only, a button for it comes into the host;
- * `onAsked` when it is gone. Some browsers can be asked and need not be, and most screens nobody lifts.
+ * Where the browser requires permission, which it grants only on a click, adds a button to the host. `onAsked` is called
+ * when the button is gone. There is no button if events arrive without permission, or without a touch screen.
  */
 export function watchMotion(
   host: HTMLElement,
   onMove: (rotation: Rotation) => void,
   onAsked: () => void,
 ): { destroy(): void } {
-  const over = new AbortController()
+  const abort = new AbortController()
   const permission = (globalThis.DeviceOrientationEvent ?? {}) as Permission
   let button: HTMLButtonElement | undefined
 
   function listen() {
-    // Anew, as what was listened for without a permission may stay without.
+    // Registered again, because a listener from before the permission may never be called.
     window.removeEventListener('deviceorientation', move)
-    if (!over.signal.aborted) window.addEventListener('deviceorientation', move, { signal: over.signal })
+    if (!abort.signal.aborted) window.addEventListener('deviceorientation', move, { signal: abort.signal })
   }
 
   function move({ alpha, beta, gamma }: DeviceOrientationEvent) {
     if (beta === null || gamma === null) return
-    clearTimeout(waiting)
+    clearTimeout(showTimer)
     button?.remove()
     onMove(deviceRotation(alpha ?? 0, beta, gamma, screenDegrees()))
   }
 
   async function ask() {
-    // Refused also inside of a page of another origin that does not allow it; to ask again is no use either.
-    const answer = await permission.requestPermission?.().catch(() => 'denied')
+    // Also rejected in an iframe of another origin without that permission. Asking again would not help.
+    const permitted = await permission.requestPermission?.().catch(() => 'denied')
     button?.remove()
-    if (over.signal.aborted) return
-    if (answer === 'granted') listen()
+    if (abort.signal.aborted) return
+    if (permitted === 'granted') listen()
     onAsked()
   }
 
-  function offer() {
-    button = host.appendChild(makeButton())
+  function showButton() {
+    button = host.appendChild(createButton())
     button.addEventListener('click', ask)
   }
 
   listen()
   const isHandheld = matchMedia('(any-pointer: coarse)').matches
-  const waiting = permission.requestPermission && isHandheld ? setTimeout(offer, patienceMs) : undefined
+  const showTimer =
+    permission.requestPermission && isHandheld ? setTimeout(showButton, promptDelayMs) : undefined
   return {
     destroy() {
-      over.abort()
-      clearTimeout(waiting)
+      abort.abort()
+      clearTimeout(showTimer)
       button?.remove()
     },
   }
 }
 
-/** Older Safari knows the second name only. */
+/** Older versions of Safari support only `window.orientation`. */
 const screenDegrees = (): number =>
   screen.orientation?.angle ?? (window as { orientation?: number }).orientation ?? 0
 
-function makeButton(): HTMLButtonElement {
+function createButton(): HTMLButtonElement {
   const button = document.createElement('button')
   button.type = 'button'
   button.textContent = 'Move the device to look around'
   Object.assign(button.style, {
     position: 'absolute',
-    // Above the bar of controls.
+    // Above the control bar.
     bottom: '64px',
     left: '12px',
     right: '12px',

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   anglePerPixel,
+  decelerate,
   degree,
   deviceRotation,
   front,
-  glide,
+  halfExtent,
   headingOf,
   type Rotation,
-  reachOf,
   rotate,
   rotationOf,
   turn,
@@ -27,14 +27,14 @@ function assertNear(got: readonly number[], expected: readonly number[]) {
   assert.ok(isNear, `${got} is not ${expected}`)
 }
 
-/** Where the middle of the screen, its upper and its right edge point to. */
+/** The directions of the center, the upper edge and the right edge of the screen. */
 const axesOf = (rotation: Rotation) => [ahead, up, right].map((each) => rotate(rotation, each))
 
 function assertAxes(rotation: Rotation, expected: Record<'ahead' | 'up' | 'right', Vector>) {
   assertNear(axesOf(rotation).flat(), [...expected.ahead, ...expected.up, ...expected.right])
 }
 
-test('the view begins at the front, and a yaw turns it to the right, a pitch up', () => {
+test('the view starts at the front; yaw turns it right, pitch turns it up', () => {
   assertAxes(rotationOf(front), { ahead, up, right })
   assertNear(rotate(rotationOf(turn(front, 90 * degree, 0)), ahead), [1, 0, 0])
   assertNear(rotate(rotationOf(turn(front, 180 * degree, 0)), ahead), [0, 0, 1])
@@ -42,7 +42,7 @@ test('the view begins at the front, and a yaw turns it to the right, a pitch up'
   assertNear(rotate(rotationOf(turn(front, 90 * degree, -90 * degree)), ahead), [0, -1, 0])
 })
 
-test('the horizon stays level wherever one looks', () => {
+test('the horizon is level in every direction', () => {
   for (const yaw of [0, 37, 90, 181, -120]) {
     for (const pitch of [-90, -45, 0, 10, 89]) {
       const rotation = rotationOf(turn(front, yaw * degree, pitch * degree))
@@ -52,52 +52,52 @@ test('the horizon stays level wherever one looks', () => {
   }
 })
 
-test('turning goes round, but not over the poles', () => {
+test('yaw wraps around, pitch stops at the poles', () => {
   assert.equal(inDegrees(turn(turn(front, 170 * degree, 0), 20 * degree, 0).yaw), -170)
   assert.equal(inDegrees(turn(front, -725 * degree, 0).yaw), -5)
   assert.equal(inDegrees(turn(front, 0, 200 * degree).pitch), 90)
   assert.equal(inDegrees(turn(front, 0, -200 * degree).pitch), -90)
 })
 
-test('the field of view goes from 30° to 100°', () => {
+test('the field of view is between 30° and 100°', () => {
   assert.equal(inDegrees(zoom(front, 1000).fov), 30)
   assert.equal(inDegrees(zoom(front, 0.001).fov), 100)
   assert.equal(inDegrees(zoom(zoom(front, 1.5), 1 / 1.5).fov), inDegrees(front.fov))
   assert.ok(Math.abs(Math.tan(zoom(front, 2).fov / 2) - Math.tan(front.fov / 2) / 2) < 1e-9)
 })
 
-test('the field of view is that of the longer side, and pixels are square', () => {
-  assertNear(reachOf(90 * degree, 1600, 900), [1, 9 / 16])
-  assertNear(reachOf(90 * degree, 900, 1600), [9 / 16, 1])
-  assert.ok(reachOf(90 * degree, 0, 0).every(Number.isFinite))
+test('the field of view is measured along the longer side, and pixels are square', () => {
+  assertNear(halfExtent(90 * degree, 1600, 900), [1, 9 / 16])
+  assertNear(halfExtent(90 * degree, 900, 1600), [9 / 16, 1])
+  assert.ok(halfExtent(90 * degree, 0, 0).every(Number.isFinite))
 })
 
-test('what is in the middle follows the finger', () => {
+test('the center of the view follows the pointer', () => {
   const onePixel = anglePerPixel(60 * degree, 1000)
-  assert.ok(Math.abs(Math.tan(onePixel) - reachOf(60 * degree, 1000, 500)[0] / 500) < 1e-6)
+  assert.ok(Math.abs(Math.tan(onePixel) - halfExtent(60 * degree, 1000, 500)[0] / 500) < 1e-6)
 })
 
-test('a glide slows down, and takes the same way in one step as in many', () => {
-  const whole = glide(0.01, 200)
+test('a glide slows down, and covers the same distance in one step as in many', () => {
+  const whole = decelerate(0.01, 200)
   let speed = 0.01
-  let way = 0
+  let distance = 0
   for (let i = 0; i < 20; i++) {
-    const step = glide(speed, 10)
+    const step = decelerate(speed, 10)
     speed = step.speed
-    way += step.way
+    distance += step.distance
   }
-  assertNear([speed, way], [whole.speed, whole.way])
+  assertNear([speed, distance], [whole.speed, whole.distance])
   assert.ok(whole.speed < 0.005)
-  assert.ok(glide(0.01, 60_000).way < 3)
+  assert.ok(decelerate(0.01, 60_000).distance < 3)
 })
 
-test('a device is looked through: flat on a table down, upright ahead, overhead up', () => {
+test('the view is that through the device: flat on a table down, upright ahead, overhead up', () => {
   assertNear(rotate(deviceRotation(0, 0, 0, 0), ahead), [0, -1, 0])
   assertAxes(deviceRotation(0, 90, 0, 0), { ahead, up, right })
   assertNear(rotate(deviceRotation(0, 180, 0, 0), ahead), [0, 1, 0])
 })
 
-test('a device that turns to the left turns the view to the left', () => {
+test('turning the device to the left turns the view to the left', () => {
   assertNear(rotate(deviceRotation(90, 90, 0, 0), ahead), [-1, 0, 0])
   assertNear(rotate(deviceRotation(270, 90, 0, 0), ahead), [1, 0, 0])
   assertNear(
@@ -106,21 +106,21 @@ test('a device that turns to the left turns the view to the left', () => {
   )
 })
 
-test('a screen held across is level, whichever way it was turned', () => {
+test('in landscape orientation the horizon is level, in both directions', () => {
   const east = { ahead: [1, 0, 0], up, right: [0, 0, 1] } as const
   assertAxes(deviceRotation(0, 0, -90, 90), east)
   assertAxes(deviceRotation(180, 0, 90, 270), east)
-  // The device as such stands on its side.
+  // The device itself is turned by 90°.
   assertNear(rotate(deviceRotation(0, 0, -90, 0), up), [0, 0, -1])
 })
 
-test('the way a device looks is told by its upper edge where it looks down or up', () => {
+test('looking down or up, the upper edge of the device gives the heading', () => {
   assert.equal(inDegrees(headingOf(deviceRotation(300, 0, 0, 0))), 60)
   assert.equal(inDegrees(headingOf(deviceRotation(300, 5, 0, 0))), 60)
   assert.equal(inDegrees(headingOf(deviceRotation(300, 175, 0, 0))), 60)
 })
 
-test('the front is where the device was turned to at first, and dragging goes on top', () => {
+test('the front is the initial heading of the device, and dragging is added to it', () => {
   const held = deviceRotation(200, 90, 0, 0)
   const heading = headingOf(held)
   assertAxes(rotationOf(front, { rotation: held, heading }), { ahead, up, right })

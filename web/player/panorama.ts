@@ -1,138 +1,172 @@
 import { watchInput } from './panorama-input.ts'
 import { addLayer } from './panorama-layer.ts'
 import { watchMotion } from './panorama-motion.ts'
-import { openPicture } from './panorama-picture.ts'
-import { type Device, headingOf, reachOf, rotationOf } from './panorama-view.ts'
+import { openRenderer, type Renderer } from './panorama-renderer.ts'
+import { type Device, halfExtent, headingOf, rotationOf } from './panorama-view.ts'
 
-// The 360° view: a canvas over an equirectangular video, drawn only when the video or the view has changed.
+// The 360° view: a canvas over an equirectangular video, drawn only when the video or the view changed.
 
-/** More pixels than this cost much and are hardly seen. */
-const mostPixelsPerPixel = 2
+/** More device pixels per CSS pixel cost much and are hardly visible. */
+const maxPixelRatio = 2
 
-/** Without WebGL nothing happens, and the video stays as it is. */
-export function startPanorama(video: HTMLVideoElement, host: HTMLElement): { destroy(): void } {
+type Panorama = { destroy(): void }
+
+/** Without WebGL, the video stays as it is. */
+export function startPanorama(video: HTMLVideoElement, host: HTMLElement): Panorama {
   const { layer, canvas, ...added } = addLayer(video, host)
-  const picture = openPicture(canvas, takeFrame)
-  if (!picture) {
-    added.destroy()
-    return { destroy() {} }
-  }
-  const over = new AbortController()
-  let device: Device | undefined
+  const renderer = openRenderer(canvas, () => view?.takeFrame())
+  const view = renderer && startView({ video, layer, canvas, renderer, removeLayer: added.destroy })
+  if (!view) added.destroy()
+  return view ?? { destroy() {} }
+}
+
+type ViewDeps = {
+  video: HTMLVideoElement
+  layer: HTMLElement
+  canvas: HTMLCanvasElement
+  renderer: Renderer
+  removeLayer(): void
+}
+
+function startView(deps: ViewDeps): Panorama & { takeFrame(): void } {
+  const { video, layer, canvas, renderer } = deps
+  const abort = new AbortController()
+  const { signal } = abort
   let isFrameNew = true
   let drawing: number | undefined
 
   const input = watchInput(canvas, {
-    onChange: change,
-    onClick() {
-      // Refused where the next click comes before it plays.
-      if (video.paused) video.play().catch(() => {})
-      else video.pause()
-    },
-    onReset() {
-      if (device) device = { ...device, heading: headingOf(device.rotation) }
-    },
+    onChange: requestDraw,
+    onClick: () => togglePlay(video),
+    onReset: () => device.reset(),
   })
-  const motion = watchMotion(
-    layer,
-    (rotation) => {
-      device = { rotation, heading: device?.heading ?? headingOf(rotation) }
-      change()
-    },
-    () => canvas.focus({ preventScroll: true }),
-  )
-  const frames = watchFrames(video, takeFrame)
-  const sizes = new ResizeObserver(fit)
-  sizes.observe(layer)
-  // When the page is zoomed, the layer may keep its size and have other pixels.
-  window.addEventListener('resize', fit, { signal: over.signal })
-  video.addEventListener('emptied', () => picture.clear(), { signal: over.signal })
-  fit()
-  change()
+  const device = watchDevice(layer, {
+    onMove: requestDraw,
+    onAsked: () => canvas.focus({ preventScroll: true }),
+  })
+  watchFrames(video, takeFrame, signal)
+  watchSize(layer, resize, signal)
+  video.addEventListener('emptied', () => renderer.clear(), { signal })
+  resize()
+  requestDraw()
 
   function takeFrame() {
     isFrameNew = true
-    change()
+    requestDraw()
   }
 
-  function change() {
-    if (!over.signal.aborted) drawing ??= requestAnimationFrame(draw)
+  function requestDraw() {
+    if (signal.aborted) return
+    drawing ??= requestAnimationFrame((nowMs) => {
+      drawing = undefined
+      if (input.advance(nowMs)) requestDraw()
+      draw()
+    })
   }
 
-  function draw(nowMs: number) {
-    drawing = undefined
-    if (input.advance(nowMs)) change()
-    paint()
-  }
-
-  function paint() {
+  function draw() {
     try {
-      if (isFrameNew) picture?.take(video)
+      if (isFrameNew) renderer.upload(video)
     } catch {
-      // A video of another origin, which the page may show but not read.
+      // The page may show a video of another origin, but not read its pixels.
       destroy()
       return
     }
     isFrameNew = false
     const view = input.view()
-    picture?.draw(rotationOf(view, device), reachOf(view.fov, canvas.width, canvas.height))
+    renderer.draw(rotationOf(view, device.get()), halfExtent(view.fov, canvas.width, canvas.height))
   }
 
-  function fit() {
-    const scale = Math.min(window.devicePixelRatio, mostPixelsPerPixel)
-    const width = Math.max(1, Math.round(layer.clientWidth * scale))
-    const height = Math.max(1, Math.round(layer.clientHeight * scale))
-    if (canvas.width === width && canvas.height === height) return
-    Object.assign(canvas, { width, height })
-    // At once, as a canvas of a new size is empty.
-    paint()
+  function resize() {
+    // Drawn at once, because a resized canvas is empty.
+    if (fitCanvas(canvas, layer)) draw()
   }
 
   function destroy() {
-    if (over.signal.aborted) return
-    over.abort()
+    if (signal.aborted) return
+    abort.abort()
     if (drawing !== undefined) cancelAnimationFrame(drawing)
-    sizes.disconnect()
-    frames.destroy()
-    motion.destroy()
+    device.destroy()
     input.destroy()
-    picture?.destroy()
-    added.destroy()
+    renderer.destroy()
+    deps.removeLayer()
   }
 
-  return { destroy }
+  return { destroy, takeFrame }
 }
 
-/** Tells each time that the video shows another frame. */
-function watchFrames(video: HTMLVideoElement, onFrame: () => void): { destroy(): void } {
-  const over = new AbortController()
-  const { signal } = over
+/** Follows the orientation of the device. Its first heading is the front of the video. */
+function watchDevice(host: HTMLElement, { onMove, onAsked }: { onMove(): void; onAsked(): void }) {
+  let device: Device | undefined
+  const motion = watchMotion(
+    host,
+    (rotation) => {
+      device = { rotation, heading: device?.heading ?? headingOf(rotation) }
+      onMove()
+    },
+    onAsked,
+  )
+  return {
+    get: () => device,
+    /** Makes the current heading the front. */
+    reset() {
+      if (device) device = { ...device, heading: headingOf(device.rotation) }
+    },
+    destroy: motion.destroy,
+  }
+}
+
+function togglePlay(video: HTMLVideoElement): void {
+  // Rejected if the next click comes before the video plays.
+  if (video.paused) video.play().catch(() => {})
+  else video.pause()
+}
+
+/** Returns whether the size changed. */
+function fitCanvas(canvas: HTMLCanvasElement, layer: HTMLElement): boolean {
+  const scale = Math.min(window.devicePixelRatio, maxPixelRatio)
+  const width = Math.max(1, Math.round(layer.clientWidth * scale))
+  const height = Math.max(1, Math.round(layer.clientHeight * scale))
+  if (canvas.width === width && canvas.height === height) return false
+  Object.assign(canvas, { width, height })
+  return true
+}
+
+function watchSize(layer: HTMLElement, onResize: () => void, signal: AbortSignal): void {
+  const observer = new ResizeObserver(onResize)
+  observer.observe(layer)
+  signal.addEventListener('abort', () => observer.disconnect())
+  // When the page is zoomed, the layer may keep its CSS size but have more or fewer device pixels.
+  window.addEventListener('resize', onResize, { signal })
+}
+
+/** Calls back each time the video shows another frame. */
+function watchFrames(video: HTMLVideoElement, onFrame: () => void, signal: AbortSignal): void {
   for (const type of ['loadeddata', 'seeked', 'resize']) video.addEventListener(type, onFrame, { signal })
-  if ('requestVideoFrameCallback' in video) {
-    const next = () => {
-      onFrame()
-      asked = video.requestVideoFrameCallback(next)
-    }
-    let asked = video.requestVideoFrameCallback(next)
-    signal.addEventListener('abort', () => video.cancelVideoFrameCallback(asked))
-  } else {
-    followClock(video, onFrame, signal)
+  if (!('requestVideoFrameCallback' in video)) {
+    watchAnimationFrames(video, onFrame, signal)
+    return
   }
-  return { destroy: () => over.abort() }
+  const next = () => {
+    onFrame()
+    request = video.requestVideoFrameCallback(next)
+  }
+  let request = video.requestVideoFrameCallback(next)
+  signal.addEventListener('abort', () => video.cancelVideoFrameCallback(request))
 }
 
-/** Where the browser tells of no frames: at each of its own while the video plays. */
-function followClock(video: HTMLMediaElement, onFrame: () => void, signal: AbortSignal) {
-  let asked: number | undefined
+/** For browsers without frame callbacks: calls back on every animation frame while the video plays. */
+function watchAnimationFrames(video: HTMLMediaElement, onFrame: () => void, signal: AbortSignal): void {
+  let request: number | undefined
   const next = () => {
-    asked = undefined
+    request = undefined
     onFrame()
     if (!video.paused && !video.ended) start()
   }
   const start = () => {
-    asked ??= requestAnimationFrame(next)
+    request ??= requestAnimationFrame(next)
   }
   video.addEventListener('playing', start, { signal })
   if (!video.paused) start()
-  signal.addEventListener('abort', () => asked !== undefined && cancelAnimationFrame(asked))
+  signal.addEventListener('abort', () => request !== undefined && cancelAnimationFrame(request))
 }

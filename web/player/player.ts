@@ -1,13 +1,14 @@
-import { fetchConfig, type PlayerConfig } from './config.ts'
+import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { type Face, type FaceName, showFace } from './faces.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
+import type { PlayerConfig } from './player-config.ts'
+import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
-import { applyColours } from './theme.ts'
+import { applyColors } from './theme.ts'
 
-/** One video on the page, from its first face to its end. */
+/** A video with its controls. */
 export type Player = {
   config: PlayerConfig
   options: Options
@@ -21,118 +22,46 @@ export type Player = {
   destroy(): void
 }
 
-/** How often a viewer who waits looks for better qualities. */
-const growMs = 4000
+/** How often the player checks for new qualities before the first play. */
+const refreshMs = 4000
 
-type Told = {
-  /** It cannot be played, and the face for it is shown. */
+type Callbacks = {
+  /** The video cannot be played, and the status screen says so. */
   onError(): void
 }
 
-/** Puts the player around a video that may be playing already. */
-export function startPlayer(media: Media, config: PlayerConfig, options: Options, told: Told): Player {
-  const over = new AbortController()
-  const { signal } = over
+/** Adds the controls to a video that may already be playing. */
+export function startPlayer(
+  media: Media,
+  config: PlayerConfig,
+  options: Options,
+  callbacks: Callbacks,
+): Player {
+  const abort = new AbortController()
+  const { signal } = abort
   const { video, stream } = media
-  let isLooping = options.loop
-  let isChromeless = false
-  /** Who has used the controls of the sound knows where they are. */
-  let hasTouchedSound = false
-  let face: Face | undefined
-  let panorama: Promise<{ destroy(): void }> | undefined
 
   addTracks(video, config, options.showSubtitles)
-  const controls = buildControls(video, config)
-  const { controller, unmute } = controls
-  applyColours(controller, config.theme)
-  controller.toggleAttribute('nohotkeys', !options.hotkeys)
-  controls.setTitleShown(!options.hideTitle && config.title !== '')
-  controls.setPosterShown(!options.hidePoster)
-  if (options.hideControls) controls.hide(controlNames)
-  setChromeless(options.chromeless)
-  const countQualities = () => controls.setQualityCount(stream.qualities.length)
-  countQualities()
-  stream.qualities.addEventListener('addrendition', countQualities)
-  document.body.append(controller)
-  if (config.isPanoramic) {
-    panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, controller))
-    panorama.catch(() => {})
-  }
-
-  /** Shows the state of the video where it has changed, and else that playing failed. */
-  async function fail(status: number | undefined) {
-    let name: FaceName = 'error'
-    if (status !== undefined) {
-      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-      if (state !== 'ready') name = state
-    }
-    if (signal.aborted) return
-    hideFace()
-    const retry = () => {
-      hideFace()
-      stream.retry()
-      video.play().catch(() => {})
-    }
-    face = showFace(document.body, name, name === 'error' ? retry : undefined)
-    // What lies behind it is out of reach.
-    controller.inert = true
-    told.onError()
-  }
-
-  function hideFace() {
-    face?.remove()
-    face = undefined
-    controller.inert = false
-  }
-
-  function setChromeless(isOn: boolean) {
-    isChromeless = isOn
+  const controls = createControls(media, config, options)
+  const { controller } = controls
+  const unmuteButton = setUpUnmuteButton(video, controls, signal)
+  const setChromeless = (isOn: boolean) => {
     controller.classList.toggle('chromeless', isOn)
     controller.toggleAttribute('gesturesdisabled', isOn || config.isPanoramic || !controls.hasAny())
-    showUnmute()
+    unmuteButton.setAllowed(!isOn)
   }
-
-  function showUnmute() {
-    unmute.hidden = !video.muted || isChromeless || video.paused || hasTouchedSound
-  }
-  unmute.addEventListener('click', () => {
-    video.muted = false
-    if (video.volume === 0) video.volume = 1
-    controller.querySelector<HTMLElement>('media-mute-button')?.focus()
-  })
-  const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
-  on('volumechange', () => {
-    if (!video.muted) hasTouchedSound = true
-    showUnmute()
-  })
-  on('play', showUnmute)
-  on('pause', showUnmute)
-  on('playing', hideFace)
-
-  /** A part of the video ends where it was asked to, and begins again there. */
-  on('timeupdate', () => {
-    const { endSeconds } = options
-    if (endSeconds === undefined || video.paused || video.seeking || video.currentTime < endSeconds) return
-    // Who has gone past the end by hand wants to see what is there.
-    if (video.currentTime > endSeconds + 1) return
-    if (isLooping) video.currentTime = options.startSeconds ?? 0
-    else video.pause()
-  })
-  setLoop(isLooping)
-
-  function setLoop(isOn: boolean) {
-    isLooping = isOn
-    video.loop = isOn
-  }
-
-  showUnmute()
-  media.onFailure((status) => void fail(status))
+  setChromeless(options.chromeless)
+  document.body.append(controller)
+  const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
+  const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
+  stopAtEnd(video, options, signal)
+  video.loop = options.loop
   keepFocus(controller, video, signal)
   forwardKeys(controller, options.hotkeys, signal)
-  const growing = setInterval(() => {
-    // hls.js reads the list of qualities once. Before anything is played, nobody sees it read it again.
+  const refreshing = setInterval(() => {
+    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
     if (video.paused && video.played.length === 0) stream.refresh().catch(() => {})
-  }, growMs)
+  }, refreshMs)
 
   return {
     config,
@@ -144,22 +73,137 @@ export function startPlayer(media: Media, config: PlayerConfig, options: Options
       video.autoplay = isOn
       if (isOn && video.paused && video.played.length === 0) media.autoplay()
     },
-    setLoop,
-    setChromeless,
-    setSubtitlesShown(isShown) {
-      const captions = [...video.textTracks].filter(({ kind }) => kind === 'captions' || kind === 'subtitles')
-      const wanted = captions.find(({ mode }) => mode === 'showing') ?? captions[0]
-      for (const track of captions) track.mode = isShown && track === wanted ? 'showing' : 'disabled'
+    setLoop(isOn) {
+      video.loop = isOn
     },
+    setChromeless,
+    setSubtitlesShown: (isShown) => setSubtitlesShown(video, isShown),
     destroy() {
-      over.abort()
-      clearInterval(growing)
-      face?.remove()
+      abort.abort()
+      clearInterval(refreshing)
+      failure.hide()
       panorama?.then((view) => view.destroy()).catch(() => {})
       media.destroy()
       controller.remove()
     },
   }
+}
+
+function createControls({ video, stream }: Media, config: PlayerConfig, options: Options): Controls {
+  const controls = buildControls(video, config)
+  applyColors(controls.controller, config.theme)
+  controls.controller.toggleAttribute('nohotkeys', !options.hotkeys)
+  controls.setTitleShown(!options.hideTitle && config.title !== '')
+  controls.setPosterShown(!options.hidePoster)
+  if (options.hideControls) controls.hide(controlNames)
+  const updateQualities = () => controls.setQualityCount(stream.qualities.length)
+  updateQualities()
+  stream.qualities.addEventListener('addrendition', updateQualities)
+  return controls
+}
+
+/** Shows the unmute button while a muted video plays, until the viewer has turned on the sound once. */
+function setUpUnmuteButton(
+  video: HTMLVideoElement,
+  { controller, unmute }: Controls,
+  signal: AbortSignal,
+): { setAllowed(isAllowed: boolean): void } {
+  let isAllowed = true
+  let wasUnmuted = false
+  const update = () => {
+    unmute.hidden = !video.muted || !isAllowed || video.paused || wasUnmuted
+  }
+  unmute.addEventListener('click', () => {
+    video.muted = false
+    if (video.volume === 0) video.volume = 1
+    controller.querySelector<HTMLElement>('media-mute-button')?.focus()
+  })
+  video.addEventListener(
+    'volumechange',
+    () => {
+      if (!video.muted) wasUnmuted = true
+      update()
+    },
+    { signal },
+  )
+  video.addEventListener('play', update, { signal })
+  video.addEventListener('pause', update, { signal })
+  return {
+    setAllowed(isOn) {
+      isAllowed = isOn
+      update()
+    },
+  }
+}
+
+function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ destroy(): void }> {
+  const panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, host))
+  panorama.catch(() => {})
+  return panorama
+}
+
+/** Shows a status screen when playback fails, and hides it when the video plays again. */
+function showFailures(
+  media: Media,
+  config: PlayerConfig,
+  controller: HTMLElement,
+  { signal, onError }: { signal: AbortSignal; onError(): void },
+): { hide(): void } {
+  const { video, stream } = media
+  let screen: StatusScreen | undefined
+
+  function hide() {
+    screen?.remove()
+    screen = undefined
+    controller.inert = false
+  }
+
+  function retry() {
+    hide()
+    stream.retry()
+    video.play().catch(() => {})
+  }
+
+  /** After an error response, the video may have been deleted or made private in the meantime. */
+  async function show(responseStatus: number | undefined) {
+    let status: Status = 'error'
+    if (responseStatus !== undefined) {
+      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
+      if (state !== 'ready') status = state
+    }
+    if (signal.aborted) return
+    hide()
+    screen = showStatusScreen(document.body, status, status === 'error' ? retry : undefined)
+    // Keeps the keyboard focus out of the controls behind the screen.
+    controller.inert = true
+    onError()
+  }
+
+  video.addEventListener('playing', hide, { signal })
+  media.onFailure((responseStatus) => void show(responseStatus))
+  return { hide }
+}
+
+/** Stops or loops at the requested end. */
+function stopAtEnd(
+  video: HTMLVideoElement,
+  { startSeconds, endSeconds }: Options,
+  signal: AbortSignal,
+): void {
+  const check = () => {
+    if (endSeconds === undefined || video.paused || video.seeking || video.currentTime < endSeconds) return
+    // A viewer who seeks past the end wants to see what is there.
+    if (video.currentTime > endSeconds + 1) return
+    if (video.loop) video.currentTime = startSeconds ?? 0
+    else video.pause()
+  }
+  video.addEventListener('timeupdate', check, { signal })
+}
+
+function setSubtitlesShown(video: HTMLVideoElement, isShown: boolean): void {
+  const captions = [...video.textTracks].filter(({ kind }) => kind === 'captions' || kind === 'subtitles')
+  const selected = captions.find(({ mode }) => mode === 'showing') ?? captions[0]
+  for (const track of captions) track.mode = isShown && track === selected ? 'showing' : 'disabled'
 }
 
 function addTracks(video: HTMLVideoElement, config: PlayerConfig, showSubtitles: boolean): void {
@@ -179,13 +223,13 @@ function addTracks(video: HTMLVideoElement, config: PlayerConfig, showSubtitles:
   }
 }
 
-/** The large button is gone once it was pressed: who pressed it by keyboard goes on at the small one. */
+/** The large play button disappears when it is pressed. A keyboard user continues at the small one. */
 function keepFocus(controller: HTMLElement, video: HTMLVideoElement, signal: AbortSignal): void {
-  const [big, small] = ['.big', '.play'].map((each) => controller.querySelector<HTMLElement>(each))
+  const [big, small] = ['.big', '.play'].map((selector) => controller.querySelector<HTMLElement>(selector))
   video.addEventListener('play', () => document.activeElement === big && small?.focus(), { signal })
 }
 
-/** Keys work as soon as the page has the focus, before anything in it does. */
+/** Forwards keys from the page, so that shortcuts work before an element of the player has the focus. */
 function forwardKeys(controller: HTMLElement, isOn: boolean, signal: AbortSignal): void {
   if (!isOn) return
   for (const type of ['keydown', 'keyup'] as const) {

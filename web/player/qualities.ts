@@ -1,9 +1,9 @@
-/** A quality as the menu of media-chrome wants it. */
+/** A quality in the format of the media-chrome menu. */
 export type Quality = { id: string; width: number; height: number; bitrate: number }
 
 /**
- * The list of qualities that media-chrome looks for on a video element, by the names it asks for. No quality is
- * selected while the player chooses by itself.
+ * The list of qualities that media-chrome expects on a video element. No quality is selected while the player selects it
+ * automatically.
  */
 export class QualityList extends EventTarget {
   #qualities: Quality[] = []
@@ -21,7 +21,7 @@ export class QualityList extends EventTarget {
     return this.#selectedIndex
   }
 
-  /** As the viewer chooses. */
+  /** Set by the menu. */
   set selectedIndex(index: number) {
     if (index === this.#selectedIndex) return
     this.#selectedIndex = index

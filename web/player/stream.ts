@@ -17,8 +17,8 @@ export type StreamOptions = {
   maxQuality: number | undefined
 }
 
-type Told = {
-  /** It goes on no more by itself. The status is that of the answer that ended it, if one did. */
+type Callbacks = {
+  /** Playback stopped and does not recover by itself. The status is that of the failed response, if there was one. */
   onFailure(status: number | undefined): void
 }
 
@@ -26,105 +26,38 @@ export type Stream = {
   qualities: QualityList
   setMinQuality(height: number): void
   setMaxQuality(height: number): void
-  /** From where it stands. */
+  /** Continues at the current position. */
   retry(): void
-  /** Takes up qualities that have come since. Only before anything is played, as it begins from the start. */
+  /** Loads qualities that were added since. Only useful before the first play, because it reloads from the start. */
   refresh(): Promise<void>
   destroy(): void
 }
 
-/** Waits between attempts, after those that hls.js makes by itself for every file. */
+/** Delays between our own retries, which follow the retries of hls.js for each file. */
 const retryMs = [1000, 2000, 4000, 8000]
-/** Segments that are refused in a row, in whatever quality, until it is no use to go on. */
-const mostRefusals = 4
-/** Until somebody presses play, one segment is enough to start at once: the first one has 2 s. */
+/** Segments rejected in a row, in any quality, before playback fails. */
+const maxRejections = 4
+/** Before the first play, one segment is enough to start immediately. The first one is 2 s long. */
 const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
-/** Seconds that it has ahead at least, and at most, where many take little space. */
+/** Seconds to buffer: the minimum, and the maximum for low bitrates. */
 const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
 
-export function openStream(video: HTMLVideoElement, options: StreamOptions, told: Told): Stream {
-  const qualities = new QualityList()
-  // Browsers without MediaSource play HLS by themselves, and choose the quality, too.
-  return Hls.isSupported()
-    ? openHls(video, qualities, options, told)
-    : openNative(video, qualities, options, told)
+export function openStream(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+  // Browsers without MediaSource play HLS natively and select the quality themselves.
+  return Hls.isSupported() ? openHls(video, options, callbacks) : openNative(video, options, callbacks)
 }
 
-function openHls(
-  video: HTMLVideoElement,
-  qualities: QualityList,
-  options: StreamOptions,
-  told: Told,
-): Stream {
-  const over = new AbortController()
-  const { signal } = over
-  const hls = new Hls({
-    // A list that grows would be taken for a live one, which begins near its end.
-    startPosition: options.isLive ? -1 : (options.startSeconds ?? 0),
-    ...(video.autoplay ? playBuffer : idleBuffer),
-    backBufferLength: 60,
-    capLevelToPlayerSize: true,
-    capLevelController: class extends CapLevelController {
-      override getMaxLevel(highest: number): number {
-        // Of a 360° picture only a part is seen at a time, so that its size says little.
-        const bySize = options.isPanoramic ? highest : super.getMaxLevel(highest)
-        return Math.min(bySize, highestQuality())
-      }
-    },
-    // The first segment would be loaded twice: in the lowest quality to measure, and in another to be shown.
-    testBandwidth: false,
-    ...firstEstimate(),
-  })
+function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+  const abort = new AbortController()
+  const { signal } = abort
+  const qualities = new QualityList()
   let { minQuality, maxQuality } = options
-  let attempts = 0
-  /** Segments in a row that the server has refused. */
-  let refusals = 0
-  let retryTimer: ReturnType<typeof setTimeout> | undefined
-  let recoveredAtMs = Number.NEGATIVE_INFINITY
+  const hls: Hls = new Hls(hlsConfig(video, options, () => maxLevel(hls.levels, maxQuality)))
+  const recovery = createRecovery({ hls, video, options, callbacks, signal })
   let isGrowing = false
 
-  function highestQuality(): number {
-    if (maxQuality === undefined) return Number.POSITIVE_INFINITY
-    const limit = maxQuality
-    return Math.max(
-      0,
-      hls.levels.findLastIndex((level) => shortSide(level) <= limit),
-    )
-  }
-
-  function applyMinQuality() {
-    const limit = minQuality ?? 0
-    const lowest = hls.levels.find((level) => shortSide(level) >= limit) ?? hls.levels.at(-1)
-    hls.config.minAutoBitrate = limit > 0 && lowest ? lowest.maxBitrate : 0
-  }
-
-  function recover({ type, fatal, response }: ErrorData) {
-    if (signal.aborted) return
-    const status = response?.code ?? 0
-    // Who is refused gains nothing by asking again.
-    const isRefused = status >= 400 && status < 500
-    if (isRefused) refusals++
-    // hls.js goes through all qualities, and then through them again, for ever.
-    if (!fatal && refusals < mostRefusals) return
-    if (type === ErrorTypes.MEDIA_ERROR && performance.now() - recoveredAtMs > 5000) {
-      recoveredAtMs = performance.now()
-      hls.recoverMediaError()
-      return
-    }
-    const waitMs = retryMs[attempts++]
-    if (type !== ErrorTypes.NETWORK_ERROR || waitMs === undefined || isRefused) {
-      hls.stopLoad()
-      told.onFailure(response?.code)
-      return
-    }
-    retryTimer = setTimeout(goOn, waitMs)
-  }
-
-  function goOn() {
-    clearTimeout(retryTimer)
-    if (signal.aborted) return
-    if (hls.levels.length === 0) hls.loadSource(options.url)
-    else hls.startLoad(video.currentTime || (options.startSeconds ?? 0))
+  const applyMinQuality = () => {
+    hls.config.minAutoBitrate = minBitrate(hls.levels, minQuality)
   }
 
   hls.on(Events.MANIFEST_PARSED, () => {
@@ -134,25 +67,11 @@ function openHls(
   hls.on(Events.LEVEL_LOADED, (_, { details }) => {
     isGrowing = details.live
   })
-  hls.on(Events.FRAG_BUFFERED, (_, { frag }) => {
-    attempts = 0
-    // The sound may well be there without the picture.
-    if (frag.type === 'main') refusals = 0
-  })
-  hls.on(Events.ERROR, (_, data) => recover(data))
   qualities.addEventListener('change', () => {
-    const index = qualities.selectedIndex
-    // What is on the screen stays until the next segment of the other quality is there.
-    if (hls.levels.length > 0) hls.nextLevel = index
+    // `nextLevel` keeps the current picture until a segment of the new quality is loaded.
+    if (hls.levels.length > 0) hls.nextLevel = qualities.selectedIndex
   })
-  video.addEventListener(
-    'play',
-    () => {
-      Object.assign(hls.config, playBuffer)
-    },
-    { signal },
-  )
-  window.addEventListener('online', () => attempts > 0 && goOn(), { signal })
+  video.addEventListener('play', () => void Object.assign(hls.config, playBuffer), { signal })
   hls.loadSource(options.url)
   hls.attachMedia(video)
 
@@ -163,16 +82,10 @@ function openHls(
       applyMinQuality()
     },
     setMaxQuality(height) {
-      // Looked at every second, together with the size of the player.
+      // hls.js evaluates it every second, together with the player size.
       maxQuality = height > 0 ? height : undefined
     },
-    retry() {
-      attempts = 0
-      refusals = 0
-      recoveredAtMs = Number.NEGATIVE_INFINITY
-      if (video.error) hls.recoverMediaError()
-      goOn()
-    },
+    retry: recovery.retry,
     async refresh() {
       if (!isGrowing) return
       const response = await fetch(options.url)
@@ -181,47 +94,144 @@ function openHls(
         hls.loadSource(options.url)
     },
     destroy() {
-      over.abort()
-      clearTimeout(retryTimer)
+      abort.abort()
       hls.destroy()
     },
   }
 }
 
-function openNative(
+function hlsConfig(
   video: HTMLVideoElement,
-  qualities: QualityList,
-  options: StreamOptions,
-  told: Told,
-): Stream {
-  const over = new AbortController()
-  const { signal } = over
+  { isLive, isPanoramic, startSeconds }: StreamOptions,
+  maxAllowedLevel: () => number,
+): Partial<HlsConfig> {
+  return {
+    // hls.js treats a growing playlist as a live stream, and would start near its end.
+    startPosition: isLive ? -1 : (startSeconds ?? 0),
+    ...(video.autoplay ? playBuffer : idleBuffer),
+    backBufferLength: 60,
+    capLevelToPlayerSize: true,
+    capLevelController: class extends CapLevelController {
+      override getMaxLevel(highest: number): number {
+        // Only a part of a 360° video is visible at a time, so the player size is no guide to the quality.
+        const bySize = isPanoramic ? highest : super.getMaxLevel(highest)
+        return Math.min(bySize, maxAllowedLevel())
+      }
+    },
+    // A bandwidth test would load the first segment twice: in the lowest quality, and in the one to play.
+    testBandwidth: false,
+    ...initialEstimate(),
+  }
+}
+
+type RecoveryDeps = {
+  hls: Hls
+  video: HTMLVideoElement
+  options: StreamOptions
+  callbacks: Callbacks
+  signal: AbortSignal
+}
+
+/** Retries after errors, with increasing delays, until it gives up and reports a failure. */
+function createRecovery({ hls, video, options, callbacks, signal }: RecoveryDeps): { retry(): void } {
+  let attempts = 0
+  let rejections = 0
+  let retryTimer: ReturnType<typeof setTimeout> | undefined
+  let recoveredAtMs = Number.NEGATIVE_INFINITY
+
+  function recover({ type, fatal, response }: ErrorData) {
+    if (signal.aborted) return
+    const status = response?.code ?? 0
+    // Retrying does not help against a 4xx response.
+    const isRejected = status >= 400 && status < 500
+    if (isRejected) rejections++
+    // hls.js itself would try all qualities again and again.
+    if (!fatal && rejections < maxRejections) return
+    if (type === ErrorTypes.MEDIA_ERROR && performance.now() - recoveredAtMs > 5000) {
+      recoveredAtMs = performance.now()
+      hls.recoverMediaError()
+      return
+    }
+    const waitMs = retryMs[attempts++]
+    if (type !== ErrorTypes.NETWORK_ERROR || waitMs === undefined || isRejected) {
+      hls.stopLoad()
+      callbacks.onFailure(response?.code)
+      return
+    }
+    retryTimer = setTimeout(resume, waitMs)
+  }
+
+  function resume() {
+    clearTimeout(retryTimer)
+    if (signal.aborted) return
+    if (hls.levels.length === 0) hls.loadSource(options.url)
+    else hls.startLoad(video.currentTime || (options.startSeconds ?? 0))
+  }
+
+  hls.on(Events.ERROR, (_, data) => recover(data))
+  hls.on(Events.FRAG_BUFFERED, (_, { frag }) => {
+    attempts = 0
+    // Audio segments may load while all video segments are rejected.
+    if (frag.type === 'main') rejections = 0
+  })
+  window.addEventListener('online', () => attempts > 0 && resume(), { signal })
+  signal.addEventListener('abort', () => clearTimeout(retryTimer))
+
+  return {
+    retry() {
+      attempts = 0
+      rejections = 0
+      recoveredAtMs = Number.NEGATIVE_INFINITY
+      if (video.error) hls.recoverMediaError()
+      resume()
+    },
+  }
+}
+
+function openNative(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+  const abort = new AbortController()
+  const { signal } = abort
   function load(at: number | undefined) {
     video.src = options.url
     if (!at) return
     video.addEventListener('loadedmetadata', () => (video.currentTime = at), { once: true, signal })
   }
-  video.addEventListener('error', () => video.error && told.onFailure(undefined), { signal })
+  video.addEventListener('error', () => video.error && callbacks.onFailure(undefined), { signal })
   load(options.startSeconds)
   return {
-    qualities,
+    qualities: new QualityList(),
     setMinQuality() {},
     setMaxQuality() {},
     retry: () => load(video.currentTime),
     async refresh() {},
     destroy() {
-      over.abort()
+      abort.abort()
       video.removeAttribute('src')
       video.load()
     },
   }
 }
 
-/** The browser's own estimate of the network, where it tells one: the first segments look better. */
-function firstEstimate(): Partial<HlsConfig> {
+/** Starts with the browser's bandwidth estimate, if available, so that the first segments look better. */
+function initialEstimate(): Partial<HlsConfig> {
   const { connection } = navigator as Navigator & { connection?: { downlink?: number } }
   const bitsPerSecond = (connection?.downlink ?? 0) * 1e6
   return bitsPerSecond > 0 ? { abrEwmaDefaultEstimate: Math.min(bitsPerSecond, 5e6) } : {}
+}
+
+/** The index of the highest level within the limit. */
+function maxLevel(levels: Level[], maxQuality: number | undefined): number {
+  if (maxQuality === undefined) return Number.POSITIVE_INFINITY
+  return Math.max(
+    0,
+    levels.findLastIndex((level) => shortSide(level) <= maxQuality),
+  )
+}
+
+/** The bitrate of the lowest level within the limit, or 0 without a limit. */
+function minBitrate(levels: Level[], minQuality = 0): number {
+  const lowest = levels.find((level) => shortSide(level) >= minQuality) ?? levels.at(-1)
+  return minQuality > 0 && lowest ? lowest.maxBitrate : 0
 }
 
 const shortSide = ({ width, height }: Level) => (width ? Math.min(width, height) : height)

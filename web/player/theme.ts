@@ -1,7 +1,7 @@
-import type { Colours } from './config.ts'
+import type { Colors } from './player-config.ts'
 
-/** The published names of colours, and where style.css reads them. */
-const properties: Record<keyof Colours, string> = {
+/** The CSS property of each published color name. */
+const properties: Record<keyof Colors, string> = {
   text: '--text',
   link: '--link',
   linkHover: '--link-hover',
@@ -15,12 +15,12 @@ const properties: Record<keyof Colours, string> = {
 }
 
 /**
- * Colours are free text that others wrote: what is no colour is left out. Set property by property, as the page's
- * policy lets no style attribute through.
+ * Colors are untrusted text: invalid ones are ignored. They are set one by one, because the content security policy of
+ * the page does not allow style attributes.
  */
-export function applyColours(host: HTMLElement, colours: Partial<Colours>): void {
+export function applyColors(host: HTMLElement, colors: Partial<Colors>): void {
   for (const [name, property] of Object.entries(properties)) {
-    const value = colours[name as keyof Colours]
+    const value = colors[name as keyof Colors]
     if (typeof value === 'string' && CSS.supports('color', value)) host.style.setProperty(property, value)
   }
 }

@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
 
 /**
- * Parts of hls.js that our streams have no use for: keys of rights management, advertisements between, pictures to wind
- * through, captions within the stream (ours are beside it), reports to networks. They are a third of it.
+ * Parts of hls.js that our streams do not use: DRM, interstitials, I-frame playlists, subtitles in the stream (ours are
+ * separate files), CMCD and content steering. They are a third of its size.
  */
 const unused = [
   'subtitleStreamController',
@@ -16,7 +16,7 @@ const unused = [
   'interstitialsController',
 ]
 
-/** Its light build leaves these out as well, and with them the separate sound that our streams have. */
+/** Not the light build of hls.js, because it also lacks the alternate audio that our streams use. */
 const lightHls: Plugin = {
   name: 'light-hls',
   transform: {
@@ -41,7 +41,7 @@ export default defineConfig({
   build: {
     outDir: 'dist',
     assetsDir: '',
-    // The page is made by the server, which finds the names in this list.
+    // The server renders the page, and finds the file names in this manifest.
     manifest: 'manifest.json',
     rolldownOptions: { input: fileURLToPath(new URL('main.ts', import.meta.url)) },
     target: ['chrome111', 'firefox114', 'safari16.4'],

@@ -2,37 +2,37 @@ import { stat } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { run } from '../run.ts'
 import { ensureSystemUser, nobody, readUsers, type SystemUser } from '../system-user.ts'
-import { fileProblem, missingUser, PostgresProblem } from './problem.ts'
+import { fileError, missingUser, PostgresError } from './errors.ts'
 
-/** Whom initdb and the server run as. */
+/** The system user that initdb and the server run as. */
 export type PostgresAccount = SystemUser & {
-  /** To be switched to; undefined when we are that user. */
+  /** Set if this process has to switch to that user. */
   user: SystemUser | undefined
-  /** Who may open the database: users of the system, by name. */
+  /** Names of the system users that may connect to the database. */
   clients: string[]
 }
 
-/** The user that root's servers run as. */
+/** The server runs as this user if Kinora runs as root. */
 export const POSTGRES_USER = 'kinora-postgres'
 
-/** Postgres refuses to run as root; its files belong to whom it runs as. */
+/** Postgres refuses to run as root, and its files must belong to the user it runs as. */
 export async function chooseAccount(folder: string, cluster: string): Promise<PostgresAccount> {
   const uid = process.geteuid!()
   if (uid !== 0) {
     const owner = await ownerOf(cluster, folder)
     if (owner && owner.uid !== uid) throw await belongsToAnother(folder, owner.uid)
-    // Root may open it too: it runs commands on the data of other users.
+    // Root may connect as well, so that it can run commands on the data of other users.
     return { uid, gid: process.getegid!(), user: undefined, clients: [await nameOf(uid), await nameOf(0)] }
   }
   const root = await nameOf(0)
-  // A root that opens an ordinary user's folder leaves it to that user.
+  // If root opens the folder of an ordinary user, the folder stays with that user.
   const owner = await ownerOf(folder, folder)
   if (owner && owner.uid !== 0) return { ...owner, user: owner, clients: [root, await nameOf(owner.uid)] }
   const user = (await ensureSystemUser(POSTGRES_USER)) ?? nobody
   return { ...user, user, clients: [root] }
 }
 
-/** Processes of other programs may run as the same user, and could then change the files of the database. */
+/** Whether other programs may run as the same user, and could then change the files of the database. */
 export const isShared = ({ user }: PostgresAccount) => user?.uid === nobody.uid
 
 async function ownerOf(path: string, folder: string): Promise<SystemUser | undefined> {
@@ -42,27 +42,27 @@ async function ownerOf(path: string, folder: string): Promise<SystemUser | undef
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT') return undefined
-    if (code !== 'EACCES') throw fileProblem(error, folder)
+    if (code !== 'EACCES') throw fileError(error, folder)
     const above = await stat(folder).catch(() => undefined)
     if (above && above.uid !== process.geteuid!()) throw await belongsToAnother(folder, above.uid)
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-async function belongsToAnother(folder: string, uid: number): Promise<PostgresProblem> {
+async function belongsToAnother(folder: string, uid: number): Promise<PostgresError> {
   const above = await stat(folder)
   const whom = above.uid === 0 ? 'was made by root' : `belongs to another user (uid ${uid})`
-  return new PostgresProblem(
+  return new PostgresError(
     `The database in ${folder} ${whom} and this is uid ${process.geteuid!()}: ` +
-      'start Kinora as that user, or give the folder and all in it to this one with chown -R.',
+      'start Kinora as that user, or give the folder and its contents to this user with chown -R.',
   )
 }
 
-/** Postgres knows users of the system by name. */
+/** pg_ident.conf identifies system users by name. */
 async function nameOf(uid: number): Promise<string> {
   const known = (await readUsers()).find((user) => user.uid === uid)
   if (known) return known.name
-  // Of a directory service, which only the C library knows how to ask.
+  // The user may come from a directory service, which only the C library can query.
   try {
     if (uid === process.geteuid!()) return userInfo().username
     return (await run('id', ['-nu', String(uid)])).stdout.trim()

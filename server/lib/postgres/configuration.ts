@@ -1,36 +1,36 @@
 import { totalmem } from 'node:os'
 
-/** A sixteenth of the memory, so that encoding has the rest; a container's limit counts as its memory. */
+/** One sixteenth of the memory, which leaves the rest for encoding. The memory of a container is its limit. */
 function sharedBuffersMb(): number {
   const memory = process.constrainedMemory() || Number.POSITIVE_INFINITY
   return Math.round(Math.min(1024, Math.max(128, Math.min(memory, totalmem()) / 16 / 1024 ** 2)))
 }
 
-/** The whole postgresql.conf, written anew before each start. `ALTER SYSTEM` still has the last word. */
+/** The complete postgresql.conf, written before each start. `ALTER SYSTEM` overrides it. */
 export const configuration =
   () => `# Written by Kinora before each start of the server: changes here are lost.
-# Use ALTER SYSTEM, which keeps its settings in postgresql.auto.conf.
+# Use ALTER SYSTEM instead, which stores settings in postgresql.auto.conf.
 
-# No network at all. The socket is in the data folder, which is the server's working folder: given like this,
-# its path is short however deep the folder is.
+# No network. The socket is in the data folder, which is the working folder of the server. A relative path keeps
+# the path of the socket short even if the folder is deep.
 listen_addresses = ''
 unix_socket_directories = '.'
 port = 5432
 
-# Every process of Kinora has a pool, and its queue another.
+# Every Kinora process has a connection pool, and its queue has another.
 max_connections = 200
 shared_buffers = ${sharedBuffersMb()}MB
 
-# A pod without huge pages on a host that has them dies of SIGBUS with "try".
+# With "try", a container without huge pages on a host that has them crashes with SIGBUS.
 huge_pages = off
 
-# Kinora's queries are short: compiling them, or spreading them over cores that encode video, costs more than it
-# gives. Parallel workers would also need more of /dev/shm than the 64 MB a container has.
+# The queries of Kinora are short, so JIT and parallel workers cost more than they save. Parallel workers also need
+# more shared memory than the 64 MB of /dev/shm in a container.
 jit = off
 max_parallel_workers_per_gather = 0
 max_parallel_maintenance_workers = 0
 
-# What was acknowledged survives a power cut.
+# Acknowledged writes survive a power failure.
 fsync = on
 synchronous_commit = on
 full_page_writes = on
@@ -42,10 +42,11 @@ lc_monetary = 'C'
 lc_numeric = 'C'
 lc_time = 'C'
 
-# Kinora reads what the server writes when it does not start.
+# Kinora parses the messages of a server that does not start.
 lc_messages = 'C'
 
-# To server.log, which Kinora keeps small: no routine lines, and no statements, which may hold what users wrote.
+# The log is server.log, which Kinora keeps small. It contains no routine messages, and no statements, because they may
+# contain user data.
 log_destination = 'stderr'
 logging_collector = off
 log_line_prefix = '%m [%p] '
@@ -54,8 +55,8 @@ log_min_error_statement = panic
 `
 
 /**
- * Who may connect: users of the system by their name, which the kernel tells the server. There is no password that could
- * be read from a file, and a process that runs as the server's own user does not get in.
+ * System users connect by peer authentication: the kernel tells the server the name of the user. This avoids a password
+ * in a file, and processes that run as the user of the server cannot connect.
  */
 export const accessRules = () => `# Written by Kinora before each start of the server: changes here are lost.
 local all kinora peer map=kinora

@@ -5,8 +5,8 @@ import type pg from 'pg'
 import { chooseAccount, isShared, POSTGRES_USER } from './account.ts'
 import { findPackage, prepareBinaries } from './binaries.ts'
 import { clusterOf, DATABASE, ensureCluster, ensureFolder, USER } from './cluster.ts'
+import { errorCode, errorMessage, fileError, PostgresError } from './errors.ts'
 import { withLock } from './lock.ts'
-import { errorCode, errorMessage, fileProblem, PostgresProblem } from './problem.ts'
 import { findPostmaster, readPidFile } from './process.ts'
 import {
   ask,
@@ -20,16 +20,16 @@ import {
   stopServer,
 } from './server.ts'
 
-export { PostgresProblem } from './problem.ts'
+export { PostgresError } from './errors.ts'
 export type { PostgresConnection } from './server.ts'
 
 export type EmbeddedPostgres = { connection: PostgresConnection; close(): Promise<void> }
 
 const PORT = 5432
 const SOCKET_PATH_LIMIT_BYTES = 107
-/** Held shared by every process that uses the server, alone by the one that stops it. Any number will do. */
+/** Advisory lock: shared for every process that uses the server, exclusive for the one that stops it. */
 const USE_LOCK = 5_466_721
-/** A long log to replay after a crash takes minutes. */
+/** Replaying a long log after a crash takes minutes. */
 const READY_LIMIT_MS = 300_000
 const PROGRESS_MS = 5000
 const WATCH_MS = 2000
@@ -38,8 +38,8 @@ const MAX_KILLS = 6
 const KILL_PAUSE_MS = 100
 
 /**
- * A real Postgres in a folder. All processes that open the same folder share one server: the first starts it,
- * the last to close stops it, and whoever has it open brings it back when it dies.
+ * Opens a Postgres server in a folder. All processes that open the same folder share one server: the first process
+ * starts it, the last one stops it, and any of them restarts it after a crash.
  */
 export async function openEmbeddedPostgres(options: {
   folder: string
@@ -48,7 +48,7 @@ export async function openEmbeddedPostgres(options: {
   const folder = resolve(options.folder)
   const root = findPackage()
   await ensureFolder(folder)
-  // Also tells whether the folder is ours to use, so it comes before anything that would fail less clearly.
+  // First, because it checks the owner of the folder, and later steps would fail with less clear errors.
   const account = await chooseAccount(folder, clusterOf(folder))
   if (isShared(account)) {
     options.log.warn(
@@ -91,21 +91,21 @@ class EmbeddedServer implements EmbeddedPostgres {
       await this.close().catch(() => {})
       throw error
     }
-    let hurried: number | undefined
+    let stoppedPid: number | undefined
     const check = async () => {
       await shortenLog(this.#site.folder)
-      // A plain kill makes the server wait for its last session to end and refuse new ones meanwhile. Ours would
-      // not end, so it is told to be quick, and is brought back when it is gone.
+      // After SIGTERM, the server rejects new sessions and waits for the end of all sessions. Our session would not
+      // end, so we request a fast shutdown and restart the server.
       const file = await readPidFile(this.#site.cluster)
-      if (file?.status !== 'stopping' || file.pid === hurried || !this.#session) return
-      hurried = await findPostmaster(this.#site.cluster)
-      if (hurried === undefined || this.#closing.signal.aborted) return
-      this.#site.log.warn({ pid: hurried }, 'Postgres was told to stop by somebody else: restarting it')
-      signalServer(hurried, 'SIGINT')
+      if (file?.status !== 'stopping' || file.pid === stoppedPid || !this.#session) return
+      stoppedPid = await findPostmaster(this.#site.cluster)
+      if (stoppedPid === undefined || this.#closing.signal.aborted) return
+      this.#site.log.warn({ pid: stoppedPid }, 'Postgres was told to stop by another program: restarting it')
+      signalServer(stoppedPid, 'SIGINT')
     }
     this.#watch = setInterval(() => {
       check().catch((error) =>
-        this.#site.log.warn({ error: errorMessage(error) }, 'Postgres was not checked'),
+        this.#site.log.warn({ error: errorMessage(error) }, 'the check of Postgres failed'),
       )
     }, WATCH_MS).unref()
   }
@@ -146,14 +146,17 @@ class EmbeddedServer implements EmbeddedPostgres {
         return
       } catch (error) {
         if (signal.aborted) return
-        this.#site.log.error({ err: error, retryMs: wait }, `Postgres is not back: ${errorMessage(error)}`)
+        this.#site.log.error(
+          { err: error, retryMs: wait },
+          `Postgres could not be restarted: ${errorMessage(error)}`,
+        )
       }
       await delay(wait, undefined, { signal }).catch(() => {})
     }
   }
 }
 
-/** A socket's path is short or is not taken; a folder's open handle gives any folder a short name. */
+/** Returns a short path of the folder, because the system limits the length of socket paths: /proc/…/fd/N if needed. */
 async function socketFolder(folder: string, cluster: string): Promise<{ host: string; handle?: FileHandle }> {
   if (Buffer.byteLength(join(cluster, `.s.PGSQL.${PORT}`)) <= SOCKET_PATH_LIMIT_BYTES)
     return { host: cluster }
@@ -161,11 +164,11 @@ async function socketFolder(folder: string, cluster: string): Promise<{ host: st
     const handle = await open(cluster, constants.O_RDONLY | constants.O_DIRECTORY)
     return { host: `/proc/${process.pid}/fd/${handle.fd}`, handle }
   } catch (error) {
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-/** Finds or starts the server, and says that we use it. */
+/** Finds or starts the server, and takes the shared lock on it. */
 async function attach(site: Site, closing: AbortSignal): Promise<Session> {
   const limit = AbortSignal.timeout(READY_LIMIT_MS)
   const signal = AbortSignal.any([closing, limit])
@@ -182,9 +185,9 @@ async function attach(site: Site, closing: AbortSignal): Promise<Session> {
     }
   } catch (error) {
     if (!limit.aborted || closing.aborted) throw error
-    throw new PostgresProblem(
+    throw new PostgresError(
       `Postgres in ${site.folder} was not ready within ${READY_LIMIT_MS / 60_000} minutes (${reason}): ` +
-        'look into server.log there, and start again.',
+        'see server.log in that folder, and start again.',
       { cause: error },
     )
   } finally {
@@ -192,12 +195,12 @@ async function attach(site: Site, closing: AbortSignal): Promise<Session> {
   }
 }
 
-/** Whatever killed it may do so again; a start that never succeeds has to end some day. */
+/** Backs off, and gives up after several kills, because the cause may persist. */
 async function waitAfterKill(site: Site, reason: string, kills: number, signal: AbortSignal): Promise<void> {
   if (kills >= MAX_KILLS) {
-    throw new PostgresProblem(
+    throw new PostgresError(
       `Postgres in ${site.folder} was killed ${kills} times while it was starting (${reason}): ` +
-        'see whether this machine is short of memory, and what else ends its processes.',
+        'check whether this machine is low on memory, and which program kills its processes.',
     )
   }
   site.log.warn({ reason, kills }, 'Postgres was killed while it was starting: starting it again')
@@ -216,7 +219,7 @@ async function reach(site: Site, signal: AbortSignal): Promise<Reached> {
   })
 }
 
-/** False when the server went away under our hands, as it does when its last user was just closing it. */
+/** Returns false if the server stopped meanwhile, for example because its last user closed it. */
 async function holdServer(site: Site, { client, ended }: Session): Promise<boolean> {
   let isGone = false
   ended.then(() => {
@@ -230,9 +233,9 @@ async function holdServer(site: Site, { client, ended }: Session): Promise<boole
     await client.end().catch(() => {})
     const code = errorCode(error)
     if (code === '53100')
-      throw fileProblem(Object.assign(new Error('', { cause: error }), { code: 'ENOSPC' }), site.folder)
+      throw fileError(Object.assign(new Error('', { cause: error }), { code: 'ENOSPC' }), site.folder)
     if (code === undefined || /^(08|57|E)/.test(code)) return false
-    throw new PostgresProblem(`Postgres in ${site.folder} does not work: ${errorMessage(error)}.`, {
+    throw new PostgresError(`Postgres in ${site.folder} does not work: ${errorMessage(error)}.`, {
       cause: error,
     })
   }
@@ -242,12 +245,12 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   const found = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE])
   if (found.rowCount) return
   await client.query(`CREATE DATABASE ${DATABASE}`).catch((error) => {
-    // Another process created it in the same moment.
+    // Another process created it at the same time.
     if (!['42P04', '23505'].includes(errorCode(error) ?? '')) throw error
   })
 }
 
-/** Stops the server if nobody else uses it. */
+/** Stops the server if no other process uses it. */
 async function leave(site: Site, held: Session | undefined): Promise<void> {
   let session = held
   for (let attempt = 0; attempt < 3; attempt++) {
@@ -259,11 +262,11 @@ async function leave(site: Site, held: Session | undefined): Promise<void> {
       const { rows } = await client.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [
         USE_LOCK,
       ])
-      // A newcomer now waits for the lock, loses its connection with the server, and starts another.
+      // A new process that waits for the lock loses its connection, and starts the server again.
       if (rows[0]?.last) await stopServer(site)
       return
     } catch (error) {
-      site.log.warn({ error: errorMessage(error) }, 'Postgres could not be left in order')
+      site.log.warn({ error: errorMessage(error) }, 'Postgres could not be closed cleanly')
     } finally {
       await session?.client.end().catch(() => {})
       session = undefined

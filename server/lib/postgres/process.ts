@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * When the process was started, in ticks since boot: with the pid it names a process for good, because pids
- * come round again. Undefined when it is gone, or a zombie that only waits for its parent.
+ * The start time of a process, in ticks since boot. Together with the pid it identifies a process, because pids are
+ * reused. Undefined if the process is gone or a zombie.
  */
 export async function startOfProcess(pid: number): Promise<string | undefined> {
   const fields = await readStat(pid)
@@ -23,7 +23,7 @@ export async function waitUntilGone(pid: number, limitMs: number): Promise<boole
 
 export type PidFile = { pid: number; status: string }
 
-/** Undefined when there is none, or none that makes sense (a power cut may leave it empty). */
+/** Returns undefined if the file is missing or invalid; a power failure may leave it empty. */
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')
   const lines = text.split('\n')
@@ -31,13 +31,13 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
   return Number.isSafeInteger(pid) && pid > 0 ? { pid, status: (lines[7] ?? '').trim() } : undefined
 }
 
-/** The pid of the server of this cluster, if the one in its pid file is really that and not a pid come round. */
+/** Returns the pid of the server, unless the pid in its pid file is now used by another process. */
 export async function findPostmaster(cluster: string): Promise<number | undefined> {
   const file = await readPidFile(cluster)
   return file && (await worksIn(file.pid, cluster)) ? file.pid : undefined
 }
 
-/** Every Postgres process of this cluster: also those that have outlived their postmaster. */
+/** Returns every Postgres process of this cluster, including processes that have outlived their postmaster. */
 export async function findPostgresProcesses(cluster: string): Promise<number[]> {
   const found: number[] = []
   for (const name of await readdir('/proc')) {
@@ -53,14 +53,14 @@ async function worksIn(pid: number, cluster: string): Promise<boolean> {
     const [there, here] = await Promise.all([stat(`/proc/${pid}/cwd`), stat(cluster)])
     return there.dev === here.dev && there.ino === here.ino
   } catch {
-    // Gone meanwhile, or a process of another user.
+    // The process has exited, or it belongs to another user.
     return false
   }
 }
 
 async function readStat(pid: number): Promise<{ name: string; state: string; start: string } | undefined> {
   const line = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name stands in brackets and may itself hold brackets and spaces.
+  // The name is in parentheses and may contain parentheses and spaces.
   const match = /^\d+ \((.*)\) (.+)$/s.exec(line.trimEnd())
   const fields = match?.[2]?.split(' ')
   return fields ? { name: match![1]!, state: fields[0]!, start: fields[19] ?? '' } : undefined

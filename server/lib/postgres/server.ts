@@ -5,14 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { PostgresBinaries } from './binaries.ts'
 import { INHERITED_FOLDER, readyCluster } from './cluster.ts'
-import {
-  errorCode,
-  errorMessage,
-  fileProblem,
-  outputProblem,
-  PostgresProblem,
-  spawnProblem,
-} from './problem.ts'
+import { errorCode, errorMessage, fileError, outputError, PostgresError, spawnError } from './errors.ts'
 import { findPostgresProcesses, findPostmaster, readPidFile, waitUntilGone } from './process.ts'
 
 export type PostgresLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
@@ -20,7 +13,7 @@ export type PostgresConnection = {
   host: string
   port: number
   user: string
-  /** Only of a server that an older Kinora has left running. */
+  /** Only for a running server of an older version. */
   password?: string | undefined
   database: string
 }
@@ -33,37 +26,37 @@ export type Site = {
   log: PostgresLog
 }
 
-/** A connection, and the promise that it has ended, which cannot be missed as an event can. */
+/** A connection and a promise that resolves when it ends. Unlike an event, the promise cannot be missed. */
 export type Session = { client: pg.Client; ended: Promise<void> }
 
 export type Answer =
   | { state: 'ready'; session: Session }
   | { state: 'busy'; reason: string }
   | { state: 'silent' }
-  /** Ended from outside before it took connections. */
+  /** Killed before it accepted connections. */
   | { state: 'killed'; reason: string }
 
 const CONNECT_LIMIT_MS = 5000
 const QUERY_LIMIT_MS = 30_000
 const FAST_STOP_LIMIT_MS = 30_000
-const STRAGGLER_LIMIT_MS = 2000
+const ORPHAN_LIMIT_MS = 2000
 const LOG_LIMIT_BYTES = 8 * 1024 * 1024
 const LOG_TAIL_BYTES = 4096
 
-/** Asks the server itself, because only it knows: a pid file tells nothing for sure. */
+/** Connects to the server, because a pid file is not reliable. */
 export async function ask(connection: PostgresConnection): Promise<Answer> {
   const client = new pg.Client({
     ...connection,
-    // Not the database of the service, which somebody may want to drop and restore.
+    // Not the database of Kinora, because an operator may drop and restore it.
     database: 'postgres',
     application_name: 'kinora embedded',
-    // The environment's PGSSLMODE is for other servers.
+    // Ignores PGSSLMODE of the environment.
     ssl: false,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: QUERY_LIMIT_MS,
   })
   const ended = new Promise<void>((resolve) => client.once('end', resolve))
-  // The end is told by 'end' too; an 'error' without a listener would end the process.
+  // 'end' follows every 'error', but an 'error' without a listener would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -73,8 +66,8 @@ export async function ask(connection: PostgresConnection): Promise<Answer> {
     const code = errorCode(error)
     if (code === 'ECONNREFUSED' || code === 'ENOENT') return { state: 'silent' }
     if (code === 'EACCES' || code === '28P01' || code === '28000') {
-      throw new PostgresProblem(
-        'The embedded Postgres does not let Kinora in: the owner of its folder, pg_hba.conf or pg_ident.conf was changed.',
+      throw new PostgresError(
+        'The embedded Postgres rejects the connection of Kinora: the owner of its folder, pg_hba.conf or pg_ident.conf was changed.',
         { cause: error },
       )
     }
@@ -82,7 +75,7 @@ export async function ask(connection: PostgresConnection): Promise<Answer> {
   }
 }
 
-/** Starts the server and waits until it takes connections. Silent when it ended for a reason worth another look. */
+/** Starts the server and waits until it accepts connections. Returns `silent` if the caller should look for a server again. */
 export async function startServer(site: Site, signal: AbortSignal): Promise<Answer> {
   const { folder, cluster, log } = site
   const account = await readyCluster(folder, cluster)
@@ -95,21 +88,21 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Answ
   let child: ChildProcess
   let exit: Promise<string>
   try {
-    // Not by pg_ctl, which goes through a shell, and leaves a server that dies to an init that a container may lack.
+    // Not with pg_ctl, which uses a shell, and which leaves a dead server to an init process that containers may lack.
     child = spawn(command, args, {
       cwd: '/',
-      // The server refuses to start while a process of the same user has the pid in a left-over pid file, but
-      // for this one, which pg_ctl uses to name its own parent. We know that it is no server of this cluster.
+      // The server does not start if a process of the same user has the pid of a stale pid file. This variable, which
+      // pg_ctl uses for its own parent, exempts a pid. We have checked that it is no server of this cluster.
       env: { ...site.binaries.env, ...(stale && { PG_GRANDPARENT_PID: String(stale.pid) }) },
       ...account.user,
-      // A session of its own: Ctrl-C is for us, who then stop it in order.
+      // Its own session, so that Ctrl-C reaches only Kinora, which then stops the server.
       detached: true,
       stdio: ['ignore', file.fd, file.fd, handle.fd],
     })
-    // At once: one that is killed right away may end before the next await does.
+    // Before the next await, because the process may exit immediately.
     exit = endOf(child, account.uid)
   } catch (error) {
-    throw spawnProblem(error, account.uid)
+    throw spawnError(error, account.uid)
   } finally {
     await Promise.all([file.close(), handle.close()])
   }
@@ -125,36 +118,36 @@ export async function startServer(site: Site, signal: AbortSignal): Promise<Answ
       return answer
     }
     const output = await readLog(folder, size)
-    // Somebody stopped it, or it found another server: both are seen by looking again.
+    // It was stopped, or another server runs.
     if (ending === 'exit code 0' || /lock file ".*" already exists/.test(output)) return { state: 'silent' }
     if (/pre-existing shared memory block .* is still in use/.test(output)) {
-      await endStragglers(cluster)
+      await killOrphanBackends(cluster)
       return { state: 'silent' }
     }
     const cause = new Error(`${ending}: ${[command, ...args].join(' ')}\n${output}`)
-    // A server on a full disk cannot write why it ends.
+    // On a full disk, the server cannot log the reason.
     const { bavail } = await statfs(folder)
-    if (bavail === 0) throw fileProblem(Object.assign(cause, { code: 'ENOSPC' }), folder)
-    // By the kernel when memory is short, or by somebody's hand; also one of its processes, which ends them all.
+    if (bavail === 0) throw fileError(Object.assign(cause, { code: 'ENOSPC' }), folder)
+    // Killed by the kernel when memory is low, or by a user. The death of one child process also ends the server.
     const killed = /^ended by .*/.exec(ending) ?? /\(PID \d+\) was terminated by signal.*/.exec(output)
     if (killed) return { state: 'killed', reason: killed[0] }
-    throw outputProblem('Postgres did not start', output, { folder, uid: account.uid, cause })
+    throw outputError('Postgres did not start', output, { folder, uid: account.uid, cause })
   }
 }
 
 function endOf(child: ChildProcess, uid: number): Promise<string> {
   const end = new Promise<string>((resolve, reject) => {
-    child.once('error', (error) => reject(spawnProblem(error, uid)))
+    child.once('error', (error) => reject(spawnError(error, uid)))
     child.once('exit', (code, by) => resolve(by ? `ended by ${by}` : `exit code ${code}`))
   })
-  // Whoever awaits it hears of it.
+  // Avoids an unhandled rejection; callers that await the promise get the error.
   end.catch(() => {})
   return end
 }
 
 async function giveUp(child: ChildProcess, reason: unknown): Promise<never> {
-  // One that replays a long log is left at it, and found by who comes next. One that we no longer want is ended:
-  // it does not take connections yet, so nobody uses it.
+  // A server that replays a long log continues, and the next start finds it. After an abort the server is stopped:
+  // it accepts no connections yet, so no process uses it.
   const isTooSlow =
     reason instanceof Error && reason.cause instanceof Error && reason.cause.name === 'TimeoutError'
   if (!isTooSlow && child.pid !== undefined) {
@@ -165,31 +158,34 @@ async function giveUp(child: ChildProcess, reason: unknown): Promise<never> {
 }
 
 /**
- * A backend that is busy when its postmaster is killed goes on until its query ends, and keeps a new server from
- * starting. Nobody waits for its answer any more, and nothing it does now can be committed.
+ * When a postmaster is killed, a busy backend continues until its query ends, and prevents a new server from starting.
+ * Killing it is safe: it has no client, and it cannot commit.
  */
-async function endStragglers(cluster: string): Promise<void> {
-  const gone = async (pid: number) => waitUntilGone(pid, STRAGGLER_LIMIT_MS)
+async function killOrphanBackends(cluster: string): Promise<void> {
+  const gone = async (pid: number) => waitUntilGone(pid, ORPHAN_LIMIT_MS)
   const found = await findPostgresProcesses(cluster)
   const ended = await Promise.all(found.map(gone))
   for (const pid of found.filter((_, index) => !ended[index])) {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // Gone meanwhile.
+      // Already gone.
     }
     await gone(pid)
   }
 }
 
-/** Returns when the server has exited; its sessions are ended. */
+/** Ends all sessions, and returns when the server has exited. */
 export async function stopServer(site: Site): Promise<void> {
   const pid = await findPostmaster(site.cluster)
   if (pid === undefined) return
   const begun = Date.now()
   signalServer(pid, 'SIGINT')
   if (!(await waitUntilGone(pid, FAST_STOP_LIMIT_MS))) {
-    site.log.warn({ pid }, 'Postgres does not stop: ending it at once, the next start will replay its log')
+    site.log.warn(
+      { pid },
+      'Postgres does not stop: forcing an immediate shutdown, the next start will replay its log',
+    )
     signalServer(pid, 'SIGQUIT')
     await waitUntilGone(pid, FAST_STOP_LIMIT_MS)
   }
@@ -210,22 +206,22 @@ async function openLog(folder: string) {
     const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants
     const file = await open(join(folder, 'server.log'), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
     if (process.geteuid!() === 0) {
-      // So that the user to whom the folder belongs can open it again without root.
+      // The owner of the folder must be able to open the file without root.
       const { uid, gid } = await stat(folder)
       await file.chown(uid, gid)
     }
     return { file, size: (await file.stat()).size }
   } catch (error) {
-    throw fileProblem(error, folder)
+    throw fileError(error, folder)
   }
 }
 
-/** The server appends, so the file may be cut under its hands. */
+/** Safe while the server runs, because the server opens the file in append mode. */
 export async function shortenLog(folder: string): Promise<void> {
   const path = join(folder, 'server.log')
   const { size } = await stat(path).catch(() => ({ size: 0 }))
   if (size < LOG_LIMIT_BYTES) return
-  // Without the copy if need be: a full disk is the likeliest reason for a long log.
+  // The copy may fail, because a full disk is the most likely cause of a long log.
   await copyFile(path, `${path}.old`).catch(() => {})
   await truncate(path)
 }

@@ -1,9 +1,8 @@
-import type { PlayerConfig } from './config.ts'
+import type { PlayerConfig } from './player-config.ts'
 
-export type FaceName = Exclude<PlayerConfig['state'], 'ready'> | 'error'
+export type Status = Exclude<PlayerConfig['state'], 'ready'> | 'error'
 
-/** What is shown instead of a picture. */
-const faces: Record<FaceName, { title: string; text: string }> = {
+const messages: Record<Status, { title: string; text: string }> = {
   processing: {
     title: 'This video is being prepared',
     text: 'It will start here as soon as it can be played.',
@@ -20,7 +19,7 @@ const faces: Record<FaceName, { title: string; text: string }> = {
   },
 }
 
-const icons: Record<Exclude<FaceName, 'processing'>, string> = {
+const icons: Record<Exclude<Status, 'processing'>, string> = {
   private:
     'M7 10V7a5 5 0 0 1 10 0v3h1a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1zm2 0h6V7a3 3 0 0 0-6 0z',
   missing: 'M3.3 2 2 3.3l2 2V19a1 1 0 0 0 1 1h13.7l2 2 1.3-1.3zM8.2 4 20 15.8V5a1 1 0 0 0-1-1z',
@@ -28,24 +27,25 @@ const icons: Record<Exclude<FaceName, 'processing'>, string> = {
   error: 'M12 2a10 10 0 1 1 0 20 10 10 0 0 1 0-20m-1.200 5v7h2.400V7zm0 8.600V18h2.400v-2.400z',
 }
 
-export type Face = { remove(): void }
+export type StatusScreen = { remove(): void }
 
-export function showFace(host: HTMLElement, name: FaceName, onRetry?: () => void): Face {
-  const { title, text } = faces[name]
-  const face = document.createElement('div')
-  face.className = 'face'
-  face.dataset.face = name
-  // What comes by itself is read aloud once the reader is done with what it says.
-  face.setAttribute('role', 'status')
-  face.append(name === 'processing' ? spinner() : icon(icons[name]))
-  face.append(element('h1', title), element('p', text))
+/** Shows a message instead of the video. */
+export function showStatusScreen(host: HTMLElement, status: Status, onRetry?: () => void): StatusScreen {
+  const { title, text } = messages[status]
+  const screen = document.createElement('div')
+  screen.className = 'status-screen'
+  screen.dataset.status = status
+  // Screen readers announce it after finishing their current sentence.
+  screen.setAttribute('role', 'status')
+  screen.append(status === 'processing' ? spinner() : icon(icons[status]))
+  screen.append(element('h1', title), element('p', text))
   if (onRetry) {
     const button = element('button', 'Try again')
     button.addEventListener('click', onRetry)
-    face.append(button)
+    screen.append(button)
   }
-  host.append(face)
-  return { remove: () => face.remove() }
+  host.append(screen)
+  return { remove: () => screen.remove() }
 }
 
 function spinner(): HTMLElement {

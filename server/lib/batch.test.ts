@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { gather } from './gather.ts'
+import { batch } from './batch.ts'
 
-test('what is asked in one turn is one call, and each gets its own answer', async () => {
+test('lookups of one event loop iteration become one call, and each gets its own value', async () => {
   const calls: number[][] = []
-  const double = gather(4, async (asks: number[]) => {
-    calls.push(asks)
-    return asks.map((n) => n * 2)
+  const double = batch(4, async (keys: number[]) => {
+    calls.push(keys)
+    return keys.map((n) => n * 2)
   })
   assert.deepEqual(await Promise.all([1, 2, 3].map(double)), [2, 4, 6])
   assert.deepEqual(await Promise.all([1, 2, 3, 4, 5, 6].map(double)), [2, 4, 6, 8, 10, 12])
@@ -14,10 +14,10 @@ test('what is asked in one turn is one call, and each gets its own answer', asyn
   assert.deepEqual(calls, [[1, 2, 3], [1, 2, 3, 4], [5, 6], [7]])
 })
 
-test('a call that fails is told to all of its own, and to nobody else', async () => {
-  const work = gather(100, async (asks: number[]) => {
-    if (asks.includes(0)) throw new Error('no')
-    return asks
+test('a failed call rejects its own lookups and no others', async () => {
+  const work = batch(100, async (keys: number[]) => {
+    if (keys.includes(0)) throw new Error('no')
+    return keys
   })
   const settled = await Promise.allSettled([work(1), work(0)])
   assert.deepEqual(

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  follow,
+  applyReport,
   type Report,
   type ReportedEvent,
   reportedTypes,
   startViewing,
   type Viewing,
-} from './follow.ts'
+} from './apply-report.ts'
 import { addRange, formatRanges, lengthOf, parseRanges, type Ranges } from './ranges.ts'
 
 const start = Date.UTC(2026, 0, 2, 12)
 
 type Loose = Partial<ReportedEvent> & { type: ReportedEvent['type'] }
 
-/** An event so many seconds after the page was loaded. */
+/** An event a number of seconds after the page was loaded. */
 const event = (seconds: number, { type, ...rest }: Loose): ReportedEvent => ({
   ...{ type, emittedAt: start + seconds * 1_000, at: null, from: null, to: null },
   ...rest,
@@ -24,16 +24,17 @@ const report = (seconds: number, events: ReportedEvent[]): Report => ({
   ...{ sentAt: start + seconds * 1_000, loadedAt: start, events },
 })
 
-/** Follows reports that arrive as soon as they are sent. */
-function followAll(reports: Report[], durationSeconds: number | undefined = 100): Viewing {
+/** Applies reports that arrive as soon as they are sent. */
+function applyAll(reports: Report[], durationSeconds: number | undefined = 100): Viewing {
   const [first] = reports
   let viewing = startViewing(first!, first!.sentAt)
-  for (const each of reports) viewing = follow(viewing, each, { now: each.sentAt, durationSeconds }).viewing
+  for (const each of reports)
+    viewing = applyReport(viewing, each, { now: each.sentAt, durationSeconds }).viewing
   return viewing
 }
 
-test('progress while playing is watched', () => {
-  const viewing = followAll([
+test('progress while playing counts as watched', () => {
+  const viewing = applyAll([
     report(1, [event(1, { type: 'ready', at: 0 })]),
     report(11, [event(2, { type: 'play', at: 0 }), event(11, { type: 'progress', at: 9 })]),
     report(14, [event(14, { type: 'pause', at: 12 })]),
@@ -47,8 +48,8 @@ test('progress while playing is watched', () => {
   assert.equal(viewing.position, 50)
 })
 
-test('what is jumped over is not watched, what is seen again counts again', () => {
-  const viewing = followAll([
+test('skipped parts do not count as watched, and repeated parts count again', () => {
+  const viewing = applyAll([
     report(10, [event(0, { type: 'play', at: 0 }), event(10, { type: 'seek.forward', from: 10, to: 40 })]),
     report(20, [event(20, { type: 'progress', at: 50 })]),
     report(21, [event(20, { type: 'seek.backward', from: 50, to: 45 })]),
@@ -62,15 +63,15 @@ test('what is jumped over is not watched, what is seen again counts again', () =
   assert.equal(viewing.ends, 1)
 })
 
-test('a client that tells no positions plays on at rate 1 from report to report', () => {
-  const viewing = followAll([
+test('without positions, a playing video advances at normal speed between reports', () => {
+  const viewing = applyAll([
     report(0, [event(0, { type: 'ready', at: 0 })]),
     report(10, [event(4, { type: 'play', at: 0 })]),
     report(20, []),
     report(25, [event(25, { type: 'pause', at: 21 })]),
     report(90, []),
   ])
-  const asleep = followAll(
+  const asleep = applyAll(
     [report(0, [event(0, { type: 'play', at: 0 })]), report(10, []), report(7_200, [])],
     9_999,
   )
@@ -79,18 +80,18 @@ test('a client that tells no positions plays on at rate 1 from report to report'
   assert.deepEqual(viewing.watched, [[0, 21]])
 })
 
-test('a report that comes again counts once, one that comes late moves nothing', () => {
+test('a repeated report counts once, and a late report does not move the position', () => {
   const first = report(10, [event(0, { type: 'play', at: 0 }), event(10, { type: 'progress', at: 10 })])
   const second = report(20, [event(20, { type: 'progress', at: 20 })])
   const last = report(30, [event(30, { type: 'end', at: 30 })])
-  const expected = followAll([first, second, last])
+  const expected = applyAll([first, second, last])
   for (const order of [
     [first, first, second, second, last, last],
     [first, last, second, second],
   ]) {
     let viewing = startViewing(order[0]!, order[0]!.sentAt)
     for (const [i, each] of order.entries())
-      viewing = follow(viewing, each, { now: each.sentAt + i, durationSeconds: 100 }).viewing
+      viewing = applyReport(viewing, each, { now: each.sentAt + i, durationSeconds: 100 }).viewing
     assert.equal(viewing.watchSeconds, expected.watchSeconds)
     assert.deepEqual(viewing.watched, expected.watched)
     assert.equal(viewing.ends, 1)
@@ -99,36 +100,36 @@ test('a report that comes again counts once, one that comes late moves nothing',
   }
 })
 
-test('playing again after the end is no other play, loading again is', () => {
+test('replaying after the end is not another play, reloading is', () => {
   const again = (seconds: number, loaded: number, events: ReportedEvent[]) => ({
     ...report(seconds, events),
     loadedAt: start + loaded * 1_000,
   })
-  const played = followAll([
+  const played = applyAll([
     report(1, [event(0, { type: 'ready' }), event(1, { type: 'play', at: 0 })]),
     report(9, [event(9, { type: 'end', at: 8 })]),
     report(12, [event(10, { type: 'play', at: 0 })]),
   ])
   assert.equal(played.plays, 1)
-  const loaded = followAll([
+  const loaded = applyAll([
     report(1, [event(0, { type: 'ready' }), event(1, { type: 'play', at: 0 })]),
     again(22, 20, [event(21, { type: 'ready' }), event(22, { type: 'play', at: 0 })]),
   ])
   assert.equal(loaded.plays, 2)
-  // Playing by itself, a video may play before it is ready.
-  const early = followAll([
+  // With autoplay, a video may play before it is ready.
+  const early = applyAll([
     { ...report(5, [event(0, { type: 'play', at: 0 }), event(1, { type: 'ready', at: 0 })]), loadedAt: null },
     { ...report(9, [event(9, { type: 'progress', at: 8, isPaused: false })]), loadedAt: null },
   ])
   assert.equal(early.plays, 1)
 })
 
-test('a clock that is hours off changes nothing', () => {
+test('a client clock that is hours off has no effect', () => {
   const right = [
     report(1, [event(1, { type: 'ready', at: 0 })]),
     report(11, [event(1, { type: 'play', at: 0 }), event(11, { type: 'progress', at: 10 })]),
   ]
-  const expected = followAll(right)
+  const expected = applyAll(right)
   for (const hours of [-30, -2, 2, 100_000]) {
     const off = hours * 3_600_000
     let viewing: Viewing | undefined
@@ -139,7 +140,7 @@ test('a clock that is hours off changes nothing', () => {
         events: each.events.map((one) => ({ ...one, emittedAt: one.emittedAt + off })),
       }
       viewing ??= startViewing(shifted, each.sentAt)
-      viewing = follow(viewing, shifted, { now: each.sentAt, durationSeconds: 100 }).viewing
+      viewing = applyReport(viewing, shifted, { now: each.sentAt, durationSeconds: 100 }).viewing
     }
     const { recent: _theirs, ...theirs } = viewing!
     const { recent: _ours, ...ours } = expected
@@ -147,9 +148,9 @@ test('a clock that is hours off changes nothing', () => {
   }
 })
 
-// --- whatever is sent
+// --- random reports
 
-/** Numbers that look drawn by chance and are the same in every run. */
+/** Pseudo-random numbers that are the same in every run. */
 function drawing(seed: number): (max: number) => number {
   let state = seed
   return (max) => {
@@ -172,11 +173,11 @@ function drawReport(draw: (max: number) => number, now: number): Report {
   }
 }
 
-function assertSound(ranges: Ranges, most: number, message: string): void {
+function assertValid(ranges: Ranges, max: number, message: string): void {
   let last = -1
   for (const [from, to] of ranges) {
     assert.ok(
-      Number.isInteger(from) && Number.isInteger(to) && from > last && to > from && to <= most,
+      Number.isInteger(from) && Number.isInteger(to) && from > last && to > from && to <= max,
       message,
     )
     last = to
@@ -184,7 +185,7 @@ function assertSound(ranges: Ranges, most: number, message: string): void {
   assert.deepEqual(parseRanges(formatRanges(ranges)), ranges)
 }
 
-test('whatever is reported: bounds hold, nothing shrinks, nothing counts twice', () => {
+test('for any reports: bounds hold, counters never shrink, nothing counts twice', () => {
   for (let seed = 1; seed <= 300; seed++) {
     const draw = drawing(seed)
     const durationSeconds = draw(3) ? 20 + draw(100) : undefined
@@ -195,7 +196,7 @@ test('whatever is reported: bounds hold, nothing shrinks, nothing counts twice',
       const sent = drawReport(draw, now)
       viewing ??= startViewing(sent, now)
       const before: Viewing = viewing
-      const { viewing: next, events } = follow(before, sent, { now, durationSeconds })
+      const { viewing: next, events } = applyReport(before, sent, { now, durationSeconds })
       const message = `seed ${seed}, report ${i}`
       assert.ok(next.watchSeconds >= before.watchSeconds, message)
       assert.ok(next.watchSeconds <= ((now - next.loadedAt) / 1_000) * 4 + 1e-6, message)
@@ -205,15 +206,15 @@ test('whatever is reported: bounds hold, nothing shrinks, nothing counts twice',
         next.position === null || (next.position >= 0 && next.position <= (durationSeconds ?? 1e6)),
         message,
       )
-      assertSound(next.watched, Math.ceil(durationSeconds ?? 1e6), message)
-      assertSound(next.parts, 100, message)
+      assertValid(next.watched, Math.ceil(durationSeconds ?? 1e6), message)
+      assertValid(next.parts, 100, message)
       assert.ok(next.recent.length <= 64 + sent.events.length, message)
       for (const each of events) {
         assert.ok(each.emittedAt >= next.loadedAt && each.emittedAt <= now + 60_000, message)
         for (const at of [each.at, each.from, each.to])
           assert.ok(at === null || (at >= 0 && at <= (durationSeconds ?? 1e6)), message)
       }
-      const again = follow(next, sent, { now, durationSeconds })
+      const again = applyReport(next, sent, { now, durationSeconds })
       assert.deepEqual(again.events, [], `${message}, again`)
       assert.deepEqual(
         [again.viewing.plays, again.viewing.ends],
@@ -225,7 +226,7 @@ test('whatever is reported: bounds hold, nothing shrinks, nothing counts twice',
   }
 })
 
-test('ranges join where they touch, and stay in order', () => {
+test('adjacent ranges join, and ranges stay sorted', () => {
   let ranges: Ranges = []
   for (const [from, to] of [
     [10, 20],

@@ -1,21 +1,22 @@
 import { sql } from 'kysely'
-import type { Context } from './context.ts'
-import type { App } from './lib/http.ts'
-import type { Metrics } from './lib/metrics.ts'
-import { Type } from './lib/schema.ts'
+import type { Context } from '../context.ts'
+import type { App } from '../lib/http.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { Type } from '../lib/schema.ts'
 
-const checkWithinMs = 3_000
+const checkTimeoutMs = 3_000
 
-/** Every process answers these, whatever its roles. */
 export function operationsRoutes(
   app: App,
-  { db, files }: Pick<Context, 'db' | 'files'>,
-  metrics: Metrics,
+  { db, files, metrics }: Pick<Context, 'db' | 'files'> & { metrics: Metrics },
 ): void {
   app.get('/healthz', { schema: { hide: true }, logLevel: 'silent' }, () => ({ status: 'alive' }))
 
   app.get('/readyz', { schema: { hide: true }, logLevel: 'silent' }, async (_request, reply) => {
-    const [database, store] = await Promise.all([answers(sql`select 1`.execute(db)), answers(files.check())])
+    const [database, store] = await Promise.all([
+      isReachable(sql`select 1`.execute(db)),
+      isReachable(files.check()),
+    ])
     const isReady = database && store
     return reply.code(isReady ? 200 : 503).send({
       status: isReady ? 'ready' : 'not ready',
@@ -31,12 +32,12 @@ export function operationsRoutes(
   )
 }
 
-async function answers(work: Promise<unknown>): Promise<boolean> {
+async function isReachable(check: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((done) => {
-    timer = setTimeout(() => done(false), checkWithinMs)
+  const timeout = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), checkTimeoutMs)
   })
-  const result = await Promise.race([work.then(() => true).catch(() => false), late])
+  const result = await Promise.race([check.then(() => true).catch(() => false), timeout])
   clearTimeout(timer)
   return result
 }

@@ -1,0 +1,9 @@
+import type { Slice } from '../slice.ts'
+import { deleteOldSessions } from './session-store.ts'
+import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './signing-key-routes.ts'
+
+export const access: Slice = {
+  schemas: [SigningKey, NewSigningKey, SigningKeyList],
+  routes: signingKeyRoutes,
+  tasks: [{ name: 'delete old playback sessions', everyMs: 3_600_000, run: deleteOldSessions }],
+}

@@ -1,0 +1,49 @@
+import { sql, type Transaction } from 'kysely'
+import type { EncodingPlan } from '../encoding/tables.ts'
+import type { Environment } from '../environments.ts'
+import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import type { Metadata } from '../videos/tables.ts'
+import type { ViewingSessionRow } from './tables.ts'
+
+/** The facts about a video or live stream that a report needs. */
+export type Media = {
+  type: ViewingSessionRow['media_type']
+  environment: Environment
+  dynamicKeys: ReadonlySet<string>
+  durationSeconds: number | undefined
+}
+
+/**
+ * Locks the existing media among these until the end of the transaction, and returns their ids. A concurrent deletion
+ * waits for the lock, and then also deletes the sessions that this transaction wrote.
+ */
+export async function lockMedia(trx: Transaction<Tables>, ids: Iterable<string>): Promise<Set<string>> {
+  const { rows } = await sql<{ id: string }>`
+    select id from videos where id = any(${[...new Set(ids)]}) order by id for key share`.execute(trx)
+  return new Set(rows.map(({ id }) => id))
+}
+
+type VideoFacts = { id: string; environment: Environment; metadata: Metadata[]; plan: EncodingPlan | null }
+
+export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<string, Media>> {
+  const { rows } = await sql<VideoFacts>`
+    select v.id, v.environment, v.metadata, jsonb_build_object('rate', e.plan->'rate', 'frames', e.plan->'frames') as plan
+    from videos v left join encodings e on e.video_id = v.id and e.plan is not null
+    where v.id = any(${ids})`.execute(db)
+  return new Map(
+    rows.map(({ id, environment, metadata, plan }) => [
+      id,
+      { type: 'video', environment, dynamicKeys: dynamicKeysOf(metadata), durationSeconds: durationOf(plan) },
+    ]),
+  )
+}
+
+/** A value in double underscores declares a dynamic key (brief 2.2.2). */
+const dynamicKeysOf = (metadata: Metadata[]) =>
+  new Set(metadata.filter(({ value }) => /^__.+__$/s.test(value)).map(({ key }) => key))
+
+function durationOf(plan: Pick<EncodingPlan, 'rate' | 'frames'> | null): number | undefined {
+  if (!plan?.frames) return undefined
+  return (plan.frames * plan.rate.den) / plan.rate.num
+}

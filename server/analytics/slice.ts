@@ -1,0 +1,40 @@
+import type { Slice } from '../slice.ts'
+import { collectorRoutes } from './collector.ts'
+import { dataRoutes } from './data-routes.ts'
+import { AggregatedMetric, MetricBuckets, MetricSeries } from './data-schemas.ts'
+import { deleteSessions } from './delete-sessions.ts'
+import { expireSessions } from './expire.ts'
+import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './metadata-routes.ts'
+import { PlayList, playsRoutes } from './plays-routes.ts'
+import { limitReads } from './query-limits.ts'
+import { sessionRoutes } from './session-routes.ts'
+import { ViewingEventList, ViewingSession, ViewingSessionList } from './session-schemas.ts'
+
+export const analytics: Slice = {
+  schemas: [
+    ViewingSession,
+    ViewingSessionList,
+    ViewingEventList,
+    AggregatedMetric,
+    MetricBuckets,
+    MetricSeries,
+    MetadataKeys,
+    MetadataValues,
+    Retention,
+    PlayList,
+  ],
+  routes(app, context) {
+    const read = limitReads(context.db)
+    dataRoutes(app, context, read)
+    metadataRoutes(app, context, read)
+    playsRoutes(app, context, read)
+    sessionRoutes(app, context, read)
+  },
+  publicRoutes: collectorRoutes,
+  jobs: {
+    async 'remove-files'({ db }, { videoId }) {
+      await deleteSessions(db, { mediaId: videoId })
+    },
+  },
+  tasks: [{ name: 'expire viewing sessions', everyMs: 600_000, run: expireSessions }],
+}

@@ -1,0 +1,17 @@
+import type { Slice } from '../slice.ts'
+import { chunksChannel } from './chunk-store.ts'
+import { startEncoder } from './encoder.ts'
+import { finishEncoding } from './finish.ts'
+import { planEncoding } from './plan.ts'
+import { encodingRoutes } from './routes.ts'
+
+export const encoding: Slice = {
+  routes: encodingRoutes,
+  jobs: { 'plan-encoding': planEncoding, 'finish-encoding': finishEncoding },
+  services: [
+    (context) => {
+      const { wake, close } = startEncoder(context)
+      return { channels: { [chunksChannel]: wake }, close }
+    },
+  ],
+}

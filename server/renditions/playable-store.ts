@@ -1,0 +1,49 @@
+import { type Db, prepare } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import { audioRendition, type PlayableRow } from './playable.ts'
+import type { Encoding } from './store.ts'
+import type { RenditionRow } from './tables.ts'
+
+/** For statements that select from `playableTables`. */
+export const playableColumns = `
+  coalesce(s.state = 'failed', false) as "isSourceFailed", e.state, e.plan, e.sound_failure as "audioFailure",
+  coalesce((select jsonb_object_agg(quality, state) from renditions
+            where video_id = v.id and type = 'hls'), '{}') as qualities,
+  array(select rendition from segments where video_id = v.id and first_segment = 0) as begun,
+  coalesce((select sum(cardinality(sizes))::int from segments
+            where video_id = v.id and rendition = '${audioRendition}'), 0) as "audioSegments"`
+
+export const playableTables = `
+  videos v
+  left join sources s on s.video_id = v.id
+  left join encodings e on e.video_id = v.id`
+
+export type EncodingProgress = PlayableRow &
+  Pick<Encoding, 'failure' | 'media'> & {
+    renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
+    /** How many segments of each rendition are stored. */
+    segmentCounts: Record<string, number>
+  }
+
+const findProgress = prepare<EncodingProgress>(
+  'find-encoding-progress',
+  `select ${playableColumns}, e.failure, e.media,
+     coalesce((
+       select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
+                        order by type, height)
+       from renditions where video_id = v.id), '[]') as renditions,
+     coalesce((
+       select jsonb_object_agg(rendition, segments) from (
+         select rendition, sum(cardinality(sizes)) as segments
+         from segments where video_id = v.id group by rendition) counts), '{}') as "segmentCounts"
+   from ${playableTables} where v.id = $1`,
+)
+
+/** Undefined when there is no such video. */
+export async function findEncodingProgress(
+  db: Db<Tables>,
+  videoId: string,
+): Promise<EncodingProgress | undefined> {
+  const [row] = await findProgress(db, [videoId])
+  return row
+}

@@ -1,0 +1,61 @@
+import type { Authenticator } from './accounts/authenticate.ts'
+import type { Context } from './context.ts'
+import type { App } from './lib/http.ts'
+import type { Metrics } from './lib/metrics.ts'
+import type { RateLimit } from './lib/rate-limit.ts'
+import type { TSchema } from './lib/schema.ts'
+import type { Tools } from './media/ffmpeg.ts'
+import type { Jobs } from './queues.ts'
+import type { UploadCoordinator } from './uploads/coordinator.ts'
+
+/** The context of routes. */
+export type ApiContext = Context & {
+  authenticator: Authenticator
+  metrics: Metrics
+  limit: RateLimit
+  /** Shared by all upload routes of the process. */
+  coordinator: UploadCoordinator
+}
+
+/** The context of jobs, tasks and services. */
+export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
+
+/**
+ * A slice is one folder of the server: its tables, errors, settings, queues, routes and jobs. `slice.ts` in the folder
+ * lists what the process has to register; `slices.ts` lists all slices.
+ */
+export type Slice = {
+  /** Schemas with an `$id` that routes refer to. */
+  schemas?: TSchema[]
+  /** Routes that need an API key or an access token. */
+  routes?(app: App, context: ApiContext): void
+  /** Routes without an API key; they check access themselves. */
+  publicRoutes?(app: App, context: ApiContext): void | Promise<void>
+  /** Routes of every process, whatever its roles. */
+  processRoutes?(app: App, context: ApiContext): void
+  /** If several slices handle the jobs of a queue, their handlers run one after the other. */
+  jobs?: { [N in keyof Jobs]?: JobHandler<N> }
+  tasks?: Task[]
+  services?: ((context: WorkerContext) => Service)[]
+}
+
+/** A throw means that the job is retried; `retries` is the number of earlier attempts. */
+export type JobHandler<N extends keyof Jobs> = (
+  context: WorkerContext,
+  job: Jobs[N],
+  retries: number,
+) => Promise<void>
+
+/** Work that every worker repeats, `everyMs` after the previous run has ended. */
+export type Task = {
+  name: string
+  everyMs: number
+  run(context: WorkerContext, closing: AbortSignal): Promise<void>
+}
+
+/** A long-running part of a worker. */
+export type Service = {
+  /** Postgres notification channels, each with the function to call on a notification. */
+  channels: Record<string, () => void>
+  close(): Promise<void>
+}

@@ -1,0 +1,31 @@
+import { access } from './access/slice.ts'
+import { accounts } from './accounts/slice.ts'
+import { analytics } from './analytics/slice.ts'
+import { docs } from './docs/slice.ts'
+import { encoding } from './encoding/slice.ts'
+import { operations } from './operations/slice.ts'
+import { playback } from './playback/slice.ts'
+import { players } from './players/slice.ts'
+import type { Slice } from './slice.ts'
+import { sweep } from './sweep/slice.ts'
+import { thumbnails } from './thumbnails/slice.ts'
+import { uploads } from './uploads/slice.ts'
+import { videos } from './videos/slice.ts'
+import { webhooks } from './webhooks/slice.ts'
+
+/** Every slice with routes, jobs, tasks or services. openapi.json has the routes in this order. */
+export const slices: Slice[] = [
+  accounts,
+  videos,
+  access,
+  thumbnails,
+  uploads,
+  encoding,
+  playback,
+  players,
+  webhooks,
+  analytics,
+  sweep,
+  docs,
+  operations,
+]

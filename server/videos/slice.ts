@@ -1,0 +1,14 @@
+import type { Slice } from '../slice.ts'
+import { deleteOldSandboxVideos } from './delete.ts'
+import { videoRoutes } from './routes.ts'
+import { TagList, Video, VideoList, VideoStatus } from './schemas.ts'
+import { mergeCounts } from './search.ts'
+
+export const videos: Slice = {
+  schemas: [Video, VideoList, VideoStatus, TagList],
+  routes: videoRoutes,
+  tasks: [
+    { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
+    { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
+  ],
+}

@@ -12,7 +12,7 @@ test('@tus/server is not loaded at the start, which it would slow down, but by t
   })
   try {
     await import('../app.ts')
-    assert.ok(loaded.has('./uploads/tus-routes.ts'))
+    assert.ok([...loaded].some((specifier) => specifier.endsWith('/tus-routes.ts')))
     assert.ok(!loaded.has('@tus/server'))
     await import('./tus-handler.ts')
     assert.ok(loaded.has('@tus/server'))

@@ -19,7 +19,7 @@ export function viewVideo(
   row: StoredVideo,
   { mayWatch = true } = {},
 ): Video {
-  const plain = `${publicUrl}${videoPath(row.id)}`
+  const plain = `${publicUrl()}${videoPath(row.id)}`
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`

@@ -14,7 +14,7 @@ import {
   uploadVideo,
   waitForEncoding,
 } from './media.ts'
-import { assertNoStrays, assertWhole, fakeProgram, hangsOnce } from './recovery.ts'
+import { assertComplete, assertNoOrphans, fakeProgram, hangsOnce } from './recovery.ts'
 
 // An ffmpeg that hangs, crashes or says no: what can be played is played, and the rest may be tried again.
 
@@ -67,7 +67,7 @@ suite('failures', { concurrency: 3 }, () => {
     const videoId = await uploadVideo(service, clip)
     await assertEncoded(service, videoId, events)
     assert.match(service.output(), /did nothing for 2 seconds/)
-    await assertWhole(service, service, videoId, { events, frames })
+    await assertComplete(service, service, videoId, { events, frames })
   })
 
   for (const [how, end, reason, logged] of [
@@ -86,7 +86,7 @@ suite('failures', { concurrency: 3 }, () => {
       assert.match(failure ?? '', reason)
       assert.match(service.output(), logged, 'what ffmpeg said is in the log')
       const before = ['hls 240p', 'mp4 240p']
-      await assertWhole(service, service, videoId, { events: before, frames })
+      await assertComplete(service, service, videoId, { events: before, frames })
       const master = await media(service.url, videoId, 'hls/manifest.m3u8')
       assert.match(master.text, /240p\/manifest/)
       assert.doesNotMatch(master.text, /360p\/manifest/)
@@ -101,7 +101,7 @@ suite('failures', { concurrency: 3 }, () => {
       )
       await assertEncoded(service, videoId, events)
       await waitForClearance(service)
-      await assertWhole(service, service, videoId, { events: after, frames })
+      await assertComplete(service, service, videoId, { events: after, frames })
       const again = await retry(service, videoId)
       assert.equal(again.code, 1)
       assert.match(again.stderr, /nothing/i)
@@ -133,7 +133,7 @@ suite('failures', { concurrency: 3 }, () => {
     const after = ['hls 240p', 'mp4 240p', 'hls 360p', 'mp4 360p']
     await waitFor(async () => (await eventsOf(service.database, videoId)).length >= after.length)
     await waitForClearance(service)
-    await assertWhole(service, service, videoId, { events: after, frames })
+    await assertComplete(service, service, videoId, { events: after, frames })
   })
 
   test('without its sound the video plays; a retry brings it, in the MP4 too', async (t) => {
@@ -166,7 +166,7 @@ suite('failures', { concurrency: 3 }, () => {
     await waitForClearance(service)
     assert.match((await media(service.url, videoId, 'hls/manifest.m3u8')).text, /AUDIO/)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
-    await assertWhole(service, service, videoId, { events: after, frames: plan.frames })
+    await assertComplete(service, service, videoId, { events: after, frames: plan.frames })
   })
 
   test('a video of which no quality can be encoded fails with a reason, and all of it may be tried again', async (t) => {
@@ -182,8 +182,8 @@ suite('failures', { concurrency: 3 }, () => {
     await assertRetried(service, videoId)
     await assertEncoded(service, videoId, events)
     await waitForClearance(service)
-    await assertWhole(service, service, videoId, { events, frames })
-    await assertNoStrays(service, videoId)
+    await assertComplete(service, service, videoId, { events, frames })
+    await assertNoOrphans(service, videoId)
   })
 })
 

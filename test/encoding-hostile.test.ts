@@ -9,11 +9,11 @@ import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { RunError } from '../server/lib/run.ts'
 import { Unreadable } from '../server/media/probe.ts'
-import { openEncoder } from './direct.ts'
+import { openEncoder } from './encoder.ts'
 import { call, kinora, type Service, sourcePath, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, download, encodingOf, ffmpeg, media, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
-import { lavfi, numbered, readBrightness, tone, words, x264 } from './sources.ts'
+import { lavfi, numberedFrames, readBrightness, splitArgs, tone, x264 } from './sources.ts'
 
 const execute = promisify(execFile)
 let service: Service
@@ -24,7 +24,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await ffmpeg(...lavfi(numbered({ size: '160x120' })), ...tone(), ...x264, '-c:a', 'aac', clip)
+  await ffmpeg(...lavfi(numberedFrames({ size: '160x120' })), ...tone(), ...x264, '-c:a', 'aac', clip)
   service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {
@@ -157,7 +157,7 @@ function aliasOf(name: string): Buffer {
 describe('a source that asks for too much is refused, or done within bounds', () => {
   test('a picture of 65,535 by 65,535', async () => {
     const path = join(folder, 'raw.mov')
-    await ffmpeg(...lavfi('color=s=64x48:d=0.1'), ...words('-c:v rawvideo -pix_fmt yuyv422'), path)
+    await ffmpeg(...lavfi('color=s=64x48:d=0.1'), ...splitArgs('-c:v rawvideo -pix_fmt yuyv422'), path)
     const bytes = await readFile(path)
     const entry = bytes.indexOf('yuvs')
     bytes.writeUInt32BE(0xffff_ffff, entry + 28)
@@ -198,7 +198,7 @@ describe('a source that asks for too much is refused, or done within bounds', ()
     const chapters = Array.from({ length: 100_000 }, (_, i) => chapter(i)).join('')
     await writeFile(list, `;FFMETADATA1\ntitle=${'x'.repeat(8_000_000)}\n${chapters}`)
     const path = join(folder, 'tags.mkv')
-    await ffmpeg('-i', clip, '-i', list, ...words('-map 0 -map_metadata 1 -map_chapters 1 -c copy'), path)
+    await ffmpeg('-i', clip, '-i', list, ...splitArgs('-map 0 -map_metadata 1 -map_chapters 1 -c copy'), path)
     const { playable } = await waitForEncoding(service, await uploadBytes(await readFile(path)))
     assert.equal(playable, true)
   })
@@ -206,7 +206,7 @@ describe('a source that asks for too much is refused, or done within bounds', ()
   test('8K of one colour in a few bytes', async () => {
     const path = join(folder, '8k.mp4')
     const black = lavfi('color=black:s=7680x4320:r=2')
-    await ffmpeg(...black, ...words('-t 1 -c:v libx264 -preset ultrafast'), path)
+    await ffmpeg(...black, ...splitArgs('-t 1 -c:v libx264 -preset ultrafast'), path)
     assert.ok((await stat(path)).size < 100_000)
     const { qualities } = await waitForEncoding(service, await uploadBytes(await readFile(path)))
     assert.deepEqual(
@@ -312,8 +312,8 @@ describe(`files that are damaged in any way fail as such or play (SEED=${seed})`
   for (const [family, [name, options]] of Object.entries(families).entries())
     test(name, async () => {
       const path = join(folder, name)
-      const inputs = [...lavfi(numbered({ size: '160x120', seconds: 1.5 })), ...tone(440, 1.5)]
-      await ffmpeg(...inputs, ...words(`${options} -b:v 100k -strict -1`), path)
+      const inputs = [...lavfi(numberedFrames({ size: '160x120', seconds: 1.5 })), ...tone(440, 1.5)]
+      await ffmpeg(...inputs, ...splitArgs(`${options} -b:v 100k -strict -1`), path)
       const bytes = await readFile(path)
       assert.ok(bytes.length < 150_000, `${name} has ${bytes.length} bytes`)
       const seeds = Array.from({ length: rounds }, (_, round) => seed + 1000 * family + round)

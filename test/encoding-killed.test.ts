@@ -13,7 +13,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, createVideo, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
-import { assertWhole, fakeProgram } from './recovery.ts'
+import { assertComplete, fakeProgram } from './recovery.ts'
 
 // An ffmpeg or ffprobe that is killed, as the kernel does when memory is short, says nothing about the file.
 
@@ -66,7 +66,7 @@ suite('killed programs', { concurrency: 2 }, () => {
     assert.equal(killed.length, probes.length + patterns.length, `${killed}`)
     const events = ['hls 240p', 'mp4 240p']
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames })
+    await assertComplete(service, service, videoId, { events, frames })
   })
 
   test('what is killed again and again fails in the end, with a reason, and may be tried again', async (t) => {

@@ -11,7 +11,7 @@ import { type Files, FilesProblem } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, kinora, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
-import { assertWhole, fakeProgram } from './recovery.ts'
+import { assertComplete, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
 
 // The same with a store elsewhere: what ffmpeg reads comes through loopback, and what it makes goes into the bucket.
@@ -102,7 +102,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     const service = await kinora(t, env)
     const videoId = await uploadVideo(service, clip)
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
     assert.deepEqual(await readdir(join(service.data, 'files')), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
@@ -124,7 +124,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     const frames = 4 * 12
     await assertEncoded(service, videoId, events)
     // fetch follows the redirects.
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
     const { status, headers } = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`, {
       redirect: 'manual',
@@ -142,7 +142,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     await assertEncoded(service, videoId, events)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
     assert.equal(plan.key, `videos/${videoId}/copy/source.mkv`)
-    await assertWhole(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })
 
@@ -166,7 +166,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     assert.deepEqual(chunks, [{ failures: 0 }], service.output())
     await comeBack()
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })
 })

@@ -7,19 +7,19 @@ import { download, durationsIn, ffprobe, uploadVideo, waitForEncoding } from './
 import { withoutThumbnails } from './programs.ts'
 import { groups, type Source, silent } from './source-table.ts'
 import {
-  cutOff,
   frames,
   lavfi,
   makeSource,
-  numbered,
+  numberedFrames,
+  readAudio,
   readBrightness,
-  readNumbers,
-  readSound,
-  soundRate,
+  readFrameNumbers,
+  rotateClockwise,
+  sampleRate,
+  splitArgs,
   toneAt,
-  turn,
+  truncateFile,
   vp8,
-  words,
 } from './sources.ts'
 
 let service: Service
@@ -36,8 +36,8 @@ after(async () => {
 
 async function send({ file, steps, isTurned, part }: Source): Promise<string> {
   const path = await makeSource(join(folder, file), ...steps)
-  if (isTurned) await writeFile(path, turn(await readFile(path)))
-  if (part) await cutOff(path, part)
+  if (isTurned) await writeFile(path, rotateClockwise(await readFile(path)))
+  if (part) await truncateFile(path, part)
   return uploadVideo(service, path, { mp4Support: false })
 }
 
@@ -65,8 +65,8 @@ async function check(source: Source): Promise<void> {
 async function checkPicture(source: Source, videoId: string, quality: string): Promise<number> {
   const { rate, shows, within = 0, size = '320x240', qualities } = source
   const { playlist, joined } = await download(service.url, videoId, quality, folder)
-  const { numbers, complaints } = await readNumbers(joined)
-  assert.equal(complaints, '', `${quality} cannot be decoded without a complaint`)
+  const { numbers, warnings } = await readFrameNumbers(joined)
+  assert.equal(warnings, '', `${quality} cannot be decoded without a complaint`)
   const entries = 'stream=width,height,sample_aspect_ratio,pix_fmt,r_frame_rate'
   const [stream] = await ffprobe(joined, '-select_streams', 'v', '-show_entries', entries)
   const isTop = quality === (qualities?.at(-1) ?? quality)
@@ -91,7 +91,7 @@ async function checkPicture(source: Source, videoId: string, quality: string): P
 }
 
 async function checkLevels(path: string, wanted: number[]): Promise<void> {
-  const [picture = []] = await readBrightness(path, `${wanted.length}x2`, words('-ss 2.5'))
+  const [picture = []] = await readBrightness(path, `${wanted.length}x2`, splitArgs('-ss 2.5'))
   const isRight = picture.every((level, i) => Math.abs(level - wanted[i % wanted.length]!) <= 6)
   assert.ok(isRight, `levels ${picture} instead of ${wanted}`)
   const entries = 'stream=color_range,color_space,color_transfer,color_primaries'
@@ -101,9 +101,9 @@ async function checkLevels(path: string, wanted: number[]): Promise<void> {
 
 async function checkSound(wanted: number, videoId: string, pictureSeconds: number): Promise<void> {
   const { joined } = await download(service.url, videoId, 'sound', folder)
-  const { samples, complaints } = await readSound(joined)
-  assert.equal(complaints, '', 'the sound cannot be decoded without a complaint')
-  const seconds = samples.length / soundRate
+  const { samples, warnings } = await readAudio(joined)
+  assert.equal(warnings, '', 'the sound cannot be decoded without a complaint')
+  const seconds = samples.length / sampleRate
   assert.ok(Math.abs(seconds - pictureSeconds) < 0.022, `${seconds} s of sound to ${pictureSeconds} s`)
   // In the second chunk, if there is one.
   const { hertz, level } = toneAt(samples, Math.min(2.5, seconds / 2))
@@ -112,8 +112,8 @@ async function checkSound(wanted: number, videoId: string, pictureSeconds: numbe
 
 test('a picture that changes its size in the middle goes on in the size it began with', async () => {
   const [small, large] = [join(folder, 'small.webm'), join(folder, 'large.webm')]
-  await makeSource(small, [...lavfi(numbered()), ...vp8])
-  await makeSource(large, [...lavfi(numbered({ size: '640x480' })), ...vp8])
+  await makeSource(small, [...lavfi(numberedFrames()), ...vp8])
+  await makeSource(large, [...lavfi(numberedFrames({ size: '640x480' })), ...vp8])
   const list = join(folder, 'list.txt')
   await writeFile(list, `file ${small}\nfile ${large}\nfile ${small}\n`)
   const source: Source = {

@@ -5,7 +5,7 @@ import { before, describe, test } from 'node:test'
 import { sharedKinora, temporaryFolder } from './harness.ts'
 import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
-import { lavfi, readBrightness, readSound, soundRate, words, x264 } from './sources.ts'
+import { lavfi, readAudio, readBrightness, sampleRate, splitArgs, x264 } from './sources.ts'
 
 const service = sharedKinora(withoutThumbnails())
 const frameSeconds = 1001 / 24_000
@@ -21,7 +21,7 @@ before(async () => {
   const times = flashes.map((n) => `between(t,${n * frameSeconds},${n * frameSeconds + 0.08})`)
   const sound = `aevalsrc='0.8*sin(2*PI*1000*t)*(${times.join('+')})':s=44100:d=60`
   const clip = ['-shortest', '-c:a', 'aac', join(folder, 'clip.mp4')]
-  await ffmpeg(...lavfi(picture), ...lavfi(sound), ...words('-frames:v 1439'), ...x264, ...clip)
+  await ffmpeg(...lavfi(picture), ...lavfi(sound), ...splitArgs('-frames:v 1439'), ...x264, ...clip)
   for (const name of ['clip.ts', 'clip.mkv'])
     await ffmpeg('-i', join(folder, 'clip.mp4'), '-c', 'copy', join(folder, name))
 })
@@ -34,13 +34,13 @@ async function findFlashes(path: string): Promise<number[]> {
 
 /** When a tone begins after silence. */
 async function findBeeps(path: string): Promise<number[]> {
-  const { samples, complaints } = await readSound(path)
-  assert.equal(complaints, '')
+  const { samples, warnings } = await readAudio(path)
+  assert.equal(warnings, '')
   const found: number[] = []
   let heard = Number.NEGATIVE_INFINITY
   for (const [i, sample] of samples.entries()) {
     if (Math.abs(sample) < 0.2) continue
-    if (i - heard > soundRate / 4) found.push(i / soundRate)
+    if (i - heard > sampleRate / 4) found.push(i / sampleRate)
     heard = i
   }
   return found

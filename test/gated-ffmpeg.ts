@@ -5,8 +5,8 @@ export type GatedFfmpeg = {
   /** For KINORA_FFMPEG. */
   path: string
   /** What begins as late in its video as this, or later, waits from now on. */
-  letThrough(untilSeconds: number): Promise<void>
-  letAllThrough(): Promise<void>
+  encodeUntil(untilSeconds: number): Promise<void>
+  encodeAll(): Promise<void>
   /** From now on it fails with this message when an argument matches the pattern of a shell, until it is repaired. */
   breakFor(pattern: string, message: string): Promise<void>
   repair(): Promise<void>
@@ -38,8 +38,8 @@ exec ffmpeg "$@"
   }
   return {
     path,
-    letThrough: (untilSeconds) => put(gate, String(untilSeconds)),
-    letAllThrough: () => rm(gate, { force: true }),
+    encodeUntil: (untilSeconds) => put(gate, String(untilSeconds)),
+    encodeAll: () => rm(gate, { force: true }),
     breakFor: (pattern, message) =>
       put(
         fault,

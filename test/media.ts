@@ -84,7 +84,7 @@ export async function encodingOf({ url, key = productionKey }: Where, videoId: s
   return body.encoding
 }
 
-const isOver = ({ status }: Quality) => status === 'encoded' || status === 'failed'
+const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
 
 /**
  * Waits until nothing is left to encode. Encoders have the lowest priority and may get hardly any CPU on a busy
@@ -95,7 +95,7 @@ export async function waitForEncoding(where: Where, videoId: string): Promise<En
   await waitFor(
     async () => {
       encoding = await encodingOf(where, videoId)
-      return encoding.qualities.length > 0 && encoding.qualities.every(isOver)
+      return encoding.qualities.length > 0 && encoding.qualities.every(isFinished)
     },
     () => JSON.stringify(encoding),
     async () => JSON.stringify([encoding, await childTimes(where.process?.pid)]),

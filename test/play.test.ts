@@ -281,8 +281,8 @@ describe('hls.js in a browser', { skip }, () => {
 
   test('plays what is encoded while the rest is being encoded, from 0 to the end', async (t) => {
     await makeSource(sourceOf('growing'), 18, '25')
-    t.after(gated.letAllThrough)
-    await gated.letThrough(1)
+    t.after(gated.encodeAll)
+    await gated.encodeUntil(1)
     const id = await uploadVideo(service, sourceOf('growing'))
     await waitFor(async () => (await media(service.url, id, 'hls/manifest.m3u8')).status === 200)
     const player = await play(t, id)
@@ -291,7 +291,7 @@ describe('hls.js in a browser', { skip }, () => {
     assert.equal(playable, true)
     assert.ok(qualities.every(({ status }) => status !== 'encoded'))
 
-    await gated.letThrough(14)
+    await gated.encodeUntil(14)
     await waitFor(async () => {
       const lists = await Promise.all(
         ['240p', 'sound'].map((name) => media(service.url, id, `hls/${name}/manifest.m3u8`)),
@@ -310,7 +310,7 @@ describe('hls.js in a browser', { skip }, () => {
     await other.page.close()
 
     await player.until('events.at(-1)?.type === "waiting" && video.currentTime > 13')
-    await gated.letAllThrough()
+    await gated.encodeAll()
     const seen = await player.until('video.ended')
     const first = seen.events.find(({ type }) => type === 'playing')!
     assert.ok(first.currentTime < 1.9, JSON.stringify(first))

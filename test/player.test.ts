@@ -141,8 +141,8 @@ describe('the player', { skip }, () => {
   test('waits for a video that is being prepared, and plays it while it is still encoded', async (t) => {
     const source = join(folder, 'growing.mp4')
     await makeClip(source, { size: '640x360', rate: '25', seconds: 10 })
-    t.after(gated.letAllThrough)
-    await gated.letThrough(1)
+    t.after(gated.encodeAll)
+    await gated.encodeUntil(1)
     const id = await createVideo(service)
     const { until, face, ask } = await open(t, `${id}?autoplay=true&muted=true`)
     await face('processing')
@@ -152,7 +152,7 @@ describe('the player', { skip }, () => {
     const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
     assert.ok((await ask<number>('video.played.start(0)')) < 0.5, 'begins at the start')
-    await gated.letAllThrough()
+    await gated.encodeAll()
     await ask('(video.playbackRate = 8)')
     await until('video.ended')
     assert.ok(Math.abs((await ask<number>('video.currentTime')) - 10) < 0.1)

@@ -13,7 +13,7 @@ import {
 import { download, eventsOf, ffmpeg, ffprobe, frameHashes } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
-export type Place = {
+export type Deployment = {
   database: string
   data: string
   start(env?: Record<string, string>): Promise<Kinora>
@@ -22,7 +22,7 @@ export type Place = {
 type Ends = { after(end: () => unknown): void }
 
 /** A database and a folder that outlive the processes, and end with all that those have started. */
-export async function place(t: Ends, settings: Record<string, string> = {}): Promise<Place> {
+export async function createDeployment(t: Ends, settings: Record<string, string> = {}): Promise<Deployment> {
   const running: Kinora[] = []
   const data = settings.KINORA_DATA_DIR ?? (await temporaryFolder(t))
   t.after(async () => {
@@ -83,7 +83,7 @@ export const hangsOnce = (pattern: string, marker: string) =>
   `case "$*" in ${pattern}) mkdir '${marker}' 2>/dev/null && exec sh -c 'sleep 300; :' hanging "$@";; esac`
 
 /** Time passes for those who were killed: their claims have ended, and their heartbeats are old. */
-export async function passTime(database: string): Promise<void> {
+export async function expireLeases(database: string): Promise<void> {
   await query(
     database,
     `update chunks set held_until = held_until - interval '1 minute' where holder is not null`,
@@ -97,9 +97,9 @@ export async function passTime(database: string): Promise<void> {
 type Expected = { events: string[]; frames: number; isOnDisk?: boolean }
 
 /** Everything is there to the last frame, told of once, and nothing else is. */
-export async function assertWhole(
+export async function assertComplete(
   { url }: Pick<Kinora, 'url'>,
-  { database, data }: Pick<Place, 'database' | 'data'>,
+  { database, data }: Pick<Deployment, 'database' | 'data'>,
   videoId: string,
   { events, frames, isOnDisk = true }: Expected,
 ): Promise<void> {
@@ -128,11 +128,14 @@ export async function assertWhole(
   assert.deepEqual(hashes, await frameHashes(top))
   assert.equal((await ffprobe(mp4, '-show_entries', 'stream=codec_type')).length, 2)
   assert.deepEqual(await query(database, 'select * from chunks where video_id = $1', [videoId]), [])
-  if (isOnDisk) await assertNoStrays({ database, data }, videoId)
+  if (isOnDisk) await assertNoOrphans({ database, data }, videoId)
 }
 
 /** All files of the video are known. Its pictures are made by a job of their own, which need not be over yet. */
-export async function assertNoStrays({ database, data }: Pick<Place, 'database' | 'data'>, videoId: string) {
+export async function assertNoOrphans(
+  { database, data }: Pick<Deployment, 'database' | 'data'>,
+  videoId: string,
+) {
   const rows = await query(
     database,
     `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1

@@ -19,8 +19,17 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
-import { fakeProgram, hangsOnce, passTime, place } from './recovery.ts'
-import { hevc, lavfi, numbered, readBrightness, readNumbers, stripes, tone, x264 } from './sources.ts'
+import { createDeployment, expireLeases, fakeProgram, hangsOnce } from './recovery.ts'
+import {
+  hevc,
+  lavfi,
+  numberedFrames,
+  readBrightness,
+  readFrameNumbers,
+  stripes,
+  tone,
+  x264,
+} from './sources.ts'
 
 let service: Service
 let folder: string
@@ -35,7 +44,7 @@ before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
   const black = "drawbox=c=black:t=fill:enable='lt(t,5)'"
-  const graph = numbered({ size: '640x360', seconds: 13, filter: black })
+  const graph = numberedFrames({ size: '640x360', seconds: 13, filter: black })
   await ffmpeg(...lavfi(graph), ...x264, clip)
   service = await kinora({ after: (end) => ends.push(end) })
   picked = await createVideo(service, { mp4Support: false })
@@ -76,7 +85,7 @@ async function sizeOf(path: string): Promise<string> {
 
 /** The number that a thumbnail shows, which is 0 also when it is black. */
 async function numberOf(videoId: string): Promise<number> {
-  const { numbers } = await readNumbers((await thumbnail(videoId)).path)
+  const { numbers } = await readFrameNumbers((await thumbnail(videoId)).path)
   return numbers[0]!
 }
 
@@ -250,7 +259,7 @@ describe('sprites', () => {
       const tile = join(folder, 'tile.png')
       await ffmpeg('-i', sheet.path, '-vf', `crop=${w}:${h}:${x}:${y}`, tile)
       assert.equal(await sizeOf(tile), 'png,160,90')
-      numbers.push((await readNumbers(tile)).numbers[0]!)
+      numbers.push((await readFrameNumbers(tile)).numbers[0]!)
     }
     assert.deepEqual(numbers, [0, 0, 150, 250])
   })
@@ -459,21 +468,21 @@ test('what a killed job had stored of a video that was deleted goes with its nex
 })
 
 test('pictures that a killed worker was making are made by the next one', async (t) => {
-  const at = await place(t)
+  const deployment = await createDeployment(t)
   const tiny = join(folder, 'tiny.mp4')
   await ffmpeg('-i', clip, '-ss', '6', '-t', '1', '-s', '160x90', ...x264, tiny)
   const marker = join(folder, 'hangs')
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/thumbnail.jpg*', marker))
-  const one = await at.start({ KINORA_FFMPEG: hanging })
+  const one = await deployment.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, tiny, { mp4Support: false })
   await waitFor(() => isThere(marker))
   await one.kill()
-  await passTime(at.database)
-  await at.start()
+  await expireLeases(deployment.database)
+  await deployment.start()
   await waitFor(async () => {
-    const [row] = await query(at.database, 'select * from pictures where video_id = $1', [videoId])
+    const [row] = await query(deployment.database, 'select * from pictures where video_id = $1', [videoId])
     if (!row?.sprites_key) return false
-    const kept = await readdir(join(at.data, 'files/videos', videoId, 'pictures'))
+    const kept = await readdir(join(deployment.data, 'files/videos', videoId, 'pictures'))
     const known = [row.thumbnail_key, row.sprites_key].map((key) => key.split('/').at(-1))
     return kept.sort().join() === known.sort().join()
   })

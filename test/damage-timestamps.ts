@@ -3,7 +3,7 @@
 type Edit = (bytes: Buffer, at: number) => void
 
 /** Where the timestamps of the picture are in a transport stream: of each frame, the presentation time and the decoding time. */
-export function timesInTs(bytes: Buffer): { pts: number; dts: number | undefined }[] {
+export function timestampsInTs(bytes: Buffer): { pts: number; dts: number | undefined }[] {
   const packetBytes = 188
   const found: { pts: number; dts: number | undefined }[] = []
   for (let packet = 0; packet + packetBytes <= bytes.length; packet += packetBytes) {
@@ -30,7 +30,7 @@ export function tagsInFlv(bytes: Buffer): number[] {
   return found
 }
 
-export const isPictureTag = (bytes: Buffer, tag: number) => bytes[tag] === 9
+export const isVideoTag = (bytes: Buffer, tag: number) => bytes[tag] === 9
 
 /** Adds 2.3 hours to the time of a tag. */
 export const addHoursInFlv: Edit = (bytes, tag) => {

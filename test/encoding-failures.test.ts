@@ -56,7 +56,7 @@ const retry = ({ url }: Service, videoId: string) =>
 async function assertRetried(service: Service, videoId: string): Promise<void> {
   const { code, stdout, stderr } = await retry(service, videoId)
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /is encoded again/)
+  assert.match(stdout, /are encoded again/)
 }
 
 suite('encoding failures', { concurrency: 3 }, () => {

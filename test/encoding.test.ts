@@ -28,7 +28,7 @@ import {
   uploadVideo,
   waitForEncoding,
 } from './media.ts'
-import { findBreaches } from './playlist-validator.ts'
+import { findViolations } from './playlist-validator.ts'
 
 const service = sharedKinora()
 let folder: string
@@ -66,7 +66,7 @@ test('a 720p source emits four HLS events, the lowest quality first, and one MP4
 
   const master = await media(service.url, videoId, 'hls/manifest.m3u8')
   assert.equal(master.status, 200)
-  assert.deepEqual(findBreaches(master.text, 'master'), [])
+  assert.deepEqual(findViolations(master.text, 'master'), [])
   assert.match(master.text, /RESOLUTION=1280x720/)
   for (const [quality, height] of [
     ['240p', 240],
@@ -82,7 +82,7 @@ test('a 720p source emits four HLS events, the lowest quality first, and one MP4
 
 async function assertStream(videoId: string, quality: string, height: number): Promise<void> {
   const { playlist, joined, segments } = await download(service.url, videoId, quality, folder)
-  assert.deepEqual(findBreaches(playlist, 'media'), [], quality)
+  assert.deepEqual(findViolations(playlist, 'media'), [], quality)
   assert.match(playlist, /#EXT-X-PLAYLIST-TYPE:VOD[\s\S]*#EXT-X-ENDLIST/)
   const sum = durationsIn(playlist).reduce((a, b) => a + b, 0)
   assert.ok(Math.abs(sum - (clipFrames * 1001) / 24000) < 1e-4, `${quality} lasts ${sum} s`)
@@ -113,7 +113,7 @@ async function assertStream(videoId: string, quality: string, height: number): P
 
 async function assertAudio(videoId: string): Promise<void> {
   const { playlist, joined } = await download(service.url, videoId, 'sound', folder)
-  assert.deepEqual(findBreaches(playlist, 'media'), [])
+  assert.deepEqual(findViolations(playlist, 'media'), [])
   assert.equal(await ffmpeg('-i', joined, '-f', 'null', '-'), '')
   const times = (await ffprobe(joined, '-show_entries', 'packet=pts')).map(Number)
   assert.ok(times.slice(1).every((time, i) => time - times[i]! === 1024))

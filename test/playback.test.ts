@@ -20,7 +20,7 @@ const plan: EncodingPlan = {
   key: 'source',
   offsetSeconds: 0,
   rate: { num: 25, den: 1 },
-  // 2 s, 4 s, 4 s, 1 s
+  // Segments of 2 s, 4 s, 4 s and 2 s.
   frames: 300,
   rungs: [
     { quality: '240p', width: 426, height: 240, maxKbps: 400 },
@@ -315,7 +315,7 @@ describe('the playable state of a video', () => {
 })
 
 describe('media playlists', () => {
-  test('grow at their end without gaps and are closed at last', async () => {
+  test('grow at their end without gaps and finish with EXT-X-ENDLIST', async () => {
     const videoId = await createVideo()
     await insertEncoding(videoId)
     const read = async (rendition: string) => {

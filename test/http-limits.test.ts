@@ -50,7 +50,7 @@ async function grownMiB(service: Service, work: () => Promise<unknown>): Promise
   return Math.max(highest, await memoryMiB(service)) - before
 }
 
-/** Turns of the service's event loop in which it could do more than it should. */
+/** ConcurrencyLimit of the service's event loop in which it could do more than it should. */
 async function askOthers({ url }: Service): Promise<void> {
   for (let i = 0; i < 30; i++) assert.equal((await call(`${url}/openapi.json`)).status, 200)
 }

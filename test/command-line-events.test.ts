@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
-import { recordEvents } from './record.ts'
+import { recordEvents } from './record-events.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 const env = () => ({ KINORA_URL: service.url, KINORA_KEY: productionKey })

@@ -96,8 +96,8 @@ async function counted(t: TestContext): Promise<{ url: string; asked: number }> 
 
 /** A video whose first 2 s are encoded in both qualities, while the rest waits. */
 async function begunVideo(t: TestContext): Promise<string> {
-  t.after(gated.letAllThrough)
-  await gated.letThrough(1)
+  t.after(gated.encodeAll)
+  await gated.encodeUntil(1)
   const videoId = await uploadVideo(service, clip, { mp4Support: false })
   await waitFor(async () => {
     const { qualities } = await encodingOf(service, videoId)
@@ -123,7 +123,7 @@ describe('kinora videos status', () => {
     const { stdout } = await run(['videos', 'status', videoId, '--json'])
     assert.match(stdout, /^[^\n]+\n$/)
     assert.deepEqual(JSON.parse(stdout), (await call(`${service.url}/videos/${videoId}/status`)).body)
-    await gated.letAllThrough()
+    await gated.encodeAll()
     await waitForEncoding(service, videoId)
     const { code, lines, stderr } = await run(['videos', 'status', videoId])
     assert.deepEqual([code, lines, stderr], [0, done, ''])
@@ -155,10 +155,10 @@ describe('kinora videos status', () => {
     const watch = start(t, process.execPath, args, { KINORA_URL: way.url })
     await waitFor(() => way.asked >= 3)
     assert.equal(watch.printed(), `${begun.join('\n')}\n`)
-    await gated.letThrough(6)
+    await gated.encodeUntil(6)
     const asked = way.asked
     await waitFor(() => way.asked >= asked + 2)
-    await gated.letAllThrough()
+    await gated.encodeAll()
     assert.equal(await watch.ended, 0)
     const lines = watch.printed().trimEnd().split('\n')
     assert.deepEqual(lines.slice(-2), done)
@@ -183,7 +183,7 @@ describe('kinora videos status', () => {
     const command = `stty cols ${columns} && exec '${process.execPath}' bin/kinora.mjs videos status ${videoId} -w`
     const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: way.url })
     await waitFor(() => way.asked >= 2)
-    await gated.letAllThrough()
+    await gated.encodeAll()
     assert.equal(await watch.ended, 0, watch.printed())
     assert.ok(watch.printed().includes(control))
     assert.deepEqual(

@@ -73,9 +73,9 @@ describe('health', twoAtOnce, () => {
   test('connections that the database ends are replaced, under load too', async (t) => {
     const service = await kinora(t, { KINORA_LOG_LEVEL: 'silent' })
     const counts = new Map<number, number>()
-    let isOver = false
+    let isFinished = false
     const writers = Array.from({ length: 8 }, async () => {
-      while (!isOver) {
+      while (!isFinished) {
         const { status } = await call(`${service.url}/videos`, { method: 'POST', json: { tags: ['a'] } })
         counts.set(status, (counts.get(status) ?? 0) + 1)
       }
@@ -83,13 +83,13 @@ describe('health', twoAtOnce, () => {
     const load = Promise.all(writers)
     try {
       for (let round = 1; round <= 10; round++) {
-        await waitFor(() => (counts.get(201) ?? 0) >= round * 20 || isOver)
+        await waitFor(() => (counts.get(201) ?? 0) >= round * 20 || isFinished)
         const end = `select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and pid <> pg_backend_pid()`
         await Promise.race([query(service.database, end), load])
       }
     } finally {
-      isOver = true
+      isFinished = true
       await load.catch((error) => assert.fail(`${error} ${service.output()}`))
     }
     assert.equal(service.process.exitCode, null, service.output())

@@ -220,10 +220,10 @@ test('kill -9 among reports: what was answered is there, once', async (t) => {
   const answered: { session: string; at: number }[] = []
   const collect = (url: string, body: unknown) =>
     fetch(`${url}/collector/vod`, { method: 'POST', body: JSON.stringify(body) })
-  let isOver = false
+  let isFinished = false
   const viewer = async (number: number) => {
     const { event, report } = viewing(videoId, 50_000 + number * 100)
-    for (let at = 0; !isOver; at++) {
+    for (let at = 0; !isFinished; at++) {
       const response = await collect(
         service.url,
         report([event(at / 10, 'progress', { at: at / 10 })]),
@@ -235,7 +235,7 @@ test('kill -9 among reports: what was answered is there, once', async (t) => {
   const viewers = Array.from({ length: 20 }, (_, i) => viewer(i))
   await waitFor(() => answered.length > 300)
   await service.kill()
-  isOver = true
+  isFinished = true
   await Promise.all(viewers)
   const rows = await query(
     service.database,

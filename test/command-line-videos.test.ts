@@ -94,7 +94,7 @@ async function startCounter(t: TestContext): Promise<{ url: string; requests: nu
   return state
 }
 
-/** A video of which only the first 2 s are encoded, in both qualities. */
+/** Creates a video and encodes only its first 2 s, in both qualities. */
 async function partlyEncodedVideo(t: TestContext): Promise<string> {
   t.after(gated.letAllThrough)
   await gated.letThrough(1)

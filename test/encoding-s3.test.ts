@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { before, suite, type TestContext, test } from 'node:test'
 import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
-import { type Files, FilesProblem } from '../server/lib/files/files.ts'
+import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, kinora, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
@@ -212,7 +212,7 @@ test('what was made of a source that the store cut off is not believed', async (
   assert.ok((await readAll(input.path)) <= 500_000)
   await assert.rejects(
     input.close(),
-    (error) => error instanceof FilesProblem && error.kind === 'unreachable',
+    (error) => error instanceof FileStoreError && error.kind === 'unreachable',
   )
 })
 

@@ -7,9 +7,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { describe, type TestContext, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
-import { FilesProblem } from '../server/lib/files/files.ts'
+import { FileStoreError } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { defaultLimits, type Limits } from '../server/lib/files/s3-send.ts'
+import { defaultLimits, type Limits } from '../server/lib/files/s3-requests.ts'
 import { MiB, patienceMs, waitFor } from './harness.ts'
 
 // A store that hangs, breaks off or is slow, and readers who are.
@@ -19,8 +19,8 @@ const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test', bucket
 /** Nobody waits for a limit here, unless the test is about it. */
 const patient: Limits = {
   connectMs: patienceMs,
-  silenceMs: patienceMs,
-  giveUpMs: patienceMs,
+  idleMs: patienceMs,
+  totalMs: patienceMs,
   cleanUpMs: patienceMs,
 }
 
@@ -100,7 +100,7 @@ async function bytesOf(stream: Readable): Promise<Buffer> {
   return Buffer.concat(await stream.toArray())
 }
 
-const isUnreachable = (error: unknown) => error instanceof FilesProblem && error.kind === 'unreachable'
+const isUnreachable = (error: unknown) => error instanceof FileStoreError && error.kind === 'unreachable'
 
 /** Resolves when a store that says nothing has been given up under these limits: so much time has passed. */
 async function untilGivenUp(t: TestContext, limits: Partial<Limits>): Promise<void> {
@@ -113,20 +113,20 @@ async function untilGivenUp(t: TestContext, limits: Partial<Limits>): Promise<vo
   await assert.rejects(files.stat('v/a'), isUnreachable)
 }
 
-const quick = { silenceMs: 200, giveUpMs: 500, cleanUpMs: 200 }
+const quick = { idleMs: 200, totalMs: 500, cleanUpMs: 200 }
 
 describe('readers', () => {
   test('a reader may pause for longer than a store may be silent', async (t) => {
     const { files, open, seen } = await startStore(t)
     const bytes = randomBytes(20 * MiB)
     await files.put('v/a', bytes)
-    const stream = await open({ silenceMs: 1_000 }).read('v/a')
+    const stream = await open({ idleMs: 1_000 }).read('v/a')
     const started = stream[Symbol.asyncIterator]()
     const chunks: Buffer[] = [(await started.next()).value]
     // From here on nobody asks the store for anything.
     await waitFor(() => stream.readableLength >= stream.readableHighWaterMark)
     const requests = seen.length
-    await untilGivenUp(t, { silenceMs: 1_000 })
+    await untilGivenUp(t, { idleMs: 1_000 })
     assert.equal(seen.length, requests)
     assert.equal(seen.at(-1)?.socket.destroyed, false, 'the connection was cut')
     for await (const chunk of { [Symbol.asyncIterator]: () => started }) chunks.push(chunk)
@@ -143,7 +143,7 @@ describe('readers', () => {
       ['hangs', { from: 1_000, to: 5 * MiB }],
     ] as const) {
       // Silence is short only where it is waited for: a busy machine may be silent too.
-      const reader = then === 'hangs' ? open({ silenceMs: 1_000 }) : files
+      const reader = then === 'hangs' ? open({ idleMs: 1_000 }) : files
       const { from, to } = range ?? { from: 0, to: bytes.length - 1 }
       seen.length = 0
       state.fault = beginsWith(300_000, then, 2)
@@ -197,7 +197,7 @@ describe('readers', () => {
     const read = async () => bytesOf(await open(quick).read('v/a'))
     await assert.rejects(read(), isUnreachable)
     // A small file that viewers share is read to its end before it is sent.
-    await assert.rejects(open(quick).hold('v/a', 3 * MiB, true), isUnreachable)
+    await assert.rejects(open(quick).acquire('v/a', 3 * MiB, true), isUnreachable)
   })
 
   test('a reader that leaves closes its connection to the store', async (t) => {
@@ -252,27 +252,27 @@ describe('a store that fails', () => {
     for (const [place, work, most] of [
       ['v/stat', () => files.stat('v/stat'), 2],
       ['v/read', () => files.read('v/read'), 2],
-      ['v/hold', () => files.hold('v/hold', 100, true), 2],
+      ['v/hold', () => files.acquire('v/hold', 100, true), 2],
       ['v/remove', () => files.remove('v/remove'), 2],
       ['v/put', () => files.put('v/put', body()), 2],
       ['v/parts', () => files.put('v/parts', large()), 2],
       // One more to clean up, which takes no second attempt.
-      [small, () => files.writePiece(small, 1, 0, body()), 3],
-      [parts, () => files.writePiece(parts, 1, 0, large()), 3],
+      [small, () => files.writeChunk(small, body(), { order: 1, offset: 0 }), 3],
+      [parts, () => files.writeChunk(parts, large(), { order: 1, offset: 0 }), 3],
     ] as const) {
       await assert.rejects(work(), isUnreachable, place)
       // A busy machine may take one for silent before it was sent.
       const requests = paths.filter((path) => path.includes(place)).length
       assert.ok(requests <= most, `${place} took ${requests} requests`)
     }
-    const { silenceMs, giveUpMs, cleanUpMs } = defaultLimits
+    const { idleMs, totalMs, cleanUpMs } = defaultLimits
     // Two attempts, or one of a body and one more; then the upload is aborted and its piece removed.
-    assert.ok(Math.max(2 * silenceMs, giveUpMs) + 2 * cleanUpMs < 30_000)
+    assert.ok(Math.max(2 * idleMs, totalMs) + 2 * cleanUpMs < 30_000)
   })
 
   test('a body that takes long is not cut as long as it moves', async (t) => {
     // Requests without a body would be given up at once.
-    const { files } = await startStore(t, { giveUpMs: 0 })
+    const { files } = await startStore(t, { totalMs: 0 })
     const bytes = randomBytes(6 * MiB)
     await files.put('v/a', bytes)
     await assert.rejects(files.stat('v/a'), isUnreachable)
@@ -319,7 +319,7 @@ describe('a store that fails', () => {
     }
     await files.stat('v/a')
     const answer = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
-    const address = new URL((await files.addressOf?.('v/a', answer)) ?? '')
+    const address = new URL((await files.signedUrl?.('v/a', answer)) ?? '')
     const signedAt = address.searchParams.get('X-Amz-Date') ?? ''
     assert.ok(signedAt > signed[0]!, `${signedAt} in an address is not later than ${signed[0]}`)
   })

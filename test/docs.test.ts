@@ -128,9 +128,9 @@ describe('openapi.json', () => {
     assert.deepEqual(Object.keys(patch.requestBody?.content ?? {}), ['application/offset+octet-stream'])
     assert.ok(headersOf(patch)?.includes('Upload-Offset'))
     for (const [operation, statuses] of [
-      [creation, ['201', '400', '401', '404', '412', '413', '429', '460', '501']],
+      [creation, ['201', '400', '401', '404', '408', '412', '413', '429', '460', '501']],
       [head, ['200', '404', '412', '429']],
-      [patch, ['204', '400', '404', '409', '412', '413', '415', '429', '460']],
+      [patch, ['204', '400', '404', '408', '409', '412', '413', '415', '429', '460']],
       [termination, ['204', '400', '404', '412', '429']],
     ] as const)
       assert.deepEqual(Object.keys(operation.responses), statuses)

@@ -70,6 +70,7 @@ export const creation = describe(
     },
     errors: [
       tusErrors.invalidRequest,
+      httpErrors.requestTimeout,
       httpErrors.notFound,
       tusErrors.tooLarge,
       tusErrors.checksumMismatch,
@@ -120,6 +121,7 @@ export const patch = describe(
     },
     errors: [
       tusErrors.invalidRequest,
+      httpErrors.requestTimeout,
       tusErrors.offsetConflict,
       tusErrors.tooLarge,
       tusErrors.unsupportedMediaType,

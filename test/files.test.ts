@@ -721,11 +721,11 @@ describe('files on S3', () => {
       await waitFor(async () =>
         (await listFolder(store.folder)).some((path) => path.endsWith('parts/2.data')),
       )
-      await store.leave()
+      await store.stop()
       yield* streamed(randomBytes(17 * MiB))
     }
     await assert.rejects(files.writePiece(handle, 1, 0, body()), isProblem('unreachable'))
-    await store.comeBack()
+    await store.restart()
     await files.abandonUpload(handle)
     await files.abortUnfinished([], inTwoHours())
     assert.deepEqual(

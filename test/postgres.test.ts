@@ -32,6 +32,7 @@ import {
 import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres/process.ts'
 import { RunError, run } from '../server/lib/run.ts'
 import { ensureSystemUser } from '../server/lib/system-user.ts'
+import { patienceMs } from './harness.ts'
 
 type User = { uid: number; gid: number }
 type OpenResult = {
@@ -659,7 +660,7 @@ describe('run', () => {
     await until('the child runs', async () => (await readdir(database.folder)).includes('pid'))
     abort.abort('enough')
     await ended
-    assert.ok(await waitUntilGone(Number(await readFile(pidFile, 'utf8')), 2000))
+    assert.ok(await waitUntilGone(Number(await readFile(pidFile, 'utf8')), patienceMs))
   })
 
   test('a command inherits only PATH from the environment', async () => {
@@ -816,7 +817,11 @@ async function countUsers(connection: PostgresConnection): Promise<number> {
   return Number((await query(connection, sql))[0]?.n)
 }
 
-async function until(description: string, isTrue: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
+async function until(
+  description: string,
+  isTrue: () => Promise<boolean>,
+  limitMs = patienceMs,
+): Promise<void> {
   const deadline = Date.now() + limitMs
   let last: unknown
   const isTrueNow = () =>

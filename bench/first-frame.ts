@@ -86,7 +86,7 @@ async function generateClip(path: string): Promise<void> {
 /** Time to the first frame of the player page, compared with a bare page. */
 export async function firstFrame(): Promise<void> {
   const browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
-  if (!browser) return console.log('Chromium is not installed: time to first frame is not measured')
+  if (!browser) return console.log('TEST_CHROMIUM=none: time to first frame is not measured')
   await withTemporaryFolder(async (folder) => {
     await using resources = new Resources()
     resources.add(() => browser.close())

@@ -13,7 +13,7 @@ const slowest = [
   'player',
   'files',
   'operations',
-  'pictures',
+  'thumbnails',
   'sweep',
   'encoding-timestamps',
   'encoding-failures',

@@ -9,22 +9,22 @@ import Fastify, {
 import type { Authenticator, Scope } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
 import type { Environment } from './environments.ts'
-import { createServer, refuse } from './lib/connections.ts'
+import { createServer, rejectConnection } from './lib/connections.ts'
 import { forbidCaching, handleErrors, rawErrorResponse, toApiError } from './lib/error-handler.ts'
 import { httpErrors, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
-import { createLimit, type Limit } from './lib/limit-requests.ts'
 import { withoutSecrets } from './lib/log.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
-import type { RateClass } from './lib/rate-limits.ts'
+import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
+import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import type { ApiContext } from './slice.ts'
 import { slices } from './slices.ts'
-import { createContention } from './uploads/contention.ts'
+import { createUploadCoordinator } from './uploads/coordinator.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -63,8 +63,8 @@ export async function buildApp(
   metrics: Metrics,
   { tls, beforeRoutes }: AppOptions = {},
 ): Promise<App> {
-  const limit = createLimit(context.config.rateLimits, context.now)
-  const apiContext = { ...context, authenticator, metrics, limit, contention: createContention() }
+  const limit = createRateLimit(context.config.rateLimits, context.now)
+  const apiContext = { ...context, authenticator, metrics, limit, coordinator: createUploadCoordinator() }
   const typeBase = () => `${context.publicUrl()}/docs/errors/`
 
   const app = Fastify(serverOptions(context, tls, typeBase)) as unknown as App
@@ -117,7 +117,10 @@ function serverOptions(
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET') return socket.destroy()
-      refuse(socket, rawErrorResponse(connectionErrors[error.code] ?? httpErrors.badRequest, typeBase()))
+      rejectConnection(
+        socket,
+        rawErrorResponse(connectionErrors[error.code] ?? httpErrors.badRequest, typeBase()),
+      )
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },
   }
@@ -244,7 +247,7 @@ function authenticateRequests(app: App, authenticator: Authenticator): void {
   })
 }
 
-function limitRates(app: App, limit: Limit): void {
+function limitRates(app: App, limit: RateLimit): void {
   app.addHook('onRequest', (request, reply, done) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD'
     const { rateClass = isRead ? 'reads' : 'writes' } = request.routeOptions.config

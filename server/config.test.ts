@@ -13,7 +13,7 @@ function problemsOf(env: Record<string, string>): string[] {
   }
 }
 
-test('without settings everything has its default', () => {
+test('without environment variables every setting has its default', () => {
   const config = readConfig({ PATH: '/bin' })
   assert.equal(config.host, '127.0.0.1')
   assert.equal(config.port, 8080)
@@ -22,7 +22,7 @@ test('without settings everything has its default', () => {
   assert.equal(config.tls, undefined)
 })
 
-test('every wrong setting is told, each in a sentence that names it', () => {
+test('the error has one sentence for each invalid setting, which starts with its name', () => {
   const problems = problemsOf({
     KINORA_PORT: '70000',
     KINORA_ROLES: 'api,cook',
@@ -48,11 +48,11 @@ test('every wrong setting is told, each in a sentence that names it', () => {
   }
 })
 
-test('one key cannot be the key of both environments', () => {
+test('both environments cannot have the same key', () => {
   assert.equal(problemsOf({ KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }).length, 1)
 })
 
-test('the settings of S3 go together, but for the region', () => {
+test('the S3 settings must be set together, except the region', () => {
   const env = {
     KINORA_S3_ENDPOINT: 'http://localhost:9000',
     KINORA_S3_BUCKET: 'videos',

@@ -12,13 +12,13 @@ import { type Config, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
-import { listenOnAllOf } from './lib/connections.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { DatabaseError } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
-import { type Files, FilesProblem } from './lib/files/files.ts'
+import { FileStoreError, type Files } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
 import type { App } from './lib/http.ts'
+import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
 import { Listener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
@@ -130,7 +130,7 @@ async function listen(app: App, config: Config, onClose: OnClose): Promise<numbe
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
     throw new StartError(describeListenError(error, config), { cause: error })
   })
-  if (config.host === 'localhost') onClose((await listenOnAllOf(config.host, app.server)).close)
+  if (config.host === 'localhost') onClose((await listenOnAllAddresses(config.host, app.server)).close)
   return (app.server.address() as AddressInfo).port
 }
 
@@ -159,7 +159,7 @@ async function closeApp(app: App): Promise<void> {
 /** A store that rejects the request is misconfigured. A store that is unreachable may start later, so it is no error. */
 async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {
   await files.check().catch((error) => {
-    if (!(error instanceof FilesProblem) || error.kind !== 'refused') return
+    if (!(error instanceof FileStoreError) || error.kind !== 'refused') return
     throw new StartError(`The bucket ${bucket} at ${endpoint} cannot be used: ${error.message}.`)
   })
 }

@@ -1,20 +1,20 @@
 import type { Authenticator } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
 import type { App } from './lib/http.ts'
-import type { Limit } from './lib/limit-requests.ts'
 import type { Metrics } from './lib/metrics.ts'
+import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { Jobs } from './queues.ts'
-import type { Contention } from './uploads/contention.ts'
+import type { UploadCoordinator } from './uploads/coordinator.ts'
 
 /** The context of routes. */
 export type ApiContext = Context & {
   authenticator: Authenticator
   metrics: Metrics
-  limit: Limit
+  limit: RateLimit
   /** Shared by all upload routes of the process. */
-  contention: Contention
+  coordinator: UploadCoordinator
 }
 
 /** The context of jobs, tasks and services. */

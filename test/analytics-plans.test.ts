@@ -10,15 +10,15 @@ import type { Tables } from '../server/tables.ts'
 import { createDatabase } from './harness.ts'
 import { ago, day, hour } from './session-rows.ts'
 
-// What the database does for each read, with a million events of ten thousand sessions in a month: it looks at the
-// days that are asked for and at no event. How long that takes is measured by `npm run bench -- analytics`.
+// The query plans of the analytics reads, with a million events of ten thousand sessions in a month: a read scans the
+// partitions of the requested days and never the events. `npm run bench -- analytics` measures how long the reads take.
 
 const ends: (() => unknown)[] = []
 let client: pg.Client
 let db: Kysely<Tables>
-let asked: LogEvent['query'][] = []
-const gather = ({ query }: LogEvent) => {
-  asked.push(query)
+let executedQueries: LogEvent['query'][] = []
+const recordQuery = ({ query }: LogEvent) => {
+  executedQueries.push(query)
 }
 
 before(async () => {
@@ -27,7 +27,7 @@ before(async () => {
   await client.connect()
   await fillSessions(client, { sessions: 10_000, days: 29, eventsEach: 100 })
   const pool = openPool(database, () => {})
-  db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: gather })
+  db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: recordQuery })
 })
 after(async () => {
   await db?.destroy()
@@ -42,16 +42,16 @@ type Plan = {
   Plans?: Plan[]
 }
 
-/** The nodes of the plans by which a read was answered that look at a table. */
+/** The plan nodes that scan a table, from all queries of a read. */
 async function scansOf(read: () => Promise<unknown>): Promise<Plan[]> {
-  asked = []
+  executedQueries = []
   await read()
   const scans: Plan[] = []
   const walk = (plan: Plan) => {
     if (plan['Relation Name'] && plan['Actual Loops'] !== 0) scans.push(plan)
     plan.Plans?.forEach(walk)
   }
-  for (const { sql, parameters } of asked) {
+  for (const { sql, parameters } of executedQueries) {
     const { rows } = await client.query(`explain (analyze, format json) ${sql}`, [...parameters])
     walk(rows[0]['QUERY PLAN'][0].Plan)
   }
@@ -61,7 +61,7 @@ async function scansOf(read: () => Promise<unknown>): Promise<Plan[]> {
 const tablesOf = (scans: Plan[]) => [...new Set(scans.map((scan) => scan['Relation Name']))].sort()
 const partition = (date: Date) => `viewing_sessions_${date.toISOString().slice(0, 10).replaceAll('-', '')}`
 
-// The middle of a day, ten days ago: of the day before too, for who is watching already.
+// Noon, ten days ago. Concurrent viewers may have started on the day before.
 const noon = new Date(Math.floor(ago(10 * day).getTime() / day) * day + 12 * hour)
 const period = { from: noon, to: new Date(noon.getTime() + 6 * hour) }
 const sessions = { environment: 'production', period, filterBy: {} } as const
@@ -69,55 +69,56 @@ const page = { currentPage: 1, pageSize: 25, offset: 0 }
 const order = { by: 'value', order: 'desc' } as const
 const byPlays = { by: 'plays', order: 'desc' } as const
 
-const ofOneDay: Record<string, () => Promise<unknown>> = {
-  'a metric': () => data.readMetric(db, sessions, { of: 'play', by: 'sum' }),
-  'unique views': () => data.readMetric(db, sessions, { of: 'view', seconds: 5, isUnique: true }),
-  buckets: () =>
+const oneDayReads: Record<string, () => Promise<unknown>> = {
+  'reading a metric': () => data.readMetric(db, sessions, { of: 'play', by: 'sum' }),
+  'reading unique views': () => data.readMetric(db, sessions, { of: 'view', seconds: 5, isUnique: true }),
+  'reading buckets': () =>
     data.readBuckets(db, sessions, { of: 'play', by: 'rate' }, { breakdown: 'browser', order, page }),
-  'a series': () =>
+  'reading a time series': () =>
     data.readSeries(db, sessions, { of: 'end', by: 'sum' }, { interval: 'hour', order, page }),
-  'values of a key': () => metadata.listValues(db, sessions, { key: 'user', order: byPlays, page }),
-  keys: () => metadata.listKeys(db, sessions, page),
-  retention: () => metadata.readRetention(db, { ...sessions, videoId: videoOf(0) }, 'class'),
+  'listing the values of a key': () =>
+    metadata.listValues(db, sessions, { key: 'user', order: byPlays, page }),
+  'listing keys': () => metadata.listKeys(db, sessions, page),
+  'reading retention': () => metadata.readRetention(db, { ...sessions, videoId: videoOf(0) }, 'class'),
 }
 
-const withTheDayBefore: Record<string, () => Promise<unknown>> = {
-  'a peak': () => data.readMetric(db, sessions, { of: 'ccv', by: 'peak', isUnique: true }),
-  'peaks by country': () =>
+const twoDayReads: Record<string, () => Promise<unknown>> = {
+  'reading a peak': () => data.readMetric(db, sessions, { of: 'ccv', by: 'peak', isUnique: true }),
+  'reading peaks by country': () =>
     data.readBuckets(
       db,
       sessions,
       { of: 'ccv', by: 'peak', isUnique: false },
       { breakdown: 'country', order, page },
     ),
-  'peaks by the hour': () =>
+  'reading peaks by hour': () =>
     data.readSeries(
       db,
       sessions,
       { of: 'ccv', by: 'peak', isUnique: false },
       { interval: 'hour', order, page },
     ),
-  averages: () => data.readMetric(db, sessions, { of: 'ccv', by: 'average', isUnique: false }),
+  'reading averages': () => data.readMetric(db, sessions, { of: 'ccv', by: 'average', isUnique: false }),
 }
 
-describe('a question about one day', () => {
-  for (const [name, read] of Object.entries(ofOneDay)) {
-    test(`${name}: looks at that day alone`, async () => {
+describe('a query for one day', () => {
+  for (const [name, read] of Object.entries(oneDayReads)) {
+    test(`${name} scans only the partition of that day`, async () => {
       assert.deepEqual(tablesOf(await scansOf(read)), [partition(noon)])
     })
   }
-  for (const [name, read] of Object.entries(withTheDayBefore)) {
-    test(`${name}: looks at that day and the one before`, async () => {
+  for (const [name, read] of Object.entries(twoDayReads)) {
+    test(`${name} scans the partitions of that day and the day before`, async () => {
       const before = new Date(noon.getTime() - day)
       assert.deepEqual(tablesOf(await scansOf(read)), [partition(before), partition(noon)])
     })
   }
 })
 
-describe('a question about a month', () => {
+describe('a query for a month', () => {
   const month = { ...sessions, period: { from: ago(29 * day), to: new Date() } }
 
-  test('looks at each session once, and at no event', async () => {
+  test('scans each session once and no event', async () => {
     for (const read of [
       () => data.readMetric(db, month, { of: 'play', by: 'sum' }),
       () => data.readMetric(db, month, { of: 'ccv', by: 'peak', isUnique: false }),
@@ -129,12 +130,12 @@ describe('a question about a month', () => {
     ]) {
       const scans = await scansOf(read)
       assert.ok(tablesOf(scans).every((table) => table && /^(viewing_sessions_|past_plays$)/.test(table)))
-      assert.equal(new Set(tablesOf(scans)).size, scans.length, 'a partition was looked at twice')
+      assert.equal(new Set(tablesOf(scans)).size, scans.length, 'a partition is scanned twice')
       assert.ok(scans.every((scan) => scan['Actual Loops'] === 1))
     }
   })
 
-  test('about one video finds its sessions by an index', async () => {
+  test('finds the sessions of one video by an index', async () => {
     const rare = videoOf(97)
     for (const read of [
       () => data.readMetric(db, { ...month, filterBy: { mediaId: [rare] } }, { of: 'play', by: 'sum' }),

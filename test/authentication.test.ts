@@ -13,7 +13,7 @@ import {
   sharedKinora,
 } from './harness.ts'
 
-// Who may call, and how often (interface notes 2 and 16).
+// Authentication and rate limits.
 
 const service = sharedKinora()
 const at = (path: string) => service.url + path
@@ -25,9 +25,9 @@ const list = (authorization: string, base = '') =>
 const post = (path: string, json: unknown) => call(at(path), { method: 'POST', key: '', json })
 
 async function tokensOf(apiKey = productionKey, base = '') {
-  const answer = await post(`${base}/auth/api-key`, { apiKey })
-  assert.equal(answer.status, 200, answer.text)
-  return answer.body as { access_token: string; refresh_token: string }
+  const response = await post(`${base}/auth/api-key`, { apiKey })
+  assert.equal(response.status, 200, response.text)
+  return response.body as { access_token: string; refresh_token: string }
 }
 
 const hash = (secret: string) => createHash('sha256').update(secret).digest()
@@ -37,7 +37,7 @@ const expire = (token: string) =>
   ])
 
 describe('credentials', () => {
-  test('the key is a user name, with or without a password, and the scheme is written in any case', async () => {
+  test('Basic accepts the key as user name, with or without a password, and the scheme in any case', async () => {
     for (const value of [
       basic(`${productionKey}:`),
       basic(`${productionKey}:password`),
@@ -50,7 +50,7 @@ describe('credentials', () => {
     }
   })
 
-  test('an access token or the key itself is a Bearer value, and the scheme is written in any case', async () => {
+  test('Bearer accepts an access token or the key itself, and the scheme in any case', async () => {
     const { access_token } = await tokensOf()
     for (const secret of [access_token, productionKey]) {
       for (const scheme of ['Bearer', 'bearer', 'BEARER'])
@@ -58,9 +58,9 @@ describe('credentials', () => {
     }
   })
 
-  test('each fault of the header has its own kind', async () => {
+  test('each kind of invalid header has its own error type', async () => {
     const { access_token, refresh_token } = await tokensOf()
-    const faults = {
+    const headers = {
       'missing-authorization-header': ['', ' '],
       'invalid-authorization-header-value': [
         'Basic',
@@ -74,13 +74,13 @@ describe('credentials', () => {
       'invalid-api-key': [basic('unknown:'), basic(`${access_token}:`), basic('\0é:')],
       'invalid-access-token': ['Bearer unknown', `Bearer ${refresh_token}`],
     }
-    for (const [slug, values] of Object.entries(faults)) {
+    for (const [slug, values] of Object.entries(headers)) {
       for (const value of values) assertProblem(await list(value), 401, `authentication-${slug}`)
     }
     assertProblem(await call(at('/videos'), { key: '' }), 401, 'authentication-missing-authorization-header')
   })
 
-  test('every route of the API needs a key', async () => {
+  test('every API route requires a key', async () => {
     const { body: document } = await call(at('/openapi.json'), { key: '' })
     let routes = 0
     for (const [path, operations] of Object.entries<Record<string, { security?: unknown[] }>>(
@@ -88,20 +88,20 @@ describe('credentials', () => {
     )) {
       for (const [method, { security }] of Object.entries(operations)) {
         if (security?.length === 0) continue
-        const answer = await call(at(path.replaceAll(/\{\w+\}/g, 'x')), {
+        const response = await call(at(path.replaceAll(/\{\w+\}/g, 'x')), {
           method: method.toUpperCase(),
           key: '',
           headers: { 'tus-resumable': '1.0.0' },
         })
-        const needed = path === '/upload' ? 'upload-token' : 'authorization-header'
-        assertProblem(answer, 401, `authentication-missing-${needed}`)
+        const missing = path === '/upload' ? 'upload-token' : 'authorization-header'
+        assertProblem(response, 401, `authentication-missing-${missing}`)
         routes++
       }
     }
     assert.ok(routes >= 7)
   })
 
-  test('the key or token decides the environment at the plain address', async () => {
+  test('without a /sandbox prefix, the key or token selects the environment', async () => {
     const create = (key: string, title: string) =>
       call(at('/videos'), { method: 'POST', key, json: { title } })
     await create(productionKey, 'production')
@@ -109,7 +109,7 @@ describe('credentials', () => {
     const exchanged = await tokensOf(sandboxKey)
     const refreshed = await post('/auth/refresh', { refreshToken: exchanged.refresh_token })
     assert.equal(refreshed.status, 200, refreshed.text)
-    const below = await tokensOf(sandboxKey, '/sandbox')
+    const prefixed = await tokensOf(sandboxKey, '/sandbox')
     for (const [value, title] of [
       [basic(`${productionKey}:`), 'production'],
       [`Bearer ${(await tokensOf()).access_token}`, 'production'],
@@ -117,9 +117,9 @@ describe('credentials', () => {
       [`Bearer ${sandboxKey}`, 'sandbox'],
       [`Bearer ${exchanged.access_token}`, 'sandbox'],
       [`Bearer ${refreshed.body.access_token}`, 'sandbox'],
-      [`Bearer ${below.access_token}`, 'sandbox'],
+      [`Bearer ${prefixed.access_token}`, 'sandbox'],
     ] as const) {
-      // Twice: the second time the header is known.
+      // The second request uses the cached credentials.
       for (let n = 0; n < 2; n++) {
         const { status, body, text } = await list(value)
         assert.equal(status, 200, text)
@@ -131,7 +131,7 @@ describe('credentials', () => {
     }
   })
 
-  test('below /sandbox, credentials of production are refused', async () => {
+  test('/sandbox rejects credentials of production', async () => {
     const production = await tokensOf()
     const sandbox = await tokensOf(sandboxKey)
     for (const value of [
@@ -139,7 +139,7 @@ describe('credentials', () => {
       `Bearer ${productionKey}`,
       `Bearer ${production.access_token}`,
     ]) {
-      // Known from the plain address, it is refused here all the same.
+      // The request without the prefix fills the credentials cache first.
       assert.equal((await list(value)).status, 200)
       assert.equal((await list(value, '/sandbox')).status, 401)
     }
@@ -153,7 +153,7 @@ describe('credentials', () => {
     assert.equal((await post('/auth/refresh', { refreshToken: production.refresh_token })).status, 200)
   })
 
-  test('an access token is good until it expires', async () => {
+  test('an access token is valid until it expires', async () => {
     const { access_token } = await tokensOf()
     await expire(access_token)
     assertProblem(await list(`Bearer ${access_token}`), 401, 'authentication-invalid-access-token')
@@ -161,7 +161,7 @@ describe('credentials', () => {
 })
 
 describe('tokens', () => {
-  test('the answer has the form that clients read, and the token outlives their margin of five minutes', async () => {
+  test('the token response has the fields that clients read, and the token is valid for more than their margin of five minutes', async () => {
     const tokens = (await post('/auth/api-key', { apiKey: productionKey })).body
     assert.deepEqual(Object.keys(tokens).sort(), [
       'access_token',
@@ -177,7 +177,7 @@ describe('tokens', () => {
     assert.ok(Math.abs((row.expires_at.getTime() - Date.now()) / 1000 - tokens.expires_in) < 10)
   })
 
-  test('wrong credentials are 400 with an empty name, because clients log in anew on 401', async () => {
+  test('invalid credentials return 400 with an empty name, because clients authenticate again on 401', async () => {
     const { access_token } = await tokensOf()
     for (const [path, json] of [
       ['/auth/api-key', { apiKey: 'unknown' }],
@@ -192,30 +192,30 @@ describe('tokens', () => {
     }
   })
 
-  test('an Authorization header is neither needed nor looked at', async () => {
+  test('the token routes ignore the Authorization header', async () => {
     for (const authorization of ['', 'Bearer wrong', basic('wrong:'), 'garbage']) {
-      const answer = await call(at('/auth/api-key'), {
+      const response = await call(at('/auth/api-key'), {
         method: 'POST',
         key: '',
         headers: { authorization },
         json: { apiKey: productionKey },
       })
-      assert.equal(answer.status, 200, authorization)
+      assert.equal(response.status, 200, authorization)
     }
   })
 
-  test('the refresh that browsers send as plain text is understood', async () => {
+  test('a refresh accepts JSON with the content type text/plain, which browsers send', async () => {
     const { refresh_token: refreshToken } = await tokensOf()
-    const answer = await call(at('/auth/refresh'), {
+    const response = await call(at('/auth/refresh'), {
       method: 'POST',
       key: '',
       headers: { 'content-type': 'text/plain;charset=UTF-8' },
       body: JSON.stringify({ refreshToken }),
     })
-    assert.equal(answer.status, 200, answer.text)
+    assert.equal(response.status, 200, response.text)
   })
 
-  test('a refresh gives two new tokens, and the one that was used lives for another minute', async () => {
+  test('a refresh returns two new tokens, and the used refresh token stays valid for one minute', async () => {
     const first = await tokensOf()
     const refresh = (refreshToken: string) => post('/auth/refresh', { refreshToken })
     const second = (await refresh(first.refresh_token)).body
@@ -231,8 +231,8 @@ describe('tokens', () => {
     const left = await secondsLeft()
     assert.ok(left > 30 && left <= 60, `${left}`)
     const third = await refresh(first.refresh_token)
-    assert.equal(third.status, 200, 'the answer to the first refresh may have been lost')
-    assert.ok((await secondsLeft()) <= left, 'using it again does not keep it alive')
+    assert.equal(third.status, 200, 'the client may not have received the first response')
+    assert.ok((await secondsLeft()) <= left, 'a second use does not extend it')
 
     await expire(first.refresh_token)
     assertProblem(await refresh(first.refresh_token), 400, 'authentication-invalid-user-credentials', '')
@@ -257,7 +257,7 @@ describe('tokens', () => {
 describe('rate limits', () => {
   const small = { KINORA_RATE_LIMIT_READS: '3', KINORA_RATE_LIMIT_WRITES: '2' }
 
-  function allowance({ headers }: { headers: Headers }) {
+  function rateLimitOf({ headers }: { headers: Headers }) {
     const [limit, remaining, retryAfter] = ['limit', 'remaining', 'retry-after'].map((name) => {
       const value = headers.get(`x-ratelimit-${name}`)
       return value === null ? undefined : Number(value)
@@ -265,47 +265,47 @@ describe('rate limits', () => {
     return { limit, remaining, retryAfter }
   }
 
-  test('a key that has used up its reads is refused until the minute is over, and nobody else is', async (t) => {
+  test('a key over its read limit gets 429 until the minute is over, and other keys and routes do not', async (t) => {
     const { url } = await kinora(t, small)
     const tokens = await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } })
     for (const left of [2, 1, 0]) {
-      const { limit, remaining, retryAfter } = allowance(await call(`${url}/videos`))
+      const { limit, remaining, retryAfter } = rateLimitOf(await call(`${url}/videos`))
       assert.deepEqual([limit, remaining], [3, left])
       assert.ok(retryAfter! >= 1 && retryAfter! <= 60)
     }
     const bearer = { authorization: `Bearer ${tokens.body.access_token}` }
-    for (const answer of [
+    for (const response of [
       await call(`${url}/videos`),
       await call(`${url}/tags`),
       await call(`${url}/videos`, { key: '', headers: bearer }),
     ]) {
-      assertProblem(answer, 429, 'too-many-requests')
-      assert.deepEqual(Object.keys(answer.body).sort(), ['status', 'title', 'type'])
-      assert.deepEqual([allowance(answer).limit, allowance(answer).remaining], [3, 0])
-      assert.ok(allowance(answer).retryAfter! >= 1)
-      assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+      assertProblem(response, 429, 'too-many-requests')
+      assert.deepEqual(Object.keys(response.body).sort(), ['status', 'title', 'type'])
+      assert.deepEqual([rateLimitOf(response).limit, rateLimitOf(response).remaining], [3, 0])
+      assert.ok(rateLimitOf(response).retryAfter! >= 1)
+      assert.equal(response.headers.get('access-control-allow-origin'), '*')
     }
     const write = await call(`${url}/videos`, { method: 'POST', json: {} })
-    assert.deepEqual([write.status, allowance(write).limit, allowance(write).remaining], [201, 2, 1])
+    assert.deepEqual([write.status, rateLimitOf(write).limit, rateLimitOf(write).remaining], [201, 2, 1])
     assert.equal((await call(`${url}/sandbox/videos`, { key: sandboxKey })).status, 200)
     for (let n = 0; n < 6; n++) {
-      const answer = await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } })
-      assert.deepEqual([answer.status, allowance(answer).limit], [200, undefined])
+      const response = await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } })
+      assert.deepEqual([response.status, rateLimitOf(response).limit], [200, undefined])
     }
     assert.equal((await call(`${url}/healthz`)).status, 200)
   })
 
-  test('answers to refused requests count and carry the headers too', async (t) => {
+  test('rejected requests count and their responses carry the rate limit headers', async (t) => {
     const { url } = await kinora(t, small)
-    const refused = await call(`${url}/videos`, { method: 'POST', json: { title: 1 } })
-    assert.deepEqual([refused.status, allowance(refused).remaining], [400, 1])
+    const invalid = await call(`${url}/videos`, { method: 'POST', json: { title: 1 } })
+    assert.deepEqual([invalid.status, rateLimitOf(invalid).remaining], [400, 1])
     const missing = await call(`${url}/videos/vi0123456789012345678901`, { method: 'DELETE' })
-    assert.deepEqual([missing.status, allowance(missing).remaining], [404, 0])
+    assert.deepEqual([missing.status, rateLimitOf(missing).remaining], [404, 0])
     assert.equal((await call(`${url}/videos`, { method: 'POST', json: {} })).status, 429)
     assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 0)
   })
 
-  test('uploads count for the token or the key, on every way of uploading', async (t) => {
+  test('uploads count against the upload token or the key, for every upload method', async (t) => {
     const { url } = await kinora(t, { KINORA_RATE_LIMIT_UPLOADS: '3', KINORA_RATE_LIMIT_READS: '1' })
     const tus = { 'tus-resumable': '1.0.0' }
     const post = (path: string, options: object) => call(url + path, { method: 'POST', ...options })
@@ -313,60 +313,60 @@ describe('rate limits', () => {
       post(`/tus${query}`, { key, headers: { ...tus, 'upload-length': '9' } })
     const newToken = async () => (await post('/upload-tokens', { json: {} })).body.token
     const [one, other] = [await newToken(), await newToken()]
-    const refused = (answer: Answer) => {
-      assertProblem(answer, 429, 'too-many-requests')
-      assert.deepEqual([allowance(answer).limit, allowance(answer).remaining], [3, 0])
-      assert.ok(Number(answer.headers.get('retry-after')) >= 1)
-      assert.match(answer.headers.get('access-control-expose-headers') ?? '', /x-ratelimit-retry-after/)
+    const assertRateLimited = (response: Answer) => {
+      assertProblem(response, 429, 'too-many-requests')
+      assert.deepEqual([rateLimitOf(response).limit, rateLimitOf(response).remaining], [3, 0])
+      assert.ok(Number(response.headers.get('retry-after')) >= 1)
+      assert.match(response.headers.get('access-control-expose-headers') ?? '', /x-ratelimit-retry-after/)
     }
 
-    // Whoever has the address of an upload uses up the requests of the token that created it.
+    // Requests to the URL of an upload count against the token that created it.
     const sent = await sendFile(`${url}/upload?token=${one}`, Buffer.from('film'), { key: '' })
-    assert.deepEqual([sent.status, allowance(sent).remaining], [201, 2], sent.text)
+    assert.deepEqual([sent.status, rateLimitOf(sent).remaining], [201, 2], sent.text)
     const created = await create(`?token=${one}`)
-    assert.deepEqual([created.status, allowance(created).remaining], [201, 1], created.text)
-    const address = created.headers.get('location') ?? ''
-    const patch = (at: string) =>
-      call(at, {
+    assert.deepEqual([created.status, rateLimitOf(created).remaining], [201, 1], created.text)
+    const uploadUrl = created.headers.get('location') ?? ''
+    const patch = (target: string) =>
+      call(target, {
         method: 'PATCH',
         key: '',
         headers: { ...tus, 'upload-offset': '0', 'content-type': 'application/offset+octet-stream' },
         body: '123',
       })
-    assert.deepEqual([(await patch(address)).status, (await patch(address)).status], [204, 429])
-    refused(await patch(address))
-    refused(await create(`?token=${one}`))
-    refused(await sendFile(`${url}/upload?token=${one}`, Buffer.from('film'), { key: '' }))
-    const peeks = [0, 1].map(() => call(address, { method: 'HEAD', key: '', headers: tus }))
-    assert.deepEqual((await Promise.all(peeks)).map(({ status }) => status).sort(), [200, 429])
+    assert.deepEqual([(await patch(uploadUrl)).status, (await patch(uploadUrl)).status], [204, 429])
+    assertRateLimited(await patch(uploadUrl))
+    assertRateLimited(await create(`?token=${one}`))
+    assertRateLimited(await sendFile(`${url}/upload?token=${one}`, Buffer.from('film'), { key: '' }))
+    const heads = [0, 1].map(() => call(uploadUrl, { method: 'HEAD', key: '', headers: tus }))
+    assert.deepEqual((await Promise.all(heads)).map(({ status }) => status).sort(), [200, 429])
 
-    // Another token has its own requests, and so has a key, for tus and all else together.
+    // Each token has its own limit. A key has one limit for tus and all other uploads together.
     assert.equal((await create(`?token=${other}`)).status, 201)
     const { videoId } = (await post('/videos', { json: {} })).body
-    for (const left of [2, 1]) assert.equal(allowance(await create('', productionKey)).remaining, left)
+    for (const left of [2, 1]) assert.equal(rateLimitOf(await create('', productionKey)).remaining, left)
     assert.equal((await sendFile(`${url}/videos/${videoId}/source`, Buffer.from('film'))).status, 201)
-    refused(await create('', productionKey))
+    assertRateLimited(await create('', productionKey))
 
-    // What has no token counts for its address, and harms nobody who has one.
+    // Requests without a valid token count against the IP address and do not affect valid tokens.
     const invalid = 'to0000000000000000000000'
     const attempts = [`/upload?token=${invalid}`, '/upload', `/upload?token=x`]
     for (const path of attempts) assert.equal((await post(path, { key: '' })).status, 401)
-    refused(await post(`/upload?token=${invalid}`, { key: '' }))
-    refused(await create(`?token=${invalid}`))
-    refused(await patch(`${url}/tus/x`))
+    assertRateLimited(await post(`/upload?token=${invalid}`, { key: '' }))
+    assertRateLimited(await create(`?token=${invalid}`))
+    assertRateLimited(await patch(`${url}/tus/x`))
     assert.equal((await create(`?token=${other}`)).status, 201)
   })
 
-  test('limits can be turned off', async (t) => {
+  test('rate limits can be turned off', async (t) => {
     const { url } = await kinora(t, { ...small, KINORA_RATE_LIMITS: 'off' })
     for (let n = 0; n < 8; n++) {
-      const answer = await call(`${url}/videos`)
-      assert.deepEqual([answer.status, allowance(answer).limit], [200, undefined])
+      const response = await call(`${url}/videos`)
+      assert.deepEqual([response.status, rateLimitOf(response).limit], [200, undefined])
     }
   })
 
-  test('by default a program in ordinary use is far from the limits', async () => {
-    assert.ok(allowance(await call(at('/videos'))).limit! >= 10_000)
-    assert.ok(allowance(await call(at('/videos'), { method: 'POST', json: {} })).limit! >= 10_000)
+  test('the default limits are far above ordinary use', async () => {
+    assert.ok(rateLimitOf(await call(at('/videos'))).limit! >= 10_000)
+    assert.ok(rateLimitOf(await call(at('/videos'), { method: 'POST', json: {} })).limit! >= 10_000)
   })
 })

@@ -12,7 +12,7 @@ import {
   waitFor,
 } from './harness.ts'
 
-// Whatever is wrong with a request, the answer says what, and nothing of it is stored.
+// The response to an invalid request names the error, and the service stores nothing.
 
 const service = sharedKinora()
 const at = (path: string) => service.url + path
@@ -32,10 +32,10 @@ async function assertNothingStored() {
 }
 
 const long = (length: number) => 'x'.repeat(length)
-const many = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i))
+const listOf = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i))
 const unknownId = 'vi0123456789012345678901'
 
-/** A whole payload, where the attribute alone would not tell which part of it is wrong. */
+/** A complete payload, for cases in which the name of the error is not the name of the attribute. */
 class Payload {
   readonly json: unknown
   constructor(json: unknown) {
@@ -45,8 +45,8 @@ class Payload {
 function wrap(attribute: string, value: unknown) {
   return new Payload({ [attribute]: value })
 }
-/** Values that an attribute may not have, by the name that the problem must give. */
-const changes: Record<string, unknown[]> = {
+/** Invalid values, by the name that the error must give. */
+const invalidInBoth: Record<string, unknown[]> = {
   title: [5, null, true, [], {}, long(1_001), 'a\0b', 'half \ud83c', '\udfac half'],
   description: [5, null, ['a'], long(20_001), '\0', '\ud800'],
   public: ['true', 1, 0, null, [], {}],
@@ -59,9 +59,9 @@ const changes: Record<string, unknown[]> = {
   'transcriptSummaryAttributes[0]': [['essay'], [1]].map((value) =>
     wrap('transcriptSummaryAttributes', value),
   ),
-  tags: ['a', {}, 5, null, many(101, (i) => `${i}`)],
+  tags: ['a', {}, 5, null, listOf(101, (i) => `${i}`)],
   'tags[1]': [5, null, '', ['a'], {}, long(256), '\0', '\ud800'].map((tag) => wrap('tags', ['fine', tag])),
-  metadata: ['a', {}, 5, null, many(101, (i) => ({ [`k${i}`]: 'v' }))],
+  metadata: ['a', {}, 5, null, listOf(101, (i) => ({ [`k${i}`]: 'v' }))],
   'metadata[0]': [
     5,
     null,
@@ -96,7 +96,7 @@ const changes: Record<string, unknown[]> = {
   'metadata[0][k]': [5, null, {}, long(2_001), '\0'].map((value) => wrap('metadata', [{ k: value }])),
 }
 
-const creationOnly: Record<string, unknown[]> = {
+const invalidInCreation: Record<string, unknown[]> = {
   source: [
     '',
     'x',
@@ -129,55 +129,55 @@ const payloads = (cases: Record<string, unknown[]>) =>
   )
 
 describe('attributes', () => {
-  test('a creation with a wrong attribute is refused by its name, and nothing is stored', async () => {
-    for (const { name, json } of payloads({ ...changes, ...creationOnly })) {
-      const answer = await post({ ...(json as object), ...(name !== 'title' && { title: 'Else fine' }) })
-      const shown = JSON.stringify(json).slice(0, 100)
-      assert.equal(answer.status, 400, `${shown} ${answer.text}`)
-      assertProblem(answer, 400, 'invalid-attribute', name)
-      assert.equal(answer.body.problems[0].name, name)
-      assert.ok(answer.text.length < 5_000, shown)
+  test('creating a video with an invalid attribute fails, names the attribute and stores nothing', async () => {
+    for (const { name, json } of payloads({ ...invalidInBoth, ...invalidInCreation })) {
+      const response = await post({ ...(json as object), ...(name !== 'title' && { title: 'Valid' }) })
+      const label = JSON.stringify(json).slice(0, 100)
+      assert.equal(response.status, 400, `${label} ${response.text}`)
+      assertProblem(response, 400, 'invalid-attribute', name)
+      assert.equal(response.body.problems[0].name, name)
+      assert.ok(response.text.length < 5_000, label)
     }
     await assertNothingStored()
   })
 
-  test('a change with a wrong attribute is refused by its name, and the video stays as it was', async () => {
+  test('updating a video with an invalid attribute fails, names the attribute and changes nothing', async () => {
     const { body: video } = await post({ title: 'Firm', tags: ['a'], metadata: [{ k: 'v' }] })
-    for (const { name, json } of payloads(changes)) {
-      const answer = await call(at(`/videos/${video.id}`), {
+    for (const { name, json } of payloads(invalidInBoth)) {
+      const response = await call(at(`/videos/${video.id}`), {
         method: 'PATCH',
-        json: { ...(json as object), ...(name !== 'description' && { description: 'Else fine' }) },
+        json: { ...(json as object), ...(name !== 'description' && { description: 'Valid' }) },
       })
-      assertProblem(answer, 400, 'invalid-attribute', name)
+      assertProblem(response, 400, 'invalid-attribute', name)
     }
     assert.deepEqual((await call(at(`/videos/${video.id}`))).body, video)
   })
 
-  test('the longest values that are allowed are stored and found', async () => {
+  test('values of the maximum length are stored and found', async () => {
     const emoji = (length: number) => '🎬'.repeat(length)
     const json = {
       title: emoji(1_000),
       description: emoji(20_000),
-      tags: many(100, (i) => `${i}`.padEnd(255, 'ü')),
-      metadata: many(100, (i) => ({ key: `${i}`.padEnd(255, 'é'), value: `${i}`.padEnd(2_000, 'ß') })),
+      tags: listOf(100, (i) => `${i}`.padEnd(255, 'ü')),
+      metadata: listOf(100, (i) => ({ key: `${i}`.padEnd(255, 'é'), value: `${i}`.padEnd(2_000, 'ß') })),
     }
-    const answer = await post(json)
-    assert.equal(answer.status, 201, answer.text)
-    const { title, description, tags, metadata } = answer.body
+    const response = await post(json)
+    assert.equal(response.status, 201, response.text)
+    const { title, description, tags, metadata } = response.body
     assert.deepEqual({ title, description, tags, metadata }, json)
     const search = new URLSearchParams([['tags[]', json.tags[99]!]])
     assert.equal((await call(at(`/videos?${search}`))).body.pagination.itemsTotal, 1)
     assert.equal((await post({ metadata: [{ key: emoji(255), value: 'v' }] })).status, 201)
   })
 
-  test('names that mean something to the language are ordinary names', async () => {
-    const answer = await postText(
+  test('names with a meaning in JavaScript are ordinary names', async () => {
+    const response = await postText(
       '{"__proto__":{"title":1,"public":false},"constructor":{"prototype":{"x":1}},"metadata":[{"__proto__":"a"},{"constructor":"b"},{"toString":"c"}],"tags":["__proto__"]}',
     )
-    assert.equal(answer.status, 201, answer.text)
-    assert.deepEqual([answer.body.title, answer.body.public], ['', true])
+    assert.equal(response.status, 201, response.text)
+    assert.deepEqual([response.body.title, response.body.public], ['', true])
     assert.deepEqual(
-      answer.body.metadata.map((pair: { key: string; value: string }) => pair.key + pair.value),
+      response.body.metadata.map((pair: { key: string; value: string }) => pair.key + pair.value),
       ['__proto__a', 'constructorb', 'toStringc'],
     )
     for (const search of ['metadata[__proto__]=a', 'metadata[constructor]=b', 'tags[]=__proto__'])
@@ -190,22 +190,22 @@ describe('attributes', () => {
     )
   })
 
-  test('what is not known is not stored, however deep it is', async () => {
+  test('unknown attributes are not stored at any depth', async () => {
     const clip = '{"startTimecode":"5","\\ud800":1,"more":"\\u0000"}'
-    const answer = await postText(`{"title":"Cut","clip":${clip},"more":{"\\ud800":"\\u0000"}}`)
-    assert.equal(answer.status, 201, answer.text)
+    const response = await postText(`{"title":"Cut","clip":${clip},"more":{"\\ud800":"\\u0000"}}`)
+    assert.equal(response.status, 201, response.text)
     const [row] = await query(service.database, 'select clip from videos')
     assert.deepEqual(row.clip, { startTimecode: '5' })
   })
 
-  test('credentials of a wrong type are refused by their name', async () => {
+  test('credentials of a wrong type are rejected by name', async () => {
     for (const value of [5, null, [], {}, long(501)]) {
       for (const [path, name] of [
         ['/auth/api-key', 'apiKey'],
         ['/auth/refresh', 'refreshToken'],
       ] as const) {
-        const answer = await call(at(path), { method: 'POST', json: { [name]: value } })
-        assertProblem(answer, 400, 'invalid-attribute', name)
+        const response = await call(at(path), { method: 'POST', json: { [name]: value } })
+        assertProblem(response, 400, 'invalid-attribute', name)
       }
     }
   })
@@ -214,7 +214,7 @@ describe('attributes', () => {
 describe('bodies', () => {
   const framings: Record<string, string>[] = [{}, { 'transfer-encoding': 'chunked' }]
 
-  test('a body that is not a JSON object is refused', async () => {
+  test('a body that is not a JSON object is rejected', async () => {
     for (const body of [
       '',
       ' ',
@@ -235,7 +235,7 @@ describe('bodies', () => {
     await assertNothingStored()
   })
 
-  test('bytes that are not UTF-8 are refused, not replaced', async () => {
+  test('invalid UTF-8 is rejected, not replaced', async () => {
     const body = Buffer.concat([
       Buffer.from('{"title":"a'),
       Buffer.from([0xff, 0xed, 0xa0, 0x80]),
@@ -246,13 +246,13 @@ describe('bodies', () => {
         string,
         string
       >
-      const answer = await callRaw(service.url, '/videos', { method: 'POST', headers, body })
-      assertProblem(answer, 400, 'invalid-payload')
+      const response = await callRaw(service.url, '/videos', { method: 'POST', headers, body })
+      assertProblem(response, 400, 'invalid-payload')
     }
     await assertNothingStored()
   })
 
-  test('depth alone breaks nothing', async () => {
+  test('deeply nested JSON gets an ordinary response', async () => {
     const deep = `${'['.repeat(250_000)}${']'.repeat(250_000)}`
     assertProblem(await postText(deep), 400, 'invalid-payload')
     assertProblem(await postText(`{"title":${deep}}`), 400, 'invalid-attribute', 'title')
@@ -268,7 +268,7 @@ describe('bodies', () => {
     assert.equal((await postText(`{"unknown":${deep}}`)).status, 201)
   })
 
-  test('a body may have one MiB and no byte more, whether its length is told or not', async () => {
+  test('a body has at most 1 MiB, with Content-Length or chunked', async () => {
     const full = `{"title":"full"}${' '.repeat(1024 * 1024 - 16)}`
     const headers = { authorization, 'content-type': 'application/json' }
     for (const framing of framings) {
@@ -280,10 +280,10 @@ describe('bodies', () => {
     assert.equal((await call(at('/videos'))).body.pagination.itemsTotal, 2)
   })
 
-  test('a length that is announced and not kept stores nothing', async () => {
+  test('a body whose length differs from Content-Length is rejected, and nothing is stored', async () => {
     const head = (length: string) =>
       `POST /videos HTTP/1.1\r\nhost: x\r\nauthorization: ${authorization}\r\ncontent-length: ${length}\r\n`
-    // Too long an announcement, and the client hangs up.
+    // The client closes the connection before it has sent the announced length.
     const { hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)
     socket.end(`${head('100')}\r\n{"title":"half`)

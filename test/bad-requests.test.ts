@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { assertProblem, call, callRaw, productionKey, sandboxKey, sendRaw, sharedKinora } from './harness.ts'
 
-// Addresses, queries and heads of requests that are wrong: each is refused by the name of what is.
+// Requests with an invalid URL, query or header: the response names the invalid part.
 
 const service = sharedKinora()
 const at = (path: string) => service.url + path
 const authorization = `Basic ${btoa(`${productionKey}:`)}`
 
 const long = (length: number) => 'x'.repeat(length)
-const many = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i))
+const listOf = <T>(length: number, make: (i: number) => T) => Array.from({ length }, (_, i) => make(i))
 const unknownId = 'vi0123456789012345678901'
 
-describe('addresses', () => {
-  const nasty = [
+describe('URLs', () => {
+  const malformedIds = [
     `' or 1=1 --`,
     `vi'; drop table videos; --`,
     '../../../etc/passwd',
@@ -36,9 +36,9 @@ describe('addresses', () => {
     long(4_000),
   ]
 
-  test('an id that cannot be one is a video that is not there', async () => {
+  test('a malformed video id returns 404', async () => {
     const headers = { authorization, 'content-type': 'application/json' }
-    for (const id of nasty) {
+    for (const id of malformedIds) {
       for (const [method, rest, body] of [
         ['GET', '', undefined],
         ['GET', '/status', undefined],
@@ -46,19 +46,19 @@ describe('addresses', () => {
         ['PATCH', '', '{"title":"x"}'],
       ] as const) {
         const path = `/videos/${encodeURIComponent(id)}${rest}`
-        const answer = await callRaw(service.url, path, { method, headers, ...(body && { body }) })
-        assert.equal(answer.status, 404, `${method} ${path.slice(0, 80)} ${answer.text}`)
-        assertProblem(answer, 404, 'resource-not-found', 'videoId')
+        const response = await callRaw(service.url, path, { method, headers, ...(body && { body }) })
+        assert.equal(response.status, 404, `${method} ${path.slice(0, 80)} ${response.text}`)
+        assertProblem(response, 404, 'resource-not-found', 'videoId')
       }
     }
   })
 
-  test('an address that is badly encoded is refused', async () => {
+  test('a URL with invalid percent-encoding returns 400', async () => {
     for (const path of ['/videos/%', '/videos/%zz', '/videos/%E0%A4%A', '/videos/%ff', '/%c0%ae'])
       assertProblem(await callRaw(service.url, path, { headers: { authorization } }), 400, 'invalid-url')
   })
 
-  test('a video of the other environment is not there, and stays as it is', async () => {
+  test('a video of the other environment returns 404 and does not change', async () => {
     const { body: video } = await call(at('/sandbox/videos'), {
       method: 'POST',
       key: sandboxKey,
@@ -79,14 +79,14 @@ describe('addresses', () => {
     assert.deepEqual((await call(at('/tags'))).body.data, [])
   })
 
-  test('an explanation that does not exist is not found, whatever its name', async () => {
+  test('the page of an unknown error type returns 404 for any name', async () => {
     for (const slug of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'x', '..%2f..'])
       assertProblem(await callRaw(service.url, `/docs/errors/${slug}`), 404, 'unrecognized-request-url')
   })
 })
 
 describe('queries', () => {
-  const wrong: Record<string, string[]> = {
+  const invalidValues: Record<string, string[]> = {
     currentPage: [
       '-1',
       '0',
@@ -108,31 +108,31 @@ describe('queries', () => {
     liveStreamId: [long(101), '%00'],
     metadata: ['x', '{}'],
   }
-  const wrongPairs: [string, string][] = [
+  const invalidQueries: [string, string][] = [
     ['tags[]=%00', 'tags[0]'],
     [`tags[]=a&tags[]=${long(256)}`, 'tags[1]'],
-    [many(101, (i) => `tags[]=${i}`).join('&'), 'tags'],
+    [listOf(101, (i) => `tags[]=${i}`).join('&'), 'tags'],
     ['metadata[k]=%00', 'metadata[k]'],
     ['metadata[k]=a&metadata[k]=b', 'metadata[k]'],
     [`metadata[k]=${long(2_001)}`, 'metadata[k]'],
     ['metadata[]=x', 'metadata'],
     ['metadata[%00]=x', 'metadata'],
     [`metadata[${long(256)}]=x`, 'metadata'],
-    [many(101, (i) => `metadata[${i}]=x`).join('&'), 'metadata'],
+    [listOf(101, (i) => `metadata[${i}]=x`).join('&'), 'metadata'],
   ]
 
-  test('a wrong parameter is refused by its name', async () => {
-    const cases = Object.entries(wrong).flatMap(([name, values]) =>
+  test('an invalid parameter of the video list is rejected by name', async () => {
+    const cases = Object.entries(invalidValues).flatMap(([name, values]) =>
       values.map((value) => [`${name}=${value}`, name] as [string, string]),
     )
-    for (const [search, name] of [...cases, ...wrongPairs]) {
-      const answer = await callRaw(service.url, `/videos?${search}`, { headers: { authorization } })
-      assert.equal(answer.status, 400, `${search.slice(0, 60)} ${answer.text.slice(0, 300)}`)
-      assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+    for (const [search, name] of [...cases, ...invalidQueries]) {
+      const response = await callRaw(service.url, `/videos?${search}`, { headers: { authorization } })
+      assert.equal(response.status, 400, `${search.slice(0, 60)} ${response.text.slice(0, 300)}`)
+      assertProblem(response, 400, 'request-invalid-query-parameter', name)
     }
   })
 
-  test('a wrong parameter of the tags is refused by its name', async () => {
+  test('an invalid parameter of the tag list is rejected by name', async () => {
     for (const [search, name] of [
       ['value=%00', 'value'],
       [`value=${long(256)}`, 'value'],
@@ -143,15 +143,15 @@ describe('queries', () => {
     }
   })
 
-  test('every wrong parameter is named at once', async () => {
-    const answer = await call(at('/videos?pageSize=0&currentPage=0&sortBy=x&title=%00'))
-    const names = answer.body.problems.map((problem: { name: string }) => problem.name)
+  test('one response names all invalid parameters', async () => {
+    const response = await call(at('/videos?pageSize=0&currentPage=0&sortBy=x&title=%00'))
+    const names = response.body.problems.map((problem: { name: string }) => problem.name)
     assert.deepEqual(names.sort(), ['currentPage', 'pageSize', 'sortBy', 'title'])
   })
 })
 
 describe('requests', () => {
-  test('what is not HTTP, or too much of it, is refused as a problem', async () => {
+  test('malformed HTTP and oversized headers get a problem response', async () => {
     const end = 'host: x\r\nconnection: close\r\n\r\n'
     for (const [text, status] of [
       ['GARBAGE\r\n\r\n', 400],
@@ -161,7 +161,7 @@ describe('requests', () => {
       [`GET /healthz HTTP/1.1\r\nbad header\r\n${end}`, 400],
       [`GET /healthz HTTP/1.1\r\nx: ${long(20_000)}\r\n${end}`, 431],
       [`GET /videos?${long(20_000)} HTTP/1.1\r\n${end}`, 431],
-      [`GET /healthz HTTP/1.1\r\n${many(3_000, (i) => `h${i}: x\r\n`).join('')}${end}`, 431],
+      [`GET /healthz HTTP/1.1\r\n${listOf(3_000, (i) => `h${i}: x\r\n`).join('')}${end}`, 431],
     ] as const) {
       const raw = await sendRaw(service.url, text)
       assert.match(

@@ -5,17 +5,15 @@ import { delimiter, join, resolve } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
 import { root } from './harness.ts'
 
-const executablePath = findChromium()
+/** A missing browser is a failure, so that these tests are not skipped unnoticed. */
+export const skip = process.env.TEST_CHROMIUM === 'none' ? 'TEST_CHROMIUM=none' : false
 
-/** Why tests in a browser are left out, if they are. */
-export const skip = executablePath ? false : 'there is no Chromium here'
-
-/** As scripts/setup.mjs does it. */
-function findChromium(): string | undefined {
+/** Searches in the same way as scripts/setup.mjs. */
+function findChromium(): string {
   const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
   const wanted = process.env.TEST_CHROMIUM ? [process.env.TEST_CHROMIUM] : names
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
-  return wanted
+  const found = wanted
     .flatMap((name) => (name.includes('/') ? [resolve(root, name)] : folders.map((each) => join(each, name))))
     .find((path) => {
       try {
@@ -25,22 +23,28 @@ function findChromium(): string | undefined {
         return false
       }
     })
+  if (!found)
+    throw new Error(
+      'Chromium is missing: run `node scripts/setup.mjs --test`, or skip the browser tests with TEST_CHROMIUM=none',
+    )
+  return found
 }
 
-/** Undefined where there is none. */
+/** Returns undefined if browser tests are skipped. */
 export async function launchBrowser(args: string[] = []): Promise<Browser | undefined> {
-  // Left to itself, the browser asks its maker for updates and the like.
+  if (skip) return undefined
+  // Without this rule the browser contacts its vendor, for example for updates.
   const isolation = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1'
-  return executablePath ? chromium.launch({ executablePath, args: [isolation, ...args] }) : undefined
+  return chromium.launch({ executablePath: findChromium(), args: [isolation, ...args] })
 }
 
 export type Pages = { url: string; close(): void }
 
-/** Serves pages from an origin of their own. */
+/** Serves pages from a separate origin. */
 export async function servePages(
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
+  respond: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<Pages> {
-  const server = createServer(answer)
+  const server = createServer(respond)
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,

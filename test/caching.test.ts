@@ -5,21 +5,21 @@ import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, callRaw, kinora, query, sendRaw } from './harness.ts'
 import { makeVideo, mp4Of, pathOf } from './stored-video.ts'
 
-// Only successes may be kept by caches.
+// Caches may store successful responses only.
 
-type Sent = { status: number; headers: Headers }
+type Received = { status: number; headers: Headers }
 
-const describing = ['etag', 'expires', 'last-modified', 'accept-ranges', 'content-disposition', 'location']
+const fileHeaders = ['etag', 'expires', 'last-modified', 'accept-ranges', 'content-disposition', 'location']
 
-function assertNotCacheable({ status, headers }: Sent, expected: number, what: string): void {
-  assert.equal(status, expected, what)
-  assert.match(headers.get('cache-control') ?? '', /^(private, )?no-store$/, what)
-  for (const name of [...describing, 'content-encoding', 'x-accel-redirect'])
-    assert.equal(headers.get(name), null, `${what}: ${name}`)
-  if (status !== 416) assert.equal(headers.get('content-range'), null, what)
+function assertNotCacheable({ status, headers }: Received, expected: number, label: string): void {
+  assert.equal(status, expected, label)
+  assert.match(headers.get('cache-control') ?? '', /^(private, )?no-store$/, label)
+  for (const name of [...fileHeaders, 'content-encoding', 'x-accel-redirect'])
+    assert.equal(headers.get(name), null, `${label}: ${name}`)
+  if (status !== 416) assert.equal(headers.get('content-range'), null, label)
 }
 
-/** A service whose files are in a store that can be stopped, and a video of which everything is there. */
+/** A service with an S3 server that the test can stop, and a video with all of its files. */
 async function start(t: TestContext, env: Record<string, string> = {}) {
   const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
   let isRunning = true
@@ -56,29 +56,29 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
   return { service, videoId, stop }
 }
 
-test('a file that cannot be read is not cacheable, whichever file it is', async (t) => {
+test('a response for a file that cannot be read is not cacheable', async (t) => {
   const { service, videoId, stop } = await start(t)
   const requests: [string, string, Record<string, string>?][] = [
     ['a segment', pathOf(videoId, 0)],
-    ['a segment of another size', pathOf(videoId, 1)],
+    ['a longer segment', pathOf(videoId, 1)],
     ['part of a segment', pathOf(videoId, 2), { range: 'bytes=0-9' }],
     ['the MP4', mp4Of(videoId)],
     ['part of the MP4', mp4Of(videoId), { range: 'bytes=10-99' }],
     ['a download', `${mp4Of(videoId)}?dl=1`],
     ['the thumbnail', `/vod/${videoId}/thumbnail.jpg`],
   ]
-  // Nothing of them was asked for before, so that none is at hand.
+  // Nothing has requested these files before, so no cache in the service holds them.
   await stop()
-  for (const [what, path, headers] of requests)
-    assertNotCacheable(await callRaw(service.url, path, headers ? { headers } : {}), 503, what)
-  // What needs no file goes on, and is.
+  for (const [label, path, headers] of requests)
+    assertNotCacheable(await callRaw(service.url, path, headers ? { headers } : {}), 503, label)
+  // Responses that need no file still succeed and are cacheable.
   for (const path of [`/vod/${videoId}/hls/manifest.m3u8`, `/vod/${videoId}/hls/240p/init.mp4`]) {
     const { status, headers } = await callRaw(service.url, path)
     assert.deepEqual([status, headers.get('cache-control')?.split(',')[0]], [200, 'public'], path)
   }
 })
 
-test('no refusal is cacheable, on any route', async (t) => {
+test('no error response is cacheable on any route', async (t) => {
   const { service, videoId } = await start(t, { KINORA_S3_REDIRECT: 'on' })
   const { url } = service
   const cases: [number, string, Parameters<typeof callRaw>[2]?][] = [

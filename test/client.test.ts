@@ -6,25 +6,28 @@ import AuthenticationApi from '@api.video/nodejs-client/lib/api/AdvancedAuthenti
 import HttpClient from '@api.video/nodejs-client/lib/HttpClient.js'
 import { call, client, kinora, productionKey, query, sandboxKey, sharedKinora } from './harness.ts'
 
-// The published package as it is: what it sends, and what it makes of the answers.
+// Requests by the published Node.js client, and its view of the responses.
 
 const service = sharedKinora()
 const videos = (path = '', key = productionKey) => client(service.url + path, key).videos
 
-type Failure = { code: number; problemDetails: Record<string, unknown> & { problems?: { name: string }[] } }
+type ClientError = {
+  code: number
+  problemDetails: Record<string, unknown> & { problems?: { name: string }[] }
+}
 
-async function failureOf(work: Promise<unknown>): Promise<Failure> {
+async function errorOf(work: Promise<unknown>): Promise<ClientError> {
   const error = await work.then(
-    () => assert.fail('it succeeded'),
+    () => assert.fail('the call succeeded'),
     (reason) => reason,
   )
   assert.ok(error instanceof ApiVideoError.default, String(error))
-  return error as unknown as Failure
+  return error as unknown as ClientError
 }
 
 const titles = (list: { data: { title?: string }[] }) => list.data.map((video) => video.title)
 
-test('a video created with every field has them all, then and later', async () => {
+test('a video created with every field returns all of them on creation and on read', async () => {
   const created = await videos().create({
     title: 'Grüße 🎬',
     description: 'Line one\nline two',
@@ -70,7 +73,7 @@ test('a video created with every field has them all, then and later', async () =
   assert.deepEqual(found, made)
 })
 
-test('a video created with a title alone is public, flat, offered as MP4, and has every list', async () => {
+test('a video created with only a title is public and not panoramic, supports MP4 and has empty lists', async () => {
   const video = await videos().create({ title: 'Plain' })
   assert.equal(video._public, true)
   assert.equal(video.panoramic, false)
@@ -81,20 +84,20 @@ test('a video created with a title alone is public, flat, offered as MP4, and ha
   assert.deepEqual([video.discarded, video.discardedAt, video.deletesAt], [false, null, null])
 })
 
-test('a video without MP4 has no MP4 address, and gets one when it is changed to have one', async () => {
+test('a video without MP4 support has no MP4 URL and gets one when an update enables it', async () => {
   const video = await videos().create({ title: 'No file to keep', mp4Support: false })
   assert.equal(video.assets?.mp4, undefined)
   const changed = await videos().update(video.videoId, { mp4Support: true })
   assert.ok(changed.assets?.mp4?.endsWith('/mp4/source.mp4'))
 })
 
-test('dates are dates: of the creation, and of the last change', async () => {
-  const begun = Date.now()
+test('the client parses the dates of creation and last update', async () => {
+  const start = Date.now()
   const video = await videos().create({ title: 'Dated' })
   for (const date of [video.createdAt, video.updatedAt, video.publishedAt]) {
     assert.ok(date instanceof Date)
-    // Whole seconds on the wire.
-    assert.ok(Math.abs(date.getTime() - begun) < 60_000, date.toISOString())
+    // The wire format has whole seconds.
+    assert.ok(Math.abs(date.getTime() - start) < 60_000, date.toISOString())
   }
   await query(
     service.database,
@@ -102,11 +105,11 @@ test('dates are dates: of the creation, and of the last change', async () => {
   )
   const changed = await videos().update(video.videoId, { title: 'Dated anew' })
   assert.equal(changed.createdAt?.toISOString(), '2020-02-03T04:05:06.000Z')
-  assert.ok(Math.abs(changed.updatedAt!.getTime() - begun) < 60_000)
+  assert.ok(Math.abs(changed.updatedAt!.getTime() - start) < 60_000)
 })
 
-test('a source is fetched by a job that the same transaction makes', async (t) => {
-  // Without workers, so that the job stays as it was made.
+test('the transaction that creates a video with a source also creates the fetch job', async (t) => {
+  // Without workers, so that nothing processes the job.
   const { url, database } = await kinora(t, { KINORA_ROLES: 'api' })
   const source = 'https://videos.example.com/some%20film.mp4'
   const video = await client(url).videos.create({ title: 'Fetched', source })
@@ -127,7 +130,7 @@ test('a source is fetched by a job that the same transaction makes', async (t) =
   assert.equal(n, 1)
 })
 
-test('the list is narrowed by every filter, alone and together', async () => {
+test('the list applies every filter, alone and combined', async () => {
   for (const payload of [
     {
       title: 'Morning news',
@@ -177,7 +180,7 @@ test('the list is narrowed by every filter, alone and together', async () => {
 const pairs = (...words: string[]) =>
   Array.from({ length: words.length / 2 }, (_, i) => ({ key: words[2 * i]!, value: words[2 * i + 1]! }))
 
-test('the list is sorted by every field both ways, and by the newest when nothing is said', async () => {
+test('the list sorts by every field in both orders, and newest first by default', async () => {
   const dates = { a: ['2021', '2022'], B: ['2022', '2023'], c: ['2023', '2021'] }
   for (const [title, [created, updated]] of Object.entries(dates)) {
     const { videoId } = await videos().create({ title })
@@ -197,7 +200,7 @@ test('the list is sorted by every field both ways, and by the newest when nothin
   assert.equal(titles(await videos().list()).join(''), 'cBa')
 })
 
-test('pages add up to the whole list', async () => {
+test('the pages together contain the complete list', async () => {
   const made = ['a', 'b', 'c', 'd', 'e']
   for (const title of made) await videos().create({ title, tags: ['paged'] })
   const found = []
@@ -222,7 +225,7 @@ test('pages add up to the whole list', async () => {
   assert.deepEqual(found, made)
 })
 
-test('a tagged video is listed by its tag at once, and counted among the tags at once', async () => {
+test('a new video immediately appears in the list filtered by its tag and in the tag count', async () => {
   for (let n = 1; n <= 5; n++) {
     const { videoId } = await videos().create({ title: `${n}`, tags: ['fresh'] })
     const list = await videos().list({ tags: ['fresh'] })
@@ -233,7 +236,7 @@ test('a tagged video is listed by its tag at once, and counted among the tags at
   }
 })
 
-test('tags are listed with the number of their videos, searched and sorted', async () => {
+test('the tag list has video counts, search and sorting', async () => {
   for (const tags of [['b', 'Café'], ['b'], ['a', 'b'], ['zoo, café']])
     await videos().create({ title: '', tags })
   const tags = client(service.url).tags
@@ -247,7 +250,7 @@ test('tags are listed with the number of their videos, searched and sorted', asy
   assert.deepEqual([pagination?.itemsTotal, pagination?.pagesTotal, pagination?.currentPageItems], [4, 2, 1])
 })
 
-test('a change merges: what is absent stays, lists are replaced, empty lists empty, a null player detaches', async () => {
+test('an update keeps absent fields, replaces lists, clears them by empty lists and removes the player by null', async () => {
   const { videoId } = await videos().create({
     title: 'Before',
     description: 'stays',
@@ -271,17 +274,17 @@ test('a change merges: what is absent stays, lists are replaced, empty lists emp
   assert.deepEqual([second.tags, second.metadata, second.playerId, second.title], [[], [], null, 'After'])
   assert.deepEqual((await client(service.url).tags.list({})).data, [])
 
-  // The addresses of a private video are others in every answer.
+  // The asset URLs of a private video contain a new token in every response.
   const { assets: _, ...third } = await videos().update(videoId)
   const { assets: __, ...before } = second
   assert.deepEqual(third, before)
 })
 
-test('a deleted video is gone: from its address, the list and the tags', async () => {
+test('a deleted video returns 404 and disappears from the list and the tags', async () => {
   const { videoId } = await videos().create({ title: 'Short-lived', tags: ['brief'] })
   await videos().delete(videoId)
   for (const method of ['get', 'delete', 'getStatus', 'update'] as const) {
-    const { code, problemDetails } = await failureOf(videos()[method](videoId))
+    const { code, problemDetails } = await errorOf(videos()[method](videoId))
     assert.deepEqual([code, problemDetails.status, problemDetails.name], [404, 404, 'videoId'])
     assert.match(String(problemDetails.type), /\/resource-not-found$/)
   }
@@ -289,7 +292,7 @@ test('a deleted video is gone: from its address, the list and the tags', async (
   assert.deepEqual((await client(service.url).tags.list({})).data, [])
 })
 
-test('the status of an empty container says that nothing came, and of a source that it is being fetched', async () => {
+test('the status of an empty video has no ingest, and the status of a video with a source is ingesting', async () => {
   const empty = await videos().create({ title: 'Empty' })
   const status = await videos().getStatus(empty.videoId)
   assert.equal(status.ingest, null)
@@ -303,7 +306,7 @@ test('the status of an empty container says that nothing came, and of a source t
   assert.deepEqual(ingest?.receivedBytes, [])
 })
 
-test('a key is exchanged for tokens, and a refresh token for new ones, and the tokens work', async () => {
+test('the client exchanges a key for tokens and a refresh token for new tokens, and all tokens work', async () => {
   const tokens = await client(service.url).getAccessToken()
   assert.equal(tokens.tokenType, 'Bearer')
   assert.equal(tokens.expiresIn, 3600)
@@ -316,24 +319,24 @@ test('a key is exchanged for tokens, and a refresh token for new ones, and the t
     const headers = { authorization: `${tokenType} ${accessToken}` }
     assert.equal((await call(`${service.url}/videos`, { key: '', headers })).status, 200)
   }
-  const { code, problemDetails } = await failureOf(
+  const { code, problemDetails } = await errorOf(
     new AuthenticationApi.default(http).authenticate({ apiKey: 'no such key' }),
   )
   assert.deepEqual([code, problemDetails.name], [400, ''])
 })
 
-test('the sandbox is the same API below its own address, with its own key and its own videos', async () => {
+test('the sandbox is the same API under /sandbox, with its own key and videos', async () => {
   const inSandbox = videos('/sandbox', sandboxKey)
   const { videoId } = await inSandbox.create({ title: 'Trial', tags: ['trial'] })
   assert.equal((await inSandbox.get(videoId)).title, 'Trial')
   assert.equal((await inSandbox.list({ tags: ['trial'] })).pagination.itemsTotal, 1)
   assert.equal((await client(`${service.url}/sandbox`, sandboxKey).tags.list({})).data?.length, 1)
   assert.equal((await videos().list()).pagination.itemsTotal, 0)
-  assert.equal((await failureOf(videos().get(videoId))).code, 404)
-  assert.equal((await failureOf(videos('/sandbox', productionKey).list())).code, 401)
+  assert.equal((await errorOf(videos().get(videoId))).code, 404)
+  assert.equal((await errorOf(videos('/sandbox', productionKey).list())).code, 401)
 })
 
-test('a base address may end in a slash', async () => {
+test('a base URL may end in a slash', async () => {
   for (const [path, key] of [
     ['/', productionKey],
     ['/sandbox/', sandboxKey],
@@ -345,9 +348,9 @@ test('a base address may end in a slash', async () => {
   }
 })
 
-test('an error carries its status, the name of what is wrong and every problem', async () => {
+test('an error has its status, the name of the invalid field and all problems', async () => {
   const wrong = { title: 5, tags: 'no list', public: 1 } as never
-  const { code, problemDetails } = await failureOf(videos().create(wrong))
+  const { code, problemDetails } = await errorOf(videos().create(wrong))
   assert.equal(code, 400)
   assert.equal(problemDetails.status, 400)
   assert.match(String(problemDetails.type), /\/invalid-attribute$/)
@@ -355,13 +358,13 @@ test('an error carries its status, the name of what is wrong and every problem',
   const names = problemDetails.problems?.map(({ name }) => name)
   assert.ok(names?.includes('title'), String(names))
 
-  const range = await failureOf(videos().list({ pageSize: 101 }))
+  const range = await errorOf(videos().list({ pageSize: 101 }))
   assert.deepEqual([range.code, range.problemDetails.name], [400, 'pageSize'])
-  assert.equal((await failureOf(videos('', 'wrong key').list())).code, 401)
+  assert.equal((await errorOf(videos('', 'wrong key').list())).code, 401)
 })
 
-test('a client without a key is told so, and a client that names its application is served', async () => {
-  const { code, problemDetails } = await failureOf(new ApiVideoClient({ baseUri: service.url }).videos.list())
+test('a client without a key gets 401, and a client with an application name works', async () => {
+  const { code, problemDetails } = await errorOf(new ApiVideoClient({ baseUri: service.url }).videos.list())
   assert.equal(code, 401)
   assert.match(String(problemDetails.type), /authentication-missing-authorization-header$/)
   const named = new ApiVideoClient({

@@ -5,12 +5,12 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
-import { recordEvents } from './record.ts'
+import { recordEvents } from './record-events.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 const env = () => ({ KINORA_URL: service.url, KINORA_KEY: productionKey })
 
-test('events are listed, the newest last, by kind and by video, and not those of the other environment', async () => {
+test('events list prints the newest event last, filters by type and video, and shows one environment only', async () => {
   await recordEvents(service.database, 3)
   const { stdout } = await runKinora(['events', 'list'], env())
   assert.deepEqual(
@@ -30,7 +30,7 @@ test('events are listed, the newest last, by kind and by video, and not those of
   assert.equal((await runKinora(['events', 'list'], other)).stdout, 'There are no events.\n')
 })
 
-test('an event is sent again to the webhooks that subscribe to it now', async (t) => {
+test('events replay delivers an event again to the webhooks that currently subscribe to it', async (t) => {
   await recordEvents(service.database, 1)
   const receiver = await startReceiver(t)
   await createWebhook(service.url, `${receiver.url}/late`)
@@ -45,7 +45,7 @@ test('an event is sent again to the webhooks that subscribe to it now', async (t
   }
 })
 
-test('listening prints events as they come and passes them on, signed', async (t) => {
+test('webhooks listen prints new events and forwards them with a signature', async (t) => {
   const receiver = await startReceiver(t)
   const args = ['bin/kinora.mjs', 'webhooks', 'listen', '--forward-to', `${receiver.url}/hook`]
   const child = spawn(process.execPath, args, {
@@ -53,7 +53,7 @@ test('listening prints events as they come and passes them on, signed', async (t
     env: { ...process.env, ...env() },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const ended = once(child, 'exit')
+  const exited = once(child, 'exit')
   let printed = ''
   child.stdout.on('data', (chunk) => {
     printed += chunk
@@ -75,12 +75,12 @@ test('listening prints events as they come and passes them on, signed', async (t
     assert.equal(receiver.requestsTo('/hook').length, 2)
   } finally {
     child.kill('SIGINT')
-    await ended
+    await exited
   }
 })
 
-test('what cannot be done is said in a sentence', async () => {
-  for (const [args, code, sentence] of [
+test('a failed command prints one sentence', async () => {
+  for (const [args, code, message] of [
     [['events', 'replay'], 2, /Which event/],
     [['events', 'replay', 'event_0000000000000000000000'], 1, /404/],
     [['events', 'list', '--type', 'nonsense'], 1, /400/],
@@ -89,6 +89,6 @@ test('what cannot be done is said in a sentence', async () => {
   ] as const) {
     const result = await runKinora([...args], env())
     assert.equal(result.code, code, result.stderr)
-    assert.match(result.stderr, sentence)
+    assert.match(result.stderr, message)
   }
 })

@@ -23,23 +23,23 @@ import {
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// `kinora upload` as a user runs it, against a real service.
+// Runs `kinora upload` against a real service.
 
 const service = sharedKinora(withoutEncoding())
-/** Three chunks of the command: 8 MiB, 8 MiB and the rest. */
+/** The command sends it in three chunks: 8 MiB, 8 MiB and the rest. */
 const big = randomBytes(24 * MiB + 77)
 const small = big.subarray(0, 100_000)
 
-/** A home of its own, where the command remembers what it has begun, and files to upload. */
-async function home(t: TestContext, files: Record<string, Buffer>) {
+/** A home folder with files to upload. The command stores the state of unfinished uploads in it. */
+async function createHome(t: TestContext, files: Record<string, Buffer>) {
   const folder = await temporaryFolder(t)
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
   const env = { HOME: folder, KINORA_URL: service.url, KINORA_KEY: productionKey }
   return {
     env,
     path: (name: string) => join(folder, name),
-    /** What it remembers of unfinished uploads. */
-    memories: () => readdir(join(folder, '.cache/kinora/uploads')).catch(() => [] as string[]),
+    /** The state files of unfinished uploads. */
+    stateFiles: () => readdir(join(folder, '.cache/kinora/uploads')).catch(() => [] as string[]),
     async upload(args: string[], more: Record<string, string> = {}): Promise<string[]> {
       const { code, stdout, stderr } = await runKinora(['upload', ...args], { ...env, ...more })
       assert.deepEqual([code, stderr], [0, ''], stdout)
@@ -69,8 +69,8 @@ async function receivedBytes(videoId: string): Promise<number[]> {
   return (body.ingest?.receivedBytes ?? []).map(({ from }: { from: number }) => from)
 }
 
-/** An address where nobody listens (any more). */
-async function closedAddress(): Promise<string> {
+/** A URL whose port is closed. */
+async function closedUrl(): Promise<string> {
   const server = createServer()
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo
@@ -80,42 +80,42 @@ async function closedAddress(): Promise<string> {
 
 type Proxy = {
   url: string
-  /** Method, path and first byte of each request that has come. */
+  /** Method, path and first byte of each request. */
   requests: string[]
-  /** What is done with a request: passed on, stopped when a MiB of it has been passed on, or cut off. */
-  treat: (request: string) => 'pass' | 'stop' | 'cut'
-  /** How many stand still. */
-  stopped: number
+  /** Forwards a request, stops forwarding it after 1 MiB, or closes its connection. */
+  handle: (request: string) => 'forward' | 'stall' | 'reset'
+  /** The number of stalled requests. */
+  stalled: number
 }
 
-/** Stands between command and service, and decides what comes through. */
-async function proxy(t: TestContext): Promise<Proxy> {
-  const state: Proxy = { url: '', requests: [], treat: () => 'pass', stopped: 0 }
-  const pass = (near: IncomingMessage, reply: ServerResponse) => {
-    const [, from] = /^bytes (\d+)-/.exec(near.headers['content-range'] ?? '') ?? []
-    const name = [near.method, near.url, from].filter(Boolean).join(' ')
+/** A proxy between the command and the service that can stall and reset requests. */
+async function startProxy(t: TestContext): Promise<Proxy> {
+  const state: Proxy = { url: '', requests: [], handle: () => 'forward', stalled: 0 }
+  const forward = (incoming: IncomingMessage, reply: ServerResponse) => {
+    const [, from] = /^bytes (\d+)-/.exec(incoming.headers['content-range'] ?? '') ?? []
+    const name = [incoming.method, incoming.url, from].filter(Boolean).join(' ')
     state.requests.push(name)
-    const treatment = state.treat(name)
-    if (treatment === 'cut') return near.socket.destroy()
-    const { method = '', url = '', headers } = near
-    const far = request(service.url + url, { method, headers, agent: false }, (answer) => {
-      reply.writeHead(answer.statusCode ?? 0, answer.headers)
-      answer.pipe(reply)
+    const action = state.handle(name)
+    if (action === 'reset') return incoming.socket.destroy()
+    const { method = '', url = '', headers } = incoming
+    const outgoing = request(service.url + url, { method, headers, agent: false }, (response) => {
+      reply.writeHead(response.statusCode ?? 0, response.headers)
+      response.pipe(reply)
     })
-    far.on('error', () => reply.destroy())
-    near.on('error', () => {})
-    reply.on('close', () => far.destroy())
-    if (treatment === 'pass') return near.pipe(far)
-    let passedBytes = 0
-    // The rest is read and thrown away, as the end of a connection that nobody reads goes unnoticed.
-    near.on('data', (chunk: Buffer) => {
-      if (passedBytes >= MiB) return
-      far.write(chunk)
-      passedBytes += chunk.length
-      if (passedBytes >= MiB) state.stopped++
+    outgoing.on('error', () => reply.destroy())
+    incoming.on('error', () => {})
+    reply.on('close', () => outgoing.destroy())
+    if (action === 'forward') return incoming.pipe(outgoing)
+    let forwardedBytes = 0
+    // The proxy reads and discards the rest: it would not notice the end of a connection that it does not read.
+    incoming.on('data', (chunk: Buffer) => {
+      if (forwardedBytes >= MiB) return
+      outgoing.write(chunk)
+      forwardedBytes += chunk.length
+      if (forwardedBytes >= MiB) state.stalled++
     })
   }
-  const server = createServer(pass)
+  const server = createServer(forward)
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   t.after(() => {
     server.closeAllConnections()
@@ -125,15 +125,15 @@ async function proxy(t: TestContext): Promise<Proxy> {
   return state
 }
 
-/** Begins an upload, and ends the command by the signal once one chunk has arrived and two stand still. */
+/** Starts an upload and sends the signal to the command when one chunk is stored and two are stalled. */
 async function interrupt(
   t: TestContext,
   signal: NodeJS.Signals,
-  way: Proxy,
+  proxy: Proxy,
   path: string,
   env: Record<string, string>,
 ) {
-  way.treat = (name) => (/ (8388608|16777216)$/.test(name) ? 'stop' : 'pass')
+  proxy.handle = (name) => (/ (8388608|16777216)$/.test(name) ? 'stall' : 'forward')
   const child = spawn(process.execPath, ['bin/kinora.mjs', 'upload', path], {
     cwd: root,
     env: { PATH: process.env.PATH, ...env },
@@ -149,98 +149,100 @@ async function interrupt(
   const closed = once(child, 'close')
   await waitFor(
     async () => {
-      const [video] = way.stopped < 2 ? [] : await videos()
+      const [video] = proxy.stalled < 2 ? [] : await videos()
       return !!video && (await receivedBytes(video.videoId)).length === 1
     },
-    () => `${way.requests.join('\n')}\n${printed}`,
+    () => `${proxy.requests.join('\n')}\n${printed}`,
   )
   child.kill(signal)
   await closed
   assert.deepEqual([child.exitCode, child.signalCode, printed], [null, signal, ''])
   const { videoId } = await onlyVideo()
   assert.deepEqual(await receivedBytes(videoId), [0])
-  way.treat = () => 'pass'
-  way.requests = []
+  proxy.handle = () => 'forward'
+  proxy.requests = []
   return videoId
 }
 
 describe('kinora upload', () => {
-  test('sends a file in chunks, and prints the address of its player', async (t) => {
-    const at = await home(t, { 'My film.mp4': big })
-    const way = await proxy(t)
-    const lines = await at.upload([at.path('My film.mp4')], { KINORA_URL: way.url })
+  test('sends a file in chunks and prints the player URL', async (t) => {
+    const home = await createHome(t, { 'My film.mp4': big })
+    const proxy = await startProxy(t)
+    const lines = await home.upload([home.path('My film.mp4')], { KINORA_URL: proxy.url })
     const { videoId, title, public: isPublic, assets } = await onlyVideo()
     assert.deepEqual(lines, [assets.player])
     assert.deepEqual([title, isPublic], ['My film.mp4', true])
     const source = `POST /videos/${videoId}/source`
     assert.deepEqual(
-      way.requests.sort(),
+      proxy.requests.sort(),
       ['POST /videos', `${source} 0`, `${source} 8388608`, `${source} 16777216`].sort(),
     )
     await assertSource(service.data, videoId, big)
-    assert.deepEqual(await at.memories(), [])
+    assert.deepEqual(await home.stateFiles(), [])
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {
-    test(`goes on where it was when ${signal} has ended it`, async (t) => {
-      const at = await home(t, { 'film.mp4': big })
-      const way = await proxy(t)
-      const env = { KINORA_URL: way.url }
-      const videoId = await interrupt(t, signal, way, at.path('film.mp4'), { ...at.env, ...env })
-      assert.equal((await at.memories()).length, 1)
+    test(`resumes an upload that ${signal} has interrupted`, async (t) => {
+      const home = await createHome(t, { 'film.mp4': big })
+      const proxy = await startProxy(t)
+      const env = { KINORA_URL: proxy.url }
+      const videoId = await interrupt(t, signal, proxy, home.path('film.mp4'), { ...home.env, ...env })
+      assert.equal((await home.stateFiles()).length, 1)
 
-      const lines = await at.upload([at.path('film.mp4')], env)
+      const lines = await home.upload([home.path('film.mp4')], env)
       assert.deepEqual(lines, [(await onlyVideo()).assets.player])
-      const sent = way.requests.filter((name) => name.startsWith('POST')).sort()
+      const sent = proxy.requests.filter((name) => name.startsWith('POST')).sort()
       const source = `POST /videos/${videoId}/source`
       assert.deepEqual(sent, [`${source} 8388608`, `${source} 16777216`].sort())
       await assertSource(service.data, videoId, big)
-      assert.deepEqual(await at.memories(), [])
+      assert.deepEqual(await home.stateFiles(), [])
     })
   }
 
-  test('begins anew when the interrupted video is gone, or the file is another by now', async (t) => {
-    const at = await home(t, { 'film.mp4': big })
-    const way = await proxy(t)
-    const env = { KINORA_URL: way.url }
-    const gone = await interrupt(t, 'SIGKILL', way, at.path('film.mp4'), { ...at.env, ...env })
-    await call(`${service.url}/videos/${gone}`, { method: 'DELETE' })
-    await at.upload([at.path('film.mp4')], env)
-    const whole = await onlyVideo()
-    await assertSource(service.data, whole.videoId, big)
+  test('starts again when the video of the interrupted upload is deleted or the file has changed', async (t) => {
+    const home = await createHome(t, { 'film.mp4': big })
+    const proxy = await startProxy(t)
+    const env = { KINORA_URL: proxy.url }
+    const deleted = await interrupt(t, 'SIGKILL', proxy, home.path('film.mp4'), { ...home.env, ...env })
+    await call(`${service.url}/videos/${deleted}`, { method: 'DELETE' })
+    await home.upload([home.path('film.mp4')], env)
+    const complete = await onlyVideo()
+    await assertSource(service.data, complete.videoId, big)
 
-    await call(`${service.url}/videos/${whole.videoId}`, { method: 'DELETE' })
-    way.stopped = 0
-    const old = await interrupt(t, 'SIGKILL', way, at.path('film.mp4'), { ...at.env, ...env })
+    await call(`${service.url}/videos/${complete.videoId}`, { method: 'DELETE' })
+    proxy.stalled = 0
+    const old = await interrupt(t, 'SIGKILL', proxy, home.path('film.mp4'), { ...home.env, ...env })
     const other = Buffer.from(big).reverse()
-    await writeFile(at.path('film.mp4'), other.subarray(1))
-    await at.upload([at.path('film.mp4')], env)
+    await writeFile(home.path('film.mp4'), other.subarray(1))
+    await home.upload([home.path('film.mp4')], env)
     const [first, second] = await videos()
     assert.equal(first?.videoId, old)
     await assertSource(service.data, second!.videoId, other.subarray(1))
   })
 
-  test('sends a chunk again whose connection broke', async (t) => {
-    const at = await home(t, { 'film.mp4': big })
-    const way = await proxy(t)
-    way.treat = (name) =>
-      name.endsWith(' 8388608') && way.requests.filter((each) => each === name).length === 1 ? 'cut' : 'pass'
-    await at.upload([at.path('film.mp4')], { KINORA_URL: way.url })
+  test('sends a chunk again after a connection reset', async (t) => {
+    const home = await createHome(t, { 'film.mp4': big })
+    const proxy = await startProxy(t)
+    proxy.handle = (name) =>
+      name.endsWith(' 8388608') && proxy.requests.filter((each) => each === name).length === 1
+        ? 'reset'
+        : 'forward'
+    await home.upload([home.path('film.mp4')], { KINORA_URL: proxy.url })
     const { videoId } = await onlyVideo()
-    assert.equal(way.requests.filter((each) => each.endsWith(' 8388608')).length, 2)
+    assert.equal(proxy.requests.filter((each) => each.endsWith(' 8388608')).length, 2)
     await assertSource(service.data, videoId, big)
   })
 
-  test('does not go on with a public video when a private one, or another title, is asked for', async (t) => {
-    const at = await home(t, { 'film.mp4': big })
-    const way = await proxy(t)
-    const film = at.path('film.mp4')
-    const env = { KINORA_URL: way.url }
-    const begun = await interrupt(t, 'SIGKILL', way, film, { ...at.env, ...env })
+  test('does not resume a public video when the call asks for a private one or another title', async (t) => {
+    const home = await createHome(t, { 'film.mp4': big })
+    const proxy = await startProxy(t)
+    const film = home.path('film.mp4')
+    const env = { KINORA_URL: proxy.url }
+    const interrupted = await interrupt(t, 'SIGKILL', proxy, film, { ...home.env, ...env })
     for (const args of [['--private'], ['--title', 'Secret'], ['--title', 'Secret', '--private']])
-      await at.upload([film, ...args], env)
+      await home.upload([film, ...args], env)
     const [first, ...others] = await videos()
-    assert.deepEqual([first?.videoId, first?.public], [begun, true])
+    assert.deepEqual([first?.videoId, first?.public], [interrupted, true])
     assert.deepEqual(
       others.map(({ title, public: isPublic }) => [title, isPublic]),
       [
@@ -250,68 +252,68 @@ describe('kinora upload', () => {
       ],
     )
     for (const { videoId } of others) await assertSource(service.data, videoId, big)
-    assert.deepEqual(await receivedBytes(begun), [0])
-    await at.upload([film], env)
-    await assertSource(service.data, begun, big)
+    assert.deepEqual(await receivedBytes(interrupted), [0])
+    await home.upload([film], env)
+    await assertSource(service.data, interrupted, big)
     assert.equal((await videos()).length, 4)
   })
 
-  test('works without a home that it could remember anything in', async (t) => {
-    const at = await home(t, { 'film.mp4': small })
-    await at.upload([at.path('film.mp4')], { HOME: at.path('film.mp4') })
+  test('works without a writable home folder', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small })
+    await home.upload([home.path('film.mp4')], { HOME: home.path('film.mp4') })
     const { videoId } = await onlyVideo()
     await assertSource(service.data, videoId, small)
   })
 
-  test('begins anew when what it remembers is damaged', async (t) => {
-    const at = await home(t, { 'film.mp4': big })
-    const way = await proxy(t)
-    const film = at.path('film.mp4')
-    await interrupt(t, 'SIGKILL', way, film, { ...at.env, KINORA_URL: way.url })
-    const [memory] = await at.memories()
-    assert.ok(memory)
+  test('starts again when the state file is damaged', async (t) => {
+    const home = await createHome(t, { 'film.mp4': big })
+    const proxy = await startProxy(t)
+    const film = home.path('film.mp4')
+    await interrupt(t, 'SIGKILL', proxy, film, { ...home.env, KINORA_URL: proxy.url })
+    const [stateFile] = await home.stateFiles()
+    assert.ok(stateFile)
     const damages = ['', '{"videoI', 'null', '{"videoId":7}', '{"videoId":"../upload-tokens"}']
     for (const [i, damage] of damages.entries()) {
-      await writeFile(at.path(join('.cache/kinora/uploads', memory)), damage)
-      await at.upload([film], { KINORA_URL: way.url })
+      await writeFile(home.path(join('.cache/kinora/uploads', stateFile)), damage)
+      await home.upload([film], { KINORA_URL: proxy.url })
       const made = await videos()
       assert.equal(made.length, i + 2)
       await assertSource(service.data, made.at(-1)!.videoId, big)
-      assert.deepEqual(await at.memories(), [])
+      assert.deepEqual(await home.stateFiles(), [])
     }
   })
 
-  test('says that a file has changed while it was uploaded, and leaves no video', async (t) => {
-    const at = await home(t, { 'film.mp4': big })
-    const way = await proxy(t)
-    const film = at.path('film.mp4')
-    way.treat = (name) => {
-      if (!name.endsWith(' 8388608')) return 'pass'
+  test('reports that a file has changed during its upload and deletes the video', async (t) => {
+    const home = await createHome(t, { 'film.mp4': big })
+    const proxy = await startProxy(t)
+    const film = home.path('film.mp4')
+    proxy.handle = (name) => {
+      if (!name.endsWith(' 8388608')) return 'forward'
       appendFileSync(film, 'x')
-      return 'cut'
+      return 'reset'
     }
-    const env = { ...at.env, KINORA_URL: way.url }
+    const env = { ...home.env, KINORA_URL: proxy.url }
     const { code, stdout, stderr } = await runKinora(['upload', film], env)
     assert.deepEqual([code, stdout], [1, ''], stderr)
     assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began: [^\n]+\n$/)
     assert.deepEqual(await videos(), [])
-    assert.deepEqual(await at.memories(), [])
+    assert.deepEqual(await home.stateFiles(), [])
   })
 
-  test('gives the video a title, and makes it private when asked to', async (t) => {
-    const at = await home(t, { 'film.mp4': small })
-    await at.upload([at.path('film.mp4'), '--title', 'Ein Käfer', '--private'])
+  test('--title sets the title, and --private makes the video private', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small })
+    await home.upload([home.path('film.mp4'), '--title', 'Ein Käfer', '--private'])
     const { videoId, title, public: isPublic } = await onlyVideo()
     assert.deepEqual([title, isPublic], ['Ein Käfer', false])
     await assertSource(service.data, videoId, small)
   })
 
-  test('takes several files, and prints a line for each in their order, as JSON when asked to', async (t) => {
-    const at = await home(t, { 'one.mp4': small, 'two.mp4': big })
-    const paths = [at.path('one.mp4'), at.path('two.mp4')]
+  test('uploads several files and prints one line for each in order, with --json as JSON', async (t) => {
+    const home = await createHome(t, { 'one.mp4': small, 'two.mp4': big })
+    const paths = [home.path('one.mp4'), home.path('two.mp4')]
     for (const isJson of [false, true]) {
       await query(service.database, 'delete from videos')
-      const lines = await at.upload(isJson ? [...paths, '--json'] : paths)
+      const lines = await home.upload(isJson ? [...paths, '--json'] : paths)
       const made = await videos()
       assert.deepEqual(made.map(({ title }) => title).sort(), ['one.mp4', 'two.mp4'])
       const expected = paths.map((path) => {
@@ -329,41 +331,44 @@ describe('kinora upload', () => {
     }
   })
 
-  test('the same file twice makes two videos', async (t) => {
-    const at = await home(t, { 'film.mp4': small })
-    for (let n = 0; n < 2; n++) await at.upload([at.path('film.mp4')])
+  test('creates two videos when the same file is uploaded twice', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small })
+    for (let n = 0; n < 2; n++) await home.upload([home.path('film.mp4')])
     const made = await videos()
     assert.equal(made.length, 2)
     for (const { videoId } of made) await assertSource(service.data, videoId, small)
   })
 
-  test('uploads into the sandbox by its address', async (t) => {
-    const at = await home(t, { 'film.mp4': small })
-    await at.upload([at.path('film.mp4')], { KINORA_URL: `${service.url}/sandbox/`, KINORA_KEY: sandboxKey })
+  test('uploads to the sandbox when KINORA_URL ends in /sandbox', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small })
+    await home.upload([home.path('film.mp4')], {
+      KINORA_URL: `${service.url}/sandbox/`,
+      KINORA_KEY: sandboxKey,
+    })
     assert.deepEqual(await videos(), [])
     const [video] = await videos('/sandbox', sandboxKey)
     await assertSource(service.data, video!.videoId, small)
   })
 
-  test('says in one sentence what is wrong, and the exit code is 1', async (t) => {
-    const at = await home(t, { 'film.mp4': small, 'empty.mp4': Buffer.alloc(0) })
-    await mkdir(at.path('folder'))
-    const film = at.path('film.mp4')
+  test('prints one sentence and exits with code 1 on failure', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small, 'empty.mp4': Buffer.alloc(0) })
+    await mkdir(home.path('folder'))
+    const film = home.path('film.mp4')
     const cases = [
-      [[at.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
-      [[at.path('folder')], {}, /folder is not a file/],
-      [[at.path('empty.mp4')], {}, /empty\.mp4 is empty/],
-      [[film, at.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
-      [[film, film, at.path('empty.mp4')], {}, /empty\.mp4 is empty/],
+      [[home.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
+      [[home.path('folder')], {}, /folder is not a file/],
+      [[home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
+      [[film, home.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
+      [[film, film, home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /answered 401: /],
       [[film], { KINORA_URL: `${service.url}/sandbox` }, /answered 401: /],
-      [[film], { KINORA_URL: await closedAddress() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
+      [[film], { KINORA_URL: await closedUrl() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
       [[film], { KINORA_URL: `${service.url}/nowhere` }, /answered 404: /],
       [[film], { KINORA_URL: 'ftp://localhost' }, /KINORA_URL must/],
     ] as const
     await Promise.all(
       cases.map(async ([args, more, expected]) => {
-        const env = { ...at.env, ...more }
+        const env = { ...home.env, ...more }
         const { code, stdout, stderr } = await runKinora(['upload', ...args], env)
         assert.deepEqual([code, stdout], [1, ''], stderr)
         assert.match(stderr, /^kinora: [^\n]+\n$/)
@@ -371,12 +376,12 @@ describe('kinora upload', () => {
       }),
     )
     assert.deepEqual(await videos(), [])
-    assert.deepEqual(await at.memories(), [])
+    assert.deepEqual(await home.stateFiles(), [])
   })
 
-  test('a call that is not understood is refused with exit code 2', async (t) => {
-    const at = await home(t, { 'film.mp4': small })
-    const film = at.path('film.mp4')
+  test('exits with code 2 on an invalid call', async (t) => {
+    const home = await createHome(t, { 'film.mp4': small })
+    const film = home.path('film.mp4')
     const cases = [
       [[], {}, /Which file\?/],
       [[film, '--colour'], {}, /--colour/],
@@ -388,7 +393,7 @@ describe('kinora upload', () => {
     ] as const
     await Promise.all(
       cases.map(async ([args, more, expected]) => {
-        const { code, stdout, stderr } = await runKinora(['upload', ...args], { ...at.env, ...more })
+        const { code, stdout, stderr } = await runKinora(['upload', ...args], { ...home.env, ...more })
         assert.deepEqual([code, stdout], [2, ''], stderr)
         assert.match(stderr, /^kinora: [^\n]+\n\nkinora --help shows what there is\.\n$/)
         assert.match(stderr, expected)

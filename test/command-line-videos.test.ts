@@ -20,14 +20,14 @@ import {
 } from './harness.ts'
 import { createVideo, encodingOf, ffmpeg, type Quality, uploadVideo, waitForEncoding } from './media.ts'
 
-// `kinora videos` and `kinora upload --watch` as a user runs them, against a real service.
+// Runs `kinora videos` and `kinora upload --watch` against a real service.
 
 let folder: string
 let gated: GatedFfmpeg
 let service: Service
 /** 8 s of 640x360: segments of 2, 4 and 2 s. */
 let clip: string
-/** 1 s of it. */
+/** 1 s of 640x360. */
 let short: string
 let text: string
 const ends: (() => unknown)[] = []
@@ -59,7 +59,7 @@ async function run(args: string[], more: Record<string, string> = {}) {
 
 type Running = { printed(): string; ended: Promise<number | null> }
 
-/** A command that runs on while the test does something else. */
+/** Starts a command in the background. */
 function start(t: TestContext, command: string, args: string[], more: Record<string, string> = {}): Running {
   const child = spawn(command, args, {
     cwd: root,
@@ -75,15 +75,15 @@ function start(t: TestContext, command: string, args: string[], more: Record<str
   return { printed: () => printed, ended: once(child, 'close').then(() => child.exitCode) }
 }
 
-/** The service, and how often it was asked. */
-async function counted(t: TestContext): Promise<{ url: string; asked: number }> {
-  const state = { url: '', asked: 0 }
+/** A proxy to the service that counts requests. */
+async function startCounter(t: TestContext): Promise<{ url: string; requests: number }> {
+  const state = { url: '', requests: 0 }
   const server = createServer(async ({ url = '', headers }, response) => {
     const { authorization = '' } = headers
-    const answer = await fetch(service.url + url, { headers: { authorization } })
-    const body = await answer.text()
-    state.asked++
-    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body)
+    const upstream = await fetch(service.url + url, { headers: { authorization } })
+    const body = await upstream.text()
+    state.requests++
+    response.writeHead(upstream.status, { 'content-type': 'application/json' }).end(body)
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   t.after(() => {
@@ -94,10 +94,10 @@ async function counted(t: TestContext): Promise<{ url: string; asked: number }> 
   return state
 }
 
-/** A video whose first 2 s are encoded in both qualities, while the rest waits. */
-async function begunVideo(t: TestContext): Promise<string> {
-  t.after(gated.letAllThrough)
-  await gated.letThrough(1)
+/** Creates a video and encodes only its first 2 s, in both qualities. */
+async function partlyEncodedVideo(t: TestContext): Promise<string> {
+  t.after(gated.encodeAll)
+  await gated.encodeUntil(1)
   const videoId = await uploadVideo(service, clip, { mp4Support: false })
   await waitFor(async () => {
     const { qualities } = await encodingOf(service, videoId)
@@ -108,28 +108,28 @@ async function begunVideo(t: TestContext): Promise<string> {
 
 const control = '\x1b'
 const bar = (filled: number) => '█'.repeat(filled) + '░'.repeat(30 - filled)
-const begun = ['240p', '360p'].map((name) => `hls ${name}   ${bar(10)}  33 %  encoding`)
-const done = ['240p', '360p'].map((name) => `hls ${name}   ${bar(30)} 100 %  encoded`)
+const partlyEncoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(10)}  33 %  encoding`)
+const encoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(30)} 100 %  encoded`)
 
 describe('kinora videos status', () => {
-  test('says that nothing has been uploaded, or how far each quality is; to programs, what the API says', async (t) => {
+  test('prints that nothing is uploaded or the progress of each quality, and with --json the status of the API', async (t) => {
     const empty = await createVideo(service)
     const nothing = { code: 0, stderr: '', lines: ['Nothing has been uploaded yet.'] }
-    const { stdout: _, ...told } = await run(['videos', 'status', empty])
-    assert.deepEqual(told, nothing)
+    const { stdout: _, ...printed } = await run(['videos', 'status', empty])
+    assert.deepEqual(printed, nothing)
 
-    const videoId = await begunVideo(t)
-    assert.deepEqual((await run(['videos', 'status', videoId])).lines, begun)
+    const videoId = await partlyEncodedVideo(t)
+    assert.deepEqual((await run(['videos', 'status', videoId])).lines, partlyEncoded)
     const { stdout } = await run(['videos', 'status', videoId, '--json'])
     assert.match(stdout, /^[^\n]+\n$/)
     assert.deepEqual(JSON.parse(stdout), (await call(`${service.url}/videos/${videoId}/status`)).body)
-    await gated.letAllThrough()
+    await gated.encodeAll()
     await waitForEncoding(service, videoId)
     const { code, lines, stderr } = await run(['videos', 'status', videoId])
-    assert.deepEqual([code, lines, stderr], [0, done, ''])
+    assert.deepEqual([code, lines, stderr], [0, encoded, ''])
   })
 
-  test('tells why a source cannot be used; only those who wait for it get an exit code of 1', async (t) => {
+  test('prints why a source cannot be used, and exits with code 1 only with --watch', async (t) => {
     const videoId = await uploadVideo(service, text)
     const { qualities } = await waitForEncoding(service, videoId)
     const line = `hls 240p   ${bar(0)}   0 %  failed: ${qualities[0]!.failure}`
@@ -148,47 +148,49 @@ describe('kinora videos status', () => {
     assert.match(fetched.lines.at(-1)!, /^The source could not be fetched: \S/)
   })
 
-  test('watches until all is encoded, and prints what has changed, once', async (t) => {
-    const videoId = await begunVideo(t)
-    const way = await counted(t)
+  test('--watch prints each change once and ends when all qualities are encoded', async (t) => {
+    const videoId = await partlyEncodedVideo(t)
+    const counter = await startCounter(t)
     const args = ['bin/kinora.mjs', 'videos', 'status', videoId, '--watch']
-    const watch = start(t, process.execPath, args, { KINORA_URL: way.url })
-    await waitFor(() => way.asked >= 3)
-    assert.equal(watch.printed(), `${begun.join('\n')}\n`)
-    await gated.letThrough(6)
-    const asked = way.asked
-    await waitFor(() => way.asked >= asked + 2)
-    await gated.letAllThrough()
+    const watch = start(t, process.execPath, args, { KINORA_URL: counter.url })
+    await waitFor(() => counter.requests >= 3)
+    assert.equal(watch.printed(), `${partlyEncoded.join('\n')}\n`)
+    await gated.encodeUntil(6)
+    const before = counter.requests
+    await waitFor(() => counter.requests >= before + 2)
+    await gated.encodeAll()
     assert.equal(await watch.ended, 0)
     const lines = watch.printed().trimEnd().split('\n')
-    assert.deepEqual(lines.slice(-2), done)
-    const drawings = Array.from({ length: lines.length / 2 }, (_, i) =>
+    assert.deepEqual(lines.slice(-2), encoded)
+    const states = Array.from({ length: lines.length / 2 }, (_, i) =>
       lines.slice(2 * i, 2 * i + 2).join('\n'),
     )
-    assert.equal(new Set(drawings).size, drawings.length, watch.printed())
+    assert.equal(new Set(states).size, states.length, watch.printed())
     assert.ok(!watch.printed().includes(control))
   })
 
-  test('has nothing to watch before something is uploaded', async () => {
+  test('--watch fails when nothing is uploaded', async () => {
     const { code, stderr } = await run(['videos', 'status', await createVideo(service), '--watch'])
     assert.deepEqual([code, stderr], [1, 'kinora: There is nothing to watch.\n'])
   })
 
   const hasScript = spawnSync('script', ['--version']).status === 0
-  const skip = hasScript ? false : 'there is no script here, which makes terminals'
-  test('draws over what it has drawn on a terminal, where lines are broken, too', { skip }, async (t) => {
-    const videoId = await begunVideo(t)
-    const way = await counted(t)
+  const skip = hasScript
+    ? false
+    : 'the command script is not installed, which the test needs to open a terminal'
+  test('--watch redraws its output on a terminal, also when lines wrap', { skip }, async (t) => {
+    const videoId = await partlyEncodedVideo(t)
+    const counter = await startCounter(t)
     const columns = 40
     const command = `stty cols ${columns} && exec '${process.execPath}' bin/kinora.mjs videos status ${videoId} -w`
-    const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: way.url })
-    await waitFor(() => way.asked >= 2)
-    await gated.letAllThrough()
+    const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: counter.url })
+    await waitFor(() => counter.requests >= 2)
+    await gated.encodeAll()
     assert.equal(await watch.ended, 0, watch.printed())
     assert.ok(watch.printed().includes(control))
     assert.deepEqual(
       screenOf(watch.printed(), columns),
-      done.flatMap((line) => wrap(line, columns)),
+      encoded.flatMap((line) => wrap(line, columns)),
     )
   })
 })
@@ -198,7 +200,7 @@ const wrap = (line: string, columns: number) =>
     line.slice(i * columns, (i + 1) * columns).trimEnd(),
   )
 
-/** What a terminal shows in the end: it knows line ends, the way up and the removal of all below. */
+/** The final screen of a terminal that supports line breaks, cursor up and erase below. */
 function screenOf(output: string, columns: number): string[] {
   const rows = ['']
   let row = 0
@@ -217,44 +219,44 @@ function screenOf(output: string, columns: number): string[] {
 }
 
 describe('kinora videos retry', () => {
-  test('encodes again what failed, and only that', async (t) => {
+  test('encodes only the failed qualities again', async (t) => {
     t.after(gated.repair)
     await gated.breakFor('*/360p.mp4', 'The encoder is out of order')
     const videoId = await uploadVideo(service, short, { mp4Support: false })
     const watch = await run(['videos', 'status', videoId, '--watch'])
     assert.equal(watch.code, 1, watch.stderr)
     const failed = `hls 360p   ${bar(0)}   0 %  failed: A part of the video cannot be decoded or encoded.`
-    assert.deepEqual(watch.lines.slice(-2), [done[0], failed])
+    assert.deepEqual(watch.lines.slice(-2), [encoded[0], failed])
     await gated.repair()
-    await gated.breakFor('*/240p.mp4', 'It is not to be encoded again')
+    await gated.breakFor('*/240p.mp4', 'It must not be encoded again')
     const retry = await run(['videos', 'retry', videoId])
     assert.deepEqual([retry.code, retry.stderr], [0, ''])
     assert.match(retry.stdout, new RegExp(`^[^\\n]*kinora videos status ${videoId} --watch\\n$`))
     const again = await run(['videos', 'status', videoId, '--watch'])
-    assert.deepEqual([again.code, again.lines.slice(-2)], [0, done])
+    assert.deepEqual([again.code, again.lines.slice(-2)], [0, encoded])
 
-    const needless = await run(['videos', 'retry', videoId])
-    assert.deepEqual([needless.code, needless.stdout], [1, ''])
-    assert.match(needless.stderr, /^kinora: \S+ answered 409: [^\n]+\n$/)
+    const second = await run(['videos', 'retry', videoId])
+    assert.deepEqual([second.code, second.stdout], [1, ''])
+    assert.match(second.stderr, /^kinora: \S+ answered 409: [^\n]+\n$/)
   })
 })
 
 describe('kinora upload --watch', () => {
   const qualitiesIn = (printed: string) => printed.split('\n').filter((line) => /^(hls|mp4) /.test(line))
 
-  test('shows how far the encoding is, and prints the address of the player when it can be told', async () => {
+  test('prints the encoding progress to stderr and the player URL to stdout', async () => {
     const { code, lines, stderr } = await run(['upload', short, '--watch'])
     assert.equal(code, 0, stderr)
     assert.equal(lines.length, 1)
     const videoId = /vi\w+$/.exec(lines[0]!)![0]
     const { body } = await call(`${service.url}/videos/${videoId}`)
     assert.equal(lines[0], body.assets.player)
-    assert.deepEqual(qualitiesIn(stderr).slice(-3), [...done, `mp4 360p   ${bar(30)} 100 %  encoded`])
+    assert.deepEqual(qualitiesIn(stderr).slice(-3), [...encoded, `mp4 360p   ${bar(30)} 100 %  encoded`])
     const { qualities } = await encodingOf(service, videoId)
     assert.ok(qualities.every(({ status }: Quality) => status === 'encoded'))
   })
 
-  test('fails when the file is of no use, and still says where it is', async () => {
+  test('fails when the file cannot be encoded, and still prints the video id and the player URL', async () => {
     const { code, lines, stderr } = await run(['upload', text, '--watch', '--json'])
     assert.equal(code, 1)
     assert.match(qualitiesIn(stderr).at(-1)!, / {2}failed: \S/)
@@ -265,7 +267,7 @@ describe('kinora upload --watch', () => {
   })
 })
 
-test('a call that is not understood is refused with exit code 2', async () => {
+test('an invalid call exits with code 2', async () => {
   const videoId = await createVideo(service)
   const cases = [
     [['videos'], {}, /There is no command "videos"/],
@@ -289,7 +291,7 @@ test('a call that is not understood is refused with exit code 2', async () => {
   )
 })
 
-test('says in one sentence what is wrong, and the exit code is 1', async () => {
+test('a failed command prints one sentence and exits with code 1', async () => {
   const videoId = await createVideo(service)
   const cases = [
     [['status', 'vi00000000000000'], {}, /answered 404: /],

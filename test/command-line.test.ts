@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { call, createDatabase, query, root, runKinora, startKinora, temporaryFolder } from './harness.ts'
 
-type Made = { id: string; environment: string; name: string; key: string; createdAt: string }
+type CreatedKey = { id: string; environment: string; name: string; key: string; createdAt: string }
 
-/** `keys create`, `list` and `revoke` on one database, each of which must succeed. */
+/** Runs `keys create`, `list` and `revoke` on one database and checks that they succeed. */
 function keysOf(env: Record<string, string>) {
   const run = async (...args: string[]) => {
     const { code, stdout, stderr } = await runKinora(['keys', ...args], env)
@@ -15,7 +15,7 @@ function keysOf(env: Record<string, string>) {
   }
   const named = (environment: string, name: string) => ['--environment', environment, '--name', name]
   return {
-    create: async (environment: string, name: string): Promise<Made> =>
+    create: async (environment: string, name: string): Promise<CreatedKey> =>
       JSON.parse(await run('create', ...named(environment, name), '--json')),
     revoke: async (environment: string, name: string) =>
       JSON.parse(await run('revoke', ...named(environment, name), '--json')),
@@ -25,27 +25,27 @@ function keysOf(env: Record<string, string>) {
   }
 }
 
-/** A data folder that cannot be made: what reaches for a database fails. */
+/** A data folder that cannot be created: a command that opens the database fails. */
 const noDatabase = { KINORA_DATA_DIR: join(root, 'package.json', 'data') }
 
-const ownDatabase = async (t: TestContext) => ({ KINORA_DATABASE_URL: await createDatabase(t) })
+const databaseEnv = async (t: TestContext) => ({ KINORA_DATABASE_URL: await createDatabase(t) })
 
 describe('kinora keys', { concurrency: 2 }, () => {
-  test('a key is shown when it is made and never again, and is stored as a hash', async (t) => {
-    const env = await ownDatabase(t)
+  test('a key is printed only on creation and stored as a hash', async (t) => {
+    const env = await databaseEnv(t)
     const keys = keysOf(env)
     const text = await keys.run('create', '-e', 'production', '-n', 'for people')
     const [key = '', note] = text.split('\n')
     assert.match(key, /^[0-9A-Za-z]{43}$/)
     assert.match(note!, /only time/)
-    const made = await keys.create('sandbox', 'for programs')
-    assert.deepEqual([made.environment, made.name], ['sandbox', 'for programs'])
-    assert.match(made.key, /^[0-9A-Za-z]{43}$/)
-    assert.ok(Math.abs(Date.parse(made.createdAt) - Date.now()) < 60_000)
+    const created = await keys.create('sandbox', 'for programs')
+    assert.deepEqual([created.environment, created.name], ['sandbox', 'for programs'])
+    assert.match(created.key, /^[0-9A-Za-z]{43}$/)
+    assert.ok(Math.abs(Date.parse(created.createdAt) - Date.now()) < 60_000)
 
     const shown = (await keys.run('list')) + (await keys.run('list', '--json'))
     const stored = JSON.stringify(await query(env.KINORA_DATABASE_URL, 'select k::text from api_keys k'))
-    for (const secret of [key, made.key]) {
+    for (const secret of [key, created.key]) {
       assert.ok(!shown.includes(secret))
       assert.ok(!stored.includes(secret) && !stored.includes(Buffer.from(secret).toString('hex')))
     }
@@ -53,12 +53,12 @@ describe('kinora keys', { concurrency: 2 }, () => {
     for (const name of ['for people', 'for programs']) assert.ok(shown.includes(name))
   })
 
-  test('keys are listed with their state, by environment, and a name is free again once its key is revoked', async (t) => {
-    const keys = keysOf(await ownDatabase(t))
+  test('the list shows the state of each key and filters by environment, and the name of a revoked key can be used again', async (t) => {
+    const keys = keysOf(await databaseEnv(t))
     const first = await keys.create('production', 'app')
     await keys.create('sandbox', 'app')
-    const gone = await keys.revoke('production', 'app')
-    assert.deepEqual([gone.id, gone.environment, gone.name], [first.id, 'production', 'app'])
+    const revoked = await keys.revoke('production', 'app')
+    assert.deepEqual([revoked.id, revoked.environment, revoked.name], [first.id, 'production', 'app'])
     const second = await keys.create('production', 'app')
     assert.notEqual(second.key, first.key)
     const listed = (await keys.list()).filter(({ name }) => name === 'app')
@@ -73,8 +73,8 @@ describe('kinora keys', { concurrency: 2 }, () => {
     assert.ok(inSandbox.length > 0 && inSandbox.every(({ environment }) => environment === 'sandbox'))
   })
 
-  test('what cannot be done is told in one sentence, and the exit code is 1', async (t) => {
-    const env = await ownDatabase(t)
+  test('a failed command prints one sentence and exits with code 1', async (t) => {
+    const env = await databaseEnv(t)
     const named = ['--environment', 'production', '--name', 'twice']
     await keysOf(env).run('create', ...named)
     const cases = [
@@ -93,7 +93,7 @@ describe('kinora keys', { concurrency: 2 }, () => {
     )
   })
 
-  test('a command that is not understood is refused with exit code 2, and nothing is touched', async () => {
+  test('an invalid command exits with code 2 and does not open the database', async () => {
     const named = ['--name', 'x']
     const environment = ['--environment', 'production']
     const calls = [
@@ -119,7 +119,7 @@ describe('kinora keys', { concurrency: 2 }, () => {
     }
   })
 
-  test('help is shown when it is asked for, or nothing is', async () => {
+  test('--help and a call without arguments print the help', async () => {
     const results = await Promise.all([[], ['keys', '--help']].map((args) => runKinora(args, noDatabase)))
     for (const { code, stdout, stderr } of results) {
       assert.deepEqual([code, stderr], [0, ''])
@@ -129,26 +129,26 @@ describe('kinora keys', { concurrency: 2 }, () => {
   })
 })
 
-test('keys of the embedded Postgres are managed while the service runs and while it does not', async (t) => {
+test('the keys commands work with the embedded Postgres, whether the service runs or not', async (t) => {
   const env = { KINORA_DATA_DIR: join(await temporaryFolder(t), 'data') }
   const keys = keysOf(env)
-  const before = await keys.create('production', 'made before the first start')
+  const before = await keys.create('production', 'created before the first start')
   const isRunning = () =>
     access(join(env.KINORA_DATA_DIR, 'postgres/cluster/postmaster.pid')).then(
       () => true,
       () => false,
     )
-  assert.equal(await isRunning(), false, 'the command stops the Postgres that it started')
+  assert.equal(await isRunning(), false, 'the command did not stop the Postgres that it started')
 
   const service = await startKinora(env, ['bin/kinora.mjs', 'start'])
   t.after(() => service.stop())
   assert.match(service.output(), /^ {2}sandbox +key {2}/m)
-  assert.doesNotMatch(service.output(), /^ {2}production +key {2}/m, 'production has a key already')
+  assert.doesNotMatch(service.output(), /^ {2}production +key {2}/m, 'production already has a key')
   const status = async (key: string) => (await call(`${service.url}/videos`, { key })).status
   assert.equal(await status(before.key), 200)
-  const during = await keys.create('production', 'made while it runs')
+  const during = await keys.create('production', 'created while it runs')
   assert.equal(await status(during.key), 200)
-  await keys.revoke('production', 'made before the first start')
+  await keys.revoke('production', 'created before the first start')
   assert.equal(await status(before.key), 401)
   assert.equal(await status(during.key), 200)
   assert.equal(await isRunning(), true)

@@ -25,23 +25,26 @@ import {
   second,
 } from './session-rows.ts'
 
-// How much was watched, asked by the published client (interface notes 14).
+// Analytics queries of the published client.
 
-// Kept for longer than any session here is old.
+// The tests insert sessions that are up to 60 days old.
 const service = sharedKinora({ KINORA_ANALYTICS_DAYS: '90' })
 const insert = (...sessions: Session[]) => insertSessions(service.database, sessions)
 const analytics = () => client(service.url).analytics
 const get = (path: string) => call(service.url + path)
 
-type Asked = Parameters<ReturnType<typeof analytics>['getAggregatedMetrics']>[0]
-const metric = async (name: Asked['metric'], aggregation: Asked['aggregation'], rest: Partial<Asked> = {}) =>
-  (await analytics().getAggregatedMetrics({ metric: name, aggregation, ...rest })).data
+type MetricQuery = Parameters<ReturnType<typeof analytics>['getAggregatedMetrics']>[0]
+const metric = async (
+  name: MetricQuery['metric'],
+  aggregation: MetricQuery['aggregation'],
+  rest: Partial<MetricQuery> = {},
+) => (await analytics().getAggregatedMetrics({ metric: name, aggregation, ...rest })).data
 
-type Bucketed = Parameters<ReturnType<typeof analytics>['getMetricsBreakdown']>[0]
+type BucketQuery = Parameters<ReturnType<typeof analytics>['getMetricsBreakdown']>[0]
 async function buckets(
-  name: Bucketed['metric'],
-  breakdown: Bucketed['breakdown'],
-  rest: Partial<Bucketed> = {},
+  name: BucketQuery['metric'],
+  breakdown: BucketQuery['breakdown'],
+  rest: Partial<BucketQuery> = {},
 ) {
   const { data } = await analytics().getMetricsBreakdown({ metric: name, breakdown, ...rest })
   return data.map(({ dimensionValue, metricValue }) => `${dimensionValue} ${metricValue}`).join(', ')
@@ -49,10 +52,10 @@ async function buckets(
 
 beforeEach(() => clearSessions(service.database))
 
-/** What typed clients take in a context. They fail on any other word, though a word may be missing. */
+/** The values that typed clients accept in a context. They fail on any other value, but accept a missing one. */
 const views = [3, 5, 10, 30].flatMap((seconds) => [`view-${seconds}`, `unique-view-${seconds}`])
-const listedMetrics = ['play', 'play-rate', 'start', 'end', 'impression', 'ccv-average', 'ccv-peak']
-const listed: Record<string, Record<string, string[]>> = {
+const contextMetrics = ['play', 'play-rate', 'start', 'end', 'impression', 'ccv-average', 'ccv-peak']
+const contextValues: Record<string, Record<string, string[]>> = {
   metrics: {
     metric: [
       ...['play', 'start', 'end', 'impression', 'impression-time', 'watch-time', 'ccv', 'unique-ccv'],
@@ -61,20 +64,20 @@ const listed: Record<string, Record<string, string[]>> = {
     aggregation: ['count', 'rate', 'total', 'average', 'sum'],
   },
   buckets: {
-    metric: [...listedMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
+    metric: [...contextMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
     breakdown: [
       ...['media-id', 'media-type', 'continent', 'country'],
       ...['device-type', 'operating-system', 'browser'],
     ],
   },
   timeseries: {
-    metric: [...listedMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
+    metric: [...contextMetrics, 'unique-ccv-average', 'unique-ccv-peak', ...views],
     interval: ['minute', 'hour', 'day'],
   },
 }
 
 describe('metrics', () => {
-  test('typed clients can read the context of every answer', async () => {
+  test('typed clients can parse the context of every response', async () => {
     await insert({ plays: 1, first_played_at: ago(second), playing_since: ago(second), seen_at: ago(0) })
     const paths = [
       ...metrics.flatMap((name) => aggregationsOf[name].map((each) => `metrics/${name}/${each}`)),
@@ -99,7 +102,7 @@ describe('metrics', () => {
       const [kind = ''] = path.split('/')
       const { timeframe, ...words } = body.context
       for (const [name, word] of Object.entries(words))
-        assert.ok(listed[kind]?.[name]?.includes(word as string), `${path}: ${name} ${word}`)
+        assert.ok(contextValues[kind]?.[name]?.includes(word as string), `${path}: ${name} ${word}`)
       assert.ok(words.metric, path)
       for (const time of Object.values(timeframe)) assert.ok(Date.parse(time as string) > 0, path)
       for (const value of kind === 'metrics'
@@ -109,7 +112,7 @@ describe('metrics', () => {
     }
   })
 
-  test('every metric has its aggregations, and they count what they say', async () => {
+  test('every aggregation of every metric returns the right value', async () => {
     await insert(
       { loaded_at: ago(3 * hour), ready_ms: 100 },
       { loaded_at: ago(2 * hour), ready_ms: 300, plays: 1, ends: 1, watch_seconds: 30 },
@@ -140,21 +143,21 @@ describe('metrics', () => {
     assert.equal(await metric('view', 'count', { unique: false }), 3)
   })
 
-  test('the answer tells what was counted', async () => {
+  test('the context of the response describes the query', async () => {
     const from = new Date('2026-01-01T00:00:00Z')
     const recent = ago(2 * day)
-    const answer = await analytics().getAggregatedMetrics({
+    const response = await analytics().getAggregatedMetrics({
       metric: 'view',
       aggregation: 'count',
       unique: true,
       viewDuration: '10s',
       from: recent,
     })
-    assert.equal(answer.context.metric, 'unique-view-10')
-    assert.equal(answer.context.aggregation, 'count')
-    // The client cuts milliseconds.
-    assert.equal(answer.context.timeframe?.from?.getTime(), Math.floor(recent.getTime() / 1000) * 1000)
-    assert.ok(Math.abs(answer.context.timeframe!.to!.getTime() - Date.now()) < minute)
+    assert.equal(response.context.metric, 'unique-view-10')
+    assert.equal(response.context.aggregation, 'count')
+    // The client truncates milliseconds.
+    assert.equal(response.context.timeframe?.from?.getTime(), Math.floor(recent.getTime() / 1000) * 1000)
+    assert.ok(Math.abs(response.context.timeframe!.to!.getTime() - Date.now()) < minute)
     const total = await get(`/data/metrics/play/total?from=${from.toISOString()}`)
     assert.deepEqual(total.body, {
       context: { metric: 'play', aggregation: 'total', timeframe: {} },
@@ -168,7 +171,7 @@ describe('metrics', () => {
     )
   })
 
-  test('a period is one day back by default, its end is no part of it, and total plays know no period', async () => {
+  test('the default period is the last day, the end of a period is exclusive, and total plays ignore the period', async () => {
     const edge = new Date(Math.floor(ago(5 * day).getTime() / 1000) * 1000)
     await insert(
       { plays: 1, loaded_at: ago(day - minute) },
@@ -187,8 +190,8 @@ describe('metrics', () => {
     assert.equal(await buckets('play-total', 'media-id'), 'viVideo 5')
   })
 
-  test('concurrent viewers are those who watch in one moment', async () => {
-    // A whole second: the client cuts milliseconds.
+  test('concurrent viewers are the viewers who watch at the same moment', async () => {
+    // A whole second, because the client truncates milliseconds.
     const base = Math.floor(ago(10 * hour).getTime() / second) * second
     const at = (minutes: number) => new Date(base + minutes * minute)
     const watched = (from: number, to: number, rest: Session = {}): Session => ({
@@ -204,7 +207,7 @@ describe('metrics', () => {
       watched(8, 9, { viewer: 'a', country: 'DE' }),
       watched(20, 30, { viewer: 'c', country: 'DE' }),
       { loaded_at: at(8), seen_at: at(9) },
-      // Begun long before the period and still watching at its beginning.
+      // Starts before the period that begins at minute -850, and overlaps its beginning.
       watched(-900, -840, { viewer: 'd' }),
     )
     assert.equal(await metric('ccv', 'peak'), 3)
@@ -212,7 +215,7 @@ describe('metrics', () => {
     assert.equal(await metric('ccv', 'peak', { from: at(11), to: at(19) }), 1)
     assert.equal(await metric('ccv', 'peak', { from: at(16), to: at(19) }), 0)
     assert.equal(await metric('ccv', 'peak', { from: at(-850), to: at(-800) }), 1)
-    // Three sessions over 10, 10 and 1 of 20 minutes; one of them is by somebody who watches anyway.
+    // Three sessions of 10, 10 and 1 of 20 minutes. The viewer of the last one is also in the first.
     const period = { from: at(0), to: at(20) }
     assert.equal(await metric('ccv', 'average', period), 21 / 20)
     assert.equal(await metric('ccv', 'average', { ...period, unique: true }), 20 / 20)
@@ -223,7 +226,7 @@ describe('metrics', () => {
     )
   })
 
-  test('live viewers are those who reported in the last 20 seconds and were playing', async () => {
+  test('live viewers are the viewers whose last report, at most 20 seconds ago, was playing', async () => {
     const playing = { plays: 1, loaded_at: ago(hour), playing_since: ago(5 * second) }
     await insert(
       { ...playing, seen_at: ago(5 * second), viewer: 'a' },
@@ -241,7 +244,7 @@ describe('filters', () => {
   const create = async (tags: string[]) =>
     (await call(`${service.url}/videos`, { method: 'POST', json: { tags } })).body.id as string
 
-  test('every filter leaves the sessions that fit, in every form that clients write', async () => {
+  test('every filter selects the matching sessions, in every query syntax of the clients', async () => {
     const [tagged, other] = [await create(['a b', 'c']), await create(['A b'])]
     await insert(
       {
@@ -288,8 +291,8 @@ describe('filters', () => {
       [{ country: ['FR'], browser: ['chrome'] }, 0],
       [{ country: ['FR'], browser: ['firefox'], mediaType: 'video', tag: 'c' }, 1],
     ] as const) {
-      const asked = { filterBy: filterBy as never }
-      assert.equal(await metric('play', 'count', asked), expected, JSON.stringify(filterBy))
+      const rest = { filterBy: filterBy as never }
+      assert.equal(await metric('play', 'count', rest), expected, JSON.stringify(filterBy))
     }
     for (const [search, expected] of [
       ['filterBy[country]=FR', 1],
@@ -302,14 +305,14 @@ describe('filters', () => {
       ['filterBy[tag][0]=a+b', 1],
       ['unique=false&unknown=1', 111],
     ] as const) {
-      const answer = await get(`/data/metrics/play/count?${search}`)
-      assert.equal(answer.body.data, expected, `${search} ${answer.text}`)
+      const response = await get(`/data/metrics/play/count?${search}`)
+      assert.equal(response.body.data, expected, `${search} ${response.text}`)
     }
     assert.equal(await metric('play', 'total', { filterBy: { mediaId: [tagged] } }), 1)
     assert.equal(await metric('play', 'total', { filterBy: { mediaType: 'live-stream' } }), 100)
   })
 
-  test('the environments are counted apart', async () => {
+  test('each environment counts its own sessions', async () => {
     await insert(
       { plays: 1, media_id: 'viProduction' },
       { plays: 2, environment: 'sandbox', media_id: 'viSandbox' },
@@ -331,7 +334,7 @@ describe('filters', () => {
 })
 
 describe('buckets', () => {
-  test('every breakdown, the highest first', async () => {
+  test('every breakdown sorts by the highest value first', async () => {
     const known = {
       continent: 'EU',
       country: 'FR',
@@ -363,7 +366,7 @@ describe('buckets', () => {
     assert.equal(await buckets('play-total', 'media-id', { filterBy: { mediaType: 'video' } }), 'viA 2')
   })
 
-  test('sorting and paging, with links that keep the question', async () => {
+  test('breakdowns can be sorted and paged, and page links keep the query', async () => {
     await insert(...[3, 1, 2, 2, 5].map((plays, i) => ({ plays, media_id: `vi${i}`, country: 'FR' })))
     assert.equal(await buckets('play', 'media-id'), 'vi4 5, vi0 3, vi2 2, vi3 2, vi1 1')
     assert.equal(await buckets('play', 'media-id', { sortOrder: 'asc' }), 'vi1 1, vi2 2, vi3 2, vi0 3, vi4 5')
@@ -389,16 +392,16 @@ describe('buckets', () => {
 
 describe('timeseries', () => {
   const series = async (name: string, search: string) => {
-    const answer = await get(`/data/timeseries/${name}?pageSize=100&${search}`)
-    assert.equal(answer.status, 200, answer.text)
-    return answer.body
+    const response = await get(`/data/timeseries/${name}?pageSize=100&${search}`)
+    assert.equal(response.status, 200, response.text)
+    return response.body
   }
-  // Yesterday at noon: whole hours and days lie around it.
+  // Yesterday at noon, so that the periods around it contain full hours and days.
   const noon = Math.floor(ago(day).getTime() / day) * day + 12 * hour
   const at = (minutes: number) => new Date(noon + minutes * minute)
   const period = (from: number, to: number) => `from=${at(from).toISOString()}&to=${at(to).toISOString()}`
 
-  test('every interval of the period has its value', async () => {
+  test('every interval of the period has a value', async () => {
     await insert(
       { loaded_at: at(0), plays: 1 },
       { loaded_at: at(59), plays: 2, watch_seconds: 5, viewer: 'a', ends: 1 },
@@ -431,7 +434,7 @@ describe('timeseries', () => {
     assert.deepEqual([minutes.length, minutes[0], minutes[59]], [60, 1, 2])
   })
 
-  test('concurrent viewers of each interval', async () => {
+  test('every interval has its concurrent viewers', async () => {
     const watched = (from: number, to: number, viewer: string) => ({
       loaded_at: at(from),
       first_played_at: at(from),
@@ -450,9 +453,9 @@ describe('timeseries', () => {
     assert.deepEqual(await values('ccv-average'), [45 / 60, 65 / 60, 0])
   })
 
-  test('the published client reads it', async () => {
+  test('the published client parses a time series', async () => {
     await insert({ loaded_at: at(5), plays: 2 })
-    const answer = await analytics().getMetricsOverTime({
+    const response = await analytics().getMetricsOverTime({
       metric: 'play',
       from: at(0),
       to: at(30),
@@ -462,15 +465,15 @@ describe('timeseries', () => {
       filterBy: { mediaId: ['viVideo'], mediaType: 'video' },
       pageSize: 1,
     })
-    assert.equal(answer.context.interval, 'minute')
-    assert.equal(answer.data[0]?.metricValue, 2)
-    assert.equal(new Date(answer.data[0]!.emittedAt!).getTime(), at(5).getTime())
-    assert.equal(answer.pagination.itemsTotal, 30)
+    assert.equal(response.context.interval, 'minute')
+    assert.equal(response.data[0]?.metricValue, 2)
+    assert.equal(new Date(response.data[0]!.emittedAt!).getTime(), at(5).getTime())
+    assert.equal(response.pagination.itemsTotal, 30)
   })
 })
 
 describe('older clients', () => {
-  test('plays by a dimension, of videos and of live streams', async () => {
+  test('the old routes return plays by dimension for videos and live streams', async () => {
     const today = Math.floor(Date.now() / day) * day
     await insert(
       { plays: 2, media_id: 'viA', country: 'FR', loaded_at: new Date(today - 2 * day) },
@@ -507,11 +510,11 @@ describe('older clients', () => {
   })
 })
 
-describe('bad questions', () => {
+describe('invalid queries', () => {
   const long = 'x'.repeat(3_000)
   const bad = 'request-invalid-query-parameter'
 
-  test('values that are not allowed are named, with a reason', async () => {
+  test('an invalid value is rejected by name and with a reason', async () => {
     for (const [path, name] of [
       ['/data/metrics/play/count?from=yesterday', 'from'],
       ['/data/metrics/play/count?to=', 'to'],
@@ -539,13 +542,13 @@ describe('bad questions', () => {
       ['/data/buckets/play/country?currentPage=0', 'currentPage'],
       ['/data/timeseries/play?interval=week', 'interval'],
     ] as const) {
-      const answer = await get(path)
-      assertProblem(answer, 400, bad, name)
-      assert.ok(answer.body.detail.length > 5, path)
+      const response = await get(path)
+      assertProblem(response, 400, bad, name)
+      assert.ok(response.body.detail.length > 5, path)
     }
   })
 
-  test('what does not go together is named', async () => {
+  test('a combination that is not allowed is rejected by name', async () => {
     for (const [path, name] of [
       ['/data/metrics/start/rate', 'aggregation'],
       ['/data/metrics/watch-time/count', 'aggregation'],
@@ -558,13 +561,13 @@ describe('bad questions', () => {
       ['/data/buckets/play-total/media-id?filterBy[tag]=x', 'filterBy[tag]'],
       [`/data/timeseries/play?interval=minute&from=${ago(hour).toISOString()}`, 'interval'],
     ] as const) {
-      const answer = await get(path)
-      assertProblem(answer, 400, 'invalid-attribute', name)
-      assert.ok(answer.body.detail.length > 5, path)
+      const response = await get(path)
+      assertProblem(response, 400, 'invalid-attribute', name)
+      assert.ok(response.body.detail.length > 5, path)
     }
   })
 
-  test('a metric or breakdown that there is not is no address', async () => {
+  test('an unknown metric or breakdown returns 404, and a request without a key 401', async () => {
     for (const path of [
       '/data/metrics/plays/count',
       '/data/metrics/play/median',
@@ -585,7 +588,7 @@ describe('bad questions', () => {
     )
   })
 
-  test('reads that take too long are ended, and there are only so many at once', async (t) => {
+  test('slow reads are canceled, and the number of concurrent reads is limited', async (t) => {
     const pool = openPool(service.database, () => {})
     t.after(() => pool.end())
     const db = openDb<Tables>(pool)
@@ -596,9 +599,9 @@ describe('bad questions', () => {
       error instanceof ApiError && error.status === 503 && sentence.test(error.message)
     await assert.rejects(another, isUnavailable(/Too many/))
     await assert.rejects(slow, isUnavailable(/shorter period/))
-    // Its place is free again.
+    // The canceled read no longer counts.
     await read((trx) => sql`select 1`.execute(trx))
-    // Each in time, but not all of them together.
+    // Each query stays within the timeout, but all of them together exceed it.
     const many = limitReads(db, { timeoutMs: 1_000 })((trx) =>
       Array.from({ length: 6 }).reduce<Promise<unknown>>(
         (before) => before.then(() => sql`select pg_sleep(0.3)`.execute(trx)),
@@ -606,7 +609,7 @@ describe('bad questions', () => {
       ),
     )
     await assert.rejects(many, isUnavailable(/shorter period/))
-    // The connection goes on without that limit.
+    // The connection no longer has the timeout.
     await sql`select pg_sleep(0.2)`.execute(db)
   })
 })

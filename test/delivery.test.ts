@@ -10,7 +10,7 @@ import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, callRaw, kinora, root, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { film, makeVideo, mp4Of, onDisk, pathOf, segments } from './stored-video.ts'
 
-// How the bytes of a file get to a viewer: by the service, by nginx, by the store.
+// The three ways to send a file to a viewer: by the service, by nginx and by a redirect to S3.
 
 const location = '/kinora-files/'
 async function get(url: string, headers: Record<string, string> = {}, method = 'GET') {
@@ -19,8 +19,8 @@ async function get(url: string, headers: Record<string, string> = {}, method = '
   return { status: response.status, headers: response.headers, bytes }
 }
 
-/** A service for all tests of a part. */
-function service(start: (ends: { after(end: () => unknown): void }) => Promise<Service>): Service {
+/** Starts a service before the tests of a describe block and stops it after them. */
+function serviceForBlock(start: (ends: { after(end: () => unknown): void }) => Promise<Service>): Service {
   const started = {} as Service
   const ends: (() => unknown)[] = []
   before(async () => {
@@ -32,19 +32,19 @@ function service(start: (ends: { after(end: () => unknown): void }) => Promise<S
   return started
 }
 
-describe('sent by the service', () => {
-  const at = service((ends) => kinora(ends))
+describe('files sent by the service', () => {
+  const service = serviceForBlock((ends) => kinora(ends))
   let videoId: string
   before(async () => {
-    videoId = await makeVideo(at, onDisk(at))
+    videoId = await makeVideo(service, onDisk(service))
   })
 
-  test('any range is the same bytes, from memory or as it is read', async () => {
+  test('a range has the same bytes from the memory cache and from disk', async () => {
     for (const [path, content] of [
       [pathOf(videoId, 1), segments[1]!],
       [mp4Of(videoId), film],
     ] as const) {
-      assert.ok((await get(at.url + path)).bytes.equals(content))
+      assert.ok((await get(service.url + path)).bytes.equals(content))
       const size = content.length
       for (const [range, from, to] of [
         ['bytes=0-0', 0, 0],
@@ -54,7 +54,7 @@ describe('sent by the service', () => {
         ['bytes=65535-65536', 65_535, 65_536],
         ['bytes=100-299999', 100, 299_999],
       ] as const) {
-        const part = await get(at.url + path, { range })
+        const part = await get(service.url + path, { range })
         assert.deepEqual(
           [part.status, part.headers.get('content-range')],
           [206, `bytes ${from}-${to}/${size}`],
@@ -62,7 +62,7 @@ describe('sent by the service', () => {
         assert.ok(part.bytes.equals(content.subarray(from, to + 1)), range)
       }
       for (const range of [`bytes=${size}-`, 'bytes=-0', `bytes=${'9'.repeat(400)}-`])
-        assert.equal((await get(at.url + path, { range })).status, 416, range)
+        assert.equal((await get(service.url + path, { range })).status, 416, range)
       for (const range of [
         'bytes=9-0',
         'bytes=0-1,3-4',
@@ -72,14 +72,14 @@ describe('sent by the service', () => {
         '-',
         'bytes=0x1-2',
       ])
-        assert.equal((await get(at.url + path, { range })).bytes.length, size, range)
+        assert.equal((await get(service.url + path, { range })).bytes.length, size, range)
     }
   })
 
-  test('no address leads to another file', async () => {
-    const other = await makeVideo(at, onDisk(at))
-    await call(`${at.url}/videos/${other}`, { method: 'PATCH', json: { public: false } })
-    await onDisk(at)('secret', Buffer.from('a secret'))
+  test('no URL gives access to another file', async () => {
+    const other = await makeVideo(service, onDisk(service))
+    await call(`${service.url}/videos/${other}`, { method: 'PATCH', json: { public: false } })
+    await onDisk(service)('secret', Buffer.from('a secret'))
     const key = `videos/${other}/hls/240p/0-x/0.m4s`
     const tricks = [
       ...['..', '%2e%2e', '%252e%252e', '..%2f..%2f..%2fsecret', '..%5c..%5csecret', '..\\..\\secret'],
@@ -112,9 +112,9 @@ describe('sent by the service', () => {
     ]
     for (const folder of folders) {
       for (const trick of tricks) {
-        const answer = await callRaw(at.url, `/vod/${videoId}/${folder}${trick}`)
-        assert.ok([400, 403, 404, 414, 431].includes(answer.status), `${answer.status} ${folder}${trick}`)
-        assert.doesNotMatch(answer.text, /a secret|root:/)
+        const response = await callRaw(service.url, `/vod/${videoId}/${folder}${trick}`)
+        assert.ok([400, 403, 404, 414, 431].includes(response.status), `${response.status} ${folder}${trick}`)
+        assert.doesNotMatch(response.text, /a secret|root:/)
       }
     }
     for (const id of [
@@ -123,43 +123,43 @@ describe('sent by the service', () => {
       `${videoId}/../${other}`,
       `${videoId}%00`,
     ])
-      assert.ok((await callRaw(at.url, pathOf(id, 0))).status >= 400, id)
+      assert.ok((await callRaw(service.url, pathOf(id, 0))).status >= 400, id)
   })
 
-  test('of viewers who leave in the middle nothing stays open', async () => {
-    const folder = `/proc/${at.process.pid}/fd`
+  test('files are closed when viewers disconnect during a response', async () => {
+    const folder = `/proc/${service.process.pid}/fd`
     const openFiles = async () => {
       const targets = (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => ''))
       return (await Promise.all(targets)).filter((target) => target.includes(videoId)).length
     }
-    // More than fits into memory together, if each that was left were still held.
+    // These files together would not fit into the memory cache if the service kept those of disconnected viewers.
     for (let round = 0; round < 4; round++) {
       const viewers = Array.from({ length: 40 }, (_, i) =>
-        request(at.url + (i % 2 ? mp4Of(videoId) : pathOf(videoId, 1)), { agent: false }),
+        request(service.url + (i % 2 ? mp4Of(videoId) : pathOf(videoId, 1)), { agent: false }),
       )
       for (const viewer of viewers) viewer.on('error', () => {}).end()
       await Promise.all(viewers.map((viewer) => once(viewer, 'response')))
       for (const viewer of viewers) viewer.destroy()
     }
     await waitFor(async () => (await openFiles()) === 0)
-    assert.ok((await get(at.url + pathOf(videoId, 1))).bytes.equals(segments[1]!))
+    assert.ok((await get(service.url + pathOf(videoId, 1))).bytes.equals(segments[1]!))
   })
 })
 
-describe('sent by nginx', () => {
-  const at = service((ends) => kinora(ends, { KINORA_ACCEL_REDIRECT: location }))
+describe('files sent by nginx', () => {
+  const service = serviceForBlock((ends) => kinora(ends, { KINORA_ACCEL_REDIRECT: location }))
   let videoId: string
   before(async () => {
-    videoId = await makeVideo(at, onDisk(at))
+    videoId = await makeVideo(service, onDisk(service))
   })
 
-  test('it is told which file, of what type and for how long, and nothing else is', async () => {
+  test('the response for a file has its path, type and cache lifetime, and other responses have no X-Accel-Redirect', async () => {
     for (const [path, file, type] of [
       [pathOf(videoId, 1), 'hls/240p/0-x/1.m4s', 'video/mp4'],
       [mp4Of(videoId), 'mp4/240p-silent-x.mp4', 'video/mp4'],
     ] as const) {
       for (const method of ['GET', 'HEAD']) {
-        const { status, headers, bytes } = await get(at.url + path, { range: 'bytes=0-9' }, method)
+        const { status, headers, bytes } = await get(service.url + path, { range: 'bytes=0-9' }, method)
         assert.deepEqual([status, bytes.length], [200, 0])
         assert.equal(headers.get('x-accel-redirect'), `${location}videos/${videoId}/${file}`)
         assert.equal(headers.get('content-type'), type)
@@ -167,28 +167,28 @@ describe('sent by nginx', () => {
         assert.equal(headers.get('content-range'), null)
       }
     }
-    const download = await get(`${at.url}${mp4Of(videoId)}?dl=1`)
+    const download = await get(`${service.url}${mp4Of(videoId)}?dl=1`)
     assert.match(download.headers.get('content-disposition') ?? '', /^attachment; filename="Film.mp4"/)
     for (const path of ['hls/manifest.m3u8', 'hls/240p/manifest.m3u8', 'hls/240p/init.mp4']) {
-      const { headers, bytes } = await get(`${at.url}/vod/${videoId}/${path}`)
+      const { headers, bytes } = await get(`${service.url}/vod/${videoId}/${path}`)
       assert.equal(headers.get('x-accel-redirect'), null)
       assert.ok(bytes.length > 0)
     }
-    const missing = await get(at.url + pathOf(videoId, 9))
+    const missing = await get(service.url + pathOf(videoId, 9))
     assert.deepEqual([missing.status, missing.headers.get('x-accel-redirect')], [404, null])
   })
 
-  test('with the configuration of the docs viewers get the bytes, and nobody else the folder', async (t: TestContext) => {
+  test('with the documented configuration nginx sends the files and keeps the folder private', async (t: TestContext) => {
     const docs = await readFile(join(root, 'docs/delivery.md'), 'utf8')
     const [proxy = '', files = ''] = [...docs.matchAll(/```nginx\n(.*?)```/gs)].map(([, text]) => text)
     const closing = proxy.lastIndexOf('}')
     const nginx = await startNginx(await temporaryFolder(t), (port) =>
       `${proxy.slice(0, closing)}${files}}`
-        .replace('127.0.0.1:8080', new URL(at.url).host.replace('localhost', '127.0.0.1'))
+        .replace('127.0.0.1:8080', new URL(service.url).host.replace('localhost', '127.0.0.1'))
         .replace('listen 80', `listen 127.0.0.1:${port}`)
-        .replace('/var/lib/kinora/files/', `${join(at.data, 'files')}/`),
+        .replace('/var/lib/kinora/files/', `${join(service.data, 'files')}/`),
     )
-    if (!nginx) return t.skip('there is no nginx here')
+    if (!nginx) return t.skip('nginx is not installed')
     t.after(nginx.close)
     const host = { host: 'another.example' }
     for (const [path, content] of [
@@ -196,13 +196,13 @@ describe('sent by nginx', () => {
       [pathOf(videoId, 1), segments[1]!],
       [mp4Of(videoId), film],
     ] as const) {
-      const whole = await get(nginx.url + path, host)
-      assert.equal(whole.status, 200)
-      assert.ok(whole.bytes.equals(content))
-      assert.equal(whole.headers.get('content-type'), 'video/mp4')
-      assert.equal(whole.headers.get('cache-control'), 'public, max-age=31536000, immutable')
-      assert.equal(whole.headers.get('access-control-allow-origin'), '*')
-      assert.equal(whole.headers.get('x-accel-redirect'), null)
+      const complete = await get(nginx.url + path, host)
+      assert.equal(complete.status, 200)
+      assert.ok(complete.bytes.equals(content))
+      assert.equal(complete.headers.get('content-type'), 'video/mp4')
+      assert.equal(complete.headers.get('cache-control'), 'public, max-age=31536000, immutable')
+      assert.equal(complete.headers.get('access-control-allow-origin'), '*')
+      assert.equal(complete.headers.get('x-accel-redirect'), null)
       const part = await get(nginx.url + path, { ...host, range: 'bytes=10-99' })
       assert.deepEqual(
         [part.status, part.headers.get('content-range')],
@@ -210,7 +210,7 @@ describe('sent by nginx', () => {
       )
       assert.ok(part.bytes.equals(content.subarray(10, 100)))
       assert.equal((await get(nginx.url + path, { range: 'bytes=99999999-' })).status, 416)
-      const etag = whole.headers.get('etag') ?? ''
+      const etag = complete.headers.get('etag') ?? ''
       const ifRange = await get(nginx.url + path, { range: 'bytes=10-99', 'if-range': etag })
       assert.equal(ifRange.status, 206)
       assert.equal((await get(nginx.url + path, { 'if-none-match': etag })).status, 304)
@@ -223,14 +223,14 @@ describe('sent by nginx', () => {
     assert.doesNotMatch(playlist.bytes.toString(), /https?:|localhost|another/)
     const direct = `${location}videos/${videoId}/hls/240p/0-x/0.m4s`
     assert.equal((await get(nginx.url + direct)).status, 404)
-    await call(`${at.url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
+    await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
     assert.equal((await get(nginx.url + pathOf(videoId, 0))).status, 403)
   })
 })
 
-describe('sent by the store', () => {
+describe('files sent by S3', () => {
   let store: ReturnType<typeof openS3Files>
-  const at = service(async (ends) => {
+  const service = serviceForBlock(async (ends) => {
     const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
     ends.after(() => server.stop())
     server.createBucket('videos')
@@ -253,49 +253,53 @@ describe('sent by the store', () => {
   })
   let videoId: string
   before(async () => {
-    videoId = await makeVideo(at, store.put)
+    videoId = await makeVideo(service, store.put)
   })
 
-  test('viewers are sent to an address of it that says all that the service would', async () => {
-    const lasting = ['public, max-age=1800', 'public, max-age=31536000, immutable'] as const
-    // The name of a download may change.
-    const brief = ['public, max-age=60', 'public, max-age=60'] as const
+  test('viewers are redirected to a presigned URL with the headers of the service', async () => {
+    const immutable = ['public, max-age=1800', 'public, max-age=31536000, immutable'] as const
+    // The file name of a download follows the title, which may change.
+    const short = ['public, max-age=60', 'public, max-age=60'] as const
     for (const [path, content, [ours, theirs]] of [
-      [pathOf(videoId, 1), segments[1]!, lasting],
-      [`${mp4Of(videoId)}?dl=1`, film, brief],
+      [pathOf(videoId, 1), segments[1]!, immutable],
+      [`${mp4Of(videoId)}?dl=1`, film, short],
     ] as const) {
-      const { status, headers, bytes } = await get(at.url + path)
+      const { status, headers, bytes } = await get(service.url + path)
       assert.deepEqual([status, bytes.length, headers.get('etag')], [302, 0, null])
       assert.equal(headers.get('cache-control'), ours)
       assert.equal(headers.get('access-control-allow-origin'), '*')
-      const address = headers.get('location') ?? ''
-      // What the store is told to answer: the one of the tests takes no notice.
-      const told = new URL(address).searchParams
-      assert.equal(told.get('X-Amz-Expires'), '3600')
-      assert.equal(told.get('response-content-type'), 'video/mp4')
-      assert.equal(told.get('response-cache-control'), theirs)
-      assert.equal(told.has('response-content-disposition'), path.endsWith('dl=1'))
-      const whole = await get(address)
-      assert.equal(whole.status, 200)
-      assert.ok(whole.bytes.equals(content))
-      const part = await get(address, { range: 'bytes=10-99' })
+      const presigned = headers.get('location') ?? ''
+      // The S3 server of the tests ignores these parameters.
+      const parameters = new URL(presigned).searchParams
+      assert.equal(parameters.get('X-Amz-Expires'), '3600')
+      assert.equal(parameters.get('response-content-type'), 'video/mp4')
+      assert.equal(parameters.get('response-cache-control'), theirs)
+      assert.equal(parameters.has('response-content-disposition'), path.endsWith('dl=1'))
+      const complete = await get(presigned)
+      assert.equal(complete.status, 200)
+      assert.ok(complete.bytes.equals(content))
+      const part = await get(presigned, { range: 'bytes=10-99' })
       assert.ok(part.bytes.equals(content.subarray(10, 100)))
-      assert.equal((await get(at.url + path)).headers.get('location'), address, 'the same for a while')
-      // An address is for GET alone.
-      const head = await get(at.url + path, {}, 'HEAD')
+      assert.equal((await get(service.url + path)).headers.get('location'), presigned, 'the URL changed')
+      // A presigned URL is valid for GET only, so the service answers HEAD.
+      const head = await get(service.url + path, {}, 'HEAD')
       assert.deepEqual([head.status, head.headers.get('content-length')], [200, String(content.length)])
     }
     for (const path of ['hls/manifest.m3u8', 'hls/240p/manifest.m3u8', 'hls/240p/init.mp4'])
-      assert.equal((await get(`${at.url}/vod/${videoId}/${path}`)).status, 200)
+      assert.equal((await get(`${service.url}/vod/${videoId}/${path}`)).status, 200)
   })
 
-  test('an address of a private video is given to one viewer and kept by none', async () => {
-    const video = `${at.url}/videos/${videoId}`
+  test('the presigned URL of a private video is for one viewer and not cacheable', async () => {
+    const video = `${service.url}/videos/${videoId}`
     const { assets } = (await call(video, { method: 'PATCH', json: { public: false } })).body
-    assert.equal((await get(at.url + pathOf(videoId, 0))).status, 403)
+    assert.equal((await get(service.url + pathOf(videoId, 0))).status, 403)
     const first = await get(assets.mp4)
     const own = new URL(first.headers.get('location') ?? '', assets.mp4)
-    assert.equal(own.origin, new URL(at.url).origin, 'to the address with the session')
+    assert.equal(
+      own.origin,
+      new URL(service.url).origin,
+      'the first redirect must lead to the URL with the session',
+    )
     const { status, headers } = await get(own.href)
     assert.deepEqual([status, headers.get('cache-control')], [302, 'no-store'])
     assert.ok((await get(headers.get('location') ?? '')).bytes.equals(film))

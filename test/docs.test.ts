@@ -7,7 +7,7 @@ import { settings } from '../server/config.ts'
 import { errorKinds } from '../server/errors.ts'
 import { call, root, sharedKinora } from './harness.ts'
 
-// What is written down is what is so.
+// The docs and the API description match the service.
 
 const service = sharedKinora()
 const read = (file: string) => readFile(join(root, file), 'utf8')
@@ -40,13 +40,13 @@ async function readDocument() {
 }
 
 describe('openapi.json', () => {
-  test('the file describes the routes (npm run openapi writes it) and is what the service serves', async () => {
+  test('the file openapi.json matches the routes and the response of the service (npm run openapi updates it)', async () => {
     const file = await read('openapi.json')
     assert.equal(file, await describeApi())
     assert.equal(file, (await get('/openapi.json')).text)
   })
 
-  test('every operation has an id of its own, a summary, a known tag and its answers', async () => {
+  test('every operation has a unique id, a summary, a known tag and its responses', async () => {
     const { document, operations } = await readDocument()
     assert.match(document.openapi, /^3\.1\.\d$/)
     assert.ok(document.info.title && document.info.version)
@@ -68,7 +68,7 @@ describe('openapi.json', () => {
         assert.ok(response.description, `${name} ${status}`)
         const [type, ...more] = Object.keys(response.content ?? {})
         assert.deepEqual(more, [])
-        // tus answers by headers alone.
+        // tus responses have headers only.
         const isEmpty = status === '204' || (operation.tags.includes('tus') && status < '400')
         const expected = isEmpty
           ? undefined
@@ -85,7 +85,7 @@ describe('openapi.json', () => {
     }
   })
 
-  test('every parameter of a path is described, required, and no other', async () => {
+  test('the path parameters of an operation are those of its path, and all are required', async () => {
     const { operations } = await readDocument()
     for (const { method, path, operation } of operations) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
@@ -98,7 +98,7 @@ describe('openapi.json', () => {
     }
   })
 
-  test('every reference leads somewhere', async () => {
+  test('every $ref has a target', async () => {
     const { document } = await readDocument()
     const references: string[] = []
     JSON.stringify(document, (key, value) => {
@@ -115,7 +115,7 @@ describe('openapi.json', () => {
     for (const name of Object.keys(document.components.schemas)) assert.match(name, /^[A-Za-z0-9._-]+$/)
   })
 
-  test('tus is described by its headers, its statuses and who may use it', async () => {
+  test('the description of tus has its headers, statuses and authentication methods', async () => {
     const { document } = await readDocument()
     const creation = document.paths['/tus']?.post
     const { head, patch, delete: termination } = document.paths['/tus/{uploadId}'] ?? {}
@@ -128,9 +128,9 @@ describe('openapi.json', () => {
     assert.deepEqual(Object.keys(patch.requestBody?.content ?? {}), ['application/offset+octet-stream'])
     assert.ok(headersOf(patch)?.includes('Upload-Offset'))
     for (const [operation, statuses] of [
-      [creation, ['201', '400', '401', '404', '412', '413', '429', '460', '501']],
+      [creation, ['201', '400', '401', '404', '408', '412', '413', '429', '460', '501']],
       [head, ['200', '404', '412', '429']],
-      [patch, ['204', '400', '404', '409', '412', '413', '415', '429', '460']],
+      [patch, ['204', '400', '404', '408', '409', '412', '413', '415', '429', '460']],
       [termination, ['204', '400', '404', '412', '429']],
     ] as const)
       assert.deepEqual(Object.keys(operation.responses), statuses)
@@ -141,28 +141,31 @@ describe('openapi.json', () => {
     assert.ok(sent(patch, '204').includes('X-RateLimit-Remaining'))
   })
 
-  test('the description is of the routes that there are', async () => {
+  test('every described operation exists', async () => {
     const { operations } = await readDocument()
     for (const { method, path, operation } of operations) {
-      // Where a path has only certain words, the first of them.
-      const word = (name: string) =>
+      // A path parameter with an enum gets its first value.
+      const parameterValue = (name: string) =>
         (operation.parameters?.find((each) => each.name === name)?.schema?.enum as string[])?.[0] ?? 'x'
-      const answer = await call(service.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => word(name)), {
-        method: method.toUpperCase(),
-      })
-      const slug = answer.body?.type?.split('/').pop()
+      const response = await call(
+        service.url + path.replaceAll(/\{(\w+)\}/g, (_, name) => parameterValue(name)),
+        {
+          method: method.toUpperCase(),
+        },
+      )
+      const slug = response.body?.type?.split('/').pop()
       assert.ok(slug !== 'unrecognized-request-url' && slug !== 'method-not-allowed', `${method} ${path}`)
     }
   })
 })
 
-describe('the pages', () => {
+describe('HTML pages', () => {
   const policy = ({ headers }: { headers: Headers }) => headers.get('content-security-policy') ?? ''
 
   function checkPage(html: string) {
     assert.match(html, /^<!doctype html>\n<html lang="/)
     assert.match(html, /<title>[^<]+<\/title>/)
-    // No script, no style and no handler within the page: the policy would stop them, and nothing should need them.
+    // The content security policy blocks inline scripts, styles and event handlers.
     assert.doesNotMatch(
       html,
       /<(script|style|iframe|object|embed|form|base)\b|\son\w+=|\sstyle=|javascript:/i,
@@ -172,7 +175,7 @@ describe('the pages', () => {
     for (const [, id] of html.matchAll(/href="#([^"]*)"/g)) assert.ok(ids.includes(id), `#${id}`)
   }
 
-  test('the API page shows every operation', async () => {
+  test('the API page contains every operation', async () => {
     const { operations } = await readDocument()
     const page = await get('/docs')
     assert.equal(page.status, 200)
@@ -191,7 +194,7 @@ describe('the pages', () => {
       assert.equal((await get(path!)).status, 200, path)
   })
 
-  test('nothing of a request gets into a page', async () => {
+  test('a page contains nothing from the request', async () => {
     const attack = '"><script>alert(1)</script>'
     for (const path of ['/docs', '/docs/errors/invalid-attribute']) {
       const plain = await get(path)
@@ -209,13 +212,13 @@ describe('the pages', () => {
     assert.ok(!missing.text.includes('<script'))
   })
 
-  test('the home address leads to the API page', async () => {
-    const answer = await get('/')
-    assert.equal(answer.status, 200)
-    assert.ok(answer.text.includes('<h1>Kinora API</h1>'))
+  test('the root path returns the API page', async () => {
+    const response = await get('/')
+    assert.equal(response.status, 200)
+    assert.ok(response.text.includes('<h1>Kinora API</h1>'))
   })
 
-  test('every kind of error has a page that explains it', async () => {
+  test('every error type has a page', async () => {
     const all = await get('/docs')
     for (const { slug, status } of errorKinds) {
       const page = await get(`/docs/errors/${slug}`)
@@ -228,29 +231,29 @@ describe('the pages', () => {
   })
 })
 
-describe('the written pages', () => {
-  test('every setting is listed with its default, and nothing else is', async () => {
+describe('Markdown docs', () => {
+  test('the settings page lists exactly the settings, with their defaults', async () => {
     const rows = [...(await read('docs/settings.md')).matchAll(/^\| `(KINORA_\w+)` \| (.*?) \| (.+) \|$/gm)]
     const listed = Object.fromEntries(rows.map(([, name, byDefault]) => [name, byDefault]))
-    const shown = (name: string, byDefault: string) => {
-      // The only default that depends on the machine.
+    const cellOf = (name: string, byDefault: string) => {
+      // This is the only default that depends on the machine.
       if (name === 'KINORA_ENCODE_SLOTS') return 'number of cores'
       return byDefault === '' ? '–' : `\`${byDefault}\``
     }
-    const expected = Object.entries(settings).map(([name, setting]) => [name, shown(name, setting.default)])
+    const expected = Object.entries(settings).map(([name, setting]) => [name, cellOf(name, setting.default)])
     assert.deepEqual(listed, Object.fromEntries(expected))
   })
 
-  test('settings that the pages name exist', async () => {
+  test('every setting that the docs mention exists', async () => {
     for (const file of await markdownFiles()) {
       for (const [name] of (await read(file)).matchAll(/\bKINORA_[A-Z0-9]+(?:_[A-Z0-9]+)*\b/g)) {
-        // The variable that examples keep a key in.
+        // The examples and the command line keep an API key in this variable.
         if (name !== 'KINORA_KEY') assert.ok(name in settings, `${file}: ${name}`)
       }
     }
   })
 
-  test('links between the pages lead somewhere', async () => {
+  test('every link between the pages has a target', async () => {
     for (const file of await markdownFiles()) {
       for (const [, link] of (await read(file)).matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g)) {
         await assert.doesNotReject(readFile(join(root, dirname(file), link!)), `${file}: ${link}`)

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { type Answer, assertProblem, call, query, sharedKinora } from './harness.ts'
 
-// The page of a video and what tells of it, of rows as the encoder leaves them.
+// The player page, its configuration and oEmbed, for rows as the encoder stores them.
 
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 
@@ -25,7 +25,11 @@ async function createVideo(attributes: object = {}): Promise<string> {
   return (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId
 }
 
-async function encode(videoId: string, begun: string[], planned: EncodingPlan = plan): Promise<void> {
+async function insertEncoding(
+  videoId: string,
+  started: string[],
+  planned: EncodingPlan = plan,
+): Promise<void> {
   const rows = (sql: string, ...values: unknown[]) => query(service.database, sql, [videoId, ...values])
   await rows(
     `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', 'encoding', $2, now())`,
@@ -37,7 +41,7 @@ async function encode(videoId: string, begun: string[], planned: EncodingPlan = 
       quality,
       height,
     )
-  for (const rendition of begun)
+  for (const rendition of started)
     await rows(
       `insert into segments (video_id, rendition, first_segment, sizes, key) values ($1, $2, 0, '{3000}', 'x')`,
       rendition,
@@ -60,7 +64,7 @@ const addThumbnail = (videoId: string) =>
 
 async function readyVideo(attributes: object = {}): Promise<string> {
   const videoId = await createVideo(attributes)
-  await encode(videoId, ['240p', 'sound'])
+  await insertEncoding(videoId, ['240p', 'sound'])
   await addMp4(videoId)
   await addThumbnail(videoId)
   return videoId
@@ -68,7 +72,7 @@ async function readyVideo(attributes: object = {}): Promise<string> {
 
 const page = (path: string) => call(`${service.url}${path}`, { key: '' })
 
-/** What the script of the page reads. */
+/** Reads the configuration that the page contains for the player. */
 function configIn({ text }: Answer) {
   const [, json] = /<script type="application\/json" id="kinora">(.*?)<\/script>/s.exec(text) ?? []
   assert.ok(json, text)
@@ -83,7 +87,7 @@ const plainText = (text: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&')
 
-/** The values of all tags with this name, in their order. */
+/** Reads the values of all meta tags with this name, in order. */
 const metaIn = ({ text }: Answer, name: string) =>
   [...text.matchAll(/<meta (?:property|name)="([^"]*)" content="([^"]*)">/g)]
     .filter((match) => match[1] === name)
@@ -91,8 +95,8 @@ const metaIn = ({ text }: Answer, name: string) =>
 
 const titleIn = ({ text }: Answer) => plainText(/<title>([^<]*)<\/title>/.exec(text)?.[1] ?? '')
 
-describe('the page of a video', () => {
-  test('tells the player all about a video that plays', async () => {
+describe('the player page', () => {
+  test('contains the configuration of a playable video', async () => {
     const videoId = await readyVideo({ panoramic: true })
     const shown = await page(`/vod/${videoId}?metadata[user]=x&autoplay=1`)
     assert.equal(shown.status, 200)
@@ -121,10 +125,10 @@ describe('the page of a video', () => {
     assert.match(shown.text, new RegExp(`<noscript>.*href="/vod/${videoId}/mp4/source.mp4"`))
     assert.doesNotMatch(shown.text, /metadata|autoplay=/)
 
-    const asked = await page(`/vod/${videoId}/config.json`)
-    assert.equal(asked.headers.get('content-type'), 'application/json')
-    assert.match(asked.headers.get('cache-control') ?? '', /no-store/)
-    assert.deepEqual(asked.body, { ...config, theme })
+    const fetched = await page(`/vod/${videoId}/config.json`)
+    assert.equal(fetched.headers.get('content-type'), 'application/json')
+    assert.match(fetched.headers.get('cache-control') ?? '', /no-store/)
+    assert.deepEqual(fetched.body, { ...config, theme })
     const again = await call(`${service.url}/vod/${videoId}`, {
       key: '',
       headers: { 'if-none-match': shown.headers.get('etag') ?? '' },
@@ -133,7 +137,7 @@ describe('the page of a video', () => {
     assert.equal((await call(`${service.url}/sandbox/vod/${videoId}`, { key: '' })).status, 200)
   })
 
-  test('brings a script and styles that are there, and may load nothing else', async () => {
+  test('loads existing scripts and styles, and its policy forbids all others', async () => {
     const shown = await page(`/vod/${await readyVideo()}`)
     const files = [...shown.text.matchAll(/(?:src|href)="(\/player\/[^"]*)"/g)].map(([, path]) => path!)
     assert.ok(
@@ -151,7 +155,7 @@ describe('the page of a video', () => {
     assert.match(policy, /base-uri 'none'/)
     assert.match(policy, /form-action 'none'/)
     assert.doesNotMatch(policy, /unsafe-eval|\*|https?:/)
-    // Any page may embed it.
+    // Any page may embed the player.
     assert.equal(shown.headers.get('x-frame-options'), null)
     assert.doesNotMatch(policy, /frame-ancestors/)
     assert.equal(shown.headers.get('referrer-policy'), 'strict-origin')
@@ -160,19 +164,19 @@ describe('the page of a video', () => {
     assert.equal(shown.text.match(/<script/g)?.length, 2)
   })
 
-  test('says what a video is that does not play, and is not kept', async () => {
+  test('has the state of a video that is not playable, and is not cached', async () => {
     const waiting = await createVideo()
     const planned = await createVideo()
-    await encode(planned, ['240p'])
+    await insertEncoding(planned, ['240p'])
     const failed = await createVideo()
-    await encode(failed, [])
+    await insertEncoding(failed, [])
     await query(service.database, `update encodings set state = 'failed' where video_id = $1`, [failed])
-    const gone = `vi${'A'.repeat(22)}`
+    const unknown = `vi${'A'.repeat(22)}`
     for (const [path, status, state, title] of [
       [`/vod/${waiting}`, 200, 'processing', 'Film'],
       [`/vod/${planned}`, 200, 'processing', 'Film'],
       [`/vod/${failed}`, 200, 'failed', 'Film'],
-      [`/vod/${gone}`, 404, 'missing', ''],
+      [`/vod/${unknown}`, 404, 'missing', ''],
       ['/vod/x', 404, 'missing', ''],
       ['/vod/%3Cscript%3E', 404, 'missing', ''],
       [`/live/li${'A'.repeat(22)}`, 404, 'missing', ''],
@@ -185,11 +189,11 @@ describe('the page of a video', () => {
       assert.ok(titleIn(shown), path)
       assert.match(shown.headers.get('content-security-policy') ?? '', /script-src 'self'/)
       if (!path.startsWith('/vod')) continue
-      const asked = await page(`${path}/config.json`)
-      assert.equal(asked.status, status, path)
-      assert.deepEqual(asked.body, configIn(shown), path)
+      const fetched = await page(`${path}/config.json`)
+      assert.equal(fetched.status, status, path)
+      assert.deepEqual(fetched.body, configIn(shown), path)
     }
-    // The sound may fail without the picture; the qualities that fail are done without.
+    // The video is playable without failed audio and without failed qualities.
     const quality = `update renditions set state = 'failed' where video_id = $1 and quality = '1080p'`
     await query(service.database, quality, [planned])
     await query(service.database, `update encodings set sound_failure = 'x' where video_id = $1`, [planned])
@@ -218,7 +222,7 @@ describe('the page of a video', () => {
     assert.equal(logoLink, 'https://example.com')
   })
 
-  test('shows hostile texts as they are', async () => {
+  test('escapes hostile texts', async () => {
     const title = `</title></script><script>alert(1)</script><!-- "'&amp; \u2028\u2029 ]]> <svg onload=x>`
     const description = '"><script>alert(2)</script>'
     const videoId = await readyVideo({ title, description })
@@ -240,13 +244,13 @@ describe('a private video', () => {
   let player = ''
   const secret = 'Secret film of nobody'
 
-  const ask = async () => (await call(`${service.url}/videos/${videoId}`)).body.assets.player as string
+  const playerUrl = async () => (await call(`${service.url}/videos/${videoId}`)).body.assets.player as string
   const open = async () => {
     videoId = await readyVideo({ title: secret, description: secret, public: false })
-    player = await ask()
+    player = await playerUrl()
   }
 
-  test('is not told of to those who have no token', async () => {
+  test('is not revealed without a valid token', async () => {
     await open()
     for (const path of [`/vod/${videoId}`, `/vod/${videoId}?token=x`, `/vod/${videoId}?token=`]) {
       const shown = await page(path)
@@ -259,9 +263,9 @@ describe('a private video', () => {
       assert.equal(theme.logo, null)
       assert.doesNotMatch(shown.text, /Secret|og:|oembed|thumbnail|manifest/)
       assert.match(shown.headers.get('cache-control') ?? '', /private, no-store/)
-      const asked = await page(path.replace(videoId, `${videoId}/config.json`))
-      assert.equal(asked.status, 403)
-      assert.doesNotMatch(asked.text, /Secret/)
+      const fetched = await page(path.replace(videoId, `${videoId}/config.json`))
+      assert.equal(fetched.status, 403)
+      assert.doesNotMatch(fetched.text, /Secret/)
     }
     assertProblem(
       await page(`/oembed?url=${encodeURIComponent(`${service.url}/vod/${videoId}`)}`),
@@ -270,28 +274,28 @@ describe('a private video', () => {
     )
   })
 
-  test('plays by its token, for one viewer, and is kept by no cache', async () => {
+  test('plays with its token for one viewer and is not cached', async () => {
     await open()
     const shown = await call(player, { key: '' })
     assert.equal(shown.status, 200, shown.text)
     assert.equal(titleIn(shown), secret)
     assert.match(shown.headers.get('cache-control') ?? '', /private, no-store/)
-    // What a preview would say of it, the address should not: it is used up by the first who opens it.
+    // There are no tags for link previews: a preview that opens the URL would use up the token.
     assert.doesNotMatch(shown.text, /og:|oembed|twitter:/)
     const { hls, mp4 } = configIn(shown)
     const token = new URL(player).searchParams.get('token')
     assert.ok(hls.startsWith(`/vod/${videoId}/token/${token}/hls/manifest.m3u8?avh=`), hls)
     assert.ok(mp4.startsWith(`/vod/${videoId}/token/${token}/mp4/source.mp4?avh=`), mp4)
-    assert.equal((await call(player, { key: '' })).status, 403, 'another viewer')
+    assert.equal((await call(player, { key: '' })).status, 403, 'another viewer is rejected')
     const session = new URL(hls, service.url).searchParams.get('avh')
     const again = await call(`${player}&avh=${session}`, { key: '' })
     assert.equal(again.status, 200)
     assert.equal(configIn(again).hls, hls)
   })
 
-  test('uses up no token before it plays', async () => {
+  test('does not use up its token before it is playable', async () => {
     videoId = await createVideo({ title: secret, public: false })
-    player = await ask()
+    player = await playerUrl()
     for (let i = 0; i < 2; i++) {
       const shown = await call(player, { key: '' })
       assert.equal(shown.status, 200)
@@ -301,8 +305,8 @@ describe('a private video', () => {
   })
 })
 
-describe('a link that is pasted', () => {
-  test('has tags that make it a player', async () => {
+describe('a link to the player page', () => {
+  test('has meta tags for link previews with a player', async () => {
     const videoId = await readyVideo()
     const player = `${service.url}/vod/${videoId}`
     const shown = await page(`/vod/${videoId}`)
@@ -323,8 +327,8 @@ describe('a link that is pasted', () => {
     for (const [name, values] of Object.entries(expected)) assert.deepEqual(metaIn(shown, name), values, name)
     const [, link] =
       /<link rel="alternate" type="application\/json\+oembed" href="([^"]*)"/.exec(shown.text) ?? []
-    const answer = await call(plainText(link ?? ''), { key: '' })
-    assert.equal(answer.body.title, 'Film')
+    const response = await call(plainText(link ?? ''), { key: '' })
+    assert.equal(response.body.title, 'Film')
   })
 
   const oembed = (url: string, more = '') => page(`/oembed?url=${encodeURIComponent(url)}${more}`)
@@ -332,12 +336,12 @@ describe('a link that is pasted', () => {
   let player = ''
   const open = async (attributes: object = {}, planned = plan) => {
     videoId = await createVideo(attributes)
-    await encode(videoId, ['240p', 'sound'], planned)
+    await insertEncoding(videoId, ['240p', 'sound'], planned)
     await addThumbnail(videoId)
     player = `${service.url}/vod/${videoId}`
   }
 
-  test('becomes a player by oEmbed', async () => {
+  test('is turned into a player by oEmbed', async () => {
     await open({ title: '"><script>' })
     const { status, headers, body } = await oembed(`${player}?muted=1&metadata[a]=%22#t=30`)
     assert.equal(status, 200)
@@ -361,7 +365,7 @@ describe('a link that is pasted', () => {
     assert.doesNotMatch(html, /<script/)
   })
 
-  test('fits into what there is, in the shape of the video', async () => {
+  test('is embedded within the maximum size in the aspect ratio of the video', async () => {
     await open()
     const size = async (more: string) => {
       const { body } = await oembed(player, more)
@@ -375,7 +379,7 @@ describe('a link that is pasted', () => {
     assert.deepEqual(await size(''), [720, 1280])
   })
 
-  test('is nothing where it leads to nothing, and says what is wrong', async () => {
+  test('is rejected by oEmbed with a reason if it does not lead to a video', async () => {
     await open()
     const invalidParameter = 'request-invalid-query-parameter'
     for (const url of [

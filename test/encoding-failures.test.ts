@@ -14,13 +14,13 @@ import {
   uploadVideo,
   waitForEncoding,
 } from './media.ts'
-import { assertNoStrays, assertWhole, fakeProgram, hangsOnce } from './recovery.ts'
+import { assertComplete, assertNoOrphans, fakeProgram, hangsOnce } from './recovery.ts'
 
-// An ffmpeg that hangs, crashes or says no: what can be played is played, and the rest may be tried again.
+// ffmpeg hangs, crashes or reports an error. The qualities that can be encoded play, and the others can be retried.
 
 let folder: string
 let clip: string
-/** Its second chunk is its last. */
+/** Two chunks: a boundary at 2 s. */
 const seconds = 5
 const frames = seconds * 12
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
@@ -34,7 +34,7 @@ before(async () => {
 const summary = ({ qualities }: { qualities: { type: string; quality: string; status: string }[] }) =>
   qualities.map(({ type, quality, status }) => `${type} ${quality} ${status}`)
 
-/** What is in the way of ffmpeg as long as its file is there. */
+/** Makes an ffmpeg that is broken until `repair` is called. The fault is active while its file exists. */
 async function makeFault(script: (fault: string) => string) {
   const fault = join(folder, randomUUID())
   await writeFile(fault, '')
@@ -42,13 +42,13 @@ async function makeFault(script: (fault: string) => string) {
   return { program, repair: () => rm(fault) }
 }
 
-/** As long as the file is there, what has such arguments ends like this. */
-const failsFor = (pattern: string, end: string) => (fault: string) =>
-  `case "$*" in ${pattern}) [ -e '${fault}' ] && { ${end}; };; esac`
+/** While the fault is active, calls whose arguments match run `action`. */
+const failsFor = (pattern: string, action: string) => (fault: string) =>
+  `case "$*" in ${pattern}) [ -e '${fault}' ] && { ${action}; };; esac`
 
-const saysNo = `echo 'Error while opening /secret/place/encoder: it is broken' >&2; exit 1`
+const reportError = `echo 'Error while opening /secret/place/encoder: it is broken' >&2; exit 1`
 
-const noMemory = `echo 'Error while filtering: Cannot allocate memory' >&2; exit 1`
+const reportNoMemory = `echo 'Error while filtering: Cannot allocate memory' >&2; exit 1`
 
 const retry = ({ url }: Service, videoId: string) =>
   runKinora(['videos', 'retry', videoId], { KINORA_URL: url, KINORA_KEY: productionKey })
@@ -56,27 +56,32 @@ const retry = ({ url }: Service, videoId: string) =>
 async function assertRetried(service: Service, videoId: string): Promise<void> {
   const { code, stdout, stderr } = await retry(service, videoId)
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /is encoded again/)
+  assert.match(stdout, /are encoded again/)
 }
 
-suite('failures', { concurrency: 3 }, () => {
-  test('an ffmpeg that hangs is ended and its chunk tried again', async (t) => {
+suite('encoding failures', { concurrency: 3 }, () => {
+  test('the worker ends an ffmpeg that hangs and retries its chunk', async (t) => {
     const marker = join(folder, randomUUID())
     const program = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/360p.mp4*', marker))
     const service = await kinora(t, { KINORA_FFMPEG: program, KINORA_ENCODE_STALL_SECONDS: '2' })
     const videoId = await uploadVideo(service, clip)
     await assertEncoded(service, videoId, events)
     assert.match(service.output(), /did nothing for 2 seconds/)
-    await assertWhole(service, service, videoId, { events, frames })
+    await assertComplete(service, service, videoId, { events, frames })
   })
 
-  for (const [how, end, reason, logged] of [
-    ['says no', saysNo, /^A part of the video cannot be decoded or encoded\.$/, /Error while opening/],
+  for (const [how, action, reason, logged] of [
+    [
+      'reports an error',
+      reportError,
+      /^A part of the video cannot be decoded or encoded\.$/,
+      /Error while opening/,
+    ],
     ['crashes', 'kill -SEGV $$', /^The video encoder crashed .*\(SIGSEGV\)\.$/, /was ended by SIGSEGV/],
-    ['has no memory', noMemory, /^The file needs more memory than/, /Cannot allocate memory/],
+    ['runs out of memory', reportNoMemory, /^The file needs more memory than/, /Cannot allocate memory/],
   ] as const) {
-    test(`a quality for which ffmpeg ${how} three times fails by itself, and may be tried again`, async (t) => {
-      const { program, repair } = await makeFault(failsFor('*/360p.mp4*', end))
+    test(`only the quality for which ffmpeg ${how} three times fails, and it can be retried`, async (t) => {
+      const { program, repair } = await makeFault(failsFor('*/360p.mp4*', action))
       const service = await kinora(t, { KINORA_FFMPEG: program })
       const videoId = await uploadVideo(service, clip)
       const encoding = await waitForEncoding(service, videoId)
@@ -84,32 +89,32 @@ suite('failures', { concurrency: 3 }, () => {
       assert.equal(encoding.playable, true)
       const { failure } = encoding.qualities[1]!
       assert.match(failure ?? '', reason)
-      assert.match(service.output(), logged, 'what ffmpeg said is in the log')
+      assert.match(service.output(), logged, "ffmpeg's message is in the log")
       const before = ['hls 240p', 'mp4 240p']
-      await assertWhole(service, service, videoId, { events: before, frames })
+      await assertComplete(service, service, videoId, { events: before, frames })
       const master = await media(service.url, videoId, 'hls/manifest.m3u8')
       assert.match(master.text, /240p\/manifest/)
       assert.doesNotMatch(master.text, /360p\/manifest/)
 
       await repair()
       await assertRetried(service, videoId)
-      // The MP4 of less serves until the one of the better quality is there.
+      // The MP4 of the lower quality is served until the MP4 of the higher quality is made.
       const after = [...before, 'hls 360p', 'mp4 360p']
       await waitFor(
         async () => (await eventsOf(service.database, videoId)).length >= after.length,
         service.output,
       )
       await assertEncoded(service, videoId, events)
-      await waitForClearance(service)
-      await assertWhole(service, service, videoId, { events: after, frames })
+      await waitForIdleQueue(service)
+      await assertComplete(service, service, videoId, { events: after, frames })
       const again = await retry(service, videoId)
       assert.equal(again.code, 1)
       assert.match(again.stderr, /nothing/i)
     })
   }
 
-  test('a quality that fails while a part of it is encoded elsewhere can be tried again', async (t) => {
-    // Alone it fails; together with the other quality it waits until that has happened, then goes well.
+  test('a quality that fails while another slot encodes a part of it can be retried', async (t) => {
+    // The chunk of 360p alone fails. The chunk of both qualities waits for this failure and then succeeds.
     const { program, repair } = await makeFault(
       (fault) => `case "$*" in
         */240p.mp4*/360p.mp4*) while [ -e '${fault}' ]; do sleep 0.1; done;;
@@ -127,25 +132,28 @@ suite('failures', { concurrency: 3 }, () => {
     assert.deepEqual(
       await query(service.database, `select * from segments where rendition = '360p'`),
       [],
-      'segments of a quality that failed',
+      'the failed quality has no segments',
     )
     await assertRetried(service, videoId)
     const after = ['hls 240p', 'mp4 240p', 'hls 360p', 'mp4 360p']
     await waitFor(async () => (await eventsOf(service.database, videoId)).length >= after.length)
-    await waitForClearance(service)
-    await assertWhole(service, service, videoId, { events: after, frames })
+    await waitForIdleQueue(service)
+    await assertComplete(service, service, videoId, { events: after, frames })
   })
 
-  test('without its sound the video plays; a retry brings it, in the MP4 too', async (t) => {
-    // Of the two parts of the sound, the first is there last, when it is there.
+  test('a video whose audio failed plays without it, and a retry adds the audio to HLS and MP4', async (t) => {
+    // After the repair, the second audio chunk is encoded before the first.
+    const secondDone = join(folder, randomUUID())
     const { program, repair } = await makeFault(
       (fault) => `case "$*" in
-        *-ss*/sound.aac*) [ -e '${fault}' ] && { ${saysNo}; };;
-        */sound.aac*) [ -e '${fault}' ] && { ${saysNo}; }; sleep 2;;
+        *-ss*/sound.aac*) [ -e '${fault}' ] && { ${reportError}; }
+          ffmpeg "$@" || exit 1; touch '${secondDone}'; exit 0;;
+        */sound.aac*) [ -e '${fault}' ] && { ${reportError}; }
+          while [ ! -e '${secondDone}' ]; do sleep 0.05; done;;
       esac`,
     )
     const service = await kinora(t, { KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' })
-    // A source that has to be copied first: the copy is needed until nothing has failed.
+    // This source is copied before it is encoded, and the copy is kept while a retry may need it.
     const source = join(folder, 'clip.ts')
     await ffmpeg('-i', clip, '-c', 'copy', source)
     const videoId = await uploadVideo(service, source)
@@ -154,7 +162,7 @@ suite('failures', { concurrency: 3 }, () => {
     const master = await media(service.url, videoId, 'hls/manifest.m3u8')
     assert.doesNotMatch(master.text, /AUDIO/)
     assert.equal((await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`)).status, 200)
-    await waitForClearance(service)
+    await waitForIdleQueue(service)
 
     await repair()
     await assertRetried(service, videoId)
@@ -163,14 +171,14 @@ suite('failures', { concurrency: 3 }, () => {
       async () => (await eventsOf(service.database, videoId)).length >= after.length,
       service.output,
     )
-    await waitForClearance(service)
+    await waitForIdleQueue(service)
     assert.match((await media(service.url, videoId, 'hls/manifest.m3u8')).text, /AUDIO/)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
-    await assertWhole(service, service, videoId, { events: after, frames: plan.frames })
+    await assertComplete(service, service, videoId, { events: after, frames: plan.frames })
   })
 
-  test('a video of which no quality can be encoded fails with a reason, and all of it may be tried again', async (t) => {
-    const { program, repair } = await makeFault(failsFor('*/[23][46]0p.mp4*', saysNo))
+  test('a video fails with a reason if no quality can be encoded, and a retry encodes all of them', async (t) => {
+    const { program, repair } = await makeFault(failsFor('*/[23][46]0p.mp4*', reportError))
     const service = await kinora(t, { KINORA_FFMPEG: program })
     const videoId = await uploadVideo(service, clip)
     const encoding = await waitForEncoding(service, videoId)
@@ -181,14 +189,14 @@ suite('failures', { concurrency: 3 }, () => {
     await repair()
     await assertRetried(service, videoId)
     await assertEncoded(service, videoId, events)
-    await waitForClearance(service)
-    await assertWhole(service, service, videoId, { events, frames })
-    await assertNoStrays(service, videoId)
+    await waitForIdleQueue(service)
+    await assertComplete(service, service, videoId, { events, frames })
+    await assertNoOrphans(service, videoId)
   })
 })
 
-/** What comes after the last event is done as well. */
-const waitForClearance = ({ database }: Service) =>
+/** Waits for the jobs that run after the last event, such as cleanup. */
+const waitForIdleQueue = ({ database }: Service) =>
   waitFor(
     async () =>
       (await query(database, `select from pgboss.job where state in ('created', 'active', 'retry')`))

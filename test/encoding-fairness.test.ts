@@ -24,7 +24,7 @@ import { assertEncoded, eventsOf, ffmpeg, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { fakeProgram } from './recovery.ts'
 
-// Nobody waits for the end of somebody else's long video, and production does not wait for a sandbox that is flooded.
+// A short video does not wait for a long one, and production does not wait for a flooded sandbox.
 
 let folder: string
 
@@ -32,7 +32,7 @@ before(async () => {
   folder = await temporaryFolder({ after() {} })
 })
 
-/** Small and cheap. */
+/** Makes a video that is cheap to encode. */
 async function makeTiny(seconds: number): Promise<string> {
   const path = join(folder, `${seconds}.mp4`)
   const sources = ['-f', 'lavfi', '-i', 'testsrc=s=64x48:r=5', '-f', 'lavfi', '-i', 'anullsrc=r=8000:cl=mono']
@@ -40,26 +40,26 @@ async function makeTiny(seconds: number): Promise<string> {
   return path
 }
 
-test('a short video is finished while a long one that came before it is encoded', async (t) => {
+test('a short video is encoded while an earlier long video is still in progress', async (t) => {
   const service = await kinora(t, { ...withoutThumbnails(), KINORA_ENCODE_SLOTS: '1' })
-  const brief = await makeTiny(8)
+  const shortClip = await makeTiny(8)
   const long = await uploadVideo(service, await makeTiny(600))
   const encoded = async () =>
     (await query(service.database, `select from segments where video_id = $1 and rendition = '240p'`, [long]))
       .length
   await waitFor(async () => (await encoded()) >= 3)
-  const [short, between] = [await uploadVideo(service, brief), await encoded()]
+  const [short, encodedBefore] = [await uploadVideo(service, shortClip), await encoded()]
   await assertEncoded(service, short, ['hls 240p', 'mp4 240p'])
-  const meanwhile = (await encoded()) - between
-  t.diagnostic(`${meanwhile} chunks of the long one were encoded meanwhile`)
+  const meanwhile = (await encoded()) - encodedBefore
+  t.diagnostic(`${meanwhile} chunks of the long video were encoded meanwhile`)
   assert.deepEqual(await eventsOf(service.database, long), [])
   const left = await query(service.database, 'select from chunks where video_id = $1', [long])
-  assert.ok(left.length > 15, `${left.length} chunks are left of the long one`)
+  assert.ok(left.length > 15, `${left.length} chunks of the long video are left`)
   await call(`${service.url}/videos/${long}`, { method: 'DELETE' })
 })
 
-test('a video of production does not wait for a flood of the sandbox', async (t) => {
-  // Nothing is encoded before all have come: what counts is who is taken first.
+test('a production video does not wait for a flood of sandbox videos', async (t) => {
+  // The encoder waits until all videos are uploaded, so that only its order of claims counts.
   const go = join(folder, 'go')
   const script = `case "$*" in *.mp4*|*.aac*) while ! [ -e '${go}' ]; do sleep 0.05; done;; esac`
   const program = await fakeProgram(folder, 'ffmpeg', script)
@@ -69,24 +69,24 @@ test('a video of production does not wait for a flood of the sandbox', async (t)
   const sandbox = { url: `${service.url}/sandbox`, key: sandboxKey }
   const flood = 12
   await Promise.all(Array.from({ length: flood }, () => uploadVideo(sandbox, path)))
-  const ours = await uploadVideo({ url: service.url, key: productionKey }, path)
+  const production = await uploadVideo({ url: service.url, key: productionKey }, path)
   const planned = async () => (await query(service.database, 'select from encodings')).length
   await waitFor(async () => (await planned()) === flood + 1)
   await writeFile(go, '')
-  await assertEncoded(service, ours, ['hls 240p', 'mp4 240p'])
+  await assertEncoded(service, production, ['hls 240p', 'mp4 240p'])
   const before = await query(
     service.database,
     `select from events where environment = 'sandbox' and payload ->> 'encoding' = 'hls'
        and position < (select max(position) from events where environment = 'production')`,
   )
-  t.diagnostic(`${before.length} of ${flood} videos of the sandbox were before`)
-  assert.ok(before.length < flood / 2, `${before.length} of ${flood} videos of the sandbox were before`)
-  // Nobody is left out either.
+  t.diagnostic(`${before.length} of ${flood} sandbox videos were encoded before`)
+  assert.ok(before.length < flood / 2, `${before.length} of ${flood} sandbox videos were encoded before`)
+  // The sandbox makes progress too.
   const encoded = `select from encodings where environment = 'sandbox' and state = 'encoded'`
   await waitFor(async () => (await query(service.database, encoded)).length > before.length)
 })
 
-/** Four qualities and sound. */
+/** A plan with four qualities and audio. */
 const planOf = (seconds: number): EncodingPlan => ({
   ...{ key: 'x', offsetSeconds: 0, rate: { num: 25, den: 1 }, frames: 25 * seconds },
   rungs: ['240p', '360p', '480p', '720p'].map((quality) => ({ quality, width: 2, height: 2, maxKbps: 1 })),
@@ -95,7 +95,7 @@ const planOf = (seconds: number): EncodingPlan => ({
 
 type Statement = { text: string; values: readonly unknown[] }
 
-/** The database as the encoder sees it, and what it is asked. */
+/** Opens a database as the encoder does, and records the statements that it runs. */
 async function openStore(t: { after(end: () => unknown): void }) {
   const connection = await createDatabase(t)
   const statements: Statement[] = []
@@ -106,7 +106,7 @@ async function openStore(t: { after(end: () => unknown): void }) {
     },
   })
   let isOpen = true
-  // Before the database goes, which is told to end first.
+  // Each test closes the connection itself, because the database is dropped before any later `after` callback runs.
   const close = async () => {
     if (isOpen) await db.destroy()
     isOpen = false
@@ -129,22 +129,22 @@ async function openStore(t: { after(end: () => unknown): void }) {
     return video_id
   }
   const claim = async () => (await chunks.claimChunk(db, randomUUID(), 60_000))!
-  /** Claims and finishes. */
-  const work = async () => {
+  /** Claims a chunk and completes it. */
+  const completeNext = async () => {
     const chunk = await claim()
     await query(connection, 'delete from chunks where id = $1', [chunk.id])
     return chunk
   }
-  return { db, connection, statements, addVideo, claim, work, close }
+  return { db, connection, statements, addVideo, claim, completeNext, close }
 }
 
-test('chunks are taken by their time in the video: the first seconds of the lowest quality, of the sound, of the rest', async (t) => {
-  const { addVideo, work, close } = await openStore(t)
+test('chunks are claimed by their time in the video: first the lowest quality, then audio, then the other qualities', async (t) => {
+  const { addVideo, completeNext, close } = await openStore(t)
   try {
     const long = await addVideo(36_000)
-    const begun = [await work(), await work(), await work(), await work()]
+    const first = [await completeNext(), await completeNext(), await completeNext(), await completeNext()]
     assert.deepEqual(
-      begun.map(({ track, qualities, first_segment }) => [track, qualities.join('+'), first_segment]),
+      first.map(({ track, qualities, first_segment }) => [track, qualities.join('+'), first_segment]),
       [
         ['picture', '240p', 0],
         ['sound', '', 0],
@@ -152,15 +152,15 @@ test('chunks are taken by their time in the video: the first seconds of the lowe
         ['picture', '240p+360p+480p+720p', 1],
       ],
     )
-    for (let i = 0; i < 50; i++) assert.equal((await work()).video_id, long)
-    // Now there are two that came later: both come first, side by side, up to where the long one is.
+    for (let i = 0; i < 50; i++) assert.equal((await completeNext()).video_id, long)
+    // Two newer videos take turns until they reach the position of the long video.
     const [one, two] = [await addVideo(60), await addVideo(36_000)]
     const order: string[] = []
-    for (let i = 0; i < 24; i++) order.push((await work()).video_id)
-    assert.ok(!order.includes(long), 'the long one goes on before the others have begun')
-    const sixth = order.slice(0, 6)
+    for (let i = 0; i < 24; i++) order.push((await completeNext()).video_id)
+    assert.ok(!order.includes(long), 'the long video continues before the newer ones have started')
+    const firstSix = order.slice(0, 6)
     assert.deepEqual(
-      [one, two].map((id) => sixth.filter((each) => each === id).length),
+      [one, two].map((id) => firstSix.filter((each) => each === id).length),
       [3, 3],
     )
     const ofOne = listWork(planOf(60)).length
@@ -170,7 +170,7 @@ test('chunks are taken by their time in the video: the first seconds of the lowe
   }
 })
 
-test('the environment with less under way comes first', async (t) => {
+test('the environment with fewer chunks in progress is served first', async (t) => {
   const { addVideo, claim, close } = await openStore(t)
   try {
     for (let i = 0; i < 5; i++) await addVideo(600, 'sandbox')
@@ -178,20 +178,20 @@ test('the environment with less under way comes first', async (t) => {
     await addVideo(600, 'production')
     const next = [await claim(), await claim(), await claim()].map(({ environment }) => environment)
     assert.equal(next[0], 'production')
-    // Where both have as much under way, either, and then the other.
+    // With equal numbers in progress, each environment gets one of the next two.
     assert.deepEqual(next.slice(1).sort(), ['production', 'sandbox'])
   } finally {
     await close()
   }
 })
 
-test('to claim a chunk, no more than a few rows are read, however many wait', async (t) => {
+test('claiming a chunk reads only a few rows, regardless of the number of waiting chunks', async (t) => {
   const { db, connection, statements, addVideo, claim, close } = await openStore(t)
   try {
     for (let i = 0; i < 11; i++) await addVideo(36_000, i % 2 === 0 ? 'production' : 'sandbox')
     const [{ waiting }] = await query(connection, 'select count(*)::int as waiting from chunks')
     assert.ok(waiting > 20_000, `${waiting} chunks`)
-    // Some are under way, and some have to wait.
+    // Some chunks are in progress, and some wait for a retry.
     for (let i = 0; i < 20; i++) await claim()
     for (let i = 0; i < 20; i++)
       await chunks.releaseChunk(db, await claim(), { afterMs: 60_000, failures: 0 })
@@ -202,7 +202,7 @@ test('to claim a chunk, no more than a few rows are read, however many wait', as
     assert.ok(statements.length >= 3)
     for (const { text, values } of statements.slice()) {
       const read = await rowsRead(db, text, values)
-      assert.ok(read < 200, `${read} rows are read by: ${text}`)
+      assert.ok(read < 200, `this statement reads ${read} rows: ${text}`)
     }
   } finally {
     await close()
@@ -217,7 +217,7 @@ type Node = {
   Plans?: Node[]
 }
 
-/** How many rows a statement looks at. */
+/** Counts the rows that a statement reads. */
 async function rowsRead(db: Kysely<Tables>, text: string, values: readonly unknown[]): Promise<number> {
   const sum = (node: Node): number =>
     (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'] +

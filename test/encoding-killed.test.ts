@@ -13,27 +13,27 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, createVideo, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
-import { assertWhole, fakeProgram } from './recovery.ts'
+import { assertComplete, fakeProgram } from './recovery.ts'
 
-// An ffmpeg or ffprobe that is killed, as the kernel does when memory is short, says nothing about the file.
+// The kernel kills ffmpeg or ffprobe when memory is short. This says nothing about the file.
 
 let folder: string
-/** Has to be copied before it can be encoded. */
+/** A source that is copied before it is encoded. */
 let stream: string
-let picture: string
+let image: string
 const frames = 36
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   const clip = join(folder, 'clip.mp4')
   stream = join(folder, 'clip.ts')
-  picture = join(folder, 'picture.png')
+  image = join(folder, 'picture.png')
   await makeClip(clip, { size: '320x240', rate: '12', seconds: 3 })
   await ffmpeg('-i', clip, '-c', 'copy', stream)
-  await ffmpeg('-i', clip, '-frames:v', '1', picture)
+  await ffmpeg('-i', clip, '-frames:v', '1', image)
 })
 
-/** Kills itself the first time that its arguments look like one of these, once for each. */
+/** A script that kills itself on the first call for each pattern. */
 const killsOnce = (patterns: string[], name: string) =>
   patterns
     .map((pattern, i) => {
@@ -42,12 +42,12 @@ const killsOnce = (patterns: string[], name: string) =>
     })
     .join('\n')
 
-/** Jobs that wait for another try get it at once. */
-const hurry = ({ database }: Service) =>
+/** Makes the retries of jobs due at once. */
+const retryJobsNow = ({ database }: Service) =>
   query(database, `update pgboss.job set start_after = now() where state = 'retry'`)
 
 suite('killed programs', { concurrency: 2 }, () => {
-  test('a video survives that each of its programs is killed once', async (t) => {
+  test('a video is encoded although each program that works on it is killed once', async (t) => {
     const probes = ['*format_name*', '*read_intervals*']
     const encodes = ['*-f\\ matroska*', '*/240p.mp4*', '*/sound.aac*', '*/output.mp4*', '*/thumbnail.jpg*']
     const patterns = [...encodes, '*/sheets/*']
@@ -57,7 +57,7 @@ suite('killed programs', { concurrency: 2 }, () => {
     })
     const videoId = await uploadVideo(service, stream)
     await waitFor(async () => {
-      await hurry(service)
+      await retryJobsNow(service)
       const [row] = await query(service.database, 'select sprites_key, thumbnail_key from pictures')
       const done = await query(service.database, `select from renditions where state = 'encoded'`)
       return Boolean(row?.sprites_key && row.thumbnail_key) && done.length === 2
@@ -66,11 +66,11 @@ suite('killed programs', { concurrency: 2 }, () => {
     assert.equal(killed.length, probes.length + patterns.length, `${killed}`)
     const events = ['hls 240p', 'mp4 240p']
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames })
+    await assertComplete(service, service, videoId, { events, frames })
   })
 
-  test('what is killed again and again fails in the end, with a reason, and may be tried again', async (t) => {
-    const [probes, encodes, pictures] = ['probe', 'encode', 'picture'].map((name) =>
+  test('a program that is killed repeatedly fails the video with a reason, and a retry succeeds', async (t) => {
+    const [probes, encodes, thumbnails] = ['probe', 'encode', 'picture'].map((name) =>
       join(folder, `${name}-fault`),
     )
     const fault = (pattern: string, file = '') =>
@@ -80,29 +80,29 @@ suite('killed programs', { concurrency: 2 }, () => {
       KINORA_FFMPEG: await fakeProgram(
         folder,
         'ffmpeg',
-        `${fault('*/240p.mp4*', encodes)}\n${fault('*png_pipe*/upload*', pictures)}`,
+        `${fault('*/240p.mp4*', encodes)}\n${fault('*png_pipe*/upload*', thumbnails)}`,
       ),
     })
-    for (const file of [probes, encodes, pictures]) await writeFile(file!, '')
+    for (const file of [probes, encodes, thumbnails]) await writeFile(file!, '')
     const reason =
       /^The video encoder was stopped from outside repeatedly \(SIGKILL\): the server may be short of memory\.$/
 
-    const unread = await uploadVideo(service, stream, { mp4Support: false })
+    const unreadable = await uploadVideo(service, stream, { mp4Support: false })
     await waitFor(async () => {
-      // As if it had happened before.
+      // Continues with the last retry, as if the earlier ones had failed too.
       const waiting = `name = 'plan-encoding' and state = 'retry'`
       await query(
         service.database,
         `update pgboss.job set start_after = now(), retry_count = 19 where ${waiting} and retry_count < 19`,
       )
-      const { body } = await call(`${service.url}/videos/${unread}/status`)
+      const { body } = await call(`${service.url}/videos/${unreadable}/status`)
       return body.encoding.qualities.length > 0
     }, service.output)
-    const [quality] = (await waitForEncoding(service, unread)).qualities
+    const [quality] = (await waitForEncoding(service, unreadable)).qualities
     assert.match(quality?.failure ?? '', reason)
 
     await rm(probes!)
-    await call(`${service.url}/videos/${unread}/retry`, { method: 'POST' })
+    await call(`${service.url}/videos/${unreadable}/retry`, { method: 'POST' })
     await waitFor(async () => {
       await query(
         service.database,
@@ -111,19 +111,19 @@ suite('killed programs', { concurrency: 2 }, () => {
       const [rendition] = await query(service.database, 'select state from renditions')
       return rendition?.state === 'failed'
     }, service.output)
-    const [failed] = (await waitForEncoding(service, unread)).qualities
+    const [failed] = (await waitForEncoding(service, unreadable)).qualities
     assert.match(failed?.failure ?? '', reason)
     await rm(encodes!)
-    await call(`${service.url}/videos/${unread}/retry`, { method: 'POST' })
-    await assertEncoded(service, unread, ['hls 240p'])
+    await call(`${service.url}/videos/${unreadable}/retry`, { method: 'POST' })
+    await assertEncoded(service, unreadable, ['hls 240p'])
 
     const videoId = await createVideo(service)
     const upload = async () =>
-      sendFile(`${service.url}/videos/${videoId}/thumbnail`, await readFile(picture), { filename: 'p.png' })
-    const refused = await upload()
-    assertProblem(refused, 503, 'service-unavailable')
-    assert.ok(Number(refused.headers.get('retry-after')) > 0)
-    await rm(pictures!)
+      sendFile(`${service.url}/videos/${videoId}/thumbnail`, await readFile(image), { filename: 'p.png' })
+    const rejected = await upload()
+    assertProblem(rejected, 503, 'service-unavailable')
+    assert.ok(Number(rejected.headers.get('retry-after')) > 0)
+    await rm(thumbnails!)
     assert.equal((await upload()).status, 200)
   })
 })

@@ -9,17 +9,17 @@ import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import {
-  assertNoStrays,
-  assertWhole,
+  assertComplete,
+  assertNoOrphans,
+  createDeployment,
+  type Deployment,
+  expireLeases,
   fakeProgram,
   hangsOnce,
-  type Place,
-  passTime,
-  place,
   processesWith,
 } from './recovery.ts'
 
-// Whatever is killed, hangs or has no room: the video is finished, and nothing of it twice.
+// Workers are killed, programs hang, the disk is full. The video is completed, and nothing is stored or announced twice.
 
 let folder: string
 let clip: string
@@ -33,214 +33,214 @@ before(async () => {
   await makeClip(clip, { size: '640x360', rate: '8', seconds })
 })
 
-const chunksOf = (at: Place, videoId: string) =>
-  query(at.database, 'select * from chunks where video_id = $1 order by id', [videoId])
+const chunksOf = (deployment: Deployment, videoId: string) =>
+  query(deployment.database, 'select * from chunks where video_id = $1 order by id', [videoId])
 
-/** All but what hangs is encoded. */
-const waitForOneChunk = (at: Place, videoId: string) =>
+/** Waits until only the chunk whose ffmpeg hangs is left. */
+const waitForOneChunk = (deployment: Deployment, videoId: string) =>
   waitFor(
     async () => {
-      const chunks = await chunksOf(at, videoId)
+      const chunks = await chunksOf(deployment, videoId)
       return chunks.length === 1 && chunks[0]?.holder != null
     },
-    () => 'never was one chunk left',
+    () => 'the number of chunks never went down to one',
   )
 
-/** One whose ffmpeg hangs, and another that has encoded all the rest. */
+/** Starts two services. The ffmpeg of the first hangs, and the second has encoded all other chunks. */
 async function startTwo(t: TestContext) {
-  const at = await place(t, withoutThumbnails())
+  const deployment = await createDeployment(t, withoutThumbnails())
   const marker = join(folder, randomUUID())
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
-  const one = await at.start({ KINORA_FFMPEG: hanging })
+  const one = await deployment.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, clip)
   await waitFor(() => isThere(marker))
-  const two = await at.start()
-  await waitForOneChunk(at, videoId)
-  return { at, one, two, videoId }
+  const two = await deployment.start()
+  await waitForOneChunk(deployment, videoId)
+  return { deployment, one, two, videoId }
 }
 
-suite('recovery', { concurrency: 4 }, () => {
-  test('a service that is killed again and again at random moments finishes the video, all of it once', async (t) => {
-    const at = await place(t, withoutThumbnails())
-    let service = await at.start()
+suite('recovery of encodings', { concurrency: 4 }, () => {
+  test('a service that is killed at random moments completes the video without duplicates', async (t) => {
+    const deployment = await createDeployment(t, withoutThumbnails())
+    let service = await deployment.start()
     const videoId = await uploadVideo(service, clip)
     const isDone = async () => {
       const { qualities } = await encodingOf(service, videoId)
       return qualities.length === 3 && qualities.every(({ status }) => status === 'encoded')
     }
-    await waitFor(async () => (await chunksOf(at, videoId)).length > 0)
-    const moments: string[] = []
+    await waitFor(async () => (await chunksOf(deployment, videoId)).length > 0)
+    const kills: string[] = []
     for (let round = 0; round < 5 && !(await isDone()); round++) {
       const ms = randomInt(1, 1_000)
       await delay(ms)
-      const left = (await chunksOf(at, videoId)).length
+      const left = (await chunksOf(deployment, videoId)).length
       await service.kill()
-      moments.push(`${ms} ms, ${left} left`)
-      await passTime(at.database)
-      service = await at.start()
+      kills.push(`${ms} ms, ${left} left`)
+      await expireLeases(deployment.database)
+      service = await deployment.start()
     }
-    t.diagnostic(`killed after ${moments.join('; ')}`)
-    // Jobs that were cut off so often wait for long before they are tried again: that passes at once.
+    t.diagnostic(`killed after ${kills.join('; ')}`)
+    // Jobs that were interrupted often have long retry delays, which the test skips.
     await waitFor(async () => {
-      await query(at.database, `update pgboss.job set start_after = now() where state = 'retry'`)
+      await query(deployment.database, `update pgboss.job set start_after = now() where state = 'retry'`)
       return isDone()
     })
     await assertEncoded(service, videoId, events)
     await waitFor(
-      async () => (await query(at.database, `select from pgboss.job where state = 'active'`)).length === 0,
+      async () =>
+        (await query(deployment.database, `select from pgboss.job where state = 'active'`)).length === 0,
     )
-    await assertWhole(service, at, videoId, { events, frames })
-    // Each start has cleared the work folders of those that were killed before.
-    await waitFor(async () => (await readdir(join(at.data, 'work')).catch(() => [])).length === 0)
+    await assertComplete(service, deployment, videoId, { events, frames })
+    // Each start removes the work folders of killed services.
+    await waitFor(async () => (await readdir(join(deployment.data, 'work')).catch(() => [])).length === 0)
   })
 
-  test('files that a killed worker had stored but not noted are gone when the video is finished', async (t) => {
-    const at = await place(t, withoutThumbnails())
-    const service = await at.start()
+  test('a completed video has no files that a killed worker stored without recording them', async (t) => {
+    const deployment = await createDeployment(t, withoutThumbnails())
+    const service = await deployment.start()
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
-    const files = join(at.data, 'files/videos', videoId)
-    const strays = [
+    const files = join(deployment.data, 'files/videos', videoId)
+    const orphans = [
       `hls/240p/3-${randomUUID()}/1.m4s`,
       `hls/sound/0-${randomUUID()}/0.m4s`,
       `mp4/360p-sound-x.mp4`,
     ]
-    for (const stray of strays) {
-      await mkdir(dirname(join(files, stray)), { recursive: true })
-      await writeFile(join(files, stray), 'left behind')
+    for (const orphan of orphans) {
+      await mkdir(dirname(join(files, orphan)), { recursive: true })
+      await writeFile(join(files, orphan), 'left behind')
     }
     await assertEncoded(service, videoId, events)
-    await waitFor(async () => !(await isThere(join(files, strays[2]!))))
-    await assertNoStrays(at, videoId)
-    assert.equal(await isThere(join(files, dirname(strays[0]!))), false)
+    await waitFor(async () => !(await isThere(join(files, orphans[2]!))))
+    await assertNoOrphans(deployment, videoId)
+    assert.equal(await isThere(join(files, dirname(orphans[0]!))), false)
   })
 
-  test('what a killed worker was encoding is taken over by another', async (t) => {
-    const { at, one, two, videoId } = await startTwo(t)
-    const start = Date.now()
+  test('another worker takes over the chunk of a killed worker', async (t) => {
+    const { deployment, one, two, videoId } = await startTwo(t)
     await one.kill()
-    // By the clock of the database: how long the rest takes depends on the machine.
-    const late = `select from chunks where video_id = $1 and held_until > now() + interval '29 seconds'`
-    assert.deepEqual(await query(at.database, late, [videoId]), [], 'taken over within 30 s')
+    const tooLong = `select from chunks where video_id = $1 and held_until > now() + interval '29 seconds'`
+    assert.deepEqual(await query(deployment.database, tooLong, [videoId]), [], 'the lease ends within 29 s')
+    await expireLeases(deployment.database)
     await assertEncoded(two, videoId, events)
-    const took = Date.now() - start
-    t.diagnostic(`taken over and finished after ${took} ms`)
-    await assertWhole(two, at, videoId, { events, frames })
+    await assertComplete(two, deployment, videoId, { events, frames })
   })
 
-  test('an orderly stop gives back what is being encoded at once', async (t) => {
-    const { at, one, two, videoId } = await startTwo(t)
-    const [held] = await chunksOf(at, videoId)
+  test('a graceful stop releases the chunk in progress at once', async (t) => {
+    const { deployment, one, two, videoId } = await startTwo(t)
+    const [leased] = await chunksOf(deployment, videoId)
     assert.equal(await one.stop(), 0)
-    const [given] = await chunksOf(at, videoId)
-    // Free, with the other, or encoded by it; not lost, which is found out later.
-    assert.notEqual(given?.holder, held!.holder)
-    assert.equal(given?.losses ?? 0, held!.losses)
+    const [released] = await chunksOf(deployment, videoId)
+    // The chunk is free, leased by the other worker or already encoded. It does not count as lost.
+    assert.notEqual(released?.holder, leased!.holder)
+    assert.equal(released?.losses ?? 0, leased!.losses)
     await assertEncoded(two, videoId, events)
-    // The other may still be making pictures; one that hangs would stay.
-    await waitFor(async () => (await processesWith(at.data)).length === 0)
-    await assertWhole(two, at, videoId, { events, frames })
-    await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
+    // The other worker may still make thumbnails. A hanging ffmpeg would never end.
+    await waitFor(async () => (await processesWith(deployment.data)).length === 0)
+    await assertComplete(two, deployment, videoId, { events, frames })
+    await waitFor(async () => (await readdir(join(deployment.data, 'work'))).length === 0)
   })
 
-  for (const [job, name, pattern] of [
-    ['look at a source', 'ffprobe', '*/source*'],
-    ['make an MP4', 'ffmpeg', '*/output.mp4*'],
+  for (const [task, name, pattern] of [
+    ['probes a source', 'ffprobe', '*/source*'],
+    ['makes an MP4', 'ffmpeg', '*/output.mp4*'],
   ] as const) {
-    test(`a worker that is killed when it was about to ${job} is replaced`, async (t) => {
-      const at = await place(t, withoutThumbnails())
+    test(`another worker takes over from a worker that is killed while it ${task}`, async (t) => {
+      const deployment = await createDeployment(t, withoutThumbnails())
       const marker = join(folder, randomUUID())
       const program = await fakeProgram(folder, name, hangsOnce(pattern, marker))
-      const one = await at.start({ [`KINORA_${name.toUpperCase()}`]: program })
+      const one = await deployment.start({ [`KINORA_${name.toUpperCase()}`]: program })
       const videoId = await uploadVideo(one, clip)
       await waitFor(() => isThere(marker))
-      const two = await at.start({ KINORA_ROLES: 'worker' })
-      const start = Date.now()
+      const two = await deployment.start({ KINORA_ROLES: 'worker' })
       await one.kill()
-      const late = `select from pgboss.job where state = 'active' and not (heartbeat_seconds <= 15)`
+      const tooLong = `select from pgboss.job where state = 'active' and not (heartbeat_seconds <= 15)`
       assert.deepEqual(
-        await query(at.database, late),
+        await query(deployment.database, tooLong),
         [],
-        'missed within 15 s, and tried again with the next look',
+        'the heartbeat of the job expires within 15 s',
       )
-      const isGoingOn = async () => {
+      await expireLeases(deployment.database)
+      const hasContinued = async () => {
         const key = name === 'ffprobe' ? 'hls' : 'mp4'
         const [row] = await query(
-          at.database,
+          deployment.database,
           `select from renditions where video_id = $1 and type = $2 and (type = 'hls' or state = 'encoded')`,
           [videoId, key],
         )
         return row !== undefined
       }
-      await waitFor(isGoingOn)
-      const took = Date.now() - start
-      t.diagnostic(`taken over after ${took} ms`)
-      const three = await at.start({ KINORA_ROLES: 'api' })
+      await waitFor(hasContinued)
+      const three = await deployment.start({ KINORA_ROLES: 'api' })
       await assertEncoded(three, videoId, events)
-      await assertWhole(three, at, videoId, { events, frames })
+      await assertComplete(three, deployment, videoId, { events, frames })
       assert.equal(await two.stop(), 0)
     })
   }
 
-  test('a deleted video takes the programs that work on it along', async (t) => {
-    const at = await place(t, withoutThumbnails())
+  test('deleting a video ends the programs that work on it', async (t) => {
+    const deployment = await createDeployment(t, withoutThumbnails())
     const marker = join(folder, randomUUID())
     const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
-    const service = await at.start({ KINORA_FFMPEG: hanging })
+    const service = await deployment.start({ KINORA_FFMPEG: hanging })
     const videoId = await uploadVideo(service, clip)
-    await waitForOneChunk(at, videoId)
+    await waitForOneChunk(deployment, videoId)
     assert.notDeepEqual(await processesWith(videoId), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await processesWith(videoId)).length === 0)
-    await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
-    await waitFor(async () => !(await isThere(join(at.data, 'files/videos', videoId))))
+    await waitFor(async () => (await readdir(join(deployment.data, 'work'))).length === 0)
+    await waitFor(async () => !(await isThere(join(deployment.data, 'files/videos', videoId))))
   })
 
-  test('a video that is deleted while its source is copied leaves nothing behind', async (t) => {
-    const at = await place(t, withoutThumbnails())
+  test('a video that is deleted while its source is copied leaves no files behind', async (t) => {
+    const deployment = await createDeployment(t, withoutThumbnails())
     const [copied, go] = [join(folder, randomUUID()), join(folder, randomUUID())]
     const wait = `while [ ! -e '${go}' ]; do sleep 0.05; done`
     const script = `case "$*" in *source.mkv*) ffmpeg "$@"; touch '${copied}'; ${wait}; exit 0;; esac`
-    const service = await at.start({ KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script) })
+    const service = await deployment.start({ KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script) })
     const source = join(folder, 'unseekable.ts')
     await ffmpeg('-i', clip, '-c', 'copy', '-t', '3', source)
     const videoId = await uploadVideo(service, source)
     await waitFor(() => isThere(copied))
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
-    await waitFor(async () => !(await isThere(join(at.data, 'files/videos', videoId))))
+    await waitFor(async () => !(await isThere(join(deployment.data, 'files/videos', videoId))))
     await writeFile(go, '')
-    await waitFor(async () => (await readdir(join(at.data, 'work'))).length === 0)
+    await waitFor(async () => (await readdir(join(deployment.data, 'work'))).length === 0)
     const jobs = 'select 1 from pgboss.job where name = $1 and state in ($2, $3)'
     await waitFor(
-      async () => (await query(at.database, jobs, ['plan-encoding', 'active', 'retry'])).length === 0,
+      async () => (await query(deployment.database, jobs, ['plan-encoding', 'active', 'retry'])).length === 0,
     )
-    assert.equal(await isThere(join(at.data, 'files/videos', videoId)), false)
+    assert.equal(await isThere(join(deployment.data, 'files/videos', videoId)), false)
   })
 
-  test('a full disk makes the encoding wait, and does not count as a failure', async (t) => {
-    if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
+  test('a full disk delays the encoding and does not count as a failure', async (t) => {
+    if (process.getuid?.() !== 0) return t.skip('only root can mount a file system')
     const disk = await temporaryFolder(t)
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'kinora-test', disk], { stdio: 'pipe' })
     } catch (error) {
-      return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
+      return t.skip(`a small file system cannot be mounted: ${(error as Error).message}`)
     }
-    const at = await place(t, { ...withoutThumbnails(), KINORA_DATA_DIR: disk, KINORA_ENCODE_SLOTS: '1' })
+    const deployment = await createDeployment(t, {
+      ...withoutThumbnails(),
+      KINORA_DATA_DIR: disk,
+      KINORA_ENCODE_SLOTS: '1',
+    })
     t.after(() => execFileSync('umount', ['-l', disk]))
-    const service = await at.start()
+    const service = await deployment.start()
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
     const ballast = join(disk, 'ballast')
     let waiting: { failures: number }[] = []
     const zeros = Buffer.alloc(256 * 1024)
     await waitFor(async () => {
-      // What gave up gives its room back: that is taken, too.
+      // Chunks that failed free their space, so the disk is filled again.
       for (let isFull = false; !isFull; ) {
         await appendFile(ballast, zeros).catch(() => {
           isFull = true
         })
       }
-      waiting = await query(at.database, `select failures from chunks where not_before > now()`)
+      waiting = await query(deployment.database, `select failures from chunks where not_before > now()`)
       return waiting.length > 2
     })
     const { qualities } = await encodingOf(service, videoId)
@@ -249,9 +249,9 @@ suite('recovery', { concurrency: 4 }, () => {
       JSON.stringify(qualities),
     )
     await rm(ballast)
-    const failures = await query(at.database, 'select failures from chunks where failures > 0')
+    const failures = await query(deployment.database, 'select failures from chunks where failures > 0')
     assert.deepEqual(failures, [], service.output())
     await waitForEncoding(service, videoId)
-    await assertWhole(service, at, videoId, { events, frames })
+    await assertComplete(service, deployment, videoId, { events, frames })
   })
 })

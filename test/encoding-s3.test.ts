@@ -7,14 +7,14 @@ import { Readable } from 'node:stream'
 import { before, suite, type TestContext, test } from 'node:test'
 import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
-import { type Files, FilesProblem } from '../server/lib/files/files.ts'
+import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, kinora, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
-import { assertWhole, fakeProgram } from './recovery.ts'
+import { assertComplete, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
 
-// The same with a store elsewhere: what ffmpeg reads comes through loopback, and what it makes goes into the bucket.
+// Encoding with an S3 store: ffmpeg reads the source through a loopback URL, and the output is stored in the bucket.
 
 let folder: string
 let clip: string
@@ -28,7 +28,7 @@ before(async () => {
   await makeClip(clip, { size: '640x360', rate: '12', seconds })
 })
 
-/** A store that can go away and come back at the same address. */
+/** Starts a store that can stop and restart on the same port. */
 async function startStore(t: TestContext) {
   const storage = await temporaryFolder(t)
   const options = { host: '127.0.0.1', logger: false, s3StorageDir: storage } as const
@@ -48,8 +48,8 @@ async function startStore(t: TestContext) {
       KINORA_S3_ACCESS_KEY: 'test',
       KINORA_S3_SECRET_KEY: 'test',
     },
-    leave: () => server.stop(),
-    async comeBack() {
+    stop: () => server.stop(),
+    async restart() {
       server = await startFauxqs({ ...options, port })
     },
   }
@@ -88,28 +88,28 @@ async function assertAllInBucket(files: Files, database: string, videoId: string
      union all select key from renditions where video_id = $1 and key is not null`,
     [videoId],
   )
-  // What is cleared away goes after the last event.
+  // The cleanup runs after the last event.
   const known = [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort()
-  // Pictures are made by a job of their own.
+  // Thumbnails have a job of their own, which may still be running.
   const found = async () => (await keysOf(files, videoId)).filter((key) => !key.includes('/pictures/'))
   await waitFor(async () => (await found()).length === known.length)
   assert.deepEqual(await found(), known)
 }
 
-suite('in a bucket', { concurrency: 3 }, () => {
-  test('a video is encoded from a bucket into it, and played from there', async (t) => {
+suite('encoding with an S3 store', { concurrency: 3 }, () => {
+  test('a video is read from the bucket, encoded into it and played from it', async (t) => {
     const { env, files } = await startStore(t)
     const service = await kinora(t, env)
     const videoId = await uploadVideo(service, clip)
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
     assert.deepEqual(await readdir(join(service.data, 'files')), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await keysOf(files, videoId)).length === 0)
   })
 
-  test('on Swift, a video is encoded though the store is killed, and viewers get it there', {
+  test('on Swift, a video is encoded although the store is killed, and viewers are redirected to the store', {
     skip: lacksSwift,
   }, async (t) => {
     const { swift, env, files } = await startSwiftStore(t)
@@ -117,14 +117,13 @@ suite('in a bucket', { concurrency: 3 }, () => {
     const small = join(folder, 'small.mp4')
     await makeClip(small, { size: '320x240', rate: '12', seconds: 4 })
     const videoId = await uploadVideo(service, small)
-    // The upload is answered; the rest is done by jobs.
+    // The upload is complete, and jobs do the rest.
     await swift.kill()
     await swift.start()
     const events = ['hls 240p', 'mp4 240p']
     const frames = 4 * 12
     await assertEncoded(service, videoId, events)
-    // fetch follows the redirects.
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
     const { status, headers } = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`, {
       redirect: 'manual',
@@ -132,7 +131,7 @@ suite('in a bucket', { concurrency: 3 }, () => {
     assert.deepEqual([status, new URL(headers.get('location') ?? '').origin], [302, swift.endpoint])
   })
 
-  test('a source in which one cannot seek is copied in the bucket first, and the copy goes at the end', async (t) => {
+  test('a source without seek support is first copied in the bucket, and the copy is removed at the end', async (t) => {
     const { env, files } = await startStore(t)
     const service = await kinora(t, env)
     const source = join(folder, 'clip.ts')
@@ -142,36 +141,37 @@ suite('in a bucket', { concurrency: 3 }, () => {
     await assertEncoded(service, videoId, events)
     const [{ plan }] = await query(service.database, 'select plan from encodings')
     assert.equal(plan.key, `videos/${videoId}/copy/source.mkv`)
-    await assertWhole(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })
 
-  test('while the store is away the encoding waits, and nothing counts as a failure', async (t) => {
-    const { env, leave, comeBack, files } = await startStore(t)
-    // From the second chunk on, ffmpeg begins when the store is gone: it cannot read. What is encoded before cannot be stored.
-    const gone = join(folder, 'gone')
+  test('the encoding waits while the store is unreachable, and this does not count as a failure', async (t) => {
+    const { env, stop, restart, files } = await startStore(t)
+    // From the second chunk on, ffmpeg starts only after the store has stopped, so it cannot read the source. The output
+    // of earlier chunks cannot be stored.
+    const stopped = join(folder, 'gone')
     const program = await fakeProgram(
       folder,
       'ffmpeg',
-      `case "$*" in *"/240p.mp4"*"/360p.mp4"*) while ! [ -e '${gone}' ]; do sleep 0.05; done;; esac`,
+      `case "$*" in *"/240p.mp4"*"/360p.mp4"*) while ! [ -e '${stopped}' ]; do sleep 0.05; done;; esac`,
     )
     const service = await kinora(t, { ...env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' })
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
-    await leave()
-    await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-f', 'rawvideo', gone)
+    await stop()
+    await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-f', 'rawvideo', stopped)
     const waiting = () => query(service.database, 'select failures from chunks where not_before > now()')
     await waitFor(async () => (await waiting()).length >= 2, service.output)
     const chunks = await query(service.database, 'select distinct failures from chunks')
     assert.deepEqual(chunks, [{ failures: 0 }], service.output())
-    await comeBack()
+    await restart()
     await assertEncoded(service, videoId, events)
-    await assertWhole(service, service, videoId, { events, frames, isOnDisk: false })
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })
 })
 
-/** A store of one file that breaks off after some bytes. */
+/** A store with one file whose reads fail after some bytes. */
 function brokenFiles(size: number, breaksAt: number): Files {
   const read = async (_key: string, range?: { from: number; to: number }) => {
     const { from, to } = range ?? { from: 0, to: size - 1 }
@@ -201,22 +201,22 @@ async function readAll(url: string, untilBytes = Number.POSITIVE_INFINITY): Prom
       if (bytes >= untilBytes) break
     }
   } catch {
-    // Cut off.
+    // The response was cut off.
   }
   request.destroy()
   return bytes
 }
 
-test('what was made of a source that the store cut off is not believed', async () => {
+test('closing an input that the store cut off reports that the store is unreachable', async () => {
   const input = await openInput(brokenFiles(1_000_000, 500_000), 'videos/x/source')
   assert.ok((await readAll(input.path)) <= 500_000)
   await assert.rejects(
     input.close(),
-    (error) => error instanceof FilesProblem && error.kind === 'unreachable',
+    (error) => error instanceof FileStoreError && error.kind === 'unreachable',
   )
 })
 
-test('a reader that goes elsewhere in the source is not a failure of the store', async () => {
+test('a reader that stops early and seeks is not a failure of the store', async () => {
   const size = 20_000_000
   const input = await openInput(brokenFiles(size, size), 'videos/x/source')
   for (let i = 0; i < 3; i++) assert.ok((await readAll(input.path, 100_000)) < size)

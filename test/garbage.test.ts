@@ -7,8 +7,8 @@ import { call, callRaw, productionKey, sandboxKey, sharedKinora } from './harnes
 import { withoutEncoding } from './programs.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
-// Generated requests, near to valid ones and far from them, to every route that the service describes and those
-// that it does not: whatever comes, the service answers, and never by a fault of its own.
+// Fuzz tests: generated requests, from almost valid to random, to every described and undescribed route. The service
+// must respond to each of them, and never with an internal error.
 
 const service = sharedKinora(withoutEncoding())
 
@@ -76,9 +76,9 @@ const methods = [
   'SEARCH',
 ]
 
-// Halves of surrogate pairs included.
+// Includes unpaired surrogates.
 const anyUnit = fc.integer({ min: 0, max: 0xffff }).map((unit) => String.fromCharCode(unit))
-const nasty = [
+const edgeCases = [
   ...[
     '',
     '\0',
@@ -97,64 +97,75 @@ const nasty = [
   ],
   ...['-1', '0', '1e400', '9'.repeat(20), 'NaN', '{}', '[]', 'true', 'http://[', 'https://x/y.mp4'],
 ]
-const wildText = fc.oneof(
-  { arbitrary: fc.constantFrom(...nasty), weight: 3 },
+const randomText = fc.oneof(
+  { arbitrary: fc.constantFrom(...edgeCases), weight: 3 },
   { arbitrary: fc.string({ maxLength: 40 }), weight: 1 },
   { arbitrary: fc.string({ unit: anyUnit, maxLength: 20 }), weight: 1 },
   { arbitrary: fc.integer({ min: 200, max: 3_000 }).map((length) => 'ü'.repeat(length)), weight: 1 },
 )
 
-/** A value that fits the schema, almost fits it, or does not at all. */
-function near(schema: Schema, schemas: Document['components']['schemas'], depth = 0): fc.Arbitrary<unknown> {
-  const found = schema.$ref ? schemas[schema.$ref.split('/').pop()!]! : schema
-  const wild = fc.oneof(wildText, fc.jsonValue({ maxDepth: 2 }))
-  const fits = (): fc.Arbitrary<unknown> => {
-    const types = [found.type ?? []].flat()
-    if (found.enum) return fc.constantFrom(...found.enum)
+/** A value that matches the schema, almost matches it, or does not match it. */
+function valueFor(
+  schema: Schema,
+  schemas: Document['components']['schemas'],
+  depth = 0,
+): fc.Arbitrary<unknown> {
+  const resolved = schema.$ref ? schemas[schema.$ref.split('/').pop()!]! : schema
+  const randomValue = fc.oneof(randomText, fc.jsonValue({ maxDepth: 2 }))
+  const matching = (): fc.Arbitrary<unknown> => {
+    const types = [resolved.type ?? []].flat()
+    if (resolved.enum) return fc.constantFrom(...resolved.enum)
     if (types.includes('string')) {
-      const edge = found.maxLength ?? 10
+      const limit = resolved.maxLength ?? 10
       return fc.oneof(
         { arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), weight: 3 },
-        { arbitrary: wildText, weight: 1 },
-        { arbitrary: fc.constantFrom('x'.repeat(edge), 'x'.repeat(edge + 1)), weight: 1 },
+        { arbitrary: randomText, weight: 1 },
+        { arbitrary: fc.constantFrom('x'.repeat(limit), 'x'.repeat(limit + 1)), weight: 1 },
       )
     }
     if (types.includes('integer') || types.includes('number')) {
-      const edge = found.maximum ?? 0
-      return fc.oneof(fc.integer(), fc.double(), fc.constantFrom(edge, edge + 1, -1, 2 ** 53))
+      const limit = resolved.maximum ?? 0
+      return fc.oneof(fc.integer(), fc.double(), fc.constantFrom(limit, limit + 1, -1, 2 ** 53))
     }
     if (types.includes('boolean')) return fc.boolean()
     if (types.includes('array')) {
-      return fc.array(depth < 4 ? near(found.items ?? {}, schemas, depth + 1) : wild, { maxLength: 5 })
+      return fc.array(depth < 4 ? valueFor(resolved.items ?? {}, schemas, depth + 1) : randomValue, {
+        maxLength: 5,
+      })
     }
-    if (!found.properties || depth > 3) return fc.dictionary(wildText, wild, { maxKeys: 3 })
-    // A few attributes at a time: with all of them, one is always wrong.
-    const all = Object.entries(found.properties)
+    if (!resolved.properties || depth > 3) return fc.dictionary(randomText, randomValue, { maxKeys: 3 })
+    // A few attributes at a time, because with all of them at least one is always invalid.
+    const all = Object.entries(resolved.properties)
     const some = fc
       .subarray(all, { maxLength: Math.min(3, all.length) })
       .chain((chosen) =>
-        fc.record(Object.fromEntries(chosen.map(([name, of]) => [name, near(of, schemas, depth + 1)]))),
+        fc.record(Object.fromEntries(chosen.map(([name, of]) => [name, valueFor(of, schemas, depth + 1)]))),
       )
-    const more = fc.oneof(fc.constant({}), fc.dictionary(wildText, wildText, { maxKeys: 1 }))
+    const more = fc.oneof(fc.constant({}), fc.dictionary(randomText, randomText, { maxKeys: 1 }))
     return fc.tuple(some, more).map(([object, others]) => ({ ...object, ...others }))
   }
-  return fc.oneof({ arbitrary: fits(), weight: 8 }, { arbitrary: wild, weight: 1 })
+  return fc.oneof({ arbitrary: matching(), weight: 8 }, { arbitrary: randomValue, weight: 1 })
 }
 
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())
-/** Text as it may stand in a request line, encoded or not. */
+/** Text for a request line, percent-encoded or not. */
 const pathText = fc.oneof(
-  { arbitrary: wildText.map(encode), weight: 4 },
-  { arbitrary: wildText.map((text) => text.replaceAll(/[^\x21-\xff]/g, '')), weight: 1 },
+  { arbitrary: randomText.map(encode), weight: 4 },
+  { arbitrary: randomText.map((text) => text.replaceAll(/[^\x21-\xff]/g, '')), weight: 1 },
 )
 
-type Sent = { method: string; path: string; headers: Record<string, string>; body: string | undefined }
+type GeneratedRequest = {
+  method: string
+  path: string
+  headers: Record<string, string>
+  body: string | undefined
+}
 
 function requestTo(
   route: Route,
   schemas: Document['components']['schemas'],
   ids: string[],
-): fc.Arbitrary<Sent> {
+): fc.Arbitrary<GeneratedRequest> {
   const id = fc.oneof(fc.constantFrom(...ids), pathText)
   const rest = fc.oneof({ arbitrary: fc.constant(''), weight: 9 }, { arbitrary: pathText, weight: 1 })
   const method = fc.oneof(
@@ -175,9 +186,9 @@ function requestTo(
         fc.oneof(
           fc.constant(name),
           fc.constantFrom(`${name}[]`, `${name}[0]`, `${name}[][1]`, `${name}[`, `${name}]`),
-          wildText.map((key) => `${name}[${key}]`),
+          randomText.map((key) => `${name}[${key}]`),
         ),
-        near(schema, schemas).map((value) =>
+        valueFor(schema, schemas).map((value) =>
           typeof value === 'string' ? value : `${JSON.stringify(value)}`,
         ),
       ),
@@ -188,17 +199,17 @@ function requestTo(
       maxLength: 4,
     })
     .map((parts) => (parts.length > 0 ? `?${parts.join('&')}` : ''))
-  const valid = (route.body ? near(route.body, schemas) : fc.jsonValue()).map((value) =>
+  const valid = (route.body ? valueFor(route.body, schemas) : fc.jsonValue()).map((value) =>
     JSON.stringify(value),
   )
   const body = fc.oneof(
     { arbitrary: valid, weight: 6 },
     { arbitrary: fc.tuple(valid, fc.nat(60)).map(([text, end]) => text?.slice(0, end)), weight: 1 },
-    { arbitrary: fc.oneof(wildText, fc.constant(undefined)), weight: 1 },
+    { arbitrary: fc.oneof(randomText, fc.constant(undefined)), weight: 1 },
   )
   const authorization = fc.oneof(
     { arbitrary: fc.constant(productionKey), weight: 6 },
-    { arbitrary: fc.oneof(fc.constant(sandboxKey), wildText), weight: 1 },
+    { arbitrary: fc.oneof(fc.constant(sandboxKey), randomText), weight: 1 },
   )
   const headers = fc
     .record(
@@ -229,32 +240,32 @@ function requestTo(
     fc
       .tuple(method, path, search, headers, body)
       .map(([m, p, s, h, b]) => ({ method: m, path: p + s, headers: h, body: b }))
-      // Longer heads are refused before there is a request: another test sees to them.
+      // The HTTP parser rejects longer headers. bad-requests.test.ts covers them.
       .filter(({ path: p, headers: h }) => p.length + JSON.stringify(h).length < 15_000)
   )
 }
 
-const headerText = wildText.map((text) => text.replaceAll(/[^\x20-\x7e\x80-\xff]/g, '').slice(0, 200))
+const headerText = randomText.map((text) => text.replaceAll(/[^\x20-\x7e\x80-\xff]/g, '').slice(0, 200))
 
-async function check(sent: Sent): Promise<void> {
+async function check(sent: GeneratedRequest): Promise<void> {
   const { method, path, headers, body } = sent
-  const answer = await callRaw(service.url, path, { method, headers, ...(body !== undefined && { body }) })
-  const shown = `${answer.status} ${answer.text.slice(0, 300)}`
-  // oEmbed answers 501 to a format that there is not.
-  assert.ok(answer.status < 500 || answer.status === 501, shown)
-  const type = answer.headers.get('content-type')
-  if (answer.status >= 400) {
-    assert.equal(type, 'application/problem+json', shown)
+  const response = await callRaw(service.url, path, { method, headers, ...(body !== undefined && { body }) })
+  const label = `${response.status} ${response.text.slice(0, 300)}`
+  // oEmbed returns 501 for an unknown format.
+  assert.ok(response.status < 500 || response.status === 501, label)
+  const type = response.headers.get('content-type')
+  if (response.status >= 400) {
+    assert.equal(type, 'application/problem+json', label)
     if (method === 'HEAD') return
-    assert.equal(answer.body.status, answer.status, shown)
-    assert.ok(answer.body.type.startsWith(`${service.url}/docs/errors/`), shown)
-    assert.ok(answer.body.title.length > 5, shown)
-  } else if (answer.body !== undefined) {
-    assert.equal(type, 'application/json', shown)
+    assert.equal(response.body.status, response.status, label)
+    assert.ok(response.body.type.startsWith(`${service.url}/docs/errors/`), label)
+    assert.ok(response.body.title.length > 5, label)
+  } else if (response.body !== undefined) {
+    assert.equal(type, 'application/json', label)
   }
 }
 
-test('no generated request makes the service fail, and every refusal is a problem', async () => {
+test('no generated request causes an internal error, and every error response is a problem', async () => {
   const { body: document } = await call(`${service.url}/openapi.json`)
   const routes = readRoutes(document)
   assert.ok(routes.length > undescribed.length + 8)
@@ -262,7 +273,7 @@ test('no generated request makes the service fail, and every refusal is a proble
   for (let n = 0; n < 3; n++)
     ids.push((await call(`${service.url}/videos`, { method: 'POST', json: {} })).body.id)
 
-  // All routes at once, as a service has them; each by itself, so that a failure shows one request.
+  // Concurrent requests to all routes, with one property for each route, so that a failure shows one request.
   const results = await Promise.allSettled(
     routes.map((route) =>
       fc.assert(fc.asyncProperty(requestTo(route, document.components.schemas, ids), check), {
@@ -274,19 +285,19 @@ test('no generated request makes the service fail, and every refusal is a proble
   for (const result of results) if (result.status === 'rejected') throw result.reason
 
   assert.equal((await call(`${service.url}/readyz`)).status, 200)
-  const after = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Still well' } })
+  const after = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Still works' } })
   assert.equal(after.status, 201)
   assert.doesNotMatch(service.output(), /"level":"error"/)
 })
 
-// --- viewers, who need no key
+// --- requests of viewers, without a key
 
 const files = [
   ...['hls/manifest.m3u8', 'hls/240p/manifest.m3u8', 'hls/240p/init.mp4', 'hls/240p/video-0.m4s'],
   ...['hls/sound/manifest.m3u8', 'mp4/source.mp4', 'thumbnail.jpg', 'session', 'config.json', ''],
 ]
 
-/** A good one, but for claims that may be of any kind. */
+/** A token with a valid signature and arbitrary claims. */
 async function signToken(videoId: string, claims: Record<string, unknown>): Promise<string> {
   const { body } = await call(`${service.url}/signing-keys`, { method: 'POST', json: {} })
   return new SignJWT({ sub: videoId, exp: Math.floor(Date.now() / 1000) + 3_600, ...claims })
@@ -294,17 +305,17 @@ async function signToken(videoId: string, claims: Record<string, unknown>): Prom
     .sign(createPrivateKey(body.privateKey))
 }
 
-/** As long as a pass of the service in letters, but not in bytes. */
-const wildPass = fc.oneof(
-  wildText,
+/** Includes texts with as many characters as a resume token, but more bytes. */
+const randomResumeToken = fc.oneof(
+  randomText,
   fc.string({ unit: anyUnit, minLength: 26, maxLength: 26 }),
   fc.constantFrom('é'.repeat(26), `${'0'.repeat(7)}-${'x'.repeat(22)}`, `zzzzzzzz-${'_'.repeat(22)}`),
 )
 
-function viewing(videoIds: string[], tokens: string[]): fc.Arbitrary<Sent> {
+function viewerRequest(videoIds: string[], tokens: string[]): fc.Arbitrary<GeneratedRequest> {
   const token = fc.oneof(
     { arbitrary: fc.constantFrom(...tokens), weight: 4 },
-    { arbitrary: wildText.map(encode), weight: 1 },
+    { arbitrary: randomText.map(encode), weight: 1 },
     {
       arbitrary: fc.tuple(fc.constantFrom(...tokens), fc.nat(200)).map(([t, end]) => t.slice(0, end)),
       weight: 1,
@@ -325,7 +336,7 @@ function viewing(videoIds: string[], tokens: string[]): fc.Arbitrary<Sent> {
   const parameter = fc
     .tuple(
       fc.constantFrom('avh', 'avh', 'avh', 'token', 'dl', 'metadata[a]', 'avh[]'),
-      fc.oneof(wildPass.map(encode), token),
+      fc.oneof(randomResumeToken.map(encode), token),
     )
     .map((pair) => pair.join('='))
   const search = fc
@@ -361,34 +372,37 @@ function viewing(videoIds: string[], tokens: string[]): fc.Arbitrary<Sent> {
     .filter(({ path: p, headers: h }) => p.length + JSON.stringify(h).length < 15_000)
 }
 
-test('no generated request of a viewer makes the service fail', async () => {
-  const [open, hidden] = [
+test('no generated request of a viewer causes an internal error', async () => {
+  const [publicVideo, privateVideo] = [
     await makeVideo(service, onDisk(service)),
     await makeVideo(service, onDisk(service)),
   ]
-  await call(`${service.url}/videos/${hidden}`, { method: 'PATCH', json: { public: false } })
+  await call(`${service.url}/videos/${privateVideo}`, { method: 'PATCH', json: { public: false } })
   const issued: string[] = []
   for (let n = 0; n < 5; n++) {
-    const { body } = await call(`${service.url}/videos/${hidden}`)
+    const { body } = await call(`${service.url}/videos/${privateVideo}`)
     issued.push(/token=(.+)$/.exec(body.assets.player)![1]!)
   }
-  const wildClaims = [
+  const unusualClaims = [
     ...[{}, {}, {}],
     { nbf: -1e300, iat: 'x' },
     { exp: 1e300 },
     { referrers: ['[', '*.', '', ':0', '*.*', 'é', 'a'.repeat(5_000)] },
     { countries: ['\ud800', ''] },
     { referrers: null },
-    { sub: [hidden] },
+    { sub: [privateVideo] },
   ]
-  const signed = await Promise.all(wildClaims.map((claims) => signToken(hidden, claims)))
-  const check = async ({ method, path, headers }: Sent) => {
+  const signed = await Promise.all(unusualClaims.map((claims) => signToken(privateVideo, claims)))
+  const check = async ({ method, path, headers }: GeneratedRequest) => {
     const { status, text } = await callRaw(service.url, path, { method, headers })
     assert.ok(status < 500, `${status} ${text.slice(0, 300)}`)
   }
-  await fc.assert(fc.asyncProperty(viewing([open, hidden, hidden], [...issued, ...signed]), check), {
-    numRuns: 600,
-    interruptAfterTimeLimit: 15_000,
-  })
+  await fc.assert(
+    fc.asyncProperty(viewerRequest([publicVideo, privateVideo, privateVideo], [...issued, ...signed]), check),
+    {
+      numRuns: 600,
+      interruptAfterTimeLimit: 15_000,
+    },
+  )
   assert.doesNotMatch(service.output(), /"level":"error"/)
 })

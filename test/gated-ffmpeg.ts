@@ -2,17 +2,17 @@ import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export type GatedFfmpeg = {
-  /** For KINORA_FFMPEG. */
+  /** The value for KINORA_FFMPEG. */
   path: string
-  /** What begins as late in its video as this, or later, waits from now on. */
-  letThrough(untilSeconds: number): Promise<void>
-  letAllThrough(): Promise<void>
-  /** From now on it fails with this message when an argument matches the pattern of a shell, until it is repaired. */
+  /** Calls that start at this time of the video or later wait. */
+  encodeUntil(untilSeconds: number): Promise<void>
+  encodeAll(): Promise<void>
+  /** Calls with an argument that matches the shell pattern fail with this message until `repair` is called. */
   breakFor(pattern: string, message: string): Promise<void>
   repair(): Promise<void>
 }
 
-/** An ffmpeg that encodes as far as a test lets it, so that nothing depends on how quick the machine is. */
+/** An ffmpeg whose progress the test controls, so that no test depends on the speed of the machine. */
 export async function gatedFfmpeg(folder: string): Promise<GatedFfmpeg> {
   const [path, gate, fault] = ['ffmpeg', 'gate', 'fault'].map((name) => join(folder, name)) as [
     string,
@@ -32,16 +32,16 @@ exec ffmpeg "$@"
 `,
   )
   await chmod(path, 0o755)
-  const put = async (file: string, content: string) => {
+  const replaceFile = async (file: string, content: string) => {
     await writeFile(`${file}.new`, content)
     await rename(`${file}.new`, file)
   }
   return {
     path,
-    letThrough: (untilSeconds) => put(gate, String(untilSeconds)),
-    letAllThrough: () => rm(gate, { force: true }),
+    encodeUntil: (untilSeconds) => replaceFile(gate, String(untilSeconds)),
+    encodeAll: () => rm(gate, { force: true }),
     breakFor: (pattern, message) =>
-      put(
+      replaceFile(
         fault,
         `for argument; do case "$argument" in ${pattern}) echo '${message}' >&2; exit 1 ;; esac; done`,
       ),

@@ -12,10 +12,10 @@ import { call, kinora, productionKey, root, startKinora, temporaryFolder, waitFo
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { fakeProgram } from './recovery.ts'
 
-// What other users of the machine, and an ffmpeg that a file has taken over, can get at.
+// Isolation from other users of the machine and from an ffmpeg that a malicious file controls.
 
 const isRoot = process.geteuid!() === 0
-const rootOnly = { skip: isRoot ? false : 'needs root, which runs ffmpeg as another user' }
+const rootOnly = { skip: isRoot ? false : 'needs root, because only root runs ffmpeg as another user' }
 const events = ['hls 240p', 'mp4 240p']
 
 let folder: string
@@ -30,27 +30,31 @@ before(async () => {
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o7777).toString(8)
 
 suite('ffmpeg', { concurrency: 2 }, () => {
-  test('inherits no keys and no password, and for root runs as a user of its own', async (t) => {
-    const seen = join(folder, randomUUID())
-    await mkdir(seen)
-    await chmod(seen, 0o777)
-    const script = `env > '${seen}/env' && id -u > '${seen}/uid'`
+  test('inherits no secrets, and runs as a separate user when the service runs as root', async (t) => {
+    const observed = join(folder, randomUUID())
+    await mkdir(observed)
+    await chmod(observed, 0o777)
+    const script = `env > '${observed}/env' && id -u > '${observed}/uid'`
     const service = await kinora(t, {
       KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script),
-      KINORA_FFPROBE: await fakeProgram(folder, 'ffprobe', script.replaceAll(`${seen}/`, `${seen}/probe-`)),
+      KINORA_FFPROBE: await fakeProgram(
+        folder,
+        'ffprobe',
+        script.replaceAll(`${observed}/`, `${observed}/probe-`),
+      ),
       AWS_SECRET_ACCESS_KEY: 'another secret',
     })
     await assertEncoded(service, await uploadVideo(service, clip), events)
     const user = isRoot ? await ensureSystemUser('kinora-media') : { uid: process.getuid!() }
     for (const program of ['', 'probe-']) {
-      const environment = await readFile(join(seen, `${program}env`), 'utf8')
+      const environment = await readFile(join(observed, `${program}env`), 'utf8')
       assert.match(environment, /^PATH=/m)
       assert.doesNotMatch(environment, /KINORA_|secret|postgres:/)
-      assert.equal(Number(await readFile(join(seen, `${program}uid`), 'utf8')), user?.uid)
+      assert.equal(Number(await readFile(join(observed, `${program}uid`), 'utf8')), user?.uid)
     }
   })
 
-  test('that leaves a link in place of its result publishes nothing', rootOnly, async (t) => {
+  test('publishes nothing when its output file is a symbolic link', rootOnly, async (t) => {
     const secret = join(folder, randomUUID())
     await writeFile(secret, 'secret of root', { mode: 0o600 })
     const script = `for last; do :; done; case "$last" in *.mp4) ln -s '${secret}' "$last"; exit 0;; esac`
@@ -64,14 +68,14 @@ suite('ffmpeg', { concurrency: 2 }, () => {
     }
   })
 
-  test('of root works in a data folder below one that only root may enter', rootOnly, async (t) => {
+  test('works with a data folder inside a folder that only root can enter', rootOnly, async (t) => {
     const closed = join(await temporaryFolder(t), 'closed')
     await mkdir(closed, { mode: 0o700 })
     const service = await kinora(t, { KINORA_DATA_DIR: join(closed, 'data') })
     await assertEncoded(service, await uploadVideo(service, clip), events)
   })
 
-  test('that the other user may not run is told of at the start', rootOnly, async (t) => {
+  test('prevents the start when the separate user may not run it', rootOnly, async (t) => {
     const closed = join(folder, randomUUID())
     await mkdir(closed, { mode: 0o700 })
     const program = await fakeProgram(closed, 'ffmpeg', '')
@@ -83,7 +87,7 @@ suite('ffmpeg', { concurrency: 2 }, () => {
 })
 
 suite('the data folder', { concurrency: 2 }, () => {
-  test('is closed to other users, whatever its mode was, and its group may read media', async (t) => {
+  test('is closed to other users, whatever its mode was, and its group can read media', async (t) => {
     const data = join(await temporaryFolder(t), 'data')
     await mkdir(join(data, 'files'), { recursive: true })
     for (const path of [data, join(data, 'files')]) await chmod(path, 0o755)
@@ -99,7 +103,7 @@ suite('the data folder', { concurrency: 2 }, () => {
     for (const path of [data, join(data, 'files'), source]) assert.equal((await stat(path)).gid, group, path)
   })
 
-  test('that also holds other things keeps its mode, and what Kinora makes in it is closed', async (t) => {
+  test('keeps its mode when it contains other files, and the folders of Kinora in it are closed', async (t) => {
     const data = await temporaryFolder(t)
     await writeFile(join(data, 'holiday.jpg'), '')
     await chmod(data, 0o755)
@@ -110,22 +114,22 @@ suite('the data folder', { concurrency: 2 }, () => {
   })
 })
 
-suite('a start', { concurrency: 2 }, () => {
-  test('survives that Postgres is killed as soon as it takes connections', async (t) => {
+suite('the start of the service', { concurrency: 2 }, () => {
+  test('succeeds when Postgres is killed as soon as it accepts connections', async (t) => {
     const data = await temporaryFolder(t)
     const cluster = clusterOf(join(data, 'postgres'))
     const starting = startKinora({ KINORA_DATA_DIR: data, KINORA_PRODUCTION_KEY: productionKey })
     t.after(async () => (await starting).stop())
     await waitFor(
       async () => (await readPidFile(cluster))?.status === 'ready',
-      () => 'no server',
+      () => 'Postgres is not ready',
     )
     process.kill((await findPostmaster(cluster))!, 'SIGKILL')
     const { url } = await starting
     assert.equal((await call(`${url}/videos`)).status, 200)
   })
 
-  test('loads no package that the settings do not ask for', async () => {
+  test('loads no package that the settings do not require', async () => {
     const script = `
       import { registerHooks } from 'node:module'
       const names = new Set()
@@ -138,7 +142,7 @@ suite('a start', { concurrency: 2 }, () => {
     const args = ['--input-type=module', '--eval', script]
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
     const names = stdout.trim().split(' ')
-    assert.ok(names.includes('fastify') && names.includes('kysely'), 'packages are seen')
+    assert.ok(names.includes('fastify') && names.includes('kysely'), 'the hook does not see the packages')
     for (const name of ['typebox', '@fastify/swagger', 'yaml', 'pino-pretty', 'vite'])
       assert.ok(!names.includes(name), name)
     assert.deepEqual(

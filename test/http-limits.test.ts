@@ -20,7 +20,7 @@ import {
 } from './harness.ts'
 import { film, makeVideo, mp4Of, onDisk } from './stored-video.ts'
 
-// What clients can cost that pipeline, send tiny chunks, or are slow.
+// Limits for clients that pipeline requests, send tiny chunks or are slow.
 
 const authorization = `authorization: Basic ${btoa(`${productionKey}:`)}`
 
@@ -35,23 +35,23 @@ async function open({ url }: Service, t: TestContext): Promise<Socket> {
 const memoryMiB = async ({ process: { pid } }: Service) =>
   Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-/** The highest that is seen while the work goes on, above what was used before. */
-async function grownMiB(service: Service, work: () => Promise<unknown>): Promise<number> {
+/** The peak memory during the work, minus the memory before it. */
+async function memoryGrowthMiB(service: Service, work: () => Promise<unknown>): Promise<number> {
   const before = await memoryMiB(service)
-  let highest = before
+  let peak = before
   const timer = setInterval(async () => {
-    highest = Math.max(highest, await memoryMiB(service))
+    peak = Math.max(peak, await memoryMiB(service))
   }, 20)
   try {
     await work()
   } finally {
     clearInterval(timer)
   }
-  return Math.max(highest, await memoryMiB(service)) - before
+  return Math.max(peak, await memoryMiB(service)) - before
 }
 
-/** Turns of the service's event loop in which it could do more than it should. */
-async function askOthers({ url }: Service): Promise<void> {
+/** Other requests, which give the service time to process the pipelined ones. */
+async function sendOtherRequests({ url }: Service): Promise<void> {
   for (let i = 0; i < 30; i++) assert.equal((await call(`${url}/openapi.json`)).status, 200)
 }
 
@@ -62,7 +62,7 @@ describe('pipelined requests', () => {
   const service = sharedKinora()
   const get = (path: string, headers = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${headers}\r\n`
 
-  test('of a client that does not read keep one file open', async (t) => {
+  test('a client that does not read keeps at most one file open', async (t) => {
     const videoId = await makeVideo(service, onDisk(service))
     const folder = `/proc/${service.process.pid}/fd`
     const openFiles = async () => {
@@ -72,25 +72,25 @@ describe('pipelined requests', () => {
     const connections = await Promise.all(Array.from({ length: 3 }, () => open(service, t)))
     for (const socket of connections) socket.pause().write(get(mp4Of(videoId)).repeat(300))
     await waitFor(async () => (await openFiles()) > 0)
-    await askOthers(service)
+    await sendOtherRequests(service)
     const count = await openFiles()
     assert.ok(count <= connections.length, `${count} open files`)
   })
 
-  test('of a client that does not read cost no memory, and the same client gets all answers once it reads', async (t) => {
-    await askOthers(service)
+  test('a client that does not read costs little memory and gets all responses once it reads', async (t) => {
+    await sendOtherRequests(service)
     const socket = await open(service, t)
     const count = 800
-    const grown = await grownMiB(service, async () => {
+    const growth = await memoryGrowthMiB(service, async () => {
       socket.pause().write(get('/openapi.json').repeat(count - 1) + get('/healthz', 'connection: close\r\n'))
-      await askOthers(service)
+      await sendOtherRequests(service)
     })
-    t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
-    assert.ok(grown < 60, `grown by ${grown} MiB`)
-    const answers = (await buffer(socket)).toString('latin1').split('HTTP/1.1 200 OK').slice(1)
-    assert.equal(answers.length, count)
-    assert.equal(new Set(answers.slice(0, -1).map((answer) => answer.split('\r\n\r\n')[1])).size, 1)
-    assert.match(answers.at(-1) ?? '', /alive/)
+    t.diagnostic(`memory grew by ${growth.toFixed(1)} MiB`)
+    assert.ok(growth < 60, `memory grew by ${growth} MiB`)
+    const responses = (await buffer(socket)).toString('latin1').split('HTTP/1.1 200 OK').slice(1)
+    assert.equal(responses.length, count)
+    assert.equal(new Set(responses.slice(0, -1).map((response) => response.split('\r\n\r\n')[1])).size, 1)
+    assert.match(responses.at(-1) ?? '', /alive/)
   })
 })
 
@@ -104,19 +104,19 @@ describe('bodies in chunks of one byte', () => {
     return (await buffer(socket)).toString()
   }
 
-  test('routes that need no key take little, and the rest costs nothing', async (t) => {
+  test('routes without a key accept small bodies only, and the rest costs little memory', async (t) => {
     const body = oneByteChunks(Buffer.alloc(300_000, '1'))
     for (const path of ['/auth/api-key', '/auth/refresh', '/collector/vod', '/nothing', '/upload']) {
-      let answer = ''
-      const grown = await grownMiB(service, async () => {
-        answer = await send(t, `POST ${path} HTTP/1.1\r\nhost: x`, body)
+      let response = ''
+      const growth = await memoryGrowthMiB(service, async () => {
+        response = await send(t, `POST ${path} HTTP/1.1\r\nhost: x`, body)
       })
-      assert.match(answer, path === '/nothing' ? /^HTTP\/1\.1 404 / : /^HTTP\/1\.1 413 /, path)
-      assert.ok(grown < 80, `${path}: grown by ${grown} MiB`)
+      assert.match(response, path === '/nothing' ? /^HTTP\/1\.1 404 / : /^HTTP\/1\.1 413 /, path)
+      assert.ok(growth < 80, `${path}: memory grew by ${growth} MiB`)
     }
   })
 
-  test('JSON, tus and multipart arrive whole and cost little', async (t) => {
+  test('JSON, tus and multipart bodies arrive complete and cost little memory', async (t) => {
     const content = randomBytes(200_000)
     const json = JSON.stringify({
       title: 'one byte',
@@ -136,8 +136,8 @@ describe('bodies in chunks of one byte', () => {
       'content-type: application/offset+octet-stream',
     ]
     const multipart = [authorization, 'content-type: multipart/form-data; boundary=b']
-    const grown = await grownMiB(service, async () => {
-      const answers = await Promise.all([
+    const growth = await memoryGrowthMiB(service, async () => {
+      const responses = await Promise.all([
         send(t, `POST /videos HTTP/1.1\r\nhost: x\r\n${authorization}`, oneByteChunks(Buffer.from(json))),
         send(t, [`PATCH ${tus} HTTP/1.1`, 'host: x', ...patch].join('\r\n'), oneByteChunks(content)),
         send(
@@ -147,35 +147,35 @@ describe('bodies in chunks of one byte', () => {
         ),
       ])
       assert.deepEqual(
-        answers.map((answer) => answer.split(' ')[1]),
+        responses.map((response) => response.split(' ')[1]),
         ['201', '204', '201'],
-        answers.join('\n') + service.output(),
+        responses.join('\n') + service.output(),
       )
     })
-    t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
-    assert.ok(grown < 120, `grown by ${grown} MiB`)
+    t.diagnostic(`memory grew by ${growth.toFixed(1)} MiB`)
+    assert.ok(growth < 120, `memory grew by ${growth} MiB`)
     await assertSource(service.data, videoId, content)
     await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(tus)?.[1] ?? '', content)
   })
 })
 
-describe('the time for a body', () => {
-  test('ends a body that does not arrive, and never a response', async (t) => {
+describe('the body timeout', () => {
+  test('ends a request whose body does not arrive, but never a response', async (t) => {
     const service = await kinora(t, { KINORA_BODY_SECONDS: '1' })
     const videoId = await makeVideo(service, onDisk(service))
     const viewer = request(service.url + mp4Of(videoId), { agent: false }).end()
     const [response] = await once(viewer, 'response')
-    // Begun later and over earlier than the response, which is not read meanwhile.
+    // The request starts after the response of the viewer and times out before the viewer reads that response.
     const late = request(`${service.url}/auth/api-key`, {
       method: 'POST',
       headers: { 'content-length': 100 },
       agent: false,
     })
     late.on('error', () => {}).write('{')
-    const [answer] = await once(late, 'response')
-    const text = (await buffer(answer)).toString()
+    const [timedOut] = await once(late, 'response')
+    const text = (await buffer(timedOut)).toString()
     assertProblem(
-      { status: answer.statusCode, headers: new Headers(answer.headers), text, body: JSON.parse(text) },
+      { status: timedOut.statusCode, headers: new Headers(timedOut.headers), text, body: JSON.parse(text) },
       408,
       'request-timeout',
     )

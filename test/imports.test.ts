@@ -4,10 +4,10 @@ import { dirname, join, normalize } from 'node:path'
 import { test } from 'node:test'
 import { root } from './harness.ts'
 
-// The direction of imports is the architecture (docs/architecture.md): a file imports what stands below it, and
-// slices of one rank speak through a queue or an event.
+// Import rules of docs/architecture.md: a file imports only from lower ranks, and slices of the same rank communicate
+// by a queue or an event.
 
-/** From the top down; what is named in one row does not import each other. */
+/** From the highest rank to the lowest. Names of one row do not import each other. */
 const ranks = [
   ['cli'],
   ['main'],
@@ -28,7 +28,7 @@ const ranks = [
   ['lib', 'migrations'],
 ]
 
-/** Each file with the files that it imports, as paths from the root of the repository. */
+/** The imported files by importing file, as paths from the root of the repository. */
 type Imports = Map<string, string[]>
 
 /**
@@ -43,32 +43,32 @@ function sliceOf(file: string): string {
 }
 const rankOf = (slice: string) => ranks.findIndex((row) => row.includes(slice))
 
-function findBreaches(imports: Imports): string[] {
-  const breaches: string[] = []
+function findViolations(imports: Imports): string[] {
+  const violations: string[] = []
   for (const [file, targets] of imports) {
     const isServer = file.startsWith('server/')
-    if (isServer && rankOf(sliceOf(file)) < 0) breaches.push(`${file} belongs to no known slice`)
+    if (isServer && rankOf(sliceOf(file)) < 0) violations.push(`${file} belongs to no known slice`)
     for (const target of targets) {
-      const breach = isServer ? findBreach(sliceOf(file), target) : findForeign(file, target)
-      if (breach) breaches.push(`${file} imports ${target}: ${breach}`)
+      const violation = isServer ? findViolation(sliceOf(file), target) : findWebViolation(file, target)
+      if (violation) violations.push(`${file} imports ${target}: ${violation}`)
     }
   }
-  return [...breaches, ...findCycles(imports)]
+  return [...violations, ...findCycles(imports)]
 }
 
-function findBreach(slice: string, target: string): string | undefined {
-  if (!target.startsWith('server/')) return 'the server imports nothing from outside of server/'
+function findViolation(slice: string, target: string): string | undefined {
+  if (!target.startsWith('server/')) return 'the server imports nothing from outside server/'
   const other = sliceOf(target)
   if (other === slice) return undefined
-  if (slice === 'migrations') return 'migrations import nothing of the product'
+  if (slice === 'migrations') return 'migrations import nothing from other folders'
   if (other === 'migrations') return slice === 'database' ? undefined : 'only database.ts runs migrations'
-  if (rankOf(other) < rankOf(slice)) return `${other} stands above ${slice}`
-  if (rankOf(other) === rankOf(slice)) return `${other} stands beside ${slice}`
+  if (rankOf(other) < rankOf(slice)) return `${other} ranks above ${slice}`
+  if (rankOf(other) === rankOf(slice)) return `${other} has the same rank as ${slice}`
   return undefined
 }
 
-const findForeign = (file: string, target: string) =>
-  file.startsWith('web/') && !target.startsWith('web/') ? 'web/ imports nothing of the server' : undefined
+const findWebViolation = (file: string, target: string) =>
+  file.startsWith('web/') && !target.startsWith('web/') ? 'web/ imports nothing from the server' : undefined
 
 function findCycles(imports: Imports): string[] {
   const cycles: string[] = []
@@ -84,12 +84,12 @@ function findCycles(imports: Imports): string[] {
   return cycles
 }
 
-/** The relative targets of every kind of import and export, of types as well. */
+/** The relative targets of all imports and exports, including types. */
 function readTargets(file: string, source: string): string[] {
   const statement =
     /^\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s+)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm
-  return [...source.matchAll(statement)].map(([, fixed, late]) =>
-    normalize(join(dirname(file), fixed ?? late!)),
+  return [...source.matchAll(statement)].map(([, fixed, dynamic]) =>
+    normalize(join(dirname(file), fixed ?? dynamic!)),
   )
 }
 
@@ -106,37 +106,37 @@ async function readImports(): Promise<Imports> {
   return imports
 }
 
-test('imports go downward only, and never round', async () => {
+test('imports go to lower ranks only and have no cycles', async () => {
   const imports = await readImports()
   assert.ok(imports.size > 30)
-  assert.ok(imports.get('server/main.ts')?.includes('server/app.ts'), 'the imports are read')
-  assert.deepEqual(findBreaches(imports), [])
+  assert.ok(imports.get('server/main.ts')?.includes('server/app.ts'), 'the imports are not read')
+  assert.deepEqual(findViolations(imports), [])
 })
 
-test('every import leads to a file', async () => {
+test('every import has a target', async () => {
   const imports = await readImports()
   for (const [file, targets] of imports) {
     for (const target of targets) assert.ok(imports.has(target), `${file} imports ${target}`)
   }
 })
 
-test('a breach is found and named', () => {
-  const breachesOf = (file: string, source: string) =>
-    findBreaches(new Map([[file, readTargets(file, source)]]))
+test('the check reports a violation by name', () => {
+  const violationsOf = (file: string, source: string) =>
+    findViolations(new Map([[file, readTargets(file, source)]]))
   for (const [file, source, expected] of [
-    ['server/lib/db.ts', `import { x } from '../videos/store.ts'`, 'videos stands above lib'],
-    ['server/lib/db.ts', `import {\n  a,\n  b,\n} from '../config.ts'`, 'config stands above lib'],
-    ['server/context.ts', `import type { X } from './accounts/keys.ts'`, 'accounts stands above context'],
-    ['server/videos/tables.ts', `import { x } from './store.ts'`, 'videos stands above declarations'],
-    ['server/videos/a.ts', `import { x } from './slice.ts'`, 'slice definitions stands above videos'],
-    ['server/uploads/a.ts', `export { x } from '../encoding/b.ts'`, 'encoding stands beside uploads'],
-    ['server/videos/a.ts', `export * from '../webhooks/b.ts'`, 'webhooks stands beside videos'],
-    ['server/videos/a.ts', `const x = await import('../app.ts')`, 'app stands above videos'],
-    ['server/videos/a.ts', `import '../main.ts'`, 'main stands above videos'],
+    ['server/lib/db.ts', `import { x } from '../videos/store.ts'`, 'videos ranks above lib'],
+    ['server/lib/db.ts', `import {\n  a,\n  b,\n} from '../config.ts'`, 'config ranks above lib'],
+    ['server/context.ts', `import type { X } from './accounts/keys.ts'`, 'accounts ranks above context'],
+    ['server/videos/tables.ts', `import { x } from './store.ts'`, 'videos ranks above declarations'],
+    ['server/videos/a.ts', `import { x } from './slice.ts'`, 'slice definitions ranks above videos'],
+    ['server/uploads/a.ts', `export { x } from '../encoding/b.ts'`, 'encoding has the same rank as uploads'],
+    ['server/videos/a.ts', `export * from '../webhooks/b.ts'`, 'webhooks has the same rank as videos'],
+    ['server/videos/a.ts', `const x = await import('../app.ts')`, 'app ranks above videos'],
+    ['server/videos/a.ts', `import '../main.ts'`, 'main ranks above videos'],
     [
       'server/migrations/a.ts',
       `import { x } from '../lib/ids.ts'`,
-      'migrations import nothing of the product',
+      'migrations import nothing from other folders',
     ],
     [
       'server/accounts/a.ts',
@@ -148,24 +148,28 @@ test('a breach is found and named', () => {
       `import { x } from '../../web/player/b.ts'`,
       'the server imports nothing from outside',
     ],
-    ['web/player/a.ts', `import { x } from '../../server/lib/ids.ts'`, 'web/ imports nothing of the server'],
+    [
+      'web/player/a.ts',
+      `import { x } from '../../server/lib/ids.ts'`,
+      'web/ imports nothing from the server',
+    ],
     ['server/helpers/a.ts', '', 'belongs to no known slice'],
   ] as const) {
-    const [breach, ...more] = breachesOf(file, source)
-    assert.ok(breach?.includes(expected), `${source}: ${breach}`)
+    const [violation, ...more] = violationsOf(file, source)
+    assert.ok(violation?.includes(expected), `${source}: ${violation}`)
     assert.deepEqual(more, [])
   }
-  assert.deepEqual(breachesOf('server/videos/a.ts', `import pg from 'pg'\nimport { x } from './b.ts'`), [])
+  assert.deepEqual(violationsOf('server/videos/a.ts', `import pg from 'pg'\nimport { x } from './b.ts'`), [])
 })
 
-test('a cycle is found and named', () => {
+test('the check reports a cycle by name', () => {
   const imports = new Map([
     ['server/lib/a.ts', ['server/lib/b.ts', 'server/lib/d.ts']],
     ['server/lib/b.ts', ['server/lib/c.ts']],
     ['server/lib/c.ts', ['server/lib/a.ts']],
     ['server/lib/d.ts', []],
   ])
-  assert.deepEqual(findBreaches(imports), [
+  assert.deepEqual(findViolations(imports), [
     'a cycle: server/lib/a.ts > server/lib/b.ts > server/lib/c.ts > server/lib/a.ts',
   ])
 })

@@ -121,11 +121,11 @@ suite('what the service fetches', { concurrency: 3 }, () => {
       const disk = await openDiskFiles(join(service.data, 'files'))
       const files: Files = {
         ...disk,
-        async writePiece(_handle, order, _offset, body) {
+        async writeChunk(_handle, body, { order }) {
           let size = 0
           for await (const chunk of body) size += chunk.length
           written += size
-          return { place: `own-${order.toString(16).padStart(24, '0')}`, size }
+          return { location: `own-${order.toString(16).padStart(24, '0')}`, size }
         },
       }
       await fetchSource({ db, files, queue, log, fetch, now: () => new Date() }, { videoId })

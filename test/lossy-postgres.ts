@@ -2,47 +2,47 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 
 /**
- * Stands between a service and its Postgres, and can lose the answer to a commit: the transaction counts, and the
- * service sees a connection that broke.
+ * A proxy between a service and its Postgres that can lose the response to a commit: the transaction is committed, and
+ * the service sees a broken connection.
  */
 export type LossyPostgres = {
-  /** For KINORA_DATABASE_URL. */
+  /** The value for KINORA_DATABASE_URL. */
   url: string
   /**
-   * Breaks the next connection whose statements match, in place of the answer that its transaction is over. Resolves
-   * when that has happened.
+   * Closes the next connection with a matching statement instead of forwarding the end of its transaction. Resolves
+   * when the connection is closed.
    */
   loseCommitOf(statement: RegExp): Promise<void>
 }
 
-/** ReadyForQuery outside of a transaction, which ends the answer to a commit or to a statement by itself. */
+/** ReadyForQuery outside a transaction: the end of the response to a commit or to a single statement. */
 const readyAndIdle = Buffer.from('5a0000000549', 'hex')
 
 export async function lossyPostgres(
   t: { after(end: () => unknown): void },
   database: string,
 ): Promise<LossyPostgres> {
-  const far = new URL(database)
-  const folder = far.searchParams.get('host')
+  const target = new URL(database)
+  const folder = target.searchParams.get('host')
   const open = () =>
-    folder ? connect(join(folder, '.s.PGSQL.5432')) : connect(Number(far.port || 5432), far.hostname)
+    folder ? connect(join(folder, '.s.PGSQL.5432')) : connect(Number(target.port || 5432), target.hostname)
   let armed: { statement: RegExp; done: () => void } | undefined
   const sockets = new Set<Socket>()
 
-  const server = createServer((near) => {
+  const server = createServer((client) => {
     const postgres = open()
     let lost: typeof armed
-    for (const socket of [near, postgres]) {
+    for (const socket of [client, postgres]) {
       sockets.add(socket)
       socket
         .on('error', () => {})
         .on('close', () => {
           sockets.delete(socket)
-          near.destroy()
+          client.destroy()
           postgres.destroy()
         })
     }
-    near.on('data', (chunk) => {
+    client.on('data', (chunk) => {
       if (armed?.statement.test(chunk.toString('latin1'))) {
         lost = armed
         armed = undefined
@@ -50,8 +50,8 @@ export async function lossyPostgres(
       postgres.write(chunk)
     })
     postgres.on('data', (chunk) => {
-      if (!lost || !chunk.subarray(-readyAndIdle.length).equals(readyAndIdle)) return near.write(chunk)
-      near.destroy()
+      if (!lost || !chunk.subarray(-readyAndIdle.length).equals(readyAndIdle)) return client.write(chunk)
+      client.destroy()
       lost.done()
     })
   })

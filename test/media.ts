@@ -7,7 +7,7 @@ import { type Answer, call, productionKey, query, type Service, sendFile, waitFo
 
 const execute = promisify(execFile)
 
-/** Runs ffmpeg; what it has to say about the input. */
+/** Runs ffmpeg and returns its warnings. */
 export async function ffmpeg(...args: string[]): Promise<string> {
   const { stderr } = await execute('ffmpeg', ['-hide_banner', '-nostdin', '-y', '-v', 'warning', ...args], {
     maxBuffer: 64 * 1024 * 1024,
@@ -15,7 +15,7 @@ export async function ffmpeg(...args: string[]): Promise<string> {
   return stderr
 }
 
-/** What ffprobe says, line by line. */
+/** Runs ffprobe and returns its output by lines. */
 export async function ffprobe(path: string, ...args: string[]): Promise<string[]> {
   const { stdout } = await execute('ffprobe', ['-v', 'error', '-of', 'csv=p=0', ...args, path], {
     maxBuffer: 64 * 1024 * 1024,
@@ -23,7 +23,7 @@ export async function ffprobe(path: string, ...args: string[]): Promise<string[]
   return stdout.split('\n').filter(Boolean)
 }
 
-/** Hashes of the decoded frames. */
+/** Returns a hash of each decoded frame. */
 export async function frameHashes(path: string): Promise<string[]> {
   const { stdout } = await execute(
     'ffmpeg',
@@ -36,7 +36,7 @@ export async function frameHashes(path: string): Promise<string[]> {
     .map((line) => line.split(',').at(-1)!.trim())
 }
 
-/** A moving picture and a tone, encoded quickly. */
+/** Makes a video with a moving test pattern and a tone. */
 export function makeClip(path: string, options: { size?: string; rate?: string; seconds?: number } = {}) {
   const { size = '1280x720', rate = '24000/1001', seconds = 7 } = options
   return ffmpeg(
@@ -59,18 +59,18 @@ export function makeClip(path: string, options: { size?: string; rate?: string; 
   )
 }
 
-type Where = Pick<Service, 'url'> & Partial<Pick<Service, 'process'>> & { key?: string }
+type Target = Pick<Service, 'url'> & Partial<Pick<Service, 'process'>> & { key?: string }
 
-export async function createVideo({ url, key = productionKey }: Where, json: object = {}): Promise<string> {
+export async function createVideo({ url, key = productionKey }: Target, json: object = {}): Promise<string> {
   const { status, body, text } = await call(`${url}/videos`, { method: 'POST', key, json })
   assert.equal(status, 201, text)
   return body.videoId
 }
 
-export async function uploadVideo(where: Where, path: string, json: object = {}): Promise<string> {
-  const videoId = await createVideo(where, json)
-  const key = where.key ?? productionKey
-  const sent = await sendFile(`${where.url}/videos/${videoId}/source`, await readFile(path), { key })
+export async function uploadVideo(target: Target, path: string, json: object = {}): Promise<string> {
+  const videoId = await createVideo(target, json)
+  const key = target.key ?? productionKey
+  const sent = await sendFile(`${target.url}/videos/${videoId}/source`, await readFile(path), { key })
   assert.equal(sent.status, 201, sent.text)
   return videoId
 }
@@ -78,45 +78,45 @@ export async function uploadVideo(where: Where, path: string, json: object = {})
 export type Quality = { type: string; quality: string; status: string; progress: number; failure?: string }
 export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
 
-export async function encodingOf({ url, key = productionKey }: Where, videoId: string): Promise<Encoding> {
+export async function encodingOf({ url, key = productionKey }: Target, videoId: string): Promise<Encoding> {
   const { body, text } = await call(`${url}/videos/${videoId}/status`, { key })
   assert.ok(body?.encoding, text)
   return body.encoding
 }
 
-const isOver = ({ status }: Quality) => status === 'encoded' || status === 'failed'
+const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
 
 /**
- * Waits until nothing is left to encode. Encoders have the lowest priority and may get hardly any CPU on a busy
- * machine, so the wait ends early only if neither the status changes nor an encoder uses CPU.
+ * Waits until every quality is encoded or failed. Encoders have the lowest priority and may get hardly any CPU on a
+ * busy machine, so the wait fails only if neither the status changes nor an encoder uses CPU.
  */
-export async function waitForEncoding(where: Where, videoId: string): Promise<Encoding> {
+export async function waitForEncoding(target: Target, videoId: string): Promise<Encoding> {
   let encoding: Encoding | undefined
   await waitFor(
     async () => {
-      encoding = await encodingOf(where, videoId)
-      return encoding.qualities.length > 0 && encoding.qualities.every(isOver)
+      encoding = await encodingOf(target, videoId)
+      return encoding.qualities.length > 0 && encoding.qualities.every(isFinished)
     },
     () => JSON.stringify(encoding),
-    async () => JSON.stringify([encoding, await childTimes(where.process?.pid)]),
+    async () => JSON.stringify([encoding, await childTimes(target.process?.pid)]),
   )
   return encoding!
 }
 
-/** The children of a process, each with its CPU time. */
+/** Lists the children of a process, each with its CPU time. */
 async function childTimes(parent: number | undefined): Promise<string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
   const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
   return stats.flatMap((stat, i) => {
-    // The name before the last parenthesis may hold anything.
+    // The process name before the last parenthesis may contain any character.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return Number(fields[1]) === parent ? [`${pids[i]} ${fields[11]} ${fields[12]}`] : []
   })
 }
 
-/** Waits for all qualities, none of which may fail. */
-export async function assertEncoded(where: Where, videoId: string, expected: string[]): Promise<Encoding> {
-  const encoding = await waitForEncoding(where, videoId)
+/** Waits for the end of the encoding and checks that exactly the expected qualities were encoded. */
+export async function assertEncoded(target: Target, videoId: string, expected: string[]): Promise<Encoding> {
+  const encoding = await waitForEncoding(target, videoId)
   const got = encoding.qualities.map(({ type, quality, status }) => `${type} ${quality} ${status}`)
   assert.deepEqual(
     got,
@@ -129,7 +129,7 @@ export async function assertEncoded(where: Where, videoId: string, expected: str
 export const media = (url: string, videoId: string, path: string): Promise<Answer> =>
   call(`${url}/vod/${videoId}/${path}`, { key: '' })
 
-/** The init segment and all segments of a rendition, in one file each and joined, as a player would get them. */
+/** Downloads a rendition as a player would: each segment with the init segment as one file, and all segments joined. */
 export async function download(
   url: string,
   videoId: string,
@@ -156,7 +156,7 @@ export async function download(
 export const durationsIn = (playlist: string) =>
   [...playlist.matchAll(/#EXTINF:([\d.]+),/g)].map(([, seconds]) => Number(seconds))
 
-/** The log of events of a video, as `hls 240p`. */
+/** Reads the events of a video as `hls 240p`. */
 export async function eventsOf(database: string, videoId: string): Promise<string[]> {
   const rows = await query(
     database,

@@ -4,15 +4,15 @@ import { assertProblem, call, query, sandboxKey, sharedKinora } from './harness.
 import { ago, clearSessions, day, hour, insertSessions, type Session } from './session-rows.ts'
 import { createVideo, viewing } from './viewings.ts'
 
-// What viewers' own metadata tell (brief 2.2.3): who watched how much, and which parts.
+// Analytics by the metadata of viewers: how much each viewer watched, and which parts.
 
 const service = sharedKinora({ KINORA_ANALYTICS_DAYS: '90' })
 const insert = (...sessions: Session[]) => insertSessions(service.database, sessions)
 
 async function get(path: string) {
-  const answer = await call(service.url + path)
-  assert.equal(answer.status, 200, `${path} ${answer.text}`)
-  return answer.body
+  const response = await call(service.url + path)
+  assert.equal(response.status, 200, `${path} ${response.text}`)
+  return response.body
 }
 
 type Value = { value: string; sessions: number; plays: number; completion: number | null }
@@ -61,13 +61,13 @@ describe('values of a key', () => {
     ),
   )
 
-  test('plays, watch time and completion of each, worked out by hand', async () => {
+  test('each value has the right plays, watch time and completion', async () => {
     const { data, pagination } = await get('/analytics/metadata/user')
     assert.equal(pagination.itemsTotal, 3)
     const [ada, bob, eve] = data
     assert.deepEqual(
       { ...ada, lastSeenAt: '' },
-      // Two of three sessions were played: 50 and 20 hundredths of the video.
+      // Two of three sessions were played, with 50 % and 20 % of the video.
       {
         value: 'ada',
         sessions: 3,
@@ -80,7 +80,7 @@ describe('values of a key', () => {
     )
     assert.match(ada.lastSeenAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/)
     assert.deepEqual([bob.value, bob.completion, bob.averageWatchTime], ['bob', 1, 60])
-    // A live stream has no length that could be seen to its end.
+    // A live stream has no duration and therefore no completion.
     assert.deepEqual([eve.value, eve.completion, eve.watchTime], ['eve', null, 1])
     const { data: classes } = await get('/analytics/metadata/class')
     assert.deepEqual(
@@ -92,7 +92,7 @@ describe('values of a key', () => {
     )
   })
 
-  test('every order, pages, and links that keep the question', async () => {
+  test('values can be sorted and paged, and page links keep the query', async () => {
     assert.equal(await valuesOf('/analytics/metadata/user?sortBy=sessions'), 'ada bob eve')
     assert.equal(await valuesOf('/analytics/metadata/user?sortBy=plays&sortOrder=asc'), 'bob eve ada')
     assert.equal(await valuesOf('/analytics/metadata/user?sortBy=watchTime'), 'bob ada eve')
@@ -107,7 +107,7 @@ describe('values of a key', () => {
     assert.deepEqual([past.data, past.pagination.itemsTotal], [[], 3])
   })
 
-  test('by video, by other metadata, by one value, by period, by environment', async () => {
+  test('values can be filtered by video, other metadata, value, period and environment', async () => {
     assert.equal(await valuesOf('/analytics/metadata/user?videoId=viOther'), 'bob')
     assert.equal(await valuesOf('/analytics/metadata/user?metadata[class]=1a'), 'ada bob')
     assert.equal(await valuesOf('/analytics/metadata/user?metadata[class]=1a&metadata[user]=bob'), 'bob')
@@ -123,7 +123,7 @@ describe('values of a key', () => {
     )
   })
 
-  test('the keys that there are', async () => {
+  test('the list of keys counts sessions and values', async () => {
     const { data } = await get('/analytics/metadata')
     assert.deepEqual(data, [
       { key: 'class', sessions: 5, values: 2 },
@@ -132,7 +132,7 @@ describe('values of a key', () => {
     assert.deepEqual((await get('/analytics/metadata?videoId=liOne&pageSize=1')).pagination.itemsTotal, 2)
   })
 
-  test('keys and values of any letters', async () => {
+  test('keys and values may contain any characters', async () => {
     const key = 'a/b ?&=%é'
     await insert({ metadata: { [key]: '<b>"\'\\ ü' }, plays: 1 }, { metadata: { [key]: '' }, plays: 2 })
     const path = `/analytics/metadata/${encodeURIComponent(key)}`
@@ -145,7 +145,7 @@ describe('values of a key', () => {
     assert.equal((await get(pagination.links[0].uri)).data.length, 1)
   })
 
-  test('sessions of the last 30 days, and older ones on request', async () => {
+  test('the default period is the last 30 days, and an older start includes older sessions', async () => {
     await insert({ metadata: { old: 'yes' }, plays: 1, loaded_at: ago(40 * day) })
     assert.equal(await valuesOf('/analytics/metadata/old'), '')
     assert.equal(await valuesOf(`/analytics/metadata/old?from=${ago(50 * day).toISOString()}`), 'yes')
@@ -173,7 +173,7 @@ describe('retention', () => {
     metadata,
   })
 
-  test('a curve of a hundred parts, worked out by hand', async () => {
+  test('the curve has 100 points with the right viewers', async () => {
     await insert(
       played('{[0,100)}'),
       played('{[0,50)}'),
@@ -194,7 +194,7 @@ describe('retention', () => {
     assert.deepEqual(curve[99], { from: 39.6, to: 40, share: 0.5, viewers: 2 })
   })
 
-  test('a curve for each value of a key, the ten that most sessions have', async () => {
+  test('the ten most frequent values of a key have a curve each', async () => {
     for (let n = 1; n <= 12; n++) {
       await insert(
         ...Array.from({ length: n }, () => played(`{[0,${n})}`, { group: `g${n}`, side: `${n % 2}` })),
@@ -225,8 +225,8 @@ describe('retention', () => {
     assert.deepEqual(none.values, [])
   })
 
-  test('the curve of any sessions is what counting each hundredth gives', async () => {
-    // The same in every run: a generator with a fixed seed.
+  test('the curve of random sessions equals a count of each hundredth', async () => {
+    // A fixed seed gives the same sessions in every run.
     let seed = 7
     const random = (below: number) => {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0
@@ -261,14 +261,14 @@ describe('retention', () => {
     }
   })
 
-  test('a video that nobody watched has a flat curve, and one of unknown length none', async () => {
+  test('the curve of a video without plays is flat, and the curve of a video without a duration is empty', async () => {
     const { sessions, curve } = await get(`/analytics/videos/${videoId}/retention`)
     assert.deepEqual([sessions, curve.length, curve[50].viewers, curve[50].share], [0, 100, 0, 0])
     await query(service.database, 'delete from encodings where video_id = $1', [videoId])
     assert.deepEqual((await get(`/analytics/videos/${videoId}/retention?by=x`)).curve, [])
   })
 
-  test('videos that there are not, or not here', async () => {
+  test('unknown videos and videos of the other environment return 404', async () => {
     for (const path of [
       '/analytics/videos/viNone/retention',
       '/analytics/videos/vi0000000000000000000000/retention',
@@ -282,7 +282,7 @@ describe('retention', () => {
   })
 })
 
-test('what a player reports is in the reads at once', async () => {
+test('analytics include the reports of a player immediately', async () => {
   const videoId = await createVideo(service)
   const { event, report } = viewing(videoId, 30_000)
   const events = [
@@ -292,8 +292,8 @@ test('what a player reports is in the reads at once', async () => {
     event(21, 'pause', { at: 20 }),
   ]
   const sent = report(events, { metadata: [{ viewer: 'ada' }] })
-  const answer = await call(`${service.url}/collector/vod`, { method: 'POST', key: '', json: sent })
-  assert.equal(answer.status, 200, answer.text)
+  const response = await call(`${service.url}/collector/vod`, { method: 'POST', key: '', json: sent })
+  assert.equal(response.status, 200, response.text)
   assert.equal((await get('/data/metrics/play/count')).data, 1)
   assert.equal((await get('/data/metrics/view/count?viewDuration=10s')).data, 1)
   const [row] = (await get(`/analytics/metadata/viewer?videoId=${videoId}`)).data
@@ -303,10 +303,10 @@ test('what a player reports is in the reads at once', async () => {
   assert.deepEqual([curve[19].viewers, curve[20].viewers], [1, 0])
 })
 
-describe('bad questions', () => {
+describe('invalid queries', () => {
   const bad = 'request-invalid-query-parameter'
 
-  test('every wrong parameter is named', async () => {
+  test('every invalid parameter is rejected by name', async () => {
     for (const [path, slug, name] of [
       [`/analytics/metadata/${'k'.repeat(256)}`, 'invalid-attribute', 'key'],
       ['/analytics/metadata/%00', 'invalid-attribute', 'key'],
@@ -326,8 +326,8 @@ describe('bad questions', () => {
     }
   })
 
-  test('a key is needed', async () => {
-    const answer = await call(`${service.url}/analytics/metadata/k`, { key: '' })
-    assertProblem(answer, 401, 'authentication-missing-authorization-header')
+  test('a request without an API key returns 401', async () => {
+    const response = await call(`${service.url}/analytics/metadata/k`, { key: '' })
+    assertProblem(response, 401, 'authentication-missing-authorization-header')
   })
 })

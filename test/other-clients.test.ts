@@ -5,25 +5,25 @@ import { describe, test } from 'node:test'
 import { assertSource, call, MiB, root, sandboxKey, sendFile, sharedKinora } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// What the published clients send that are not run here, at the plain address and with a key of the sandbox.
+// The requests of the published clients that the tests do not run, with a sandbox key and without the /sandbox prefix.
 
 type Tokens = { token_type: string; access_token: string; refresh_token: string }
 type Client = {
   name: string
-  /** Of every request. */
+  /** The headers of every request. */
   headers: Record<string, string>
-  /** Of requests with JSON; the Go and Python clients also send it with GET. */
+  /** The content type of JSON requests. The Go and Python clients send it with GET, too. */
   json: string
-  /** The text of a JSON body. */
+  /** Serializes a JSON body. */
   write?: (value: unknown) => string
-  /** How it shows its access token. */
+  /** The headers with the access token. */
   authorize: (tokens: Tokens) => Record<string, string>
-  /** Whether it renews its tokens instead of exchanging the key again. */
+  /** Whether it refreshes its tokens instead of exchanging the key again. */
   refreshes?: boolean
   boundary: string
-  /** Content-Range of each part of a file; undefined for a file that is sent whole. */
+  /** The Content-Range of each part of a file, or undefined for a file that is sent in one request. */
   range: (part: number, parts: number) => string | undefined
-  /** Whether later parts that come with an upload token name their video, in a field after the file. */
+  /** Whether later parts with an upload token send the video id in a field after the file. */
   namesVideo: boolean
 }
 
@@ -79,7 +79,7 @@ const clients: Client[] = [
     json: 'application/json',
     authorize: bearer,
     boundary: '-----------------------------28947758029299',
-    // It does not tell how many parts there are before the last.
+    // It sends the number of parts with the last part only.
     range: (part, parts) => (parts > 1 ? `part ${part}/${part === parts ? parts : '*'}` : undefined),
     namesVideo: false,
   },
@@ -91,15 +91,15 @@ const large = [Buffer.alloc(5 * MiB, 'x'), Buffer.from('the end')]
 
 function requests(client: Client) {
   const { headers, json, write = JSON.stringify } = client
-  const ask = (method: string, path: string, shown: Record<string, string> = {}, value?: unknown) =>
+  const send = (method: string, path: string, credentials: Record<string, string> = {}, value?: unknown) =>
     call(service.url + path, {
       method,
       key: '',
-      headers: { ...headers, ...shown, 'content-type': json },
+      headers: { ...headers, ...credentials, 'content-type': json },
       ...(value !== undefined && { body: write(value) }),
     })
   const tokensOf = async (path: string, value: unknown): Promise<Tokens> => {
-    const { status, body, text } = await ask('POST', path, {}, value)
+    const { status, body, text } = await send('POST', path, {}, value)
     assert.equal(status, 200, text)
     return body
   }
@@ -108,14 +108,18 @@ function requests(client: Client) {
     if (!client.refreshes) return client.authorize(tokens)
     return client.authorize(await tokensOf('/auth/refresh', { refreshToken: tokens.refresh_token }))
   }
-  /** Sends the file part by part; the last answer. */
-  async function upload(path: string, parts: Buffer[], shown: Record<string, string> = {}) {
+  /** Sends the file part by part and returns the video id. */
+  async function upload(path: string, parts: Buffer[], credentials: Record<string, string> = {}) {
     let videoId: string | undefined
     for (const [i, part] of parts.entries()) {
       const range = client.range(i + 1, parts.length)
       const { status, body, text } = await sendFile(service.url + path, part, {
         key: '',
-        headers: { ...headers, ...shown, 'content-type': `multipart/form-data; boundary=${client.boundary}` },
+        headers: {
+          ...headers,
+          ...credentials,
+          'content-type': `multipart/form-data; boundary=${client.boundary}`,
+        },
         boundary: client.boundary.replaceAll('"', ''),
         ...(range !== undefined && { range }),
         ...(client.namesVideo && videoId !== undefined && { after: { videoId } }),
@@ -125,38 +129,45 @@ function requests(client: Client) {
     }
     return videoId!
   }
-  return { ask, logIn, upload }
+  return { send, logIn, upload }
 }
 
 for (const client of clients) {
-  describe(`the ${client.name} client with a key of the sandbox`, () => {
-    const { ask, logIn, upload } = requests(client)
+  describe(`the ${client.name} client with a sandbox key`, () => {
+    const { send, logIn, upload } = requests(client)
 
-    test('creates a video, uploads a file in parts and whole, lists it and reads its status', async () => {
-      const shown = await logIn()
+    test('creates a video, uploads a file in parts and in one request, lists videos and reads the status', async () => {
+      const credentials = await logIn()
       for (const parts of [large, [small]]) {
-        const created = await ask('POST', '/videos', shown, { title: `From ${client.name}`, tags: ['a'] })
+        const created = await send('POST', '/videos', credentials, {
+          title: `From ${client.name}`,
+          tags: ['a'],
+        })
         assert.equal(created.status, 201, created.text)
         const { videoId } = created.body
-        assert.equal(await upload(`/videos/${videoId}/source`, parts, shown), videoId)
+        assert.equal(await upload(`/videos/${videoId}/source`, parts, credentials), videoId)
         await assertSource(service.data, videoId, Buffer.concat(parts))
-        const { body: status } = await ask('GET', `/videos/${videoId}/status`, shown)
+        const { body: status } = await send('GET', `/videos/${videoId}/status`, credentials)
         assert.equal(status.ingest.status, 'uploaded')
-        assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404, 'production has it not')
+        assert.equal(
+          (await call(`${service.url}/videos/${videoId}`)).status,
+          404,
+          'the video is in production',
+        )
       }
       const title = encodeURIComponent(`From ${client.name}`)
-      const list = await ask('GET', `/videos?title=${title}&currentPage=1&pageSize=25`, shown)
+      const list = await send('GET', `/videos?title=${title}&currentPage=1&pageSize=25`, credentials)
       assert.equal(list.body.pagination.itemsTotal, 2)
       assert.equal((await call(`${service.url}/videos`)).body.pagination.itemsTotal, 0)
     })
 
-    test('uploads with an upload token, which is of the sandbox', async () => {
-      const shown = await logIn()
-      const { token } = (await ask('POST', '/upload-tokens', shown, { ttl: 90 })).body
+    test('uploads with an upload token of the sandbox', async () => {
+      const credentials = await logIn()
+      const { token } = (await send('POST', '/upload-tokens', credentials, { ttl: 90 })).body
       for (const parts of [large, [small]]) {
         const videoId = await upload(`/upload?token=${token}`, parts)
         await assertSource(service.data, videoId, Buffer.concat(parts))
-        const found = await ask('GET', `/videos/${videoId}`, shown)
+        const found = await send('GET', `/videos/${videoId}`, credentials)
         assert.deepEqual([found.status, found.body.title], [200, 'film.mp4'])
       }
       assert.equal((await call(`${service.url}/videos`)).body.pagination.itemsTotal, 0)
@@ -164,7 +175,7 @@ for (const client of clients) {
   })
 }
 
-test('the documentation has an example for each of them, at the plain address', async () => {
+test('the docs have an example for each client, without the /sandbox prefix', async () => {
   const page = await readFile(join(root, 'docs/clients.md'), 'utf8')
   for (const { name } of clients) {
     const [, example = ''] = new RegExp(`^## ${name}\n[^]*?\`\`\`\\w+\n([^]*?)\`\`\``, 'm').exec(page) ?? []

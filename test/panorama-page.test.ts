@@ -6,7 +6,7 @@ import { launchBrowser, skip } from './browser.ts'
 import { call, kinora, productionKey, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { ffmpeg, uploadVideo, waitForEncoding } from './media.ts'
 
-// The page of a 360° video, as viewers open it (brief 1.6): the front is red, the right green, the rest blue.
+// The player page of a 360° video. The front is red, the right is green, and the rest is blue.
 
 const ends: (() => unknown)[] = []
 let service: Service
@@ -22,7 +22,6 @@ before(async () => {
   service = await kinora({ after: (end) => ends.push(end) })
   videoId = await uploadVideo(service, source, { title: 'All around', mp4Support: false })
   await waitForEncoding(service, videoId)
-  // As it is done: set once the video is there.
   const url = `${service.url}/videos/${videoId}`
   const updated = await call(url, { method: 'PATCH', key: productionKey, json: { panoramic: true } })
   assert.equal(updated.status, 200, updated.text)
@@ -33,12 +32,12 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-/** What is on the screen: a place that no control covers. */
-async function colourOf(page: Page): Promise<string> {
+/** Reads the color of a pixel that no control covers. */
+async function colorOf(page: Page): Promise<string> {
   const clip = { x: 200, y: 120, width: 1, height: 1 }
-  const picture = (await page.screenshot({ clip })).toString('base64')
+  const png = (await page.screenshot({ clip })).toString('base64')
   const [red, green, blue] = (await page.evaluate(`(async () => {
-    const bytes = Uint8Array.from(atob('${picture}'), (each) => each.charCodeAt(0))
+    const bytes = Uint8Array.from(atob('${png}'), (each) => each.charCodeAt(0))
     const context = new OffscreenCanvas(1, 1).getContext('2d')
     context.drawImage(await createImageBitmap(new Blob([bytes])), 0, 0)
     return [...context.getImageData(0, 0, 1, 1).data]
@@ -48,56 +47,56 @@ async function colourOf(page: Page): Promise<string> {
   return blue > 200 && red < 60 ? 'blue' : `${red} ${green} ${blue}`
 }
 
-async function sees(page: Page, colour: string) {
+async function waitForColor(page: Page, color: string) {
   let seen = ''
   await waitFor(
     async () => {
-      seen = await colourOf(page)
-      return seen === colour
+      seen = await colorOf(page)
+      return seen === color
     },
-    () => `${seen} is not ${colour}`,
+    () => `the screen is ${seen}, not ${color}`,
   )
 }
 
 describe('the page of a 360° video', { skip }, () => {
-  test('shows the front, and a drag and the arrow keys turn it while they do not seek', async (t) => {
+  test('shows the front, and a drag and the arrow keys turn the view without a seek', async (t) => {
     const viewport = { width: 640, height: 360 }
     const page = await browser!.newPage({ viewport, reducedMotion: 'reduce' })
     t.after(() => page.close())
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))
     await page.goto(`${service.url}/vod/${videoId}#loop`)
-    const ask = (what: string) =>
+    const evaluate = (expression: string) =>
       page.evaluate(`(() => {
       const video = document.querySelector('video')
-      return ${what}
+      return ${expression}
     })()`)
-    const until = (what: string) =>
+    const until = (condition: string) =>
       waitFor(
-        async () => (await ask(what)) === true,
-        () => what,
+        async () => (await evaluate(condition)) === true,
+        () => condition,
       )
     const canvas = page.getByRole('application', { name: /360° video/ })
     await canvas.click({ position: { x: 200, y: 120 } })
     await until('video.currentTime > 0')
     await canvas.click({ position: { x: 200, y: 120 } })
     await until('video.paused')
-    await sees(page, 'red')
+    await waitForColor(page, 'red')
 
     await page.mouse.move(500, 120)
     await page.mouse.down()
     await page.mouse.move(60, 120, { steps: 5 })
     await page.mouse.up()
-    await sees(page, 'green')
-    assert.equal(await ask('video.paused'), true, 'a drag is no click')
+    await waitForColor(page, 'green')
+    assert.equal(await evaluate('video.paused'), true, 'a drag is not a click')
 
-    const before = await ask('video.currentTime')
+    const before = await evaluate('video.currentTime')
     await canvas.focus()
     for (let i = 0; i < 12; i++) await page.keyboard.press('ArrowRight')
-    await sees(page, 'blue')
+    await waitForColor(page, 'blue')
     await page.keyboard.press('Home')
-    await sees(page, 'red')
-    assert.equal(await ask('video.currentTime'), before)
+    await waitForColor(page, 'red')
+    assert.equal(await evaluate('video.currentTime'), before)
     await page.keyboard.press('k')
     await until('!video.paused')
     assert.deepEqual(errors, [])

@@ -9,10 +9,10 @@ import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { root, temporaryFolder, waitFor } from './harness.ts'
 import { ffmpeg } from './media.ts'
 
-// The 360° view in a real browser, over a video with a colour for each direction. For its second half, the front has
-// another one.
+// The 360° view in a real browser. The video has one color for each direction. In its second half, the front changes its
+// color.
 
-const colours = {
+const colors = {
   red: [255, 0, 0],
   green: [0, 200, 0],
   blue: [0, 0, 255],
@@ -20,14 +20,14 @@ const colours = {
   white: [255, 255, 255],
   black: [0, 0, 0],
   magenta: [255, 0, 255],
-  /** Of the page. */
+  /** The background of the page. */
   grey: [128, 128, 128],
 } as const
-type Colour = keyof typeof colours
+type Color = keyof typeof colors
 
 const size = { width: 480, height: 360 }
 
-/** What each page does before it starts the view, as the tests of trouble need another one. */
+/** `before` runs before the view starts, for example to remove a browser feature. */
 const page = (before: string) => `<!doctype html>
   <style>
     body { margin: 0; background: rgb(128 128 128) }
@@ -80,12 +80,12 @@ after(async () => {
   pages?.close()
 })
 
-/** The front in the middle, a quarter for each direction, and above and below 45° the poles. */
+/** The front is in the middle. Each direction has a quarter of the width, and the poles are above and below 45°. */
 async function makeVideo(path: string) {
-  const hex = (colour: Colour) => `0x${Buffer.from(colours[colour]).toString('hex')}`
-  const box = (x: number, y: number, width: number, height: number, colour: Colour, more = '') =>
-    `drawbox=${x}:${y}:${width}:${height}:${hex(colour)}:fill${more}`
-  const picture = [
+  const hex = (color: Color) => `0x${Buffer.from(colors[color]).toString('hex')}`
+  const box = (x: number, y: number, width: number, height: number, color: Color, more = '') =>
+    `drawbox=${x}:${y}:${width}:${height}:${hex(color)}:fill${more}`
+  const boxes = [
     box(64, 0, 128, 256, 'yellow'),
     box(192, 0, 128, 256, 'red', `:enable='lt(t,0.5)'`),
     box(192, 0, 128, 256, 'magenta', `:enable='gte(t,0.5)'`),
@@ -95,18 +95,18 @@ async function makeVideo(path: string) {
   ]
   const encoder = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '10', '-pix_fmt', 'yuv420p']
   const input = ['-f', 'lavfi', '-i', `color=${hex('blue')}:s=512x256:r=20:d=1,format=gbrp`]
-  // Without a file that begins with its index the browser would have to ask for ranges.
-  await ffmpeg(...input, '-vf', picture.join(), ...encoder, '-movflags', '+faststart', path)
+  // With the index at the start, the browser needs no range requests.
+  await ffmpeg(...input, '-vf', boxes.join(), ...encoder, '-movflags', '+faststart', path)
 }
 
 type Opened = {
   page: Page
   cdp: CDPSession
   run<T>(code: string): Promise<T>
-  /** The colours of rows of pixels on the screen, by the place of each in the host, from 0 to 1. */
-  look(...places: [x: number, y: number][]): Promise<Colour[]>
-  /** Until the middle is of that colour. */
-  sees(colour: Colour): Promise<void>
+  /** Reads the colors of pixels on the screen. Positions in the host are from 0 to 1. */
+  look(...positions: [x: number, y: number][]): Promise<Color[]>
+  /** Waits until the middle of the screen has this color. */
+  sees(color: Color): Promise<void>
   keys(...keys: string[]): Promise<void>
 }
 
@@ -123,16 +123,16 @@ async function open(t: TestContext, before = '', options: BrowserContextOptions 
   await page.goto(`${pages.url}?before=${encodeURIComponent(before)}`)
   await page.waitForFunction('window.view && video.readyState >= 2')
   const run = <T>(code: string) => page.evaluate(code) as Promise<T>
-  const look = async (...places: [number, number][]) => {
-    const picture = (await page.screenshot()).toString('base64')
+  const look = async (...positions: [number, number][]) => {
+    const png = (await page.screenshot()).toString('base64')
     const seen = await run<number[][]>(`(async () => {
-      const bytes = Uint8Array.from(atob('${picture}'), (each) => each.charCodeAt(0))
+      const bytes = Uint8Array.from(atob('${png}'), (each) => each.charCodeAt(0))
       const bitmap = await createImageBitmap(new Blob([bytes], { type: 'image/png' }))
       const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext('2d')
       context.drawImage(bitmap, 0, 0)
       const { data, width } = context.getImageData(0, 0, bitmap.width, bitmap.height)
       const scale = width / innerWidth
-      return ${JSON.stringify(places)}.map(([x, y]) => {
+      return ${JSON.stringify(positions)}.map(([x, y]) => {
         const [column, row] = [x * ${size.width}, y * ${size.height}].map((each) => Math.round(each * scale))
         return [...data.subarray((row * width + column) * 4, (row * width + column) * 4 + 3)]
       })
@@ -144,14 +144,14 @@ async function open(t: TestContext, before = '', options: BrowserContextOptions 
     cdp: await context.newCDPSession(page),
     run,
     look,
-    async sees(colour) {
-      let seen: Colour | undefined
+    async sees(color) {
+      let seen: Color | undefined
       await waitFor(
         async () => {
           seen = (await look([0.5, 0.5]))[0]
-          return seen === colour
+          return seen === color
         },
-        () => `the middle is ${seen} and not ${colour}`,
+        () => `the middle is ${seen}, not ${color}`,
       )
     },
     async keys(...keys) {
@@ -160,27 +160,27 @@ async function open(t: TestContext, before = '', options: BrowserContextOptions 
   }
 }
 
-function nearest(seen: readonly number[]): Colour {
-  const distance = (name: Colour) => Math.hypot(...colours[name].map((each, i) => each - seen[i]!))
-  const names = Object.keys(colours) as Colour[]
+function nearest(seen: readonly number[]): Color {
+  const distance = (name: Color) => Math.hypot(...colors[name].map((each, i) => each - seen[i]!))
+  const names = Object.keys(colors) as Color[]
   const best = names.reduce((a, b) => (distance(a) <= distance(b) ? a : b))
-  assert.ok(distance(best) < 60, `${seen} is no colour of the test`)
+  assert.ok(distance(best) < 60, `${seen} is not a color of the test video`)
   return best
 }
 
-/** From left to right, without the focus ring at the edges. */
+/** Positions from left to right, without the focus ring at the edges. */
 const row = (y = 0.5, steps = 48): [number, number][] =>
   Array.from({ length: steps }, (_, i): [number, number] => [i / steps, y]).filter(
     ([x]) => x > 0.02 && x < 0.98,
   )
-/** Without the edges, where other directions begin. */
+/** Positions without the edges, which may show other directions. */
 const middle = (y?: number) => row(y).filter(([x]) => x > 0.2 && x < 0.8)
 
 type MouseEvents = [type: 'mousePressed' | 'mouseMoved' | 'mouseReleased', x: number, y: number][]
 
-/** By the mouse, with 16 ms from one event to the next by their own account, however busy the machine is. */
-async function useMouse({ cdp }: Opened, events: MouseEvents) {
-  const end = Date.now() / 1000
+/** Sends mouse events whose timestamps are 16 ms apart, even on a busy machine. The last one was `secondsAgo`. */
+async function useMouse({ cdp }: Opened, events: MouseEvents, secondsAgo = 0) {
+  const end = Date.now() / 1000 - secondsAgo
   for (const [i, [type, x, y]] of events.entries()) {
     const timestamp = end - (events.length - i) * 0.016
     const buttons = type === 'mouseReleased' ? 0 : 1
@@ -200,19 +200,18 @@ const drag = (opened: Opened, x: number, y: number) =>
     ['mouseReleased', 240 + x, 180 + y],
   ])
 
-const clickTwice = (opened: Opened) =>
-  useMouse(opened, [
-    ['mousePressed', 240, 180],
-    ['mouseReleased', 240, 180],
-    ['mousePressed', 240, 180],
-    ['mouseReleased', 240, 180],
-  ])
+const click: MouseEvents = [
+  ['mousePressed', 240, 180],
+  ['mouseReleased', 240, 180],
+]
 
-/** Until what was asked for has been drawn. */
+const doubleClick = (opened: Opened) => useMouse(opened, [...click, ...click])
+
+/** Waits until the view has been drawn again. */
 const nextFrame = ({ run }: Opened) =>
   run('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
 
-/** Until nothing has been drawn for some frames of the browser. */
+/** Waits until nothing has been drawn for several animation frames. */
 const rests = ({ run }: Opened) =>
   run(`new Promise((done) => {
     let [seen, still] = [draws, 0]
@@ -225,11 +224,11 @@ const rests = ({ run }: Opened) =>
   })`)
 
 describe('the 360° view', { skip }, () => {
-  test('begins at the front; arrow keys go round and to the poles, and back is without a line', async (t) => {
+  test('starts at the front, turns with the arrow keys, and shows no seam at the back', async (t) => {
     const opened = await open(t)
     const { sees, look, keys, page, run } = opened
     await sees('red')
-    // 90° from left to right: the front alone, and level.
+    // The field of view is 90°, so only the front is visible.
     assert.deepEqual([...new Set(await look(...row()))], ['red'])
 
     await page.keyboard.press('Tab')
@@ -237,15 +236,15 @@ describe('the 360° view', { skip }, () => {
     assert.match(await run('document.activeElement.getAttribute("aria-label")'), /arrow keys/)
     assert.equal(await run('document.querySelector(".panorama > div").checkVisibility()'), true)
     const quarter = (key: string) => Array<string>(12).fill(key)
-    for (const [key, colour] of [
+    for (const [key, color] of [
       ['ArrowRight', 'green'],
       ['ArrowRight', 'blue'],
     ] as const) {
       await keys(...quarter(key))
-      await sees(colour)
+      await sees(color)
     }
     for (const y of [0.1, 0.5, 0.9]) assert.deepEqual([...new Set(await look(...row(y)))], ['blue'])
-    // Where both ends of the picture meet, pixel by pixel. Seen askance, as a graphics card looks at two by two.
+    // Every pixel where the two edges of the video meet. The view is tilted, because a GPU samples blocks of 2×2 pixels.
     await keys(...Array<string>(5).fill('+'), 'ArrowRight', 'ArrowUp')
     await nextFrame(opened)
     const rows = Array.from({ length: 30 }, (_, i) => row(0.4 + i / size.height, size.width))
@@ -265,14 +264,14 @@ describe('the 360° view', { skip }, () => {
       [],
     )
     await keys('k')
-    assert.ok((await run<string[]>('reached')).includes('k'), 'other keys are those of the page')
+    assert.ok((await run<string[]>('reached')).includes('k'), 'other keys reach the page')
   })
 
-  test('follows the mouse, zooms and comes back by a double click', async (t) => {
+  test('follows the mouse, zooms, and returns to the front on a double click', async (t) => {
     const opened = await open(t, '', { reducedMotion: 'reduce' })
     const { sees, look, page, keys, run } = opened
     await sees('red')
-    // To the left for what is on the right: a radian or so.
+    // A drag to the left shows the right side, about one radian away.
     await drag(opened, -230, 0)
     await sees('green')
     await drag(opened, 230, 0)
@@ -280,21 +279,21 @@ describe('the 360° view', { skip }, () => {
     await drag(opened, 0, 170)
     await drag(opened, 0, 170)
     await sees('white')
-    assert.equal(await run('video.paused'), true, 'a drag is no click')
-    await clickTwice(opened)
+    assert.equal(await run('video.paused'), true, 'a drag is not a click')
+    await doubleClick(opened)
     await sees('red')
-    assert.equal(await run('video.paused'), true, 'two clicks undo each other')
+    assert.equal(await run('video.paused'), true, 'the second click undoes the first')
 
     assert.deepEqual(await look([0.03, 0.5], [0.97, 0.5]), ['red', 'red'])
     await page.mouse.wheel(0, 1000)
     await waitFor(async () => (await look([0.97, 0.5]))[0] === 'green')
-    // 45° of 100° from one side to the other are at tan 45° / tan 50° of the way.
+    // With a field of view of 100°, the angle of 45° is at tan 45° / tan 50° of the half width.
     const edge = Math.tan(Math.PI / 4) / Math.tan((50 / 180) * Math.PI) / 2
-    const places: [number, number][] = [-edge - 0.02, -edge + 0.02, edge - 0.02, edge + 0.02].map((x) => [
+    const positions: [number, number][] = [-edge - 0.02, -edge + 0.02, edge - 0.02, edge + 0.02].map((x) => [
       0.5 + x,
       0.5,
     ])
-    assert.deepEqual(await look(...places), ['yellow', 'red', 'red', 'green'])
+    assert.deepEqual(await look(...positions), ['yellow', 'red', 'red', 'green'])
     await page.locator('canvas').focus()
     await keys('+', '+')
     await waitFor(async () => (await look([0.97, 0.5]))[0] === 'red')
@@ -302,7 +301,7 @@ describe('the 360° view', { skip }, () => {
     await waitFor(async () => (await look([0.97, 0.5]))[0] === 'green')
   })
 
-  test('glides after a fling, and not where motion is to be reduced', async (t) => {
+  test('glides after a fling, but not with reduced motion', async (t) => {
     const opened = await open(t)
     const { page, run, sees } = opened
     await sees('red')
@@ -319,7 +318,7 @@ describe('the 360° view', { skip }, () => {
     assert.equal(await run('draws'), dragged)
   })
 
-  test('a click plays the video and the next one pauses it; nothing is drawn while nothing changes', async (t) => {
+  test('a click plays the video, the next one pauses it, and a still view is not drawn again', async (t) => {
     const opened = await open(t)
     const { page, sees, run } = opened
     await sees('red')
@@ -330,15 +329,14 @@ describe('the 360° view', { skip }, () => {
     await rests(opened)
     await run('video.currentTime = 0.1')
     await sees('red')
-    await page.mouse.click(240, 180)
+    // The timestamps of the two clicks are too far apart for a double click, which would pause and continue.
+    await useMouse(opened, click, 0.4)
     await page.waitForFunction('!video.paused')
-    // Two that come at once are a double click, which pauses and goes on.
-    await run('new Promise((done) => setTimeout(done, 350))')
     await page.mouse.click(240, 180)
     await page.waitForFunction('video.paused')
   })
 
-  test('follows one finger, and two zoom', async (t) => {
+  test('one finger turns the view, and two fingers zoom', async (t) => {
     const opened = await open(t, '', { hasTouch: true, isMobile: true, reducedMotion: 'reduce' })
     const { sees, look, cdp, run } = opened
     await sees('red')
@@ -363,7 +361,7 @@ describe('the 360° view', { skip }, () => {
     assert.equal(await run('video.paused'), true)
   })
 
-  test('follows the device, beginning at the front, with dragging on top', async (t) => {
+  test('follows the device orientation from the front, and a drag adds to it', async (t) => {
     const opened = await open(t, '', { reducedMotion: 'reduce' })
     const { sees, cdp, page, run } = opened
     const hold = (alpha: number, beta: number, gamma: number) =>
@@ -385,11 +383,11 @@ describe('the 360° view', { skip }, () => {
     await sees('green')
   })
 
-  test('asks before it follows the device, where that is asked for, by a button', async (t) => {
+  test('shows a button where the device orientation needs permission', async (t) => {
     const options = { hasTouch: true, isMobile: true }
     const asked = `DeviceOrientationEvent.requestPermission = async () => 'granted'`
     const { page, cdp, sees, run } = await open(t, asked, options)
-    // Held across: the screen is turned by 90°.
+    // Landscape: the screen is rotated by 90°.
     assert.equal(await run('screen.orientation.angle'), 90)
     const hold = (alpha: number, gamma: number) =>
       cdp.send('DeviceOrientation.setDeviceOrientationOverride', { alpha, beta: 0, gamma })
@@ -404,7 +402,7 @@ describe('the 360° view', { skip }, () => {
     await sees('yellow')
   })
 
-  test('fills its host, whatever becomes of its size, with two pixels for one at most', async (t) => {
+  test('fills its host after a resize, with a pixel ratio of at most 2', async (t) => {
     const opened = await open(t, '', { deviceScaleFactor: 3 })
     await opened.sees('red')
     const canvasSize = () =>
@@ -415,7 +413,7 @@ describe('the 360° view', { skip }, () => {
     assert.deepEqual(await opened.look([0.25, 0.5], [0.25, 0.2], [0.75, 0.5]), ['red', 'red', 'grey'])
   })
 
-  test('comes back after the context of the canvas was lost', async (t) => {
+  test('draws again after the WebGL context was lost', async (t) => {
     const { sees, run } = await open(t)
     await sees('red')
     await run(
@@ -427,7 +425,7 @@ describe('the 360° view', { skip }, () => {
     await sees('red')
   })
 
-  test('draws with WebGL 1, a video that is too large for it, and without news of frames', async (t) => {
+  test('works with WebGL 1, with a video above the texture limit and without requestVideoFrameCallback', async (t) => {
     const { sees, run, look, keys, page } = await open(
       t,
       `const open = HTMLCanvasElement.prototype.getContext
@@ -457,14 +455,14 @@ describe('the 360° view', { skip }, () => {
     await sees('magenta')
   })
 
-  test('leaves the video as it is without WebGL', async (t) => {
+  test('leaves the video unchanged without WebGL', async (t) => {
     const { run } = await open(t, 'HTMLCanvasElement.prototype.getContext = () => null')
     assert.equal(await run('host.children.length'), 1)
     assert.equal(await run('host.getAttribute("style") || ""'), '')
     await run('view.destroy()')
   })
 
-  test('leaves nothing behind', async (t) => {
+  test('destroy removes the view and stops drawing', async (t) => {
     const opened = await open(t)
     const { sees, run, cdp } = opened
     await sees('red')

@@ -10,9 +10,9 @@ import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { segmentFile } from '../server/renditions/files.ts'
 import { assertProblem, call, callRaw, MiB, query, sandboxKey, sharedKinora, waitFor } from './harness.ts'
-import { findBreaches, findGrowthBreaches } from './playlist-validator.ts'
+import { findGrowthViolations, findViolations } from './playlist-validator.ts'
 
-// What a player gets, of rows and files as the encoder leaves them.
+// Media responses for rows and files as the encoder stores them.
 
 const service = sharedKinora()
 
@@ -20,7 +20,7 @@ const plan: EncodingPlan = {
   key: 'source',
   offsetSeconds: 0,
   rate: { num: 25, den: 1 },
-  // 2 s, 4 s, 4 s, 1 s
+  // Segments of 2 s, 4 s, 4 s and 2 s.
   frames: 300,
   rungs: [
     { quality: '240p', width: 426, height: 240, maxKbps: 400 },
@@ -44,7 +44,7 @@ async function putFile(key: string, content: Buffer): Promise<void> {
   await writeFile(path, content)
 }
 
-async function encode(
+async function insertEncoding(
   videoId: string,
   state = 'encoding',
   planned: EncodingPlan | null = plan,
@@ -64,7 +64,7 @@ async function encode(
   }
 }
 
-/** Some segments, as of one chunk; returns the bytes of each. */
+/** Stores the segments of one chunk and returns the bytes of each. */
 async function addSegments(
   videoId: string,
   rendition: string,
@@ -115,10 +115,10 @@ async function getBytes(url: string, headers: Record<string, string> = {}) {
   }
 }
 
-/** A public video of 4 segments, whole. */
-async function wholeVideo(): Promise<string> {
+/** Makes a complete public video with 4 segments. */
+async function completeVideo(): Promise<string> {
   const videoId = await createVideo()
-  await encode(videoId, 'encoded')
+  await insertEncoding(videoId, 'encoded')
   for (const rendition of ['240p', '360p', 'sound']) {
     await addSegments(videoId, rendition, 0, [3000])
     await addSegments(videoId, rendition, 1, [5000, 4000, 1000])
@@ -128,17 +128,17 @@ async function wholeVideo(): Promise<string> {
 }
 
 describe('the master playlist', () => {
-  test('it is 202 without a body until the lowest quality and the sound have begun', async () => {
+  test('returns 202 without a body until the first segments of the lowest quality and the audio are stored', async () => {
     const videoId = await createVideo()
     const isWaiting = async () => {
-      const answer = await master(videoId)
-      assert.deepEqual([answer.status, answer.text], [202, ''])
-      assert.equal(answer.headers.get('content-length'), '0')
-      assert.equal(answer.headers.get('cache-control'), 'no-store')
+      const response = await master(videoId)
+      assert.deepEqual([response.status, response.text], [202, ''])
+      assert.equal(response.headers.get('content-length'), '0')
+      assert.equal(response.headers.get('cache-control'), 'no-store')
       assert.equal((await get(hls(videoId, 'manifest.m3u8'), {}, 'HEAD')).status, 202)
     }
     await isWaiting()
-    await encode(videoId)
+    await insertEncoding(videoId)
     await isWaiting()
     await addSegments(videoId, '360p', 0, [100])
     await addSegments(videoId, 'sound', 1, [100])
@@ -146,18 +146,18 @@ describe('the master playlist', () => {
     await addSegments(videoId, '240p', 0, [100])
     await isWaiting()
     await addSegments(videoId, 'sound', 0, [100])
-    const answer = await master(videoId)
-    assert.equal(answer.status, 200)
-    assert.equal(answer.headers.get('content-type'), 'application/vnd.apple.mpegurl')
+    const response = await master(videoId)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('content-type'), 'application/vnd.apple.mpegurl')
   })
 
-  test('it is valid while it grows, and lists a quality from its first segment on', async () => {
+  test('is valid while it grows, and lists a quality once its first segment is stored', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     for (const rendition of ['240p', 'sound']) await addSegments(videoId, rendition, 0, [1000])
     await addSegments(videoId, '360p', 1, [1000])
     const growing = await master(videoId)
-    assert.deepEqual(findBreaches(growing.text, 'master'), [])
+    assert.deepEqual(findViolations(growing.text, 'master'), [])
     assert.equal(growing.headers.get('cache-control'), 'public, max-age=1')
     assert.equal(
       growing.text,
@@ -177,34 +177,34 @@ describe('the master playlist', () => {
     assert.ok(more.text.endsWith('\n360p/manifest.m3u8\n'))
   })
 
-  test('of a whole video it tells the average bandwidth, and is kept for a minute', async () => {
-    const answer = await master(await wholeVideo())
-    assert.deepEqual(findBreaches(answer.text, 'master'), [])
-    assert.equal(answer.headers.get('cache-control'), 'public, max-age=60')
-    // 13,000 bytes of picture and as many of sound in 11 s.
-    assert.match(answer.text, /BANDWIDTH=528000,AVERAGE-BANDWIDTH=17334,/)
-    assert.match(answer.text, /BANDWIDTH=928000,AVERAGE-BANDWIDTH=17334,/)
+  test('has the average bandwidth of a complete video and is cached for a minute', async () => {
+    const response = await master(await completeVideo())
+    assert.deepEqual(findViolations(response.text, 'master'), [])
+    assert.equal(response.headers.get('cache-control'), 'public, max-age=60')
+    // 13,000 bytes of video and 13,000 bytes of audio in 12 s.
+    assert.match(response.text, /BANDWIDTH=528000,AVERAGE-BANDWIDTH=17334,/)
+    assert.match(response.text, /BANDWIDTH=928000,AVERAGE-BANDWIDTH=17334,/)
   })
 
-  test('without sound, or when it failed, there is no group', async () => {
-    const [mute, failed] = [await createVideo(), await createVideo()]
-    await encode(mute, 'encoding', silent)
-    await encode(failed)
-    for (const videoId of [mute, failed]) await addSegments(videoId, '240p', 0, [1000])
+  test('has no audio group if the video has no audio or its audio failed', async () => {
+    const [silentId, failed] = [await createVideo(), await createVideo()]
+    await insertEncoding(silentId, 'encoding', silent)
+    await insertEncoding(failed)
+    for (const videoId of [silentId, failed]) await addSegments(videoId, '240p', 0, [1000])
     assert.equal((await master(failed)).status, 202)
     await change(failed, 'encodings', `sound_failure = 'no decoder'`)
-    for (const videoId of [mute, failed]) {
+    for (const videoId of [silentId, failed]) {
       const { text } = await master(videoId)
-      assert.deepEqual(findBreaches(text, 'master'), [])
+      assert.deepEqual(findViolations(text, 'master'), [])
       assert.doesNotMatch(text, /AUDIO|mp4a/)
       assert.match(text, /BANDWIDTH=400000,/)
       assert.equal((await get(hls(videoId, 'sound/manifest.m3u8'))).status, 404)
     }
   })
 
-  test('a failed quality is not listed, and does not hold up the others', async () => {
+  test('a failed quality is not listed and does not delay the others', async () => {
     const videoId = await createVideo()
-    await encode(videoId, 'encoding', silent)
+    await insertEncoding(videoId, 'encoding', silent)
     for (const quality of ['240p', '360p']) await addSegments(videoId, quality, 0, [1000])
     await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
     const { status, text } = await master(videoId)
@@ -216,28 +216,29 @@ describe('the master playlist', () => {
     assertProblem(await master(videoId), 404, 'resource-not-found', 'videoId')
   })
 
-  test('what cannot come is 404: an unknown video, a failed encoding, a failed source', async () => {
+  test('returns 404 for an unknown video, a failed encoding and a failed source', async () => {
     for (const id of ['vi0000000000000000000000', 'x', 'vi', '%00', "vi'--", 'vi000000000000000000000.'])
       assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
-    const [failed, lost] = [await createVideo(), await createVideo()]
-    await encode(failed, 'failed', null)
+    const [failed, failedSource] = [await createVideo(), await createVideo()]
+    await insertEncoding(failed, 'failed', null)
     await query(
       service.database,
       `insert into sources (video_id, form, handle, state, failure, created_at, updated_at)
        values ($1, 'url', 'x', 'failed', 'gone', now(), now())`,
-      [lost],
+      [failedSource],
     )
-    for (const id of [failed, lost]) assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
+    for (const id of [failed, failedSource])
+      assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
     assert.equal((await master(failed)).headers.get('cache-control'), 'no-store')
   })
 
-  test('videos of the sandbox have the same addresses', async () => {
+  test('sandbox videos have the same URLs', async () => {
     const videoId = await createVideo({}, { url: `${service.url}/sandbox`, key: sandboxKey })
     assert.equal((await master(videoId)).status, 202)
   })
 })
 
-describe('whether a video is playable', () => {
+describe('the playable state of a video', () => {
   /** The manifest, the status and the player must agree. */
   async function isPlayable(videoId: string): Promise<boolean> {
     const [{ status }, { body: video }, { body: player }] = [
@@ -245,15 +246,15 @@ describe('whether a video is playable', () => {
       await call(`${service.url}/videos/${videoId}/status`),
       await get(`${service.url}/vod/${videoId}/config.json`),
     ]
-    assert.equal(video.encoding.playable, status === 200, `the manifest is ${status}`)
+    assert.equal(video.encoding.playable, status === 200, `the manifest returns ${status}`)
     assert.equal(player.state === 'ready', status === 200, `the player says ${player.state}`)
     return status === 200
   }
 
-  test('status, manifest and player agree at every step of an encoding', async () => {
+  test('the status, the manifest and the player agree at every step of an encoding', async () => {
     const videoId = await createVideo()
     assert.equal(await isPlayable(videoId), false)
-    await encode(videoId)
+    await insertEncoding(videoId)
     assert.equal(await isPlayable(videoId), false)
     await addSegments(videoId, '360p', 0, [100])
     assert.equal(await isPlayable(videoId), false)
@@ -264,7 +265,7 @@ describe('whether a video is playable', () => {
     await addSegments(videoId, '240p', 0, [100])
     assert.equal(await isPlayable(videoId), true)
     await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
-    assert.equal(await isPlayable(videoId), true, 'the other quality plays')
+    assert.equal(await isPlayable(videoId), true, 'the other quality is playable')
     await change(videoId, 'renditions', `state = 'failed'`)
     assert.equal(await isPlayable(videoId), false)
     await change(videoId, 'encodings', `state = 'failed'`)
@@ -277,8 +278,8 @@ describe('whether a video is playable', () => {
       rendition,
     ])
 
-  test('a complete quality plays on while the lowest one is encoded again', async () => {
-    const videoId = await wholeVideo()
+  test('a complete quality stays playable while the lowest quality is retried', async () => {
+    const videoId = await completeVideo()
     await remove(videoId, '240p')
     await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
     assert.equal(await isPlayable(videoId), true)
@@ -286,7 +287,7 @@ describe('whether a video is playable', () => {
     await change(videoId, 'encodings', `state = 'encoding', finished_at = null`)
     assert.equal(await isPlayable(videoId), true)
     const retried = await master(videoId)
-    assert.deepEqual(findBreaches(retried.text, 'master'), [])
+    assert.deepEqual(findViolations(retried.text, 'master'), [])
     assert.doesNotMatch(retried.text, /240p/)
     assert.match(retried.text, /\n360p\/manifest.m3u8\n/)
     await addSegments(videoId, '240p', 0, [100])
@@ -294,8 +295,8 @@ describe('whether a video is playable', () => {
     assert.equal(await isPlayable(videoId), true)
   })
 
-  test('a complete quality plays on without sound while that is encoded again', async () => {
-    const videoId = await wholeVideo()
+  test('a complete quality stays playable without audio while the audio is retried', async () => {
+    const videoId = await completeVideo()
     await remove(videoId, 'sound')
     await change(videoId, 'encodings', `sound_failure = 'no decoder'`)
     assert.equal(await isPlayable(videoId), true)
@@ -304,7 +305,7 @@ describe('whether a video is playable', () => {
       if (sizes.length > 0) await addSegments(videoId, 'sound', sizes.length === 1 ? 0 : 1, sizes)
       assert.equal(await isPlayable(videoId), true)
       const { text } = await master(videoId)
-      assert.deepEqual(findBreaches(text, 'master'), [])
+      assert.deepEqual(findViolations(text, 'master'), [])
       assert.doesNotMatch(text, /AUDIO/)
     }
     await addSegments(videoId, 'sound', 3, [100])
@@ -314,13 +315,13 @@ describe('whether a video is playable', () => {
 })
 
 describe('media playlists', () => {
-  test('they grow at their end, without gaps, and end', async () => {
+  test('grow at their end without gaps and finish with EXT-X-ENDLIST', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     const read = async (rendition: string) => {
-      const answer = await get(hls(videoId, `${rendition}/manifest.m3u8`))
-      assert.deepEqual(findBreaches(answer.text, 'media'), [])
-      return answer
+      const response = await get(hls(videoId, `${rendition}/manifest.m3u8`))
+      assert.deepEqual(findViolations(response.text, 'media'), [])
+      return response
     }
     for (const [rendition, prefix] of [
       ['240p', 'video'],
@@ -336,26 +337,25 @@ describe('media playlists', () => {
       assert.equal((await read(rendition)).text, first.text)
       await addSegments(videoId, rendition, 1, [1000, 1000])
       const last = await read(rendition)
-      assert.deepEqual(findGrowthBreaches(first.text, last.text), [])
+      assert.deepEqual(findGrowthViolations(first.text, last.text), [])
       assert.match(last.text, /PLAYLIST-TYPE:VOD\n.*#EXT-X-ENDLIST\n$/s)
       assert.equal(last.headers.get('cache-control'), 'public, max-age=60')
-      const addresses = last.text.split('\n').filter((line) => line && !line.startsWith('#'))
+      const uris = last.text.split('\n').filter((line) => line && !line.startsWith('#'))
       assert.deepEqual(
-        addresses,
+        uris,
         [0, 1, 2, 3].map((n) => `${prefix}-${n}.m4s`),
       )
-      for (const address of addresses)
-        assert.equal((await get(hls(videoId, `${rendition}/${address}`))).status, 200)
+      for (const uri of uris) assert.equal((await get(hls(videoId, `${rendition}/${uri}`))).status, 200)
     }
-    const picture = (await read('240p')).text
+    const video = (await read('240p')).text
     assert.match(
-      picture,
+      video,
       /INF:2\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:4\.000000,\n.*\n#EXTINF:2\.000000,/,
     )
   })
 
-  test('every address that the playlists name is there', async () => {
-    const videoId = await wholeVideo()
+  test('every URI in the playlists returns a file', async () => {
+    const videoId = await completeVideo()
     const { text } = await master(videoId)
     const lists = [...text.matchAll(/^(?!#)(.+)$|URI="(.+?)"/gm)].map(([, line, uri]) => line ?? uri!)
     assert.equal(lists.length, 3)
@@ -370,9 +370,9 @@ describe('media playlists', () => {
 })
 
 describe('segments', () => {
-  test('each has its own bytes, whatever chunk it is of, and is kept for ever', async () => {
+  test('each segment has its own bytes, regardless of its chunk, and is immutable', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     const segments = [
       ...(await addSegments(videoId, '240p', 0, [3000])),
       ...(await addSegments(videoId, '240p', 1, [5000, 1, 300_000])),
@@ -394,9 +394,9 @@ describe('segments', () => {
     assertProblem(await get(hls(videoId, '360p/init.mp4')), 404, 'resource-not-found', 'rendition')
   })
 
-  test('a range of a segment is of its own bytes', async () => {
+  test('a range request returns bytes of that segment', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     const [, segment] = await addSegments(videoId, '240p', 0, [1000, 1000, 1000])
     const url = hls(videoId, '240p/video-1.m4s')
     for (const [range, from, to] of [
@@ -416,8 +416,8 @@ describe('segments', () => {
     assert.equal(outside.headers.get('cache-control'), 'no-store')
   })
 
-  test('no path leads anywhere else', async () => {
-    const videoId = await wholeVideo()
+  test('any other path returns 404', async () => {
+    const videoId = await completeVideo()
     for (const path of [
       '240p/video-01.m4s',
       '240p/video--1.m4s',
@@ -437,17 +437,17 @@ describe('segments', () => {
       "240p'/init.mp4",
       `${'9'.repeat(5000)}p/init.mp4`,
     ]) {
-      const answer = await callRaw(service.url, `/vod/${videoId}/hls/${path}`)
-      assertProblem(answer, 404, 'unrecognized-request-url')
+      const response = await callRaw(service.url, `/vod/${videoId}/hls/${path}`)
+      assertProblem(response, 404, 'unrecognized-request-url')
     }
     assertProblem(await callRaw(service.url, `/vod/${videoId}/hls/240p/%zz`), 400, 'invalid-url')
     const post = await get(hls(videoId, '240p/init.mp4'), {}, 'POST')
     assertProblem(post, 405, 'method-not-allowed')
   })
 
-  test('several that are asked for before the first has come are sent in turn', async () => {
+  test('pipelined requests are answered in order', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     const segments = await addSegments(videoId, '240p', 0, [2_000_000, 700_000, 1])
     const head = (n: number, end = 'keep-alive') =>
       `GET /vod/${videoId}/hls/240p/video-${n}.m4s HTTP/1.1\r\nhost: x\r\nconnection: ${end}\r\n\r\n`
@@ -463,8 +463,8 @@ describe('segments', () => {
     assert.equal(at, all.length)
   })
 
-  test('what was given out of a finished video is not given out when it was encoded anew', async () => {
-    const videoId = await wholeVideo()
+  test('a video that was encoded again returns its new files, not cached ones', async () => {
+    const videoId = await completeVideo()
     const [list, segment] = [hls(videoId, '240p/manifest.m3u8'), hls(videoId, '240p/video-0.m4s')]
     const first = [await get(list), await getBytes(segment)] as const
     const again = [await get(list), await getBytes(segment)] as const
@@ -480,9 +480,9 @@ describe('segments', () => {
     for (const url of [list, segment]) assertProblem(await get(url), 404, 'resource-not-found', 'videoId')
   })
 
-  test('a file that is gone is 404, and one that is too short ends the connection', async () => {
+  test('a missing file returns 404, and a file that is too short ends the connection', async () => {
     const videoId = await createVideo()
-    await encode(videoId)
+    await insertEncoding(videoId)
     await addSegments(videoId, '240p', 0, [200_000])
     await truncate(join(service.data, 'files/videos', videoId, '240p/0/0.m4s'), 150_000)
     await assert.rejects(getBytes(hls(videoId, '240p/video-0.m4s')))
@@ -495,16 +495,16 @@ describe('the MP4', () => {
   const content = randomBytes(100_000)
   const mp4 = (videoId: string, query = '') => `${service.url}/vod/${videoId}/mp4/source.mp4${query}`
 
-  test('it comes whole, in ranges, and as a download', async () => {
+  test('is served completely, in ranges, and as a download', async () => {
     const videoId = await createVideo({ title: 'Ein "schöner" Film/1' })
     assertProblem(await get(mp4(videoId)), 404, 'resource-not-found', 'videoId')
-    await encode(videoId, 'encoded')
+    await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
-    const whole = await getBytes(mp4(videoId))
-    assert.ok(whole.bytes.equals(content))
-    assert.equal(whole.headers.get('content-type'), 'video/mp4')
-    assert.equal(whole.headers.get('accept-ranges'), 'bytes')
-    assert.equal(whole.headers.get('content-disposition'), null)
+    const complete = await getBytes(mp4(videoId))
+    assert.ok(complete.bytes.equals(content))
+    assert.equal(complete.headers.get('content-type'), 'video/mp4')
+    assert.equal(complete.headers.get('accept-ranges'), 'bytes')
+    assert.equal(complete.headers.get('content-disposition'), null)
     const part = await getBytes(mp4(videoId), { range: 'bytes=50000-50099' })
     assert.deepEqual([part.status, part.headers.get('content-range')], [206, 'bytes 50000-50099/100000'])
     assert.ok(part.bytes.equals(content.subarray(50_000, 50_100)))
@@ -520,9 +520,9 @@ describe('the MP4', () => {
     assert.equal((await getBytes(mp4(videoId, '?dl=0'))).headers.get('content-disposition'), null)
   })
 
-  test('a range of another version is not mixed with this one', async () => {
+  test('a range request for another version returns the entire file', async () => {
     const videoId = await createVideo()
-    await encode(videoId, 'encoded')
+    await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
     const range = 'bytes=0-9'
     const etag = (await get(mp4(videoId), {}, 'HEAD')).headers.get('etag') ?? ''
@@ -537,16 +537,16 @@ describe('the MP4', () => {
     }
   })
 
-  test('without MP4 support it is 404', async () => {
+  test('returns 404 without MP4 support', async () => {
     const videoId = await createVideo({ mp4Support: false })
-    await encode(videoId, 'encoded')
+    await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
     assert.equal((await get(mp4(videoId))).status, 404)
   })
 
-  test('of a viewer who leaves, nothing stays open', async () => {
+  test('files are closed when their viewers disconnect', async () => {
     const videoId = await createVideo()
-    await encode(videoId, 'encoded')
+    await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, Buffer.alloc(32 * MiB))
     const folder = `/proc/${service.process.pid}/fd`
     const openFiles = async () => {
@@ -556,7 +556,7 @@ describe('the MP4', () => {
     const viewers = Array.from({ length: 20 }, () => request(mp4(videoId), { agent: false }))
     for (const viewer of viewers) viewer.on('error', () => {}).end()
     await Promise.all(viewers.map((viewer) => once(viewer, 'response')))
-    assert.equal(await openFiles(), 20, 'the files are read as the viewers take them')
+    assert.equal(await openFiles(), 20, 'each viewer has an open file')
     for (const viewer of viewers) viewer.destroy()
     await waitFor(async () => (await openFiles()) === 0)
     assert.equal((await getBytes(mp4(videoId), { range: 'bytes=-1' })).status, 206)
@@ -564,7 +564,7 @@ describe('the MP4', () => {
 })
 
 describe('every media route', () => {
-  async function addresses(videoId: string) {
+  async function mediaUrls(videoId: string) {
     const paths = [
       'manifest.m3u8',
       '240p/manifest.m3u8',
@@ -575,23 +575,23 @@ describe('every media route', () => {
     return [...paths.map((path) => hls(videoId, path)), `${service.url}/vod/${videoId}/mp4/source.mp4`]
   }
 
-  test('HEAD tells what GET does, without the bytes', async () => {
-    const videoId = await wholeVideo()
+  test('HEAD returns the headers of GET without the body', async () => {
+    const videoId = await completeVideo()
     await addMp4(videoId, Buffer.from('film'))
-    for (const url of await addresses(videoId)) {
-      const [whole, head] = [await getBytes(url), await get(url, { range: 'bytes=0-0' }, 'HEAD')]
+    for (const url of await mediaUrls(videoId)) {
+      const [full, head] = [await getBytes(url), await get(url, { range: 'bytes=0-0' }, 'HEAD')]
       assert.deepEqual([head.status, head.text], [200, ''], url)
       for (const name of ['content-length', 'content-type', 'etag', 'cache-control', 'accept-ranges'])
-        assert.equal(head.headers.get(name), whole.headers.get(name), `${url} ${name}`)
-      assert.equal(Number(head.headers.get('content-length')), whole.bytes.length)
+        assert.equal(head.headers.get(name), full.headers.get(name), `${url} ${name}`)
+      assert.equal(Number(head.headers.get('content-length')), full.bytes.length)
     }
   })
 
-  test('what a client has already is not sent again', async () => {
-    const videoId = await wholeVideo()
+  test('a conditional request with a current ETag returns 304', async () => {
+    const videoId = await completeVideo()
     await addMp4(videoId, Buffer.from('film'))
     const tags = new Set<string>()
-    for (const url of await addresses(videoId)) {
+    for (const url of await mediaUrls(videoId)) {
       const etag = (await get(url)).headers.get('etag') ?? ''
       tags.add(etag)
       for (const known of [etag, `W/${etag}`, `"a", ${etag}`, '*']) {
@@ -605,10 +605,10 @@ describe('every media route', () => {
     assert.equal(tags.size, 6)
   })
 
-  test('pages of any origin may play it', async () => {
-    const videoId = await wholeVideo()
+  test('pages of any origin may load media', async () => {
+    const videoId = await completeVideo()
     await addMp4(videoId, Buffer.from('film'))
-    for (const url of [...(await addresses(videoId)), hls('vi0000000000000000000000', 'manifest.m3u8')]) {
+    for (const url of [...(await mediaUrls(videoId)), hls('vi0000000000000000000000', 'manifest.m3u8')]) {
       const { headers } = await get(url, { origin: 'https://page.example' })
       assert.equal(headers.get('access-control-allow-origin'), '*')
       assert.match(headers.get('access-control-expose-headers') ?? '', /content-length, content-range.*etag/)
@@ -622,24 +622,24 @@ describe('every media route', () => {
     }
   })
 
-  test('a private video is 403, whether it has anything or not', async () => {
-    const [whole, empty] = [await wholeVideo(), await createVideo({ public: false })]
-    await addMp4(whole, Buffer.from('film'))
-    await call(`${service.url}/videos/${whole}`, { method: 'PATCH', json: { public: false } })
-    for (const videoId of [whole, empty]) {
-      for (const url of [...(await addresses(videoId)), hls(videoId, '360p/video-7.m4s')]) {
-        const answer = await get(url)
-        assertProblem(answer, 403, 'private-video')
-        assert.equal(answer.headers.get('cache-control'), 'no-store')
+  test('a private video returns 403, with or without media', async () => {
+    const [complete, empty] = [await completeVideo(), await createVideo({ public: false })]
+    await addMp4(complete, Buffer.from('film'))
+    await call(`${service.url}/videos/${complete}`, { method: 'PATCH', json: { public: false } })
+    for (const videoId of [complete, empty]) {
+      for (const url of [...(await mediaUrls(videoId)), hls(videoId, '360p/video-7.m4s')]) {
+        const response = await get(url)
+        assertProblem(response, 403, 'private-video')
+        assert.equal(response.headers.get('cache-control'), 'no-store')
         assert.equal((await get(url, { 'if-none-match': '*' })).status, 403)
       }
     }
   })
 
-  test('a deleted video is gone', async () => {
-    const videoId = await wholeVideo()
+  test('a deleted video returns 404', async () => {
+    const videoId = await completeVideo()
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
-    for (const url of await addresses(videoId))
+    for (const url of await mediaUrls(videoId))
       assertProblem(await get(url), 404, 'resource-not-found', 'videoId')
   })
 })

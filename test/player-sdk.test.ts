@@ -8,7 +8,7 @@ import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
-// The published SDK, unmodified, on a page of another origin.
+// The published, unmodified SDK on a page of another origin.
 
 const script = `
   let player
@@ -37,7 +37,7 @@ before(async () => {
     const [type, content] = url === '/sdk.js' ? ['text/javascript', library] : ['text/html', page]
     response.setHeader('content-type', type).end(content)
   })
-  // The SDK starts videos without a click.
+  // The SDK starts playback without a click.
   browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
   service = await kinora({ after: (end) => ends.push(end) })
   const [first, second] = [join(folder, 'first.mp4'), join(folder, 'second.mp4')]
@@ -54,17 +54,17 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-type Driven = {
+type SdkPage = {
   page: Page
-  /** In the page of the SDK. */
+  /** Runs code in the page of the SDK. */
   run<T>(code: string): Promise<T>
-  /** In the page of the player; `video` is the video. */
+  /** Evaluates an expression in the player page. `video` is the video element. */
   inside<T>(code: string): Promise<T>
-  /** Until the SDK has told of it since the last time. */
+  /** Waits for an event of the SDK and removes it, so that the next call waits for another one. */
   event(name: string, condition?: string): Promise<void>
 }
 
-async function openPage(t: TestContext): Promise<Driven> {
+async function openPage(t: TestContext): Promise<SdkPage> {
   const page = await browser!.newPage({ viewport: { width: 900, height: 600 } })
   t.after(() => page.close())
   await page.goto(pages.url)
@@ -77,7 +77,7 @@ async function openPage(t: TestContext): Promise<Driven> {
       const find = `events.findIndex(({ name, data }) => name === '${name}' && ${condition})`
       await waitFor(
         async () => (await page.evaluate(find)) !== -1,
-        () => `no ${name} (${condition})`,
+        () => `no event ${name} (${condition})`,
       )
       await page.evaluate(`events.splice(${find}, 1)`)
     },
@@ -88,15 +88,15 @@ const optionsOf = (id: string, more: object = {}) =>
   JSON.stringify({ id, iframeUrl: `${service.url}/\${type}/\${id}`, ...more })
 
 describe('@api.video/player-sdk', { skip }, () => {
-  test('commands, reads and events of playing', async (t) => {
+  test('the playback commands, getters and events work', async (t) => {
     const { page, run, inside, event } = await openPage(t)
     await run(`create(${optionsOf(long, { playbackRate: 1.5, metadata: { user: 'a b' } })})`)
     await event('ready')
     await event('ratechange')
-    const reads = await run<unknown[]>(`return Promise.all([
+    const values = await run<unknown[]>(`return Promise.all([
       player.getPaused(), player.getPlaying(), player.getMuted(), player.getCurrentTime(), player.getPlaybackRate(),
       player.getVolume(), player.getLoop(), player.isLiveStream(), player.getDuration().then(Math.round)])`)
-    assert.deepEqual(reads, [true, false, false, 0, 1.5, 1, false, false, 6])
+    assert.deepEqual(values, [true, false, false, 0, 1.5, 1, false, false, 6])
     const { width, height } = await run<{ width: number; height: number }>('return player.getVideoSize()')
     assert.ok([240, 360].includes(height) && width > height, `${width}x${height}`)
 
@@ -129,7 +129,6 @@ describe('@api.video/player-sdk', { skip }, () => {
     await run('player.play()')
     await event('ended')
 
-    // The quality and the size of the picture, and of the player.
     await event('qualitychange', '[240, 360].includes(data.resolution.height) && data.resolution.width > 0')
     await event('resize')
     await run(`document.querySelector('#target').style.width = '500px'`)
@@ -137,11 +136,11 @@ describe('@api.video/player-sdk', { skip }, () => {
     await page.mouse.move(100, 100)
     await event('mouseenter')
     await event('useractive')
-    // A mouse that is moved by the test leaves no frame of another site.
+    // Moving the mouse of the test fires no mouseleave in a frame of another origin.
     await inside(`document.documentElement.dispatchEvent(new MouseEvent('mouseleave'))`)
     await event('mouseleave')
 
-    // Only after a click within the frame, as browsers want it.
+    // Browsers allow full screen only after a click in the frame.
     await page.mouse.click(250, 180)
     await run('player.requestFullscreen()')
     await event('fullscreenchange', 'data.isFullScreen === true')
@@ -155,7 +154,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     assert.equal((await download).suggestedFilename(), 'mine.mp4')
   })
 
-  test('what is shown: controls, title, poster, subtitles, theme, styles', async (t) => {
+  test('the commands for controls, title, poster, subtitles, theme and styles work', async (t) => {
     const { page, run, inside, event } = await openPage(t)
     await run(`create(${optionsOf(long, { hideTitle: true, hidePoster: true, loop: true, muted: true })})`)
     await event('ready')
@@ -164,7 +163,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     const becomes = (name: string, shown: boolean) =>
       waitFor(
         async () => (await isShown(name)) === shown,
-        () => `${name} is ${shown ? 'not ' : ''}shown`,
+        () => `${name} is ${shown ? 'not visible' : 'visible'}`,
       )
     await becomes('.title', false)
     await run('player.showTitle()')
@@ -206,7 +205,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await waitFor(async () => (await page.locator('iframe').count()) === 0)
   })
 
-  test('another video in the same player, and one that cannot be played', async (t) => {
+  test('loadConfig plays another video in the same player, and reports a video that cannot be played', async (t) => {
     const { page, run, event, inside } = await openPage(t)
     await run(`create(${optionsOf(long)})`)
     await event('ready')
@@ -215,14 +214,14 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('play')
     assert.equal(Math.round(await run<number>('return player.getDuration()')), 3)
     assert.equal(await inside('document.querySelectorAll("video").length'), 1)
-    const refused = page.waitForEvent('pageerror', { timeout: patienceMs })
+    const pageError = page.waitForEvent('pageerror', { timeout: patienceMs })
     await run('player.download()')
-    assert.match((await refused).message, /not downloadable/)
+    assert.match((await pageError).message, /not downloadable/)
     await run(`player.loadConfig(${optionsOf('vi00000000000000000000')})`)
     await event('error')
   })
 
-  test('a frame that is there already is bound; others than its page are not listened to', async (t) => {
+  test('the SDK binds to an existing frame, and the player ignores messages from other origins', async (t) => {
     const { run, event, inside } = await openPage(t)
     const src = `${service.url}/vod/${long}`
     await run(`
@@ -237,18 +236,20 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('play')
     await run('player.pause()')
     await event('pause')
-    // Of the right window, with another origin than the frame was told of.
+    // The messages come from the parent window, but the frame expects another origin.
     await run(`document.querySelector('#mine').remove()
       const frame = document.createElement('iframe')
       frame.id = 'other'
       frame.src = ${JSON.stringify(`${src}?muted=true#api;sdkPlayerId:9;sdkOrigin:${btoa('https://other.example')}`)}
       document.body.append(frame)`)
     await waitFor(async () => (await inside<number>('video?.readyState ?? 0').catch(() => 0)) >= 2)
+    await inside(`addEventListener('message', ({ data }) => { window.hasLast ||= data === 'last' })`)
     await run(`const { contentWindow } = document.querySelector('#other')
       contentWindow.postMessage({ message: 'unmute', sdkPlayerId: 9 }, '*')
-      contentWindow.postMessage({ message: 'play', sdkPlayerId: 9 }, '*')`)
-    // What was sent before is dealt with before an answer to this.
-    await inside('new Promise((done) => setTimeout(done, 100))')
+      contentWindow.postMessage({ message: 'play', sdkPlayerId: 9 }, '*')
+      contentWindow.postMessage('last', '*')`)
+    // Messages arrive in order, so the player has handled the first two.
+    await waitFor(() => inside<boolean>('window.hasLast === true'))
     assert.deepEqual(await inside('[video.paused, video.muted]'), [true, true])
   })
 })

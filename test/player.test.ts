@@ -9,7 +9,7 @@ import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from '
 import { assertEncoded, createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { eventsIn, focused, openPlayer, type View } from './player-page.ts'
 
-// The page that is embedded, as viewers meet it.
+// The embedded player page in a real browser.
 
 const clipSeconds = 6
 const budgetBytes = 200 * 1024
@@ -20,7 +20,7 @@ let service: Service
 let browser: Browser | undefined
 let clip: string
 let clipId: string
-let hiddenUrl: string
+let privateUrl: string
 let brokenId: string
 const ends: (() => unknown)[] = []
 
@@ -34,41 +34,41 @@ before(async () => {
   await makeClip(clip, { size: '640x360', rate: '25', seconds: clipSeconds })
   const metadata = [{ key: 'user', value: '__user__' }]
   clipId = await uploadVideo(service, clip, { title: 'A <b>clip</b>', metadata })
-  const hiddenId = await uploadVideo(service, clip, { public: false })
+  const privateId = await uploadVideo(service, clip, { public: false })
   brokenId = await uploadVideo(service, join(folder, 'ffmpeg'))
   await assertEncoded(service, clipId, ['hls 240p', 'hls 360p', 'mp4 360p'])
-  await waitForEncoding(service, hiddenId)
-  // Each read has a new token in its addresses.
-  const { pathname, search } = new URL((await call(`${service.url}/videos/${hiddenId}`)).body.assets.player)
-  hiddenUrl = `${service.url}${pathname}${search}`
+  await waitForEncoding(service, privateId)
+  // Each read of a private video returns URLs with a new token.
+  const { pathname, search } = new URL((await call(`${service.url}/videos/${privateId}`)).body.assets.player)
+  privateUrl = `${service.url}${pathname}${search}`
 })
 after(async () => {
   await browser?.close()
   for (const end of ends) await end()
 })
 
-const open = (t: TestContext, address: string, view: View = {}) =>
-  openPlayer(t, browser!, address.startsWith('http') ? address : `${service.url}/vod/${address}`, view)
+const open = (t: TestContext, path: string, view: View = {}) =>
+  openPlayer(t, browser!, path.startsWith('http') ? path : `${service.url}/vod/${path}`, view)
 
 describe('the player', { skip }, () => {
-  test('plays to the end by a click and tells the collector of it; a replay is no other play', async (t) => {
-    const { page, until, ask, pings, errors } = await open(
+  test('plays to the end after a click and reports it, and a replay is not another play', async (t) => {
+    const { page, until, evaluate, pings, errors } = await open(
       t,
       `${clipId}?metadata[user]=é+100%&&metadata[other]=x`,
     )
     await until('video.readyState > 0')
     await page.click('.big')
     await until('video.currentTime > 0.5')
-    assert.equal(await ask('video.muted'), false)
-    assert.ok((await ask<number>('video.webkitAudioDecodedByteCount')) > 0, 'no sound')
-    await ask('(video.playbackRate = 3)')
+    assert.equal(await evaluate('video.muted'), false)
+    assert.ok((await evaluate<number>('video.webkitAudioDecodedByteCount')) > 0, 'no audio was decoded')
+    await evaluate('(video.playbackRate = 3)')
     await until('video.ended')
-    assert.ok(Math.abs((await ask<number>('video.currentTime')) - clipSeconds) < 0.1)
-    // Slowly, so that it does not end before it is paused.
-    await ask('(video.playbackRate = 0.5)')
+    assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - clipSeconds) < 0.1)
+    // Slow enough to be paused before the end.
+    await evaluate('(video.playbackRate = 0.5)')
     await page.click('.big')
     await until('!video.paused && video.currentTime < 5')
-    await ask('video.pause()')
+    await evaluate('video.pause()')
     await waitFor(() => eventsIn(pings).at(-1) === 'pause')
     const events = eventsIn(pings).filter((type) => type !== 'progress' && !type.startsWith('seek'))
     assert.deepEqual(events, ['ready', 'play', 'end', 'resume', 'pause'])
@@ -76,9 +76,9 @@ describe('the player', { skip }, () => {
     const [first, ...others] = pings.map(({ session }) => session.session_id)
     assert.equal(first, undefined)
     assert.match(others.at(-1) ?? '', /^ps/)
-    assert.equal(new Set(others).size, 1, 'one session')
+    assert.equal(new Set(others).size, 1, 'all reports belong to one session')
     assert.deepEqual(errors, [])
-    // What is read of it: the key that the video declares.
+    // The analytics contain only the metadata key that the video declares.
     const filter = `metadata[user]=${encodeURIComponent('é+100%')}`
     let sessions = await call(`${service.url}/analytics/videos/${clipId}?${filter}`)
     await waitFor(
@@ -101,10 +101,10 @@ describe('the player', { skip }, () => {
     assert.equal(await page.textContent('.title'), 'A <b>clip</b>')
   })
 
-  test('goes where the bar is clicked, and changes the quality by the menu', async (t) => {
-    const { page, until, ask, pings } = await open(t, clipId)
+  test('seeks on a click on the progress bar and changes the quality by the menu', async (t) => {
+    const { page, until, evaluate, pings } = await open(t, clipId)
     await until('video.readyState >= 2')
-    await ask(
+    await evaluate(
       `(window.heights = []) && video.addEventListener('resize', () => heights.push(video.videoHeight))`,
     )
     await page.click('.big')
@@ -112,19 +112,19 @@ describe('the player', { skip }, () => {
       ['240p', 240],
       ['360p', 360],
     ] as const) {
-      await ask('video.play()')
+      await evaluate('video.play()')
       await until('video.currentTime > 0.1')
-      await ask('video.pause()')
+      await evaluate('video.pause()')
       await page.click('media-settings-menu-button')
       await page.getByRole('menuitem', { name: 'Quality' }).click()
       await page.getByRole('menuitemradio', { name: quality, exact: true }).click()
       await page.keyboard.press('Escape')
       // The quality changes with the second segment, at 2 s. Paused, because on a busy machine the video could end before
-      // the new quality is loaded; a paused video shows it after a seek.
+      // the new quality loads. A paused video shows the new quality after a seek.
       await until(
         `(video.seeking || (video.currentTime = 2.2 + Math.random()), video.videoHeight === ${height})`,
       )
-      await ask('(video.currentTime = 0)')
+      await evaluate('(video.currentTime = 0)')
     }
     const bar = (await page.locator('media-time-range').boundingBox())!
     await page.mouse.click(bar.x + bar.width / 2, bar.y + bar.height / 2)
@@ -138,51 +138,51 @@ describe('the player', { skip }, () => {
     await waitFor(() => eventsIn(pings).includes('seek.backward'))
   })
 
-  test('waits for a video that is being prepared, and plays it while it is still encoded', async (t) => {
+  test('waits for a video that is being processed and plays it while it is being encoded', async (t) => {
     const source = join(folder, 'growing.mp4')
     await makeClip(source, { size: '640x360', rate: '25', seconds: 10 })
-    t.after(gated.letAllThrough)
-    await gated.letThrough(1)
+    t.after(gated.encodeAll)
+    await gated.encodeUntil(1)
     const id = await createVideo(service)
-    const { until, face, ask } = await open(t, `${id}?autoplay=true&muted=true`)
-    await face('processing')
+    const { until, statusScreen, evaluate } = await open(t, `${id}?autoplay=true&muted=true`)
+    await statusScreen('processing')
     const sent = await sendFile(`${service.url}/videos/${id}/source`, await readFile(source))
     assert.equal(sent.status, 201, sent.text)
     await until('video && video.currentTime > 1')
     const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
-    assert.ok((await ask<number>('video.played.start(0)')) < 0.5, 'begins at the start')
-    await gated.letAllThrough()
-    await ask('(video.playbackRate = 8)')
+    assert.ok((await evaluate<number>('video.played.start(0)')) < 0.5, 'playback starts at 0')
+    await gated.encodeAll()
+    await evaluate('(video.playbackRate = 8)')
     await until('video.ended')
-    assert.ok(Math.abs((await ask<number>('video.currentTime')) - 10) < 0.1)
+    assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - 10) < 0.1)
   })
 
-  test('everything can be reached and used by keyboard alone', async (t) => {
-    const { page, until, ask } = await open(t, clipId, { width: 1280, height: 720 })
+  test('every control can be reached and used with the keyboard', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId, { width: 1280, height: 720 })
     await until('video.readyState >= 2')
     const order: string[] = []
     for (let i = 0; i < 20; i++) {
       await page.keyboard.press('Tab')
-      const name = await ask<string>(focused)
+      const name = await evaluate<string>(focused)
       if (order.includes(name)) break
       order.push(name)
-      // Seen: what has the focus has a ring of its own, and a name for those who hear it.
-      const look = await ask<{ ring: string; label: string }>(`(() => {
+      // The focused element has a focus ring and a label for screen readers.
+      const style = await evaluate<{ ring: string; label: string }>(`(() => {
         let element = document.activeElement
         const label = element.ariaLabel ?? element.getAttribute('aria-label') ?? element.shadowRoot?.activeElement?.ariaLabel ?? ''
         const { boxShadow, outlineStyle } = getComputedStyle(element)
         return { ring: boxShadow + outlineStyle, label }
       })()`)
       if (name !== 'body') {
-        assert.notEqual(look.ring, 'nonenone', `${name} shows no focus`)
-        assert.notEqual(look.label, '', `${name} has no label`)
+        assert.notEqual(style.ring, 'nonenone', `${name} shows no focus`)
+        assert.notEqual(style.label, '', `${name} has no label`)
       }
     }
     assert.deepEqual(
       order.filter((name) => name !== 'body'),
       [
-        // As a whole, for the keys.
+        // Takes the focus for keyboard shortcuts.
         'media-controller',
         'media-play-button.big',
         'media-time-range',
@@ -197,7 +197,7 @@ describe('the player', { skip }, () => {
         'media-fullscreen-button',
       ],
     )
-    const focus = (name: string) => ask(`document.querySelector('${name}').focus()`)
+    const focus = (name: string) => evaluate(`document.querySelector('${name}').focus()`)
     await focus('.big')
     await page.keyboard.press('Enter')
     await until('!video.paused')
@@ -228,7 +228,7 @@ describe('the player', { skip }, () => {
     await until('document.fullscreenElement === null')
   })
 
-  test('keys work before anything has the focus, unless they are turned off', async (t) => {
+  test('keyboard shortcuts work without focus, unless they are turned off', async (t) => {
     const { page, until } = await open(t, clipId)
     await until('video.readyState >= 2')
     await page.keyboard.press('k')
@@ -237,17 +237,17 @@ describe('the player', { skip }, () => {
     await other.until('video.readyState >= 2')
     await other.page.keyboard.press('k')
     await other.page.keyboard.press('m')
-    assert.deepEqual(await other.ask('[video.paused, video.muted]'), [true, false])
+    assert.deepEqual(await other.evaluate('[video.paused, video.muted]'), [true, false])
   })
 
   for (const [width, height] of [
     [320, 180],
     [3840, 2160],
   ] as const) {
-    test(`fits a frame of ${width} pixels`, async (t) => {
-      const { until, ask } = await open(t, clipId, { width, height })
+    test(`the controls fit a frame ${width} pixels wide`, async (t) => {
+      const { until, evaluate } = await open(t, clipId, { width, height })
       await until('video.readyState >= 2')
-      const layout = await ask<{ overflow: boolean; outside: string[]; small: string[] }>(`(() => {
+      const layout = await evaluate<{ overflow: boolean; outside: string[]; small: string[] }>(`(() => {
         const shown = [...document.querySelectorAll('[data-control], .title, .big')].filter(
           (each) => getComputedStyle(each).display !== 'none' && !each.closest('media-settings-menu'))
         const boxes = shown.map((each) => [each.localName, each.getBoundingClientRect()])
@@ -262,56 +262,59 @@ describe('the player', { skip }, () => {
     })
   }
 
-  test('options in the address: a part of the video, without title and controls', async (t) => {
-    const { until, ask } = await open(t, `${clipId}?muted=true&hideTitle=true#autoplay;t=2,3;hide-controls`)
+  test('URL options select a part of the video and hide the title and the controls', async (t) => {
+    const { until, evaluate } = await open(
+      t,
+      `${clipId}?muted=true&hideTitle=true#autoplay;t=2,3;hide-controls`,
+    )
     await until('video.paused && video.currentTime > 2.9')
-    assert.ok((await ask<number>('video.currentTime')) < 6)
-    assert.ok((await ask<number>('video.played.start(0)')) >= 1.9)
-    const isShown = (name: string) => ask(`document.querySelector('${name}').checkVisibility()`)
+    assert.ok((await evaluate<number>('video.currentTime')) < 6)
+    assert.ok((await evaluate<number>('video.played.start(0)')) >= 1.9)
+    const isShown = (name: string) => evaluate(`document.querySelector('${name}').checkVisibility()`)
     assert.equal(await isShown('.title'), false)
     assert.equal(await isShown('.bottom'), false)
   })
 
-  test('says what is wrong: a video that is not there, that failed, that is not for everybody', async (t) => {
-    await (await open(t, 'vi00000000000000000000')).face('missing')
+  test('shows a status screen for a missing, a failed and a private video', async (t) => {
+    await (await open(t, 'vi00000000000000000000')).statusScreen('missing')
     await waitFor(async () => {
       const { body } = await call(`${service.url}/vod/${brokenId}/config.json`, { key: '' })
       return body?.state === 'failed'
     })
-    await (await open(t, brokenId)).face('failed')
-    await (await open(t, hiddenUrl.replace(/\?.*/, ''))).face('private')
+    await (await open(t, brokenId)).statusScreen('failed')
+    await (await open(t, privateUrl.replace(/\?.*/, ''))).statusScreen('private')
   })
 
-  test('when nothing comes any more it says so, and goes on when asked to', async (t) => {
-    const { page, until, face } = await open(t, clipId)
+  test('shows an error if segments cannot be loaded, and continues on "Try again"', async (t) => {
+    const { page, until, statusScreen } = await open(t, clipId)
     await until('video.readyState >= 2')
     await page.route(/m4s/, (route) => route.fulfill({ status: 404, body: '' }))
     await page.click('.big')
-    await face('error')
+    await statusScreen('error')
     await page.unroute(/m4s/)
     await page.getByRole('button', { name: 'Try again' }).click()
     await until('video.currentTime > 2.5')
     assert.equal(await page.locator('.status-screen').count(), 0)
   })
 
-  test('a private video plays and reloads in one browser; another gets its face and no media', async (t) => {
+  test('a private video plays and reloads in one browser, and another gets a status screen and no media', async (t) => {
     const [mine, other] = [
       await browser!.newContext(),
       await browser!.newContext({ userAgent: 'another browser' }),
     ]
     t.after(() => Promise.all([mine.close(), other.close()]))
-    const first = await open(t, hiddenUrl, { context: mine })
+    const first = await open(t, privateUrl, { context: mine })
     await first.page.click('.big')
     await first.until('video.currentTime > 0.5')
     await first.page.reload()
     await first.page.click('.big')
     await first.until('video.currentTime > 0.5')
-    const second = await open(t, hiddenUrl, { context: other })
-    await second.face('private')
+    const second = await open(t, privateUrl, { context: other })
+    await second.statusScreen('private')
     assert.deepEqual(second.media, [])
   })
 
-  test('scripts and styles of a page view stay below 200 KiB, compressed in either way; no cookie', async (t) => {
+  test('scripts and styles stay below 200 KiB with gzip and Brotli, and no cookie is set', async (t) => {
     const { page, files, until } = await open(t, clipId)
     await until('video.readyState >= 2')
     assert.ok(files.length >= 2, JSON.stringify(files))

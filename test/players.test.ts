@@ -14,8 +14,6 @@ import {
 } from './harness.ts'
 import { ffmpeg } from './media.ts'
 
-// Player themes, over HTTP.
-
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 const players = () => `${service.url}/players`
 const post = (json: unknown, key?: string) =>
@@ -26,12 +24,12 @@ const post = (json: unknown, key?: string) =>
   })
 
 let folder = ''
-const picture = (name: string) => join(folder, name)
+const image = (name: string) => join(folder, name)
 
 before(async () => {
   folder = await temporaryFolder({ after: () => {} })
   const make = (size: string, name: string) =>
-    ffmpeg('-f', 'lavfi', '-i', `color=red:s=${size}`, '-frames:v', '1', picture(name))
+    ffmpeg('-f', 'lavfi', '-i', `color=red:s=${size}`, '-frames:v', '1', image(name))
   await Promise.all([make('200x100', 'logo.png'), make('120x40', 'logo.jpg'), make('202x100', 'wide.png')])
 })
 beforeEach(() => query(service.database, 'delete from players'))
@@ -95,7 +93,7 @@ test('the published client creates, shows, changes, lists and deletes themes', a
   await assert.rejects(playerThemes.update(other.playerId, { name: 'x' }), { code: 404 })
 })
 
-test('a theme that is given nothing is the default one', async () => {
+test('a theme without attributes has the default values', async () => {
   const { status, body } = await post({})
   assert.equal(status, 201)
   assert.equal(body.id, body.playerId)
@@ -106,7 +104,7 @@ test('a theme that is given nothing is the default one', async () => {
   assert.deepEqual(same.body, body)
 })
 
-test('what is no colour, no flag or too long is refused by name, all at once', async () => {
+test('all invalid attributes of a theme are rejected by name in one response', async () => {
   const names = async (json: unknown, method = 'POST', url = players()) => {
     const { status, body, text } = await call(url, { method, json })
     assert.equal(status, 400, text)
@@ -132,26 +130,26 @@ test('what is no colour, no flag or too long is refused by name, all at once', a
     assertProblem(await call(`${players()}/${id}`), 404, 'resource-not-found', 'playerId')
 })
 
-test('the published client uploads a logo, which is then there for everybody', async () => {
+test('the published client uploads a logo, which is public', async () => {
   const { playerThemes } = client(service.url)
   const { playerId } = await playerThemes.create({ name: 'Logo' })
-  const linked = await playerThemes.uploadLogo(playerId, picture('logo.png'), 'https://example.com/?a=b&c')
+  const linked = await playerThemes.uploadLogo(playerId, image('logo.png'), 'https://example.com/?a=b&c')
   assert.equal(linked.assets?.link, 'https://example.com/?a=b&c')
-  const address = linked.assets?.logo ?? ''
-  assert.ok(address.startsWith(`${service.url}/players/${playerId}/logo/`), address)
-  assert.match(address, /\.png$/)
-  const shown = await call(address, { key: '' })
+  const logoUrl = linked.assets?.logo ?? ''
+  assert.ok(logoUrl.startsWith(`${service.url}/players/${playerId}/logo/`), logoUrl)
+  assert.match(logoUrl, /\.png$/)
+  const shown = await call(logoUrl, { key: '' })
   assert.equal(shown.status, 200)
   assert.equal(shown.headers.get('content-type'), 'image/png')
   assert.equal(shown.headers.get('x-content-type-options'), 'nosniff')
   assert.match(shown.headers.get('cache-control') ?? '', /immutable/)
 
-  // Without a link the client sends the word "undefined" (and the other logo has another address).
-  const other = await playerThemes.uploadLogo(playerId, picture('logo.jpg'))
+  // Without a link the client sends the text "undefined". The new logo has a new URL.
+  const other = await playerThemes.uploadLogo(playerId, image('logo.jpg'))
   assert.equal(other.assets?.link, null)
   assert.match(other.assets?.logo ?? '', /\.jpg$/)
   assert.equal((await call(other.assets?.logo ?? '', { key: '' })).headers.get('content-type'), 'image/jpeg')
-  assertProblem(await call(address, { key: '' }), 404, 'resource-not-found', 'file')
+  assertProblem(await call(logoUrl, { key: '' }), 404, 'resource-not-found', 'file')
   assert.deepEqual((await playerThemes.get(playerId)).assets, other.assets)
 
   await playerThemes.deleteLogo(playerId)
@@ -159,7 +157,7 @@ test('the published client uploads a logo, which is then there for everybody', a
   assertProblem(await call(other.assets?.logo ?? '', { key: '' }), 404, 'resource-not-found', 'file')
 })
 
-test('what is no small picture is no logo, whatever it is called', async () => {
+test('a logo that is not a small image is rejected, regardless of its file name', async () => {
   const { body } = await post({})
   const url = `${players()}/${body.playerId}/logo`
   const send = (content: Buffer, after: Record<string, string> = {}, to = url) =>
@@ -167,22 +165,22 @@ test('what is no small picture is no logo, whatever it is called', async () => {
   const script = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
   assertProblem(await send(script), 400, 'uploaded-file-extension-invalid', 'file')
   assertProblem(await send(Buffer.alloc(0)), 400, 'uploaded-file-empty', 'file')
-  const small = await readFile(picture('logo.png'))
-  assertProblem(await send(await readFile(picture('wide.png'))), 400, 'uploaded-file-too-large', 'file')
+  const small = await readFile(image('logo.png'))
+  assertProblem(await send(await readFile(image('wide.png'))), 400, 'uploaded-file-too-large', 'file')
   const padded = Buffer.concat([small, Buffer.alloc(100 * 1024)])
   assertProblem(await send(padded), 400, 'uploaded-file-too-large', 'file')
   for (const link of ['javascript:alert(1)', 'example.com', `https://example.com/${'x'.repeat(3000)}`])
     assertProblem(await send(small, { link }), 400, 'invalid-attribute', 'link')
   assertProblem(await call(url, { method: 'POST', json: {} }), 400, 'invalid-payload')
-  const nobody = `${players()}/pl${'A'.repeat(22)}/logo`
-  assertProblem(await send(small, {}, nobody), 404, 'resource-not-found', 'playerId')
-  assertProblem(await call(nobody, { method: 'DELETE' }), 404, 'resource-not-found', 'playerId')
+  const unknown = `${players()}/pl${'A'.repeat(22)}/logo`
+  assertProblem(await send(small, {}, unknown), 404, 'resource-not-found', 'playerId')
+  assertProblem(await call(unknown, { method: 'DELETE' }), 404, 'resource-not-found', 'playerId')
   for (const file of ['x.png', '..%2f..%2fetc', `${'0'.repeat(16)}.svg`, `${'0'.repeat(16)}.png`])
     assertProblem(await call(`${url}/${file}`, { key: '' }), 404, 'resource-not-found', 'file')
   assert.deepEqual((await call(`${players()}/${body.playerId}`)).body.assets, { logo: null, link: null })
 })
 
-test('a video has a theme of its environment, and the default one when that is deleted', async () => {
+test('a video accepts only themes of its environment and loses its theme when that is deleted', async () => {
   const { videos, playerThemes } = client(service.url)
   const { playerId } = await playerThemes.create({ name: 'Mine' })
   const { videoId } = await videos.create({ title: 'Film', playerId })

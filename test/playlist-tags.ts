@@ -1,9 +1,9 @@
-// The tags of playlists (RFC 8216).
+// The tags of HLS playlists (RFC 8216).
 
 export type Kind = 'master' | 'media'
 
-/** 4.2: the forms of attributes' values. */
-export const forms = {
+/** Section 4.2: the types of attribute values. */
+export const valueTypes = {
   integer: /^\d{1,20}$/,
   float: /^\d+(\.\d+)?$/,
   signed: /^-?\d+(\.\d+)?$/,
@@ -13,19 +13,19 @@ export const forms = {
   yesNo: /^(YES|NO)$/,
   resolution: /^\d+x\d+$/,
 }
-export type Form = keyof typeof forms
+export type ValueType = keyof typeof valueTypes
 
 export type Tag = {
   of: Kind | 'both'
-  /** Belongs to the next segment, and may therefore come again. */
+  /** Belongs to the next segment and may therefore be repeated. */
   isOfSegment?: boolean
   isRepeated?: boolean
   value?: RegExp
-  /** `!` in front of what must be there. */
-  attributes?: Record<string, Form | `!${Form}`>
+  /** `!` marks required attributes. */
+  attributes?: Record<string, ValueType | `!${ValueType}`>
 }
 
-const stream: Record<string, Form> = {
+const stream: Record<string, ValueType> = {
   'AVERAGE-BANDWIDTH': 'integer',
   CODECS: 'quoted',
   RESOLUTION: 'resolution',
@@ -33,7 +33,7 @@ const stream: Record<string, Form> = {
   VIDEO: 'quoted',
 }
 
-/** 4.3: those that a video's playlists can have. */
+/** Section 4.3: the tags that the playlists of a video can have. */
 export const tags: Record<string, Tag> = {
   EXTM3U: { of: 'both', value: /^$/ },
   'EXT-X-VERSION': { of: 'both', value: /^[1-9]\d*$/ },

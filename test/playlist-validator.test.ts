@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findBreaches, findGrowthBreaches } from './playlist-validator.ts'
+import { findGrowthViolations, findViolations } from './playlist-validator.ts'
 
 const master = `#EXTM3U
 #EXT-X-VERSION:7
@@ -23,83 +23,89 @@ video-1.m4s
 #EXT-X-ENDLIST
 `
 
-test('good playlists have no breach', () => {
-  assert.deepEqual(findBreaches(master, 'master'), [])
-  assert.deepEqual(findBreaches(media, 'media'), [])
-  assert.deepEqual(findBreaches(media.replaceAll('\n', '\r\n'), 'media'), [])
+test('valid playlists have no violations', () => {
+  assert.deepEqual(findViolations(master, 'master'), [])
+  assert.deepEqual(findViolations(media, 'media'), [])
+  assert.deepEqual(findViolations(media.replaceAll('\n', '\r\n'), 'media'), [])
   const growing = media.replace(':VOD', ':EVENT\n#EXT-X-START:TIME-OFFSET=0').replace('#EXT-X-ENDLIST\n', '')
-  assert.deepEqual(findBreaches(growing, 'media'), [])
+  assert.deepEqual(findViolations(growing, 'media'), [])
 })
 
-test('each breach of a master playlist is named', () => {
-  for (const [from, to, breach] of [
-    ['#EXTM3U\n', '', 'does not begin with EXTM3U'],
-    ['#EXT-X-INDEPENDENT', '#EXT-X-DEPENDENT', 'EXT-X-DEPENDENT-SEGMENTS is not known'],
+test('every violation in a master playlist is reported', () => {
+  for (const [from, to, violation] of [
+    ['#EXTM3U\n', '', 'does not start with EXTM3U'],
+    ['#EXT-X-INDEPENDENT', '#EXT-X-DEPENDENT', 'EXT-X-DEPENDENT-SEGMENTS is unknown'],
     ['#EXT-X-VERSION:7', '#EXT-X-VERSION:x', 'EXT-X-VERSION has the value "x"'],
-    ['#EXT-X-VERSION:7', '#EXT-X-VERSION:7\n#EXT-X-VERSION:7', 'EXT-X-VERSION comes again'],
+    ['#EXT-X-VERSION:7', '#EXT-X-VERSION:7\n#EXT-X-VERSION:7', 'EXT-X-VERSION is repeated'],
     ['BANDWIDTH=528000,', '', 'EXT-X-STREAM-INF lacks BANDWIDTH'],
     ['BANDWIDTH=528000', 'BANDWIDTH=5.5', 'BANDWIDTH has the value 5.5'],
     ['AVERAGE-BANDWIDTH=3', 'AVERAGE-BANDWIDTH=9', 'AVERAGE-BANDWIDTH is above BANDWIDTH'],
     ['RESOLUTION=426x240', 'RESOLUTION=426', 'RESOLUTION has the value 426'],
     ['FRAME-RATE=25.000', 'FRAME-RATE="25"', 'FRAME-RATE has the value "25"'],
-    ['FRAME-RATE', 'FRAMERATE', 'EXT-X-STREAM-INF has FRAMERATE'],
-    ['"avc1.640015,mp4a.40.2"', 'avc1.640015,mp4a.40.2', 'EXT-X-STREAM-INF has no valid list of attributes'],
-    ['FRAME-RATE=25.000', 'FRAME-RATE=25.000,FRAME-RATE=25.000', 'has no valid list of attributes'],
+    ['FRAME-RATE', 'FRAMERATE', 'EXT-X-STREAM-INF has the unknown attribute FRAMERATE'],
+    ['"avc1.640015,mp4a.40.2"', 'avc1.640015,mp4a.40.2', 'EXT-X-STREAM-INF has an invalid attribute list'],
+    ['FRAME-RATE=25.000', 'FRAME-RATE=25.000,FRAME-RATE=25.000', 'has an invalid attribute list'],
     ['AUDIO="sound"\n', 'AUDIO="other"\n', 'there is no group AUDIO "other"'],
-    ['240p/manifest.m3u8\n', '', 'EXT-X-STREAM-INF is not followed by an address'],
-    ['240p/manifest.m3u8\n', '240p/manifest.m3u8\n360p/manifest.m3u8\n', 'an address without'],
+    ['240p/manifest.m3u8\n', '', 'EXT-X-STREAM-INF is not followed by a URI'],
+    ['240p/manifest.m3u8\n', '240p/manifest.m3u8\n360p/manifest.m3u8\n', 'a URI without'],
     ['240p/manifest', 'http://host/240p', 'is not relative'],
-    ['240p/manifest', '../240p', 'leads out of its folder'],
-    ['240p/manifest', '240p manifest', 'is not an address'],
+    ['240p/manifest', '../240p', 'leaves the folder of the playlist'],
+    ['240p/manifest', '240p manifest', 'is not a URI'],
     ['NAME="Sound",', '', 'EXT-X-MEDIA lacks NAME'],
     ['TYPE=AUDIO', 'TYPE=NOISE', 'TYPE is NOISE'],
     ['DEFAULT=YES', 'DEFAULT=MAYBE', 'DEFAULT has the value MAYBE'],
     ['AUTOSELECT=YES', 'AUTOSELECT=NO', 'DEFAULT needs AUTOSELECT'],
     ['#EXT-X-INDEPENDENT-SEGMENTS', '#EXT-X-TARGETDURATION:4', 'does not belong in a master playlist'],
-    [/#EXT-X-STREAM-INF.*\n.*\n/, '', 'there is no EXT-X-STREAM-INF'],
-    ['240p/manifest.m3u8\n', '240p/manifest.m3u8', 'the last line has no end'],
-    ['Sound', 'So\tund', 'has a control character'],
+    [/#EXT-X-STREAM-INF.*\n.*\n/, '', 'EXT-X-STREAM-INF is missing'],
+    ['240p/manifest.m3u8\n', '240p/manifest.m3u8', 'the last line has no line break'],
+    ['Sound', 'So\tund', 'contains a control character'],
   ] as const) {
-    assertBreach(findBreaches(master.replace(from, to), 'master'), breach)
+    assertViolation(findViolations(master.replace(from, to), 'master'), violation)
   }
   const [line = ''] = /#EXT-X-MEDIA.*\n/.exec(master) ?? []
-  const twice = findBreaches(master.replace(line, line + line), 'master')
-  assert.match(twice.join('\n'), /NAME comes again in the group\n.*the group has two defaults/)
+  const twice = findViolations(master.replace(line, line + line), 'master')
+  assert.match(twice.join('\n'), /NAME is repeated in the group\n.*the group has two defaults/)
 })
 
-test('each breach of a media playlist is named', () => {
-  for (const [from, to, breach] of [
-    ['#EXT-X-TARGETDURATION:4\n', '', 'there is no EXT-X-TARGETDURATION'],
-    ['4.480000', '4.500000', '4.5 s are above EXT-X-TARGETDURATION'],
-    ['VERSION:7', 'VERSION:5', 'EXT-X-MAP needs version 6, and 5 is stated'],
+test('every violation in a media playlist is reported', () => {
+  for (const [from, to, violation] of [
+    ['#EXT-X-TARGETDURATION:4\n', '', 'EXT-X-TARGETDURATION is missing'],
+    ['4.480000', '4.500000', '4.5 s exceed EXT-X-TARGETDURATION'],
+    ['VERSION:7', 'VERSION:5', 'EXT-X-MAP needs version 6, but the playlist has version 5'],
     ['#EXTINF:2.000000,\n', '', 'a segment without EXTINF'],
     ['#EXTINF:2.000000,', '#EXTINF:2.000000', 'EXTINF has the value'],
-    ['video-0.m4s\n', '', 'EXTINF without an address before'],
-    ['video-1.m4s\n', '', 'EXTINF without an address'],
+    ['video-0.m4s\n', '', 'the previous EXTINF has no URI'],
+    ['video-1.m4s\n', '', 'EXTINF has no URI'],
     ['#EXT-X-MAP:URI="init.mp4"\n', '', 'a fragment without EXT-X-MAP'],
     ['URI="init.mp4"', 'BYTERANGE="5@0"', 'EXT-X-MAP lacks URI'],
     ['#EXT-X-ENDLIST\n', '', 'VOD without EXT-X-ENDLIST'],
     ['VOD', 'LIVE', 'EXT-X-PLAYLIST-TYPE has the value "LIVE"'],
     ['#EXT-X-ENDLIST', '#EXT-X-MEDIA-SEQUENCE:0', 'EXT-X-MEDIA-SEQUENCE after a segment'],
-    ['#EXT-X-MEDIA-SEQUENCE:0', '#EXT-X-START:TIME-OFFSET=9', 'TIME-OFFSET lies outside'],
+    ['#EXT-X-MEDIA-SEQUENCE:0', '#EXT-X-START:TIME-OFFSET=9', 'TIME-OFFSET is outside'],
     ['#EXT-X-MEDIA-SEQUENCE:0', '#EXT-X-START:PRECISE=YES', 'EXT-X-START lacks TIME-OFFSET'],
     ['#EXT-X-ENDLIST', '#EXT-X-STREAM-INF:BANDWIDTH=1', 'does not belong in a media playlist'],
   ] as const) {
-    assertBreach(findBreaches(media.replace(from, to), 'media'), breach)
+    assertViolation(findViolations(media.replace(from, to), 'media'), violation)
   }
 })
 
-test('a list that changes elsewhere than at its end is found', () => {
+test('a change before the end of a growing playlist is reported', () => {
   const growing = media.replace(':VOD', ':EVENT').replace(/#EXTINF:4\.48.*$/s, '')
-  assert.deepEqual(findGrowthBreaches(growing, media), [])
-  assertBreach(findGrowthBreaches(growing, media.replace('DURATION:4', 'DURATION:5')), 'became')
-  assertBreach(findGrowthBreaches(media.replace('#EXT-X-ENDLIST\n', ''), growing), 'became "undefined"')
-  assertBreach(findGrowthBreaches(media, `${media}#EXTINF:1.0,\nvideo-2.m4s\n`), 'changed after its end')
+  assert.deepEqual(findGrowthViolations(growing, media), [])
+  assertViolation(findGrowthViolations(growing, media.replace('DURATION:4', 'DURATION:5')), 'changed to')
+  assertViolation(
+    findGrowthViolations(media.replace('#EXT-X-ENDLIST\n', ''), growing),
+    'changed to "undefined"',
+  )
+  assertViolation(
+    findGrowthViolations(media, `${media}#EXTINF:1.0,\nvideo-2.m4s\n`),
+    'changed after EXT-X-ENDLIST',
+  )
 })
 
-function assertBreach(breaches: string[], expected: string): void {
+function assertViolation(violations: string[], expected: string): void {
   assert.ok(
-    breaches.some((breach) => breach.includes(expected)),
-    `${expected}: ${JSON.stringify(breaches)}`,
+    violations.some((violation) => violation.includes(expected)),
+    `${expected}: ${JSON.stringify(violations)}`,
   )
 }

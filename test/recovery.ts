@@ -13,16 +13,22 @@ import {
 import { download, eventsOf, ffmpeg, ffprobe, frameHashes } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
-export type Place = {
+export type Deployment = {
   database: string
   data: string
   start(env?: Record<string, string>): Promise<Kinora>
 }
 
-type Ends = { after(end: () => unknown): void }
+type Cleanup = { after(end: () => unknown): void }
 
-/** A database and a folder that outlive the processes, and end with all that those have started. */
-export async function place(t: Ends, settings: Record<string, string> = {}): Promise<Place> {
+/**
+ * A database and a data folder that several services use one after the other or together. After the test, the services
+ * and the programs that they started are killed.
+ */
+export async function createDeployment(
+  t: Cleanup,
+  settings: Record<string, string> = {},
+): Promise<Deployment> {
   const running: Kinora[] = []
   const data = settings.KINORA_DATA_DIR ?? (await temporaryFolder(t))
   t.after(async () => {
@@ -49,28 +55,28 @@ export async function place(t: Ends, settings: Record<string, string> = {}): Pro
   }
 }
 
-/** Programs that were started with this word among their arguments. */
-export async function processesWith(word: string): Promise<{ pid: number; command: string }[]> {
+/** Finds processes by a text in their command line or in the folders that they have open. */
+export async function processesWith(text: string): Promise<{ pid: number; command: string }[]> {
   const found: { pid: number; command: string }[] = []
   for (const name of (await readdir('/proc')).filter((each) => /^\d+$/.test(each))) {
     const args = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '')
-    // Root's ffmpegs inherit the folders that they work in.
+    // When the tests run as root, ffmpeg gets its folders as inherited file descriptors.
     const links = [3, 4].map((fd) => readlink(`/proc/${name}/fd/${fd}`).catch(() => ''))
     const command = [args, ...(await Promise.all(links))].join('\0')
-    if (Number(name) !== process.pid && command.includes(word))
+    if (Number(name) !== process.pid && command.includes(text))
       found.push({ pid: Number(name), command: command.replaceAll('\0', ' ') })
   }
   return found
 }
 
-/** A program that does this first and is the real one then. `$*` are its arguments. */
+/** Makes a program that runs a shell script first and then the real program. `$*` are the arguments. */
 export async function fakeProgram(
   folder: string,
   name: 'ffmpeg' | 'ffprobe',
   script: string,
 ): Promise<string> {
   const path = join(folder, `fake-${name}-${Math.random().toString(36).slice(2)}`)
-  // Unless the script is about thumbnails, nobody looks at those.
+  // Thumbnails cost time, so they are made only if the script is about them.
   const isCheap = name === 'ffmpeg' && !script.includes('thumbnail')
   const program = isCheap ? withoutThumbnails().KINORA_FFMPEG : name
   await writeFile(path, `#!/bin/sh\n${script}\nexec ${program} "$@"\n`)
@@ -78,12 +84,12 @@ export async function fakeProgram(
   return path
 }
 
-/** Hangs the first time that its arguments look like this, with them on its command line. */
+/** A script that hangs on the first call whose arguments match, with these arguments on its command line. */
 export const hangsOnce = (pattern: string, marker: string) =>
   `case "$*" in ${pattern}) mkdir '${marker}' 2>/dev/null && exec sh -c 'sleep 300; :' hanging "$@";; esac`
 
-/** Time passes for those who were killed: their claims have ended, and their heartbeats are old. */
-export async function passTime(database: string): Promise<void> {
+/** Makes the leases and heartbeats of killed workers expire at once. */
+export async function expireLeases(database: string): Promise<void> {
   await query(
     database,
     `update chunks set held_until = held_until - interval '1 minute' where holder is not null`,
@@ -96,10 +102,10 @@ export async function passTime(database: string): Promise<void> {
 
 type Expected = { events: string[]; frames: number; isOnDisk?: boolean }
 
-/** Everything is there to the last frame, told of once, and nothing else is. */
-export async function assertWhole(
+/** Checks that a video has every frame and one event per quality, and that no other rows and files are left. */
+export async function assertComplete(
   { url }: Pick<Kinora, 'url'>,
-  { database, data }: Pick<Place, 'database' | 'data'>,
+  { database, data }: Pick<Deployment, 'database' | 'data'>,
   videoId: string,
   { events, frames, isOnDisk = true }: Expected,
 ): Promise<void> {
@@ -109,7 +115,7 @@ export async function assertWhole(
   for (const rendition of [...qualities, 'sound']) {
     const { joined, playlist } = await download(url, videoId, rendition, folder)
     assert.match(playlist, /#EXT-X-PLAYLIST-TYPE:VOD[\s\S]*#EXT-X-ENDLIST/)
-    assert.equal(await ffmpeg('-i', joined, '-f', 'null', '-'), '', `${rendition} cannot be decoded`)
+    assert.equal(await ffmpeg('-i', joined, '-f', 'null', '-'), '', `ffmpeg warns about ${rendition}`)
     const packets = await ffprobe(joined, '-show_entries', 'packet=pts,dts')
     if (rendition !== 'sound') assert.equal(packets.length, frames, `frames of ${rendition}`)
     for (const column of [0, 1]) {
@@ -128,11 +134,14 @@ export async function assertWhole(
   assert.deepEqual(hashes, await frameHashes(top))
   assert.equal((await ffprobe(mp4, '-show_entries', 'stream=codec_type')).length, 2)
   assert.deepEqual(await query(database, 'select * from chunks where video_id = $1', [videoId]), [])
-  if (isOnDisk) await assertNoStrays({ database, data }, videoId)
+  if (isOnDisk) await assertNoOrphans({ database, data }, videoId)
 }
 
-/** All files of the video are known. Its pictures are made by a job of their own, which need not be over yet. */
-export async function assertNoStrays({ database, data }: Pick<Place, 'database' | 'data'>, videoId: string) {
+/** Checks that a row refers to each file of the video. Thumbnails are left out: their job may still be running. */
+export async function assertNoOrphans(
+  { database, data }: Pick<Deployment, 'database' | 'data'>,
+  videoId: string,
+) {
   const rows = await query(
     database,
     `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1

@@ -7,9 +7,9 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { describe, type TestContext, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
-import { FilesProblem } from '../server/lib/files/files.ts'
+import { FileStoreError } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { defaultLimits, type Limits } from '../server/lib/files/s3-send.ts'
+import { defaultLimits, type Limits } from '../server/lib/files/s3-requests.ts'
 import { MiB, patienceMs, waitFor } from './harness.ts'
 
 // S3 stores that hang, drop connections or are slow, and readers that do the same.
@@ -19,8 +19,8 @@ const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test', bucket
 /** Limits that no test reaches unless it overrides them. */
 const longLimits: Limits = {
   connectMs: patienceMs,
-  silenceMs: patienceMs,
-  giveUpMs: patienceMs,
+  idleMs: patienceMs,
+  totalMs: patienceMs,
   cleanUpMs: patienceMs,
 }
 
@@ -100,7 +100,7 @@ async function bytesOf(stream: Readable): Promise<Buffer> {
   return Buffer.concat(await stream.toArray())
 }
 
-const isUnreachable = (error: unknown) => error instanceof FilesProblem && error.kind === 'unreachable'
+const isUnreachable = (error: unknown) => error instanceof FileStoreError && error.kind === 'unreachable'
 
 /** Waits until a store that never responds has timed out under these limits. */
 async function waitForTimeout(t: TestContext, limits: Partial<Limits>): Promise<void> {
@@ -113,20 +113,20 @@ async function waitForTimeout(t: TestContext, limits: Partial<Limits>): Promise<
   await assert.rejects(files.stat('v/a'), isUnreachable)
 }
 
-const shortLimits = { silenceMs: 200, giveUpMs: 500, cleanUpMs: 200 }
+const shortLimits = { idleMs: 200, totalMs: 500, cleanUpMs: 200 }
 
 describe('readers', () => {
-  test('a reader may pause for longer than the silence limit of the store', async (t) => {
+  test('a reader may pause for longer than the idle limit of the store', async (t) => {
     const { files, open, seen } = await startStore(t)
     const bytes = randomBytes(20 * MiB)
     await files.put('v/a', bytes)
-    const stream = await open({ silenceMs: 1_000 }).read('v/a')
+    const stream = await open({ idleMs: 1_000 }).read('v/a')
     const iterator = stream[Symbol.asyncIterator]()
     const chunks: Buffer[] = [(await iterator.next()).value]
     // From here on the stream reads nothing from the store.
     await waitFor(() => stream.readableLength >= stream.readableHighWaterMark)
     const requests = seen.length
-    await waitForTimeout(t, { silenceMs: 1_000 })
+    await waitForTimeout(t, { idleMs: 1_000 })
     assert.equal(seen.length, requests)
     assert.equal(seen.at(-1)?.socket.destroyed, false, 'the connection was closed')
     for await (const chunk of { [Symbol.asyncIterator]: () => iterator }) chunks.push(chunk)
@@ -142,8 +142,8 @@ describe('readers', () => {
       ['breaks', { from: 1_000, to: 5 * MiB }],
       ['hangs', { from: 1_000, to: 5 * MiB }],
     ] as const) {
-      // The silence limit is short only where the test needs it, because a busy machine may be silent too.
-      const reader = then === 'hangs' ? open({ silenceMs: 1_000 }) : files
+      // The idle limit is short only where the test needs it, because a busy machine may be silent too.
+      const reader = then === 'hangs' ? open({ idleMs: 1_000 }) : files
       const { from, to } = range ?? { from: 0, to: bytes.length - 1 }
       seen.length = 0
       state.fault = truncate(300_000, then, 2)
@@ -197,7 +197,7 @@ describe('readers', () => {
     const read = async () => bytesOf(await open(shortLimits).read('v/a'))
     await assert.rejects(read(), isUnreachable)
     // A small cached file is read completely before it is sent.
-    await assert.rejects(open(shortLimits).hold('v/a', 3 * MiB, true), isUnreachable)
+    await assert.rejects(open(shortLimits).acquire('v/a', 3 * MiB, true), isUnreachable)
   })
 
   test('destroying a reader closes its connection to the store', async (t) => {
@@ -252,27 +252,27 @@ describe('a store that fails', () => {
     for (const [path, work, maxRequests] of [
       ['v/stat', () => files.stat('v/stat'), 2],
       ['v/read', () => files.read('v/read'), 2],
-      ['v/hold', () => files.hold('v/hold', 100, true), 2],
+      ['v/hold', () => files.acquire('v/hold', 100, true), 2],
       ['v/remove', () => files.remove('v/remove'), 2],
       ['v/put', () => files.put('v/put', body()), 2],
       ['v/parts', () => files.put('v/parts', large()), 2],
       // One more request cleans up. It is not retried.
-      [small, () => files.writePiece(small, 1, 0, body()), 3],
-      [parts, () => files.writePiece(parts, 1, 0, large()), 3],
+      [small, () => files.writeChunk(small, body(), { order: 1, offset: 0 }), 3],
+      [parts, () => files.writeChunk(parts, large(), { order: 1, offset: 0 }), 3],
     ] as const) {
       await assert.rejects(work(), isUnreachable, path)
       // On a busy machine, a request may time out before it was sent.
       const requests = paths.filter((requested) => requested.includes(path)).length
       assert.ok(requests <= maxRequests, `${path} took ${requests} requests`)
     }
-    const { silenceMs, giveUpMs, cleanUpMs } = defaultLimits
+    const { idleMs, totalMs, cleanUpMs } = defaultLimits
     // Two attempts without a body, or one with a body and a retry. Then the upload is aborted and its chunk removed.
-    assert.ok(Math.max(2 * silenceMs, giveUpMs) + 2 * cleanUpMs < 30_000)
+    assert.ok(Math.max(2 * idleMs, totalMs) + 2 * cleanUpMs < 30_000)
   })
 
   test('a slow upload is not cut off while bytes are sent', async (t) => {
     // Requests without a body time out at once.
-    const { files } = await startStore(t, { giveUpMs: 0 })
+    const { files } = await startStore(t, { totalMs: 0 })
     const bytes = randomBytes(6 * MiB)
     await files.put('v/a', bytes)
     await assert.rejects(files.stat('v/a'), isUnreachable)
@@ -319,8 +319,8 @@ describe('a store that fails', () => {
     }
     await files.stat('v/a')
     const headers = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
-    const presignedUrl = new URL((await files.addressOf?.('v/a', headers)) ?? '')
-    const signedAt = presignedUrl.searchParams.get('X-Amz-Date') ?? ''
+    const signedUrl = new URL((await files.signedUrl?.('v/a', headers)) ?? '')
+    const signedAt = signedUrl.searchParams.get('X-Amz-Date') ?? ''
     assert.ok(signedAt > signed[0]!, `${signedAt} in the presigned URL is not later than ${signed[0]}`)
   })
 })

@@ -1,6 +1,6 @@
 import { query } from './harness.ts'
 
-/** A row of viewing_sessions, as far as a test cares. */
+/** The columns of viewing_sessions that a test sets. */
 export type Session = Partial<{
   id: string
   environment: 'production' | 'sandbox'
@@ -26,14 +26,14 @@ export type Session = Partial<{
   parts: string
 }>
 
-let made = 0
+let inserted = 0
 
-/** Sessions as the collector would have left them. Those that are given plays but no time of the first one play at once. */
+/** Inserts sessions as the collector does. A session with plays but without first_played_at starts to play when it is loaded. */
 export async function insertSessions(database: string, sessions: Session[]): Promise<void> {
   const rows = sessions.map((session) => {
     const loaded_at = session.loaded_at ?? new Date()
     return {
-      id: `ps${++made}`,
+      id: `ps${++inserted}`,
       environment: 'production',
       media_id: 'viVideo',
       media_type: 'video',
@@ -41,7 +41,7 @@ export async function insertSessions(database: string, sessions: Session[]): Pro
       seen_at: session.first_played_at ?? loaded_at,
       metadata: {},
       referrer: '',
-      viewer: `viewer ${made}`,
+      viewer: `viewer ${inserted}`,
       plays: 0,
       ends: 0,
       watch_seconds: 0,

@@ -1,208 +1,234 @@
-import { aac, both, frames, hevc, lavfi, numbered, stripes, tone, vp8, words, x264 } from './sources.ts'
+import {
+  aac,
+  frames,
+  hevc,
+  lavfi,
+  numberedFrames,
+  splitArgs,
+  stripes,
+  tone,
+  videoWithTone,
+  vp8,
+  x264,
+} from './sources.ts'
 
 export type Source = {
-  /** The name of the file and the steps that make it. */
+  /** The file name and the ffmpeg runs that make the file. */
   file: string
   steps: string[][]
-  isTurned?: boolean
-  /** Of the bytes, where the rest is missing: what is there plays. */
-  part?: number
+  isRotated?: boolean
+  /** The fraction of the bytes that the upload contains. The rest is cut off, and the video plays up to there. */
+  fraction?: number
   rate: string
   /** The number that each frame of the output shows. */
-  shows: number[]
-  /** How far off those may be. */
-  within?: number
+  frameNumbers: number[]
+  /** The accepted difference of each number. */
+  tolerance?: number
   size?: string
   qualities?: string[]
   hertz?: number | undefined
-  /** Levels of a row of the picture, as far as they matter, within 6. */
+  /** The expected luma levels of one row of the frame, within 6. */
   levels?: number[]
 }
 
-/** 3 s at 25: chunks meet at 2 s. Those of `long` also at 6 s. */
-const usual = { rate: '25/1', shows: frames(75), hertz: 440 }
-const long = { ...usual, shows: frames(175) }
+/** 3 s at 25 fps, with a chunk boundary at 2 s. `long` also has one at 6 s. */
+const usual = { rate: '25/1', frameNumbers: frames(75), hertz: 440 }
+const long = { ...usual, frameNumbers: frames(175) }
 export const silent = { ...usual, hertz: undefined }
 const codecs: Record<string, Source> = {
-  'H.264 and AAC in MP4': { file: 'a.mp4', steps: [[...both({ seconds: 7 }), ...x264, ...aac]], ...long },
-  'HEVC with open groups of pictures in MOV': {
+  'H.264 and AAC in MP4': {
+    file: 'a.mp4',
+    steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...aac]],
+    ...long,
+  },
+  'HEVC with open GOPs in MOV': {
     ...{ file: 'a.mov', ...long },
     steps: [
       [
-        ...both({ seconds: 7 }),
+        ...videoWithTone({ seconds: 7 }),
         ...hevc('bframes=4:keyint=30:min-keyint=30'),
-        ...words('-tag:v hvc1'),
+        ...splitArgs('-tag:v hvc1'),
         ...aac,
       ],
     ],
   },
   'HEVC with eight B-frames in MKV': {
     ...{ file: 'a.mkv', ...long },
-    steps: [[...both({ seconds: 7 }), ...hevc('bframes=8:keyint=48'), ...words('-c:a flac')]],
+    steps: [[...videoWithTone({ seconds: 7 }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')]],
   },
-  'H.264 with open groups and 16 B-frames': {
+  'H.264 with open GOPs and 16 B-frames': {
     ...{ file: 'b.mp4', ...long },
     steps: [
       [
-        ...both({ seconds: 7 }),
-        ...words('-c:v libx264 -preset veryfast -x264-params'),
+        ...videoWithTone({ seconds: 7 }),
+        ...splitArgs('-c:v libx264 -preset veryfast -x264-params'),
         'open-gop=1:bframes=16:b-adapt=0:b-pyramid=normal:keyint=40:scenecut=0',
       ],
     ],
   },
   'VP8 and Vorbis in WebM': {
     ...{ file: 'a.webm', ...usual },
-    steps: [[...both(), ...vp8, ...words('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
+    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
   },
   'VP9 and Opus in WebM': {
     ...{ file: 'b.webm', ...usual },
-    steps: [[...both(), ...words('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
   },
   'AV1 in MP4': {
     ...{ file: 'c.mp4', ...usual },
-    steps: [[...both(), ...words('-c:v libsvtav1 -preset 12 -g 60'), ...aac]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...aac]],
   },
   'MPEG-4 with B-frames and MP3 in AVI': {
-    ...{ file: 'a.avi', ...usual, shows: [0, ...frames(75)] },
-    steps: [[...both(), ...words('-c:v mpeg4 -bf 2 -q:v 3 -g 40 -c:a libmp3lame')]],
+    ...{ file: 'a.avi', ...usual, frameNumbers: [0, ...frames(75)] },
+    steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg4 -bf 2 -q:v 3 -g 40 -c:a libmp3lame')]],
   },
-  'ProRes of 10 bits and PCM in MOV': {
+  '10-bit ProRes and PCM in MOV': {
     ...{ file: 'b.mov', ...usual, size: '160x120' },
-    steps: [[...both({ size: '160x120' }), ...words('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')]],
+    steps: [
+      [...videoWithTone({ size: '160x120' }), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')],
+    ],
   },
   'MJPEG in AVI': {
     ...{ file: 'b.avi', ...usual },
-    steps: [[...both(), ...words('-c:v mjpeg -q:v 4 -pix_fmt yuvj420p -c:a pcm_s16le')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v mjpeg -q:v 4 -pix_fmt yuvj420p -c:a pcm_s16le')]],
   },
   'Theora and Vorbis in Ogg': {
     ...{ file: 'a.ogv', ...usual },
-    steps: [[...both(), ...words('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
   },
-  'MPEG-2 in a transport stream': {
+  'MPEG-2 in an MPEG transport stream': {
     ...{ file: 'a.ts', ...long },
-    steps: [[...both({ seconds: 7 }), ...words('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2')]],
+    steps: [[...videoWithTone({ seconds: 7 }), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2')]],
   },
-  'MPEG-2 in a program stream': {
+  'MPEG-2 in an MPEG program stream': {
     ...{ file: 'a.mpg', ...usual },
-    steps: [[...both(), ...words('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob')]],
   },
-  'H.264 in FLV': { file: 'a.flv', steps: [[...both(), ...x264, ...aac]], ...usual },
-  'H.264 in RGB': {
+  'H.264 in FLV': { file: 'a.flv', steps: [[...videoWithTone(), ...x264, ...aac]], ...usual },
+  'RGB H.264': {
     ...{ file: 'b.mkv', ...usual },
-    steps: [[...both(), ...words('-c:v libx264rgb -preset ultrafast -crf 10 -c:a flac')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libx264rgb -preset ultrafast -crf 10 -c:a flac')]],
   },
-  'FFV1 in grey': {
+  'grayscale FFV1': {
     ...{ file: 'c.mkv', ...usual },
-    steps: [[...both(), ...words('-c:v ffv1 -pix_fmt gray -c:a flac')]],
+    steps: [[...videoWithTone(), ...splitArgs('-c:v ffv1 -pix_fmt gray -c:a flac')]],
   },
 }
 
-const at = (rate: string, seconds = 3) => [...both({ rate, seconds }), ...x264, ...aac]
+const at = (rate: string, seconds = 3) => [...videoWithTone({ rate, seconds }), ...x264, ...aac]
 const rates: Record<string, Source> = {
-  '24000/1001': {
+  '24000/1001 fps': {
     ...usual,
     file: 'ra.mp4',
     steps: [at('24000/1001', 7)],
     rate: '24000/1001',
-    shows: frames(168),
+    frameNumbers: frames(168),
   },
-  '30000/1001': {
+  '30000/1001 fps': {
     ...usual,
     file: 'rb.mov',
     steps: [at('30000/1001')],
     rate: '30000/1001',
-    shows: frames(90),
+    frameNumbers: frames(90),
   },
-  // The picture begins 21 ms after the sound, which is one frame and a bit.
-  '60000/1001 in MKV': {
-    ...{ ...usual, file: 'rc.mkv', rate: '60000/1001', shows: [0, ...frames(420)] },
+  // The video stream starts 21 ms after the audio stream, which is more than one frame.
+  '60000/1001 fps in MKV': {
+    ...{ ...usual, file: 'rc.mkv', rate: '60000/1001', frameNumbers: [0, ...frames(420)] },
     steps: [at('60000/1001', 7)],
   },
-  '50': { ...usual, file: 'rd.mp4', steps: [at('50')], rate: '50/1', shows: frames(150) },
-  '60': { ...usual, file: 're.mp4', steps: [at('60')], rate: '60/1', shows: frames(180) },
-  '120, which becomes 60': {
-    ...{ ...usual, file: 'rf.mp4', rate: '60/1', shows: frames(180, (i) => 2 * i), within: 1 },
+  '50 fps': { ...usual, file: 'rd.mp4', steps: [at('50')], rate: '50/1', frameNumbers: frames(150) },
+  '60 fps': { ...usual, file: 're.mp4', steps: [at('60')], rate: '60/1', frameNumbers: frames(180) },
+  '120 fps as 60 fps': {
+    ...{ ...usual, file: 'rf.mp4', rate: '60/1', frameNumbers: frames(180, (i) => 2 * i), tolerance: 1 },
     steps: [at('120')],
   },
-  '240, which becomes 60': {
-    ...{ ...usual, file: 'rg.mov', rate: '60/1', shows: frames(180, (i) => 4 * i), within: 2 },
+  '240 fps as 60 fps': {
+    ...{ ...usual, file: 'rg.mov', rate: '60/1', frameNumbers: frames(180, (i) => 4 * i), tolerance: 2 },
     steps: [at('240')],
   },
-  '12.5': { ...usual, file: 'rh.mp4', steps: [at('25/2', 7)], rate: '25/2', shows: frames(88) },
-  '24000/1001 in MKV, where times half a frame off the sound are rounded': {
-    ...{ ...usual, file: 'ri.mkv', rate: '24000/1001', shows: frames(168) },
-    steps: [[...at('24000/1001', 7), 'mp4'], words('-i {last} -c copy')],
+  '12.5 fps': { ...usual, file: 'rh.mp4', steps: [at('25/2', 7)], rate: '25/2', frameNumbers: frames(88) },
+  '24000/1001 fps in MKV with rounded timestamps half a frame off the audio': {
+    ...{ ...usual, file: 'ri.mkv', rate: '24000/1001', frameNumbers: frames(168) },
+    steps: [[...at('24000/1001', 7), 'mp4'], splitArgs('-i {last} -c copy')],
   },
-  'a screen, recorded at 30 where something moves': {
+  'a 30 fps screen recording with frames only where something moves': {
     ...{ ...usual, file: 'rj.mp4', rate: '30/1' },
-    shows: frames(210, (i) => (i >= 20 && i <= 120 ? 19 : i)),
+    frameNumbers: frames(210, (i) => (i >= 20 && i <= 120 ? 19 : i)),
     steps: [
       [
-        ...lavfi(numbered({ rate: '30', seconds: 7, filter: `select='lt(n,20)+gt(n,120)'` })),
-        ...[...tone(440, 7), ...words('-fps_mode vfr'), ...x264, ...aac],
+        ...lavfi(numberedFrames({ rate: '30', seconds: 7, filter: `select='lt(n,20)+gt(n,120)'` })),
+        ...[...tone(440, 7), ...splitArgs('-fps_mode vfr'), ...x264, ...aac],
       ],
     ],
   },
 }
 
-const pictures: Record<string, Source> = {
-  'an odd size': {
+const frameFormats: Record<string, Source> = {
+  'an odd width and height': {
     ...{ file: 'sa.mp4', ...usual },
     steps: [
       [
-        ...lavfi(numbered({ size: '322x242', filter: 'format=yuv444p,crop=321:241:0:0' })),
-        ...[...tone(), ...words('-c:v libx264 -preset ultrafast')],
+        ...lavfi(numberedFrames({ size: '322x242', filter: 'format=yuv444p,crop=321:241:0:0' })),
+        ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast')],
       ],
     ],
   },
-  'an upright one': {
+  'a portrait video': {
     ...{ file: 'sb.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'] },
-    steps: [[...both({ size: '360x640' }), ...x264]],
+    steps: [[...videoWithTone({ size: '360x640' }), ...x264]],
   },
-  'an upright one that a phone turns by its display matrix': {
-    ...{ file: 'sc.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'], isTurned: true },
-    steps: [[...both({ size: '360x640', filter: 'transpose=cclock' }), ...x264]],
+  'a portrait video rotated by its display matrix': {
+    ...{ file: 'sc.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'], isRotated: true },
+    steps: [[...videoWithTone({ size: '360x640', filter: 'transpose=cclock' }), ...x264]],
   },
-  'pixels that are not square': {
+  'non-square pixels': {
     ...{ file: 'sd.mp4', ...usual },
-    steps: [[...both({ size: '240x240', filter: 'setsar=4/3' }), ...x264]],
+    steps: [[...videoWithTone({ size: '240x240', filter: 'setsar=4/3' }), ...x264]],
   },
-  'an interlaced one': {
-    ...{ file: 'se.mp4', ...usual, shows: frames(75, (i) => 2 * i), within: 1 },
+  'interlaced video': {
+    ...{ file: 'se.mp4', ...usual, frameNumbers: frames(75, (i) => 2 * i), tolerance: 1 },
     steps: [
       [
-        ...lavfi(numbered({ rate: '50', filter: 'tinterlace=interleave_top,fieldorder=tff' })),
-        ...[...tone(), ...words('-c:v libx264 -preset ultrafast -flags +ilme+ildct -x264-params tff=1')],
+        ...lavfi(numberedFrames({ rate: '50', filter: 'tinterlace=interleave_top,fieldorder=tff' })),
+        ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast -flags +ilme+ildct -x264-params tff=1')],
       ],
     ],
   },
-  '10 bits': { file: 'sf.mp4', ...usual, steps: [[...both(), ...x264, ...words('-pix_fmt yuv420p10le')]] },
-  '4:2:2': { file: 'sg.mp4', ...usual, steps: [[...both(), ...x264, ...words('-pix_fmt yuv422p')]] },
-  // Black and white of all 256 levels have to become those of video.
-  'full range': {
-    ...{ file: 'sh.mp4', ...silent, shows: [], levels: [16, 126, 181, 235] },
+  '10-bit video': {
+    file: 'sf.mp4',
+    ...usual,
+    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv420p10le')]],
+  },
+  '4:2:2 chroma': {
+    file: 'sg.mp4',
+    ...usual,
+    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv422p')]],
+  },
+  // Levels from 0 to 255 are converted to the limited range of video.
+  'full-range video': {
+    ...{ file: 'sh.mp4', ...silent, frameNumbers: [], levels: [16, 126, 181, 235] },
     steps: [
       [
         ...stripes([0, 512, 768, 1023]),
-        ...words('-vf scale=in_range=pc:out_range=pc,format=yuvj420p'),
+        ...splitArgs('-vf scale=in_range=pc:out_range=pc,format=yuvj420p'),
         ...x264.slice(0, -2),
       ],
     ],
   },
-  // Black, 90 nits, 273 nits, which are brighter than white, and the maximum of PQ.
+  // Black, 90 nits, 273 nits (brighter than white), and the maximum of PQ.
   HDR10: {
-    ...{ file: 'si.mp4', ...silent, shows: [], levels: [16, 172, 226, 235] },
+    ...{ file: 'si.mp4', ...silent, frameNumbers: [], levels: [16, 172, 226, 235] },
     steps: [
       [...stripes([64, 500, 600, 940]), ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc')],
     ],
   },
-  'HDR10 that tells no more than its transfer': {
-    ...{ file: 'sj.mp4', ...silent, shows: [], levels: [16, 172, 226, 235] },
+  'HDR10 tagged only with its transfer function': {
+    ...{ file: 'sj.mp4', ...silent, frameNumbers: [], levels: [16, 172, 226, 235] },
     steps: [[...stripes([64, 500, 600, 940]), ...hevc('transfer=smpte2084')]],
   },
-  // Black, 90 nits, 157 nits and white. Nothing is brighter, so that white needs no room above it.
-  'HDR10 that is no brighter than white': {
-    ...{ file: 'sl.mp4', ...silent, shows: [], levels: [16, 172, 214, 235] },
+  // Black, 90 nits, 157 nits and white. Nothing is brighter than white, so there is no headroom to reserve.
+  'HDR10 with nothing brighter than white': {
+    ...{ file: 'sl.mp4', ...silent, frameNumbers: [], levels: [16, 172, 214, 235] },
     steps: [
       [
         ...stripes([64, 500, 550, 573]),
@@ -210,9 +236,9 @@ const pictures: Record<string, Source> = {
       ],
     ],
   },
-  // Black, a face, white, and the maximum.
+  // Black, skin tone, white, and the maximum.
   HLG: {
-    ...{ file: 'sk.mp4', ...silent, shows: [], levels: [16, 138, 221, 235] },
+    ...{ file: 'sk.mp4', ...silent, frameNumbers: [], levels: [16, 138, 221, 235] },
     steps: [
       [
         ...stripes([64, 500, 721, 940]),
@@ -222,89 +248,112 @@ const pictures: Record<string, Source> = {
   },
 }
 
-const sounds: Record<string, Source> = {
-  none: { file: 'ta.mp4', steps: [[...lavfi(numbered()), ...x264]], ...silent },
-  'three tracks, the second of them the default': {
+const audioLayouts: Record<string, Source> = {
+  'no audio': { file: 'ta.mp4', steps: [[...lavfi(numberedFrames()), ...x264]], ...silent },
+  'the default audio track of three': {
     ...{ file: 'tb.mkv', ...usual, hertz: 1000 },
     steps: [
       [
-        ...[...lavfi(numbered()), ...tone(440), ...tone(1000), ...tone(2000)],
-        ...words('-map 0 -map 1 -map 2 -map 3 -c:a flac'),
-        ...[...x264, ...words('-disposition:a:0 0 -disposition:a:1 default -disposition:a:2 0')],
+        ...[...lavfi(numberedFrames()), ...tone(440), ...tone(1000), ...tone(2000)],
+        ...splitArgs('-map 0 -map 1 -map 2 -map 3 -c:a flac'),
+        ...[...x264, ...splitArgs('-disposition:a:0 0 -disposition:a:1 default -disposition:a:2 0')],
       ],
     ],
   },
-  '5.1, all of it in the centre': {
+  '5.1 audio with only a center channel': {
     ...{ file: 'tc.mp4', ...usual },
-    steps: [[...lavfi(numbered()), ...lavfi('sine=f=440:d=3:r=48000,pan=5.1|FC=c0'), ...x264, ...aac]],
+    steps: [[...lavfi(numberedFrames()), ...lavfi('sine=f=440:d=3:r=48000,pan=5.1|FC=c0'), ...x264, ...aac]],
   },
-  'one channel at 22.05 kHz': {
+  'mono audio at 22.05 kHz': {
     ...{ file: 'td.mp4', ...usual },
-    steps: [[...lavfi(numbered()), ...tone(440, 3, 22_050), ...x264, ...words('-c:a aac -ac 1')]],
+    steps: [[...lavfi(numberedFrames()), ...tone(440, 3, 22_050), ...x264, ...splitArgs('-c:a aac -ac 1')]],
   },
-  'before the picture': {
-    ...{ file: 'te.mp4', ...usual, shows: frames(75, (i) => Math.max(0, i - 25)) },
-    steps: [[...words('-itsoffset 1'), ...lavfi(numbered({ seconds: 2 })), ...tone(), ...x264, ...aac]],
+  'audio that starts before the video stream': {
+    ...{ file: 'te.mp4', ...usual, frameNumbers: frames(75, (i) => Math.max(0, i - 25)) },
+    steps: [
+      [...splitArgs('-itsoffset 1'), ...lavfi(numberedFrames({ seconds: 2 })), ...tone(), ...x264, ...aac],
+    ],
   },
-  'after the picture': {
-    ...{ file: 'tf.mp4', ...long, shows: frames(175, (i) => Math.min(24, i)) },
-    steps: [[...lavfi(numbered({ seconds: 1 })), ...tone(440, 7), ...x264, ...aac]],
+  'audio that continues after the video stream': {
+    ...{ file: 'tf.mp4', ...long, frameNumbers: frames(175, (i) => Math.min(24, i)) },
+    steps: [[...lavfi(numberedFrames({ seconds: 1 })), ...tone(440, 7), ...x264, ...aac]],
   },
-  'later than the picture, in a transport stream': {
+  'audio that starts after the video stream in an MPEG transport stream': {
     ...{ file: 'tg.ts', ...usual },
-    steps: [[...lavfi(numbered()), ...words('-itsoffset 1'), ...tone(440, 2), ...x264, ...aac]],
+    steps: [[...lavfi(numberedFrames()), ...splitArgs('-itsoffset 1'), ...tone(440, 2), ...x264, ...aac]],
   },
-  'alone, as MP3': {
+  'audio only in MP3': {
     file: 'th.mp3',
     steps: [tone(440, 7)],
     rate: '10/1',
-    shows: frames(70, () => 0),
+    frameNumbers: frames(70, () => 0),
     size: '426x240',
     hertz: 440,
   },
-  'alone, as M4A': {
+  'audio only in M4A': {
     file: 'ti.m4a',
     steps: [tone()],
     rate: '10/1',
-    shows: frames(30, () => 0),
+    frameNumbers: frames(30, () => 0),
     size: '426x240',
     hertz: 440,
   },
 }
 
-const forms: Record<string, Source> = {
+const containers: Record<string, Source> = {
   'an edit list': {
-    ...{ file: 'ua.mov', ...usual, shows: frames(187, (i) => i + 38) },
-    steps: [[...both({ seconds: 9 }), ...x264, ...aac, 'mov'], words('-ss 1.5 -i {last} -c copy')],
+    ...{ file: 'ua.mov', ...usual, frameNumbers: frames(187, (i) => i + 38) },
+    steps: [
+      [...videoWithTone({ seconds: 9 }), ...x264, ...aac, 'mov'],
+      splitArgs('-ss 1.5 -i {last} -c copy'),
+    ],
   },
-  // Without an edit list the picture begins as late as its B-frames need.
+  // Without an edit list, the video stream starts late by its B-frame delay.
   'a fragmented MP4': {
-    ...{ file: 'ub.mp4', ...usual, shows: [0, 0, ...frames(75)] },
-    steps: [[...both(), ...x264, ...aac, ...words('-movflags frag_keyframe+empty_moov+default_base_moof')]],
+    ...{ file: 'ub.mp4', ...usual, frameNumbers: [0, 0, ...frames(75)] },
+    steps: [
+      [
+        ...videoWithTone(),
+        ...x264,
+        ...aac,
+        ...splitArgs('-movflags frag_keyframe+empty_moov+default_base_moof'),
+      ],
+    ],
   },
-  'a recording of a browser, without duration and index': {
+  'a browser recording without duration and index': {
     ...{ file: 'uc.webm', ...usual },
-    steps: [[...both(), ...vp8, ...words('-g 100 -c:a libopus -live 1')]],
+    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
   },
   'a single frame': {
     file: 'va.mp4',
     ...silent,
-    steps: [[...lavfi(numbered()), ...x264, ...words('-frames:v 1')]],
-    shows: [0],
+    steps: [[...lavfi(numberedFrames()), ...x264, ...splitArgs('-frames:v 1')]],
+    frameNumbers: [0],
   },
-  'one second': { file: 'vb.mp4', ...usual, steps: [[...both({ seconds: 1 }), ...x264]], shows: frames(25) },
-  'an MP4 that is cut off': {
-    ...{ file: 'wa.mp4', ...long, part: 0.6 },
-    steps: [[...both({ seconds: 7 }), ...x264, ...aac, ...words('-g 25 -movflags +faststart')]],
+  'a video of one second': {
+    file: 'vb.mp4',
+    ...usual,
+    steps: [[...videoWithTone({ seconds: 1 }), ...x264]],
+    frameNumbers: frames(25),
   },
-  'a transport stream that is cut off': {
-    ...{ file: 'wb.ts', ...long, part: 0.6 },
-    steps: [[...both({ seconds: 7 }), ...x264, ...aac, ...words('-g 25')]],
+  'a truncated MP4': {
+    ...{ file: 'wa.mp4', ...long, fraction: 0.6 },
+    steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...aac, ...splitArgs('-g 25 -movflags +faststart')]],
   },
-  'an MKV that is cut off': {
-    ...{ file: 'wc.mkv', ...long, part: 0.6 },
-    steps: [[...both({ seconds: 7 }), ...x264, ...words('-g 25 -c:a flac')]],
+  'a truncated MPEG transport stream': {
+    ...{ file: 'wb.ts', ...long, fraction: 0.6 },
+    steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...aac, ...splitArgs('-g 25')]],
+  },
+  'a truncated MKV': {
+    ...{ file: 'wc.mkv', ...long, fraction: 0.6 },
+    steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...splitArgs('-g 25 -c:a flac')]],
   },
 }
 
-export const groups = { codecs, rates, pictures, sounds, forms }
+export const groups: Record<string, Record<string, Source>> = {
+  codecs,
+  'frame rates': rates,
+  'frame formats': frameFormats,
+  'audio layouts': audioLayouts,
+  'containers and truncated files': containers,
+}

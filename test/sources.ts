@@ -4,14 +4,14 @@ import { promisify } from 'node:util'
 import { ffmpeg } from './media.ts'
 
 const execute = promisify(execFile)
-export const soundRate = 48_000
+export const sampleRate = 48_000
 
-/** Twelve columns that are dark or bright, the bits of the frame's number; an even grey below them. */
+/** Each frame shows its number in binary: twelve dark or bright columns above a plain gray area. */
 const columns = 12
 const bits = `if(lt(Y,4),if(mod(floor(N/pow(2,X)),2),215,40),128)`
 
-/** A lavfi graph of frames that show their number. */
-export function numbered({ size = '320x240', rate = '25', seconds = 3, filter = '' } = {}): string {
+/** Returns a lavfi graph whose frames show their number. */
+export function numberedFrames({ size = '320x240', rate = '25', seconds = 3, filter = '' } = {}): string {
   const graph = [
     `color=gray:s=${columns}x6:r=${rate}:d=${seconds}`,
     `format=yuv444p,geq=lum='${bits}':cb=128:cr=128`,
@@ -25,56 +25,56 @@ export function numbered({ size = '320x240', rate = '25', seconds = 3, filter = 
 export const lavfi = (graph: string) => ['-f', 'lavfi', '-i', graph]
 export const tone = (frequency = 440, seconds = 3, rate = 48_000) =>
   lavfi(`sine=f=${frequency}:r=${rate}:d=${seconds}`)
-export const words = (text: string) => text.split(' ').filter(Boolean)
+export const splitArgs = (text: string) => text.split(' ').filter(Boolean)
 
-export const x264 = words('-c:v libx264 -preset ultrafast -crf 18 -bf 2 -g 50 -pix_fmt yuv420p')
+export const x264 = splitArgs('-c:v libx264 -preset ultrafast -crf 18 -bf 2 -g 50 -pix_fmt yuv420p')
 
 export const frames = (length: number, number = (frame: number) => frame) =>
   Array.from({ length }, (_, i) => number(i))
-export const both = (options: NonNullable<Parameters<typeof numbered>[0]> = {}) => [
-  ...lavfi(numbered(options)),
+export const videoWithTone = (options: NonNullable<Parameters<typeof numberedFrames>[0]> = {}) => [
+  ...lavfi(numberedFrames(options)),
   ...tone(440, options.seconds ?? 3),
 ]
-export const aac = words('-c:a aac')
+export const aac = splitArgs('-c:a aac')
 export const hevc = (params: string) =>
-  words(`-c:v libx265 -preset veryfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
-export const vp8 = words('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
-/** Four stripes of these levels of 10 bits. */
+  splitArgs(`-c:v libx265 -preset veryfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
+export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
+/** Four vertical stripes with these 10-bit luma levels. */
 export const stripes = (levels: number[]) => {
   const [a, b, c, d] = levels
   const lum = `if(lt(X,80),${a},if(lt(X,160),${b},if(lt(X,240),${c},${d})))`
   return lavfi(`color=s=320x240:r=25:d=3,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`)
 }
 
-/** Raw frames or samples, and what ffmpeg had to complain about. */
-async function decode(path: string, args: string[]): Promise<{ bytes: Buffer; complaints: string }> {
+/** Returns the raw frames or samples, and ffmpeg's warnings. */
+async function decode(path: string, args: string[]): Promise<{ bytes: Buffer; warnings: string }> {
   const all = ['-v', 'warning', '-nostdin', '-i', path, ...args, '-']
   const limits = { encoding: 'buffer', maxBuffer: 512 * 1024 * 1024 } as const
   const { stdout, stderr } = await execute('ffmpeg', all, limits)
-  return { bytes: stdout, complaints: stderr.toString() }
+  return { bytes: stdout, warnings: stderr.toString() }
 }
 
-/** The numbers that the frames of a file show. */
-export async function readNumbers(path: string): Promise<{ numbers: number[]; complaints: string }> {
+/** Reads the number that each frame of a file shows. */
+export async function readFrameNumbers(path: string): Promise<{ numbers: number[]; warnings: string }> {
   const height = 6
   const filter = `scale=${columns}:${height}:flags=area,format=gray`
-  const args = words(`-map 0:v -fps_mode passthrough -vf ${filter} -f rawvideo`)
-  const { bytes, complaints } = await decode(path, args)
+  const args = splitArgs(`-map 0:v -fps_mode passthrough -vf ${filter} -f rawvideo`)
+  const { bytes, warnings } = await decode(path, args)
   const size = columns * height
   const numbers = Array.from({ length: bytes.length / size }, (_, frame) => {
     const row = bytes.subarray(frame * size + columns, frame * size + 2 * columns)
     return row.reduce((sum, level, x) => sum + (level > 128 ? 2 ** x : 0), 0)
   })
-  return { numbers, complaints }
+  return { numbers, warnings }
 }
 
-/** Brightness as it is coded, the picture made small: one list for each frame. */
+/** Scales each frame to `size` and returns its coded luma values: one list per frame. */
 export async function readBrightness(path: string, size: string, args: string[] = []): Promise<number[][]> {
   const [width = 0, height = 0] = size.split('x').map(Number)
   const filter = `scale=${width}:${height}:flags=area`
   const { bytes } = await decode(path, [
     ...args,
-    ...words(`-map 0:v -fps_mode passthrough -vf ${filter} -pix_fmt yuv444p -f rawvideo`),
+    ...splitArgs(`-map 0:v -fps_mode passthrough -vf ${filter} -pix_fmt yuv444p -f rawvideo`),
   ])
   const pixels = width * height
   return Array.from({ length: bytes.length / pixels / 3 }, (_, i) => [
@@ -82,15 +82,15 @@ export async function readBrightness(path: string, size: string, args: string[] 
   ])
 }
 
-/** Decoded to one channel. */
-export async function readSound(path: string): Promise<{ samples: Float32Array; complaints: string }> {
-  const { bytes, complaints } = await decode(path, words(`-map 0:a -ac 1 -ar ${soundRate} -f f32le`))
-  return { samples: new Float32Array(new Uint8Array(bytes).buffer), complaints }
+/** Decodes the audio to one channel. */
+export async function readAudio(path: string): Promise<{ samples: Float32Array; warnings: string }> {
+  const { bytes, warnings } = await decode(path, splitArgs(`-map 0:a -ac 1 -ar ${sampleRate} -f f32le`))
+  return { samples: new Float32Array(new Uint8Array(bytes).buffer), warnings }
 }
 
-/** The frequency and loudness of what is heard around a time. */
+/** Measures the frequency and the level of the audio around a time. */
 export function toneAt(samples: Float32Array, atSeconds: number) {
-  const rate = soundRate
+  const rate = sampleRate
   const part = samples.subarray(Math.round((atSeconds - 0.1) * rate), Math.round((atSeconds + 0.1) * rate))
   let crossings = 0
   let power = 0
@@ -101,26 +101,26 @@ export function toneAt(samples: Float32Array, atSeconds: number) {
   return { hertz: crossings / 2 / (part.length / rate), level: Math.sqrt(power / part.length) }
 }
 
-/** Sets the display matrix of an MP4 or MOV to a quarter turn clockwise. */
-export function turn(bytes: Buffer): Buffer {
+/** Sets the display matrix of an MP4 or MOV to a rotation of 90° clockwise. */
+export function rotateClockwise(bytes: Buffer): Buffer {
   const matrix = bytes.indexOf('tkhd') + 44
   for (const [i, value] of [0, 0x10000, 0, -0x10000, 0, 0, 0, 0, 0x40000000].entries())
     bytes.writeInt32BE(value, matrix + 4 * i)
   return bytes
 }
 
-/** Leaves so much of a file. */
-export async function cutOff(path: string, part: number): Promise<void> {
-  await truncate(path, Math.floor((await readFile(path)).length * part))
+/** Keeps only the first part of a file. `fraction` is between 0 and 1. */
+export async function truncateFile(path: string, fraction: number): Promise<void> {
+  await truncate(path, Math.floor((await readFile(path)).length * fraction))
 }
 
-/** Makes a file in one or more steps: each reads what the step before it wrote as `{last}`. */
+/** Makes a file in one or more ffmpeg runs. `{last}` stands for the output of the previous run. */
 export async function makeSource(path: string, ...steps: string[][]): Promise<string> {
   let last = ''
   for (const [i, step] of steps.entries()) {
     const output = i === steps.length - 1 ? path : `${path}.${i}.${step.at(-1)}`
     const args = i === steps.length - 1 ? step : step.slice(0, -1)
-    await ffmpeg(...args.map((word) => word.replace('{last}', last)), output)
+    await ffmpeg(...args.map((arg) => arg.replace('{last}', last)), output)
     last = output
   }
   return path

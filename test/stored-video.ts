@@ -5,7 +5,7 @@ import { segmentFile } from '../server/renditions/files.ts'
 import { call, MiB, query, type Service } from './harness.ts'
 
 export const segments = [randomBytes(3_000), randomBytes(900_000), randomBytes(1_000)]
-/** Larger than what is sent from memory. */
+/** Too large to be sent from memory. */
 export const film = randomBytes(6 * MiB)
 
 type Put = (key: string, content: Buffer) => Promise<unknown>
@@ -18,7 +18,7 @@ export const onDisk =
     await writeFile(path, content)
   }
 
-/** A video as the encoder leaves it. */
+/** Stores the rows and files of an encoded video. */
 export async function makeVideo(service: Service, put: Put): Promise<string> {
   const json = { title: 'Film' }
   const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json })).body

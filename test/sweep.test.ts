@@ -27,7 +27,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { makeClip, uploadVideo } from './media.ts'
-import { place } from './recovery.ts'
+import { createDeployment } from './recovery.ts'
 import { startS3Store } from './s3-store.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
@@ -146,7 +146,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('missing files that a row refers to are reported per video, in the log and as a metric', async (t) => {
-    const at = await place(t)
+    const at = await createDeployment(t)
     const service = { ...(await at.start({ KINORA_ROLES: 'api' })), ...at }
     const [broken, intact] = [
       await makeVideo(service, onDisk(service)),
@@ -166,7 +166,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('a worker sweeps periodically and logs what it removed', async (t) => {
-    const at = await place(t, { KINORA_LOG_LEVEL: 'info' })
+    const at = await createDeployment(t, { KINORA_LOG_LEVEL: 'info' })
     const first = await at.start({ KINORA_SWEEP: 'off' })
     const videoId = await makeVideo({ ...first, ...at }, onDisk({ ...first, ...at }))
     const orphans = [`videos/${newId('vi')}/source`, `videos/${videoId}/mp4/${randomUUID()}.mp4`]
@@ -221,7 +221,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('the next start removes the unfinished uploads and work folders of a killed process, but not those of others', async (t) => {
-    const at = await place(t, { KINORA_LOG_LEVEL: 'info' })
+    const at = await createDeployment(t, { KINORA_LOG_LEVEL: 'info' })
     const [killed, running] = [await at.start(), await at.start({ KINORA_ROLES: 'api' })]
     const { body } = await call(`${killed.url}/upload-tokens`, { method: 'POST', json: {} })
     const bytes = randomBytes(6 * MiB)
@@ -276,7 +276,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     const store = await startS3Store(t)
     const files = openS3Files(store.settings)
     t.after(() => files.close())
-    const at = await place(t, { ...store.env, ...env })
+    const at = await createDeployment(t, { ...store.env, ...env })
     return { store, files, at }
   }
 

@@ -14,10 +14,10 @@ import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { createLog } from '../server/lib/log.ts'
 import { openQueue } from '../server/lib/queue.ts'
 import { type Jobs, queues } from '../server/queues.ts'
-import { createContention } from '../server/uploads/contention.ts'
-import { receivePiece } from '../server/uploads/receive.ts'
-import { takeLock } from '../server/uploads/store.ts'
-import { removeForsakenUploads } from '../server/uploads/store-source.ts'
+import { createUploadCoordinator } from '../server/uploads/coordinator.ts'
+import { receiveChunk } from '../server/uploads/receive.ts'
+import { acquireLock } from '../server/uploads/store.ts'
+import { removeAbandonedUploads } from '../server/uploads/store-source.ts'
 import { TusDataStore } from '../server/uploads/tus-datastore.ts'
 import {
   type Answer,
@@ -38,7 +38,7 @@ import {
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// Clients that fall silent, are slow or send ten thousand crumbs; disks that are full; uploads that nobody ends.
+// Clients that fall silent, are slow or send ten thousand chunkCount; disks that are full; uploads that nobody ends.
 
 const piece = 5 * MiB
 const big = randomBytes(2 * piece + 4321)
@@ -192,7 +192,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     })
     const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
     const files = await openDiskFiles(join(service.data, 'files'))
-    const deps = { db, files, queue, log, now: () => new Date(), contention: createContention() }
+    const deps = { db, files, queue, log, now: () => new Date(), coordinator: createUploadCoordinator() }
     const sender = { created_by: null, token: null, filename: null, address: null }
     const counted = async (work: () => Promise<unknown>) => {
       rows = 0
@@ -219,7 +219,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     async function costs(pieces: number) {
       const [byParts, byBytes] = [await newVideo(service), await newVideo(service)]
       const sendPart = (part: number) =>
-        receivePiece(
+        receiveChunk(
           deps,
           byParts,
           { form: 'parts', part, total: undefined },
@@ -230,25 +230,24 @@ suite('what takes long', { concurrency: 6 }, () => {
       await addPieces(byParts, 1, pieces, piece)
       const sendRange = (from: number) => {
         const range = { form: 'bytes', from, to: from + piece - 1, total: undefined } as const
-        return receivePiece(deps, byBytes, range, sender, Readable.from([parts[0]]))
+        return receiveChunk(deps, byBytes, range, sender, Readable.from([parts[0]]))
       }
       await sendRange(pieces * piece)
       await addPieces(byBytes, 0, pieces, piece)
       const address = (await newTus(service, 100_000)) ?? ''
       const tusId = /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? ''
       await addPieces(tusId, 0, pieces, 1)
-      const holder = 'test'
+      const lockOwner = 'test'
       const lease = { now: new Date(), until: new Date(Date.now() + 3_600_000) }
-      assert.ok(await takeLock(plain, tusId, holder, lease))
-      const request = { base: '/tus', videoId: tusId, holder, checksum: undefined } as const
-      const tus = new TusDataStore(deps, request)
-      assert.equal((await tus.getUpload('x')).offset, pieces)
+      assert.ok(await acquireLock(plain, tusId, lockOwner, lease))
+      const tus = new TusDataStore(deps, { lockOwner, checksum: undefined })
+      assert.equal((await tus.getUpload(tusId)).offset, pieces)
       return {
         part: await counted(() => sendPart(pieces + 2)),
         partAgain: await counted(() => sendPart(pieces + 2)),
         range: await counted(() => sendRange((pieces + 1) * piece)),
-        tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), 'x', pieces)),
-        offset: await counted(() => tus.getUpload('x')),
+        tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), tusId, pieces)),
+        offset: await counted(() => tus.getUpload(tusId)),
       }
     }
 
@@ -262,11 +261,22 @@ suite('what takes long', { concurrency: 6 }, () => {
     }
   })
 
-  test('a client that sends a byte now and then is told that it is too slow, and nothing of it stays', async (t) => {
+  test('a client that sends too slowly gets a 408, and nothing of its upload stays', async (t) => {
     const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
-    const ways = [`/videos/${videoId}/source`, `/upload?token=${token}`].map(async (path) => {
+    const form = formBody([{ name: 'file', filename: 'a.mp4', content: big }], 'b')
+    const formType = 'content-type: multipart/form-data; boundary=b'
+    const tusHeaders = [
+      'tus-resumable: 1.0.0',
+      `upload-length: ${big.length}`,
+      'content-type: application/offset+octet-stream',
+    ]
+    const ways = [
+      { path: `/videos/${videoId}/source`, headers: [formType], body: form },
+      { path: `/upload?token=${token}`, headers: [formType], body: form },
+      { path: '/tus', headers: tusHeaders, body: big },
+    ].map(async ({ path, headers, body }) => {
       const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
       t.after(() => socket.destroy())
       const closed = new Promise((done) => socket.once('close', done))
@@ -275,12 +285,11 @@ suite('what takes long', { concurrency: 6 }, () => {
       socket.on('data', (chunk) => {
         answer += chunk
       })
-      const body = formBody([{ name: 'file', filename: 'a.mp4', content: big }], 'b')
       const head = [
         `POST ${path} HTTP/1.1`,
         'host: x',
         `authorization: Basic ${btoa(`${productionKey}:`)}`,
-        'content-type: multipart/form-data; boundary=b',
+        ...headers,
         `content-length: ${body.length}`,
       ]
       const begun = 64 * 1024
@@ -297,22 +306,26 @@ suite('what takes long', { concurrency: 6 }, () => {
     assert.equal(await claims(service, videoId), 0)
     assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest, null)
     assert.equal((await query(service.database, 'select from videos')).length, 1)
-    const files = await readdir(join(service.data, 'files'), { recursive: true, withFileTypes: true })
-    assert.deepEqual(
+    const listFiles = async () => {
+      const files = await readdir(join(service.data, 'files'), { recursive: true, withFileTypes: true })
       // Apart from the file by which the sweep knows the store.
-      files.filter((entry) => entry.isFile() && entry.name !== 'kinora-store-id').map(({ name }) => name),
-      [],
-    )
+      return files
+        .filter((entry) => entry.isFile() && entry.name !== 'kinora-store-id')
+        .map(({ name }) => name)
+    }
+    // A job removes the files of the video that the tus request has created.
+    await waitFor(async () => (await listFiles()).length === 0)
+    assert.deepEqual(await listFiles(), [])
     const answer = await sendFile(sourceOf(service, videoId), big)
     assert.equal(answer.status, 201, answer.text)
     await assertSource(service.data, videoId, big)
   })
 
-  test('hundreds of crumbs become the file, and memory does not grow with them', async (t) => {
+  test('hundreds of tiny chunks become the file, and memory does not grow with them', async (t) => {
     // Little room between what is used and what is freed, so that what is seen from outside is what is used.
     const service = await kinora(t, { NODE_OPTIONS: '--max-old-space-size=160 --max-semi-space-size=2' })
-    const crumbs = 450
-    const content = randomBytes(crumbs * 100)
+    const chunkCount = 450
+    const content = randomBytes(chunkCount * 100)
     const created = await call(`${service.url}/tus`, {
       method: 'POST',
       headers: { 'tus-resumable': '1.0.0', 'upload-length': String(content.length) },
@@ -343,7 +356,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     const warm = 200
     for (let i = 0; i < warm; i++) await send(i)
     const before = await memoryMiB()
-    for (let i = warm; i < crumbs; i++) await send(i)
+    for (let i = warm; i < chunkCount; i++) await send(i)
     const grown = (await memoryMiB()) - before
     t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
     assert.ok(grown < 32, `grown by ${grown} MiB`)
@@ -370,7 +383,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
     try {
       const files = await openDiskFiles(join(service.data, 'files'))
-      await removeForsakenUploads({ db, files, queue, now: () => new Date() })
+      await removeAbandonedUploads({ db, files, queue, now: () => new Date() })
     } finally {
       await queue.close()
       await close()

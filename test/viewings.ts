@@ -1,6 +1,6 @@
 import { call, query, type Service } from './harness.ts'
 
-// Videos as far as viewers' reports need them, and what pages report of them.
+// Videos for the analytics tests, and the reports that players send.
 
 const metadata = [
   { key: 'viewer', value: '__viewer__' },
@@ -8,7 +8,7 @@ const metadata = [
   { key: 'author', value: 'Ada' },
 ]
 
-/** A video of 100 seconds, as far as rows go. */
+/** Inserts the rows of a video of 100 seconds, without files. */
 export async function createVideo(at: Service, key?: string): Promise<string> {
   const base = key ? `${at.url}/sandbox` : at.url
   const { body } = await call(`${base}/videos`, { method: 'POST', json: { metadata }, ...(key && { key }) })
@@ -22,18 +22,18 @@ export async function createVideo(at: Service, key?: string): Promise<string> {
 }
 
 export const iso = (time: number) => new Date(time).toISOString()
-// biome-ignore lint/suspicious/noExplicitAny: reports of every shape
+// biome-ignore lint/suspicious/noExplicitAny: tests also send malformed reports
 export type Loose = any
 export type Event = { type: string; emitted_at: string; at?: number | null; from?: number; to?: number }
 
-/** A viewing that was loaded so long ago, and what its page reports. */
+/** A viewing session that was loaded `agoMs` ago, with functions that create its events and reports. */
 export function viewing(videoId: string, agoMs = 30_000, extra: Record<string, unknown> = {}) {
   const loadedAt = Date.now() - agoMs
   return {
-    event: (seconds: number, type: string, places: Omit<Event, 'type' | 'emitted_at'> = {}): Event => ({
+    event: (seconds: number, type: string, position: Omit<Event, 'type' | 'emitted_at'> = {}): Event => ({
       type,
       emitted_at: iso(loadedAt + seconds * 1_000),
-      ...places,
+      ...position,
     }),
     report: (events: Event[], session: Record<string, unknown> = {}) => ({
       emitted_at: iso(Date.now()),

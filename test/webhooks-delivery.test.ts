@@ -23,7 +23,7 @@ import {
   startReceiver,
   waitForDeliveries,
 } from './receiver.ts'
-import { recordEvents, withDb } from './record.ts'
+import { recordEvents, withDb } from './record-events.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Kinora, kinora, query, startKinora, waitFor } from './harness.ts'
 import { type Attempt, createWebhook, startReceiver } from './receiver.ts'
-import { recordEvents } from './record.ts'
+import { recordEvents } from './record-events.ts'
 
 const count = 1_000
 const lostError = 'The worker ended before it knew the outcome.'

@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test'
 import { recordEvent } from '../server/webhooks/events.ts'
 import { assertProblem, call, client, kinora, query, sandboxKey, sharedKinora } from './harness.ts'
 import { createWebhook, encoded, post } from './receiver.ts'
-import { withDb } from './record.ts'
+import { withDb } from './record-events.ts'
 
 // The webhook object and the event log, over HTTP.
 

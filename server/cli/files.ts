@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { openDatabase } from '../database.ts'
 import { DatabaseError } from '../lib/db.ts'
-import { FilesProblem } from '../lib/files/files.ts'
+import { FileStoreError } from '../lib/files/files.ts'
 import { openFiles } from '../lib/files/open.ts'
 import { createLog } from '../lib/log.ts'
 import { PostgresError } from '../lib/postgres/open.ts'
@@ -17,7 +17,7 @@ export async function sweepFiles(config: Config, options: Options, print: Print)
   try {
     await sweep(config, options, print)
   } catch (error) {
-    const isKnown = [DatabaseError, PostgresError, FilesProblem].some((kind) => error instanceof kind)
+    const isKnown = [DatabaseError, PostgresError, FileStoreError].some((kind) => error instanceof kind)
     throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
   }
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
-import { FileMissing, type Files, FilesProblem } from '../lib/files/files.ts'
+import { FileNotFoundError, FileStoreError, type Files } from '../lib/files/files.ts'
 
 /**
  * A file of the store in a form that ffmpeg can open. `close` throws if the store failed while the file was read: neither
@@ -16,7 +16,7 @@ export async function openInput(files: Files, key: string): Promise<Input> {
   const path = files.pathOf(key)
   if (path !== undefined) return { path, isServed: false, close: async () => {} }
   const found = await files.stat(key)
-  if (!found) throw new FileMissing(`there is no file ${key}`)
+  if (!found) throw new FileNotFoundError(`there is no file ${key}`)
   return serve(files, key, found.size)
 }
 
@@ -30,7 +30,7 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
     const to = Math.min(size - 1, Number(/-(\d+)$/.exec(request.headers.range ?? '')?.[1] ?? size - 1))
     const fail = (error: unknown) => {
       // ffmpeg closes the connection whenever it seeks.
-      if (!response.destroyed) failure ??= isKnown(error) ? error : new FilesProblem('unreachable', error)
+      if (!response.destroyed) failure ??= isKnown(error) ? error : new FileStoreError('unreachable', error)
     }
     try {
       const body = await files.read(key, { from, to })
@@ -63,4 +63,4 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
   }
 }
 
-const isKnown = (error: unknown) => error instanceof FilesProblem || error instanceof FileMissing
+const isKnown = (error: unknown) => error instanceof FileStoreError || error instanceof FileNotFoundError

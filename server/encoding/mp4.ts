@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
-import { FileMissing, type Files } from '../lib/files/files.ts'
+import { FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
@@ -98,7 +98,7 @@ async function makeMp4(
   } catch (error) {
     await files.remove(key).catch(() => {})
     // The video was deleted meanwhile.
-    if (error instanceof FileMissing) return undefined
+    if (error instanceof FileNotFoundError) return undefined
     // Errors of the store are retried, and so is an ffmpeg that was killed. Input that ffmpeg rejects is final.
     if (!isFinalAfter(error, retries)) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')

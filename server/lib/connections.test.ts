@@ -11,7 +11,8 @@ import { text } from 'node:stream/consumers'
 import { before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type ConnectionLimits, createServer, refuse } from './connections.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
+import { createServer, rejectConnection } from './connections.ts'
 
 const refusal = 'HTTP/1.1 400 Bad Request\r\ncontent-length: 7\r\nconnection: close\r\n\r\nrefused'
 const get = (path: string, ...headers: string[]) =>
@@ -20,7 +21,7 @@ const last = 'connection: close'
 const post = (...headers: string[]) => `${['POST / HTTP/1.1', 'host: x', ...headers].join('\r\n')}\r\n\r\n`
 const bodies = (answer: string) => answer.split(/HTTP\/1\.1 .*?\r\n\r\n/s).slice(1)
 
-/** Far longer than anything takes, even on a busy machine. */
+/** Far longer than any condition takes, even on a busy machine. */
 const patienceMs = 120_000
 
 async function waitFor(condition: () => boolean | Promise<boolean>): Promise<void> {
@@ -50,11 +51,11 @@ for (const protocol of ['http', 'https'] as const) {
   describe(`connections over ${protocol}`, () => {
     async function start(t: TestContext, handler: RequestListener, limits?: Partial<ConnectionLimits>) {
       const server = createServer(handler, protocol === 'https' ? tls : undefined, limits)
-      server.on('clientError', (_error, socket) => refuse(socket as Socket, refusal))
+      server.on('clientError', (_error, socket) => rejectConnection(socket as Socket, refusal))
       await once(server.listen(0, '127.0.0.1'), 'listening')
       t.after(() => server.close().closeAllConnections())
       const { port } = server.address() as AddressInfo
-      // A client that closes its side only when it is told to.
+      // A client that closes its side only when the test does so.
       const target = { port, host: '127.0.0.1', allowHalfOpen: true }
       const open = async () => {
         const socket =
@@ -69,7 +70,7 @@ for (const protocol of ['http', 'https'] as const) {
       return { server, port, open, allClosed }
     }
 
-    /** Counts the requests that were handed out and not answered yet. */
+    /** Counts requests that the handler has received, and those without a response. */
     function counting(handler: RequestListener) {
       const count = { started: 0, running: 0, highest: 0 }
       const listener: RequestListener = (request, response) => {
@@ -107,7 +108,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['/a 0', '/ 3', '/b 0', '/ 300000', '/c 0'])
     })
 
-    test('a client that pipelines and does not read gets one response prepared, and no more is read from it', async (t) => {
+    test('for a client that pipelines and does not read, one response is prepared and no more requests are read', async (t) => {
       const body = Buffer.alloc(1024 * 1024, 'x')
       const { count, listener } = counting((_request, response) => response.end(body))
       const { server, open } = await start(t, listener)
@@ -117,22 +118,22 @@ for (const protocol of ['http', 'https'] as const) {
       const many = 100
       for (let i = 0; i < many; i++)
         socket.write(get(`/${'y'.repeat(10_000)}`, ...(i === many - 1 ? [last] : [])))
-      // Stalled: the system takes no more.
+      // Stalled: the system accepts no more bytes.
       await waitFor(() => served.writableLength > 0)
-      // Others are served meanwhile, which gives this connection many chances to go on.
+      // Other requests are handled, so this connection has many chances to continue.
       for (let i = 0; i < 20; i++) {
         const other = await open()
         other.write(get('/', last))
         assert.equal(bodies(await text(other))[0]?.length, body.length)
       }
       assert.ok(count.started < many / 2, `${count.started} requests were handled`)
-      // The one being answered, and one of someone else.
+      // The current request, and one of another connection.
       assert.ok(count.highest <= 2)
       assert.ok(served.bytesRead < 500_000, `${served.bytesRead} bytes were read`)
       assert.equal(bodies(await text(socket)).length, many)
     })
 
-    test('requests that wait are limited over all connections', async (t) => {
+    test('the number of waiting requests of all connections is limited', async (t) => {
       const { open, allClosed } = await start(t, () => {}, { maxWaiting: 50 })
       const flooding = await open()
       flooding.resume().write(get('/').repeat(100))
@@ -153,7 +154,7 @@ for (const protocol of ['http', 'https'] as const) {
     describe('every connection ends', () => {
       const quickly = { checkMs: 20, headersMs: 100 }
 
-      /** Sends something small again and again until the connection is closed. */
+      /** Sends a few bytes repeatedly until the connection is closed. */
       async function trickle(socket: Socket, part: string): Promise<void> {
         while (!socket.destroyed) {
           socket.write(part)
@@ -161,7 +162,7 @@ for (const protocol of ['http', 'https'] as const) {
         }
       }
 
-      /** What was received until the connection was closed; the client itself closes nothing. */
+      /** Collects what the client receives. The client itself does not close the connection. */
       function receive(socket: Socket): { answer: () => string } {
         let answer = ''
         socket.on('data', (chunk) => {
@@ -209,20 +210,22 @@ for (const protocol of ['http', 'https'] as const) {
       test('a client that sends nothing at all', async (t) => {
         const { port, open, allClosed } = await start(t, () => assert.fail('not a request'), quickly)
         ;(await open()).resume()
-        // Also none of the handshake of TLS.
+        // Not even the TLS handshake.
         const silent = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).resume()
         t.after(() => silent.destroy())
         await once(silent, 'connect')
         await allClosed()
       })
 
-      test('a client that does not close its side after it was refused', async (t) => {
-        const { open, allClosed } = await start(t, () => assert.fail('not a request'), quickly)
+      test('a client that does not close its side after its request was rejected', async (t) => {
+        // The bytes are rejected before the limit for headers is reached, however slow the machine is.
+        const limits = { ...quickly, headersMs: 60_000 }
+        const { open, allClosed } = await start(t, () => assert.fail('not a request'), limits)
         for (const goOn of [true, false]) {
           const socket = await open()
           const { answer } = receive(socket)
           socket.write('NONSENSE\r\n\r\n')
-          // Read before anything else is sent: a reset may take along what the client has not read.
+          // Read the response first: a reset connection may discard bytes that the client has not read.
           await waitFor(() => answer() === refusal)
           if (goOn) await trickle(socket, 'more')
           await allClosed()
@@ -252,7 +255,7 @@ for (const protocol of ['http', 'https'] as const) {
         })
     })
 
-    test('a client that sends the rest of its body fast after the response goes on with the connection', async (t) => {
+    test('a client that sends the rest of its body quickly after the response keeps its connection', async (t) => {
       const { open } = await start(t, (request, response) =>
         answer(response, request.method === 'POST' ? 413 : 200, request.method),
       )
@@ -265,7 +268,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['POST', 'GET'])
     })
 
-    test('a client that sends all before it reads gets a response that ends the connection', async (t) => {
+    test('a client that sends everything before it reads gets a response that ends the connection', async (t) => {
       const { open } = await start(t, (_request, response) => answer(response, 413, 'too large'))
       const socket = await open()
       const rest = Buffer.alloc(20_000_000)
@@ -274,7 +277,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.deepEqual(bodies(await text(socket)), ['too large'])
     })
 
-    test('what is no request is refused after the responses to those before it', async (t) => {
+    test('invalid bytes are rejected after the responses to the requests before them', async (t) => {
       const { open } = await start(t, async (request, response) => {
         response.write('slow')
         for (let i = 0; i < 20; i++) await turn()
@@ -288,7 +291,7 @@ for (const protocol of ['http', 'https'] as const) {
       assert.ok(answer.endsWith(refusal))
     })
 
-    test('a body that is malformed is refused, and a response that has begun is broken off', async (t) => {
+    test('a malformed body is rejected, and a response that has started is broken off', async (t) => {
       const { open } = await start(t, (request, response) => {
         if (request.url === '/begun') response.write('begun')
       })

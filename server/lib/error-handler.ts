@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorKind, httpErrors, invalidPayload } from './errors.ts'
-import { FilesProblem } from './files/files.ts'
+import { FileStoreError } from './files/files.ts'
 import type { App } from './http.ts'
 import { withoutSecrets } from './log.ts'
 
@@ -19,7 +19,7 @@ export function toApiError(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const known = frameworkErrors[code]
   if (known) return known()
-  if (isUnreachable(error) || error instanceof FilesProblem) {
+  if (isUnreachable(error) || error instanceof FileStoreError) {
     return new ApiError(httpErrors.serviceUnavailable, { cause: error, headers: { 'retry-after': '2' } })
   }
   // Libraries set a 4xx status when the client aborted the request or sent malformed data.

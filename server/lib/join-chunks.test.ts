@@ -31,7 +31,7 @@ async function send(t: TestContext, parts: string[]): Promise<Buffer[]> {
 
 const letters = (count: number) => Array.from({ length: count }, (_, i) => String.fromCharCode(97 + (i % 26)))
 
-test('a body in chunks of one byte arrives in few', async (t) => {
+test('a body in chunks of one byte arrives in few chunks', async (t) => {
   const parts = letters(100_000)
   const chunks = await send(t, parts)
   assert.equal(Buffer.concat(chunks).toString(), parts.join(''))
@@ -52,7 +52,7 @@ test('a message that is one small chunk, or none', async (t) => {
   assert.deepEqual(await send(t, []), [])
 })
 
-test('what has come is passed on before the rest comes', async (t) => {
+test('received bytes are passed on before the rest arrives', async (t) => {
   const first = Promise.withResolvers<string>()
   const port = await listen(t, (request) => {
     joinSmallChunks(request)
@@ -64,7 +64,7 @@ test('what has come is passed on before the rest comes', async (t) => {
   assert.equal(await first.promise, 'ab')
 })
 
-test('the answer of a server, too', async (t) => {
+test('the response of a server is joined as well', async (t) => {
   const parts = letters(100_000)
   const server = createServer((request) => {
     request.socket.end(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunked(parts)}`)

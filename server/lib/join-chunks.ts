@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Longer chunks cost more to copy than to keep. */
+/** Larger chunks are cheaper to keep than to copy. */
 const smallBytes = 1024
 const blockBytes = 16 * 1024
 
 /**
- * Joins the small chunks that Node parses out of one read from the connection. Node makes a Buffer of each, which takes
- * more than a kilobyte whatever its length, and pauses a connection by bytes: a peer that sends one byte per chunk would
- * cost a thousand times what it sends. To be called before the first chunk arrives, in the event that tells of the
- * message.
+ * Joins the small chunks that Node parses from one read of the connection. Node creates a Buffer for each, which takes
+ * more than a kilobyte even for one byte, and pauses a connection by its bytes. A peer that sends chunks of one byte
+ * would use a thousand times the memory of its bytes. To be called in the 'request' or 'response' event, before the first
+ * chunk arrives.
  */
 export function joinSmallChunks(message: IncomingMessage): void {
   const push = message.push.bind(message)
-  /** A single small chunk, as most JSON bodies are, is not copied. */
+  /** A single small chunk, such as most JSON bodies, is not copied. */
   let first: Buffer | undefined
   let block: Buffer | undefined
   let from = 0
@@ -28,7 +28,7 @@ export function joinSmallChunks(message: IncomingMessage): void {
   }
   const flushBlock = (): void => {
     if (!block || to === from) return
-    // The rest of the block is used for what comes next: a view of one byte must not keep a whole block alive.
+    // The rest of the block is used for the next chunks. A view of one byte must not keep an entire block in memory.
     const joined = block.subarray(from, to)
     from = to
     push(joined)
@@ -46,7 +46,7 @@ export function joinSmallChunks(message: IncomingMessage): void {
     }
     if (!first && to === from) {
       first = chunk
-      // Node runs ticks and microtasks after each chunk, but this only when all that was read has been parsed.
+      // Ticks and microtasks run after each chunk, but setImmediate only after everything that was read is parsed.
       setImmediate(flush)
     } else {
       if (first) add(first)

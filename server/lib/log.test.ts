@@ -4,8 +4,8 @@ import { withoutSecrets } from './log.ts'
 
 const secret = 's3cr3t-V4lue.x_y'
 
-test('secrets in an address are masked, however they are written', () => {
-  for (const [address, expected] of [
+test('secrets in a URL are masked, with and without percent-encoding', () => {
+  for (const [url, expected] of [
     [
       `/vod/vi1/token/${secret}/hls/manifest.m3u8?avh=${secret}`,
       '/vod/vi1/token/[secret]/hls/manifest.m3u8?avh=[secret]',
@@ -44,13 +44,13 @@ test('secrets in an address are masked, however they are written', () => {
       '/oembed?url=http://h/vod/vi1?token=[secret]&format=json',
     ],
   ] as const) {
-    assert.equal(withoutSecrets(address), expected)
-    assert.ok(!withoutSecrets(address).includes(secret))
+    assert.equal(withoutSecrets(url), expected)
+    assert.ok(!withoutSecrets(url).includes(secret))
   }
 })
 
-test('what is no secret stays readable', () => {
-  for (const address of [
+test('other parts of a URL are not masked', () => {
+  for (const url of [
     '/videos?title=tokens%20and%20avh&tags[]=a&metadata[viewer]=b&pageSize=25',
     '/videos/vi1/source',
     '/vod/vi1/hls/720p/video-12.m4s',
@@ -61,5 +61,5 @@ test('what is no secret stays readable', () => {
     '/%zz/%',
     '/',
   ])
-    assert.equal(withoutSecrets(address), address)
+    assert.equal(withoutSecrets(url), url)
 })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ApiError } from './errors.ts'
 import { readMultipart } from './multipart.ts'
 
-test('a client that left before its body is read is noticed at once', async (t) => {
+test('a client that disconnected before its body is read is noticed at once', async (t) => {
   const server = createServer()
   t.after(() => server.close())
   server.listen(0, '127.0.0.1')

@@ -1,44 +1,41 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError, httpErrors } from './errors.ts'
 
-/** What is only announced takes no room. */
-const firstBytes = 16 * 1024
+/** A Content-Length alone does not allocate more memory than this. */
+const initialBytes = 16 * 1024
 
-/**
- * Reads the whole of a small body. Into one buffer: to keep the chunks as they come would cost far more than their
- * bytes where they are tiny.
- */
+/** Reads a small body into one buffer. A list of tiny chunks would take far more memory than their bytes. */
 export function readBody(
   request: IncomingMessage,
   { maxBytes, withinMs }: { maxBytes: number; withinMs: number },
 ): Promise<Buffer> {
-  const announced = Number(request.headers['content-length'] ?? 0)
-  if (announced > maxBytes) return Promise.reject(new ApiError(httpErrors.payloadTooLarge))
-  // The client left before its body was read: no event tells of that any more.
+  const declaredBytes = Number(request.headers['content-length'] ?? 0)
+  if (declaredBytes > maxBytes) return Promise.reject(new ApiError(httpErrors.payloadTooLarge))
+  // The client disconnected before its body was read, so there will be no more events.
   if (request.destroyed) return Promise.reject(new ApiError(httpErrors.badRequest))
   return new Promise((resolve, reject) => {
-    let body: Buffer = Buffer.allocUnsafe(Math.min(announced, firstBytes))
+    let body: Buffer = Buffer.allocUnsafe(Math.min(declaredBytes, initialBytes))
     let size = 0
 
-    // Most bodies have come with their headers.
+    // Most bodies have arrived together with their headers.
     const timer = request.complete
       ? undefined
       : setTimeout(() => fail(new ApiError(httpErrors.requestTimeout)), withinMs)
-    const settle = () => {
+    const cleanUp = () => {
       clearTimeout(timer)
       request.off('data', add).off('end', finish).off('error', abort).off('close', abort)
     }
     const fail = (error: ApiError) => {
-      settle()
+      cleanUp()
       reject(error)
     }
     const add = (chunk: Buffer) => {
       if (size + chunk.length > maxBytes) return fail(new ApiError(httpErrors.payloadTooLarge))
-      if (size + chunk.length > body.length) body = enlarged(body, size, size + chunk.length)
+      if (size + chunk.length > body.length) body = enlarge(body, size, size + chunk.length)
       size += chunk.copy(body, size)
     }
     const finish = () => {
-      settle()
+      cleanUp()
       resolve(body.subarray(0, size))
     }
     const abort = (cause?: unknown) => fail(new ApiError(httpErrors.badRequest, { cause }))
@@ -46,7 +43,7 @@ export function readBody(
   })
 }
 
-function enlarged(body: Buffer, size: number, needed: number): Buffer {
+function enlarge(body: Buffer, size: number, needed: number): Buffer {
   const larger = Buffer.allocUnsafe(Math.max(needed, 2 * body.length))
   body.copy(larger, 0, 0, size)
   return larger

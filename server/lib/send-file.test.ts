@@ -9,24 +9,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
-import { sendFile, takesFile } from './send-file.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { until } from './fetch/test-server.ts'
+import { canSendFile, sendFile } from './send-file.ts'
 
 const content = randomBytes(6_000_000)
 
-/** A server that sends the file, or the part that the address names; and a connection to it. */
+/** A server that sends the file, or the part that the path names, and a connection to it. */
 async function start(t: TestContext, answer?: (response: ServerResponse, fd: number) => void) {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-send-'))
   const path = join(folder, 'file')
   await writeFile(path, content)
   const fd = openSync(path, 'r')
+  const accepted: Socket[] = []
   const server = createServer((request, response) => {
     if (answer) return answer(response, fd)
     const [from = 0, length = content.length] = request.url!.slice(1).split(',').filter(Boolean).map(Number)
     response.setHeader('content-length', length)
-    assert.ok(takesFile(response))
+    assert.ok(canSendFile(response))
     sendFile(response, fd, from, length)
   })
+  server.on('connection', (socket) => accepted.push(socket))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
   await once(socket, 'connect')
@@ -36,12 +39,12 @@ async function start(t: TestContext, answer?: (response: ServerResponse, fd: num
     closeSync(fd)
     await rm(folder, { recursive: true })
   })
-  return { path, server, socket }
+  return { path, server, socket, accepted }
 }
 
 const ask = (socket: Socket, path: string) => socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
 
-/** The body of the next answer. */
+/** The body of the next response. */
 async function receive(socket: Socket, between?: () => Promise<unknown>): Promise<Buffer> {
   const body: Buffer[] = []
   let head = Buffer.alloc(0)
@@ -58,13 +61,13 @@ async function receive(socket: Socket, between?: () => Promise<unknown>): Promis
     }
     body.push(part)
     missing -= part.length
-    assert.ok(missing >= 0, 'more than was announced')
+    assert.ok(missing >= 0, 'more than the announced length')
     if (missing === 0) return Buffer.concat(body)
   }
   throw new Error('it ended too early')
 }
 
-test('a file, parts of it, one after the other on the same connection', async (t) => {
+test('a file and parts of it are sent one after the other on the same connection', async (t) => {
   const { socket } = await start(t)
   for (const [from, length] of [
     [0, content.length],
@@ -78,21 +81,21 @@ test('a file, parts of it, one after the other on the same connection', async (t
   }
 })
 
-test('to one who reads slowly, nothing is lost or doubled, and nothing else waits', async (t) => {
-  const { socket, server } = await start(t)
+test('a slow client receives every byte once, and does not delay others', async (t) => {
+  const { socket, server, accepted } = await start(t)
   ask(socket, '/')
   const quick = connect((server.address() as AddressInfo).port, '127.0.0.1')
   t.after(() => quick.destroy())
-  // Long enough for the connection to take no more.
-  await delay(300)
+  // Until the connection accepts no more bytes.
+  await until(() => (accepted[0]?.writableLength ?? 0) > 0)
   ask(quick, '/0,2000000')
   assert.ok((await receive(quick)).equals(content.subarray(0, 2_000_000)))
-  assert.ok((await receive(socket, () => delay(1))).equals(content))
+  assert.ok((await receive(socket, () => nextTurn())).equals(content))
   ask(socket, '/5,5')
   assert.ok((await receive(socket)).equals(content.subarray(5, 10)))
 })
 
-test('many at once get what they asked for', async (t) => {
+test('concurrent clients get the parts that they requested', async (t) => {
   const { server } = await start(t)
   const port = (server.address() as AddressInfo).port
   await Promise.all(
@@ -107,7 +110,7 @@ test('many at once get what they asked for', async (t) => {
   )
 })
 
-test('one who leaves ends the answer', async (t) => {
+test('a client that disconnects ends the response', async (t) => {
   const closed = Promise.withResolvers<void>()
   const { socket } = await start(t, (response, fd) => {
     response.once('close', closed.resolve)
@@ -120,14 +123,14 @@ test('one who leaves ends the answer', async (t) => {
   await closed.promise
 })
 
-test('a file that is shorter than it should be ends the connection', async (t) => {
+test('a file that is too short ends the connection', async (t) => {
   const { path, socket } = await start(t)
   await truncate(path, 100_000)
   ask(socket, '/')
   await assert.rejects(receive(socket), /ended too early/)
 })
 
-test('a disk that cannot be read ends the connection, and nothing else', async (t) => {
+test('a read error ends the connection, and nothing else', async (t) => {
   const folder = openSync(tmpdir(), 'r')
   t.after(() => closeSync(folder))
   const { socket } = await start(t, (response) => {
@@ -138,21 +141,21 @@ test('a disk that cannot be read ends the connection, and nothing else', async (
   await assert.rejects(receive(socket), /ended too early/)
 })
 
-test('one who has half closed the connection gets no body without a head', async (t) => {
-  let taken: boolean | undefined
+test('a client that has half closed the connection gets no body without headers', async (t) => {
+  let isAccepted: boolean | undefined
   const { socket } = await start(t, (response) => {
     response.socket!.once('end', () => {
-      taken = takesFile(response)
+      isAccepted = canSendFile(response)
       response.destroy()
     })
   })
   ask(socket, '/')
   socket.end()
   assert.deepEqual((await buffer(socket)).length, 0)
-  assert.equal(taken, false)
+  assert.equal(isAccepted, false)
 })
 
-test('an answer that waits for the one before it does not take a file', async (t) => {
+test('a response that waits for an earlier response cannot send a file', async (t) => {
   const responses: ServerResponse[] = []
   const both = Promise.withResolvers<void>()
   const { socket } = await start(t, (response) => {
@@ -161,5 +164,5 @@ test('an answer that waits for the one before it does not take a file', async (t
   ask(socket, '/')
   ask(socket, '/')
   await both.promise
-  assert.deepEqual(responses.map(takesFile), [true, false])
+  assert.deepEqual(responses.map(canSendFile), [true, false])
 })

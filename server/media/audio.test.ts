@@ -106,7 +106,7 @@ const tones = (t: number) =>
   [220, 440.3, 1000.7, 3010, 6020].reduce((sum, hz, i) => sum + 0.1 * Math.sin(2 * Math.PI * hz * t + i), 0)
 const sweep = (t: number) => 0.4 * Math.sin(2 * Math.PI * (100 * t + 130 * t * t))
 
-test('the arguments of a chunk', () => {
+test('the ffmpeg arguments of a chunk seek to its lead and limit its samples', () => {
   const common = {
     input: 'in.mp4',
     inputOptions: ['-protocol_whitelist', 'file'],

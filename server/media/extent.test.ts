@@ -88,7 +88,7 @@ function isNear(actual: number | undefined, expected: number, tolerance: number)
   )
 }
 
-describe('seekable sources', { concurrency: 2 }, () => {
+describe('the extent of a seekable source equals the end of its decoded streams', { concurrency: 2 }, () => {
   const isSeekable = (title: string, create: () => Promise<string>) =>
     test(title, async () => {
       const file = await create()
@@ -142,7 +142,7 @@ describe('seekable sources', { concurrency: 2 }, () => {
   )
 })
 
-describe('sources that are copied first', { concurrency: 2 }, () => {
+describe('a source that is not seekable keeps its length when it is remuxed', { concurrency: 2 }, () => {
   const isCopied = (title: string, create: () => Promise<string>, seconds: number, kinds = 'picture sound') =>
     test(title, async () => {
       const file = await create()
@@ -173,20 +173,20 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
     3.6,
   )
   isCopied(
-    'an mp4 that is cut off',
+    'a truncated mp4',
     async () => {
       return cut('c.mp4', path.basename(await copy('c0.mp4', 'h264.mp4', '-movflags', '+faststart')), 0.6)
     },
     3.6,
   )
   isCopied(
-    'an mkv that is cut off',
+    'a truncated mkv',
     async () => cut('d.mkv', path.basename(await copy('d0.mkv', 'h264.mp4')), 0.6),
     3.6,
   )
-  isCopied('a webm as a browser records it', () => copy('e.webm', 'vp8.webm', '-live', '1'), 6)
+  isCopied('a webm recorded by a browser', () => copy('e.webm', 'vp8.webm', '-live', '1'), 6)
   isCopied(
-    'a recorded webm that is cut off',
+    'a truncated webm recorded by a browser',
     async () => {
       return cut('f.webm', path.basename(await copy('f0.webm', 'vp8.webm', '-live', '1')), 0.6)
     },
@@ -210,12 +210,12 @@ describe('sources that are copied first', { concurrency: 2 }, () => {
   isCopied('wav', () => encode('p.wav', '-vn'), 6, 'sound')
   isCopied('flac', () => encode('q.flac', '-vn'), 6, 'sound')
   isCopied(
-    'sound that Matroska has no name for: LATM',
+    'audio without a Matroska codec id: LATM',
     () => copy('r.ts', 'h264.mp4', '-mpegts_flags', 'latm'),
     6,
   )
   isCopied(
-    'sound that Matroska has no name for: Blu-ray PCM',
+    'audio without a Matroska codec id: Blu-ray PCM',
     () => encode('s.m2ts', '-c:v copy -c:a pcm_bluray -ac 2'),
     6,
   )

@@ -62,7 +62,7 @@ describe('a file that refers to other files is rejected before any of them is op
     ]
   for (const [title, naming, named, isReadByDefault] of cases)
     for (const extension of ['', '.mp4'])
-      test(`${title} called source${extension}`, async () => {
+      test(`${title} named source${extension}`, async () => {
         const file = at(`source${extension}`)
         if (isReadByDefault) {
           // Without limits, ffprobe opens the file. This shows that the rejection below is caused by the limits.
@@ -89,8 +89,8 @@ describe('a file that refers to other files is rejected before any of them is op
       })
 })
 
-describe('files that are not videos', () => {
-  const isRefused = (title: string, bytes: string | Buffer, message: RegExp) =>
+describe('files that are not videos are rejected', () => {
+  const isRejected = (title: string, bytes: string | Buffer, message: RegExp) =>
     test(title, async () => {
       for (const name of ['plain', 'plain.mp4', 'plain.mp3']) {
         await writeFile(at(name), bytes)
@@ -102,23 +102,23 @@ describe('files that are not videos', () => {
         })
       }
     })
-  isRefused('an empty file', '', /^The file is empty/)
-  isRefused('a text', 'Lorem ipsum dolor sit amet.\n'.repeat(100), /^The file is not a video/)
-  isRefused(
-    'a page',
+  isRejected('an empty file', '', /^The file is empty/)
+  isRejected('a text file', 'Lorem ipsum dolor sit amet.\n'.repeat(100), /^The file is not a video/)
+  isRejected(
+    'an HTML page',
     '<!doctype html><html><body><video src="secret.mp4"></video></body></html>',
     /not a video/,
   )
-  isRefused(
-    'a picture',
+  isRejected(
+    'an image',
     Buffer.from(
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
       'base64',
     ),
     /not a video/,
   )
-  isRefused('a Matroska file of 1,000 streams', matroskaWithStreams(1000), /too many streams/)
-  isRefused(
+  isRejected('a Matroska file with 1,000 streams', matroskaWithStreams(1000), /too many streams/)
+  isRejected(
     'a Matroska file without streams',
     matroskaWithStreams(0),
     /neither a picture nor a sound|not a video/,

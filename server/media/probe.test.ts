@@ -43,7 +43,7 @@ function isRead(title: string, name: string, args: string[], expected: Expected)
   })
 }
 
-describe('codecs and containers', { concurrency: 2 }, () => {
+describe('the probe reads codecs and containers', { concurrency: 2 }, () => {
   const size = { width: 160, height: 120, rate: { num: 25, den: 1 } }
   const both = [...PICTURE, ...SOUND]
   isRead('H.264 and AAC in mp4', 'a.mp4', [...both, ...X264, '-c:a', 'aac'], {
@@ -111,9 +111,9 @@ describe('codecs and containers', { concurrency: 2 }, () => {
     })
 })
 
-describe('video streams', { concurrency: 2 }, () => {
+describe('the probe reads video streams', { concurrency: 2 }, () => {
   const source = (spec: string) => ['-f', 'lavfi', '-i', `testsrc2=${spec}`, ...X264]
-  for (const [told, num, den] of [
+  for (const [sourceRate, num, den] of [
     ['24000/1001', 24_000, 1001],
     ['30000/1001', 30_000, 1001],
     ['60000/1001', 60_000, 1001],
@@ -127,9 +127,9 @@ describe('video streams', { concurrency: 2 }, () => {
   ] as const)
     for (const container of ['mp4', 'mkv'])
       isRead(
-        `${told} frames a second in ${container} become ${num}/${den}`,
-        `r${told.replace('/', '-')}.${container}`,
-        [...source(`s=64x48:d=1:r=${told}`), '-r', told],
+        `${sourceRate} frames a second in ${container} become ${num}/${den}`,
+        `r${sourceRate.replace('/', '-')}.${container}`,
+        [...source(`s=64x48:d=1:r=${sourceRate}`), '-r', sourceRate],
         { picture: { rate: { num, den } } },
       )
   const gaps = "select='not(eq(mod(n,7),3))'"
@@ -211,14 +211,14 @@ function addToSampleEntry(bytes: Buffer, box: Buffer): Buffer {
   return Buffer.concat([bytes.subarray(0, at), box, bytes.subarray(at)])
 }
 
-describe('choice of streams', { concurrency: 2 }, () => {
+describe('the probe chooses one stream of each kind', { concurrency: 2 }, () => {
   const second = ['-f', 'lavfi', '-i', 'sine=d=1:r=44100']
   const two = [...PICTURE, ...SOUND, ...second, '-map', '0', '-map', '1', '-map', '2', ...X264]
   isRead('the first of two audio streams', 'two.mkv', [...two, '-disposition:a', '0'], {
     sound: { index: 1 },
   })
   isRead(
-    'the sound that is marked as default',
+    'the audio stream that is marked as default',
     'default.mkv',
     [...two, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
     { sound: { index: 2, sampleRate: 44_100 } },
@@ -232,7 +232,7 @@ describe('choice of streams', { concurrency: 2 }, () => {
     sound: { codec: 'mp3', index: 0, sampleRate: 48_000, channels: 1 },
   })
   isRead(
-    'the picture beside cover art',
+    'the video stream next to cover art',
     'cover.mp4',
     [
       ...[...PICTURE, ...PICTURE, '-map', '0', '-map', '1'],
@@ -242,7 +242,7 @@ describe('choice of streams', { concurrency: 2 }, () => {
   )
 })
 
-test('frame rates without a test file', () => {
+test('the frame rate is chosen from the nominal and the average rate', () => {
   const rate = (r: string, average: string) => {
     const read = (text: string) => {
       const [num, den] = text.split('/').map(Number)

@@ -3,8 +3,8 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
-import { FileMissing, type Files, type HotFile } from '../lib/files/files.ts'
-import { sendFile, takesFile } from '../lib/send-file.ts'
+import { type CachedFile, FileNotFoundError, type Files } from '../lib/files/files.ts'
+import { canSendFile, sendFile } from '../lib/send-file.ts'
 
 /** For a redirect to a presigned URL of the store, which is valid for longer. */
 const cacheHalfAnHour = 'public, max-age=1800'
@@ -78,7 +78,7 @@ async function sendStored(
   const length = part.to - part.from + 1
   const file = await openFile(files, request, reply, { key, size })
   if (Buffer.isBuffer(file)) return reply.send(partOf(file, part))
-  if (file !== undefined && takesFile(reply.raw)) {
+  if (file !== undefined && canSendFile(reply.raw)) {
     // Fastify does not send this response, so its onSend hook does not run.
     if (request.server.isClosing) reply.header('connection', 'close')
     reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
@@ -106,14 +106,14 @@ async function delegate(
     return true
   }
   // A presigned URL is valid for one method.
-  if (!files.addressOf || request.method === 'HEAD') return false
+  if (!files.signedUrl || request.method === 'HEAD') return false
   const isPrivate = cacheControl.startsWith('private')
   const isImmutable = cacheControl.includes('immutable')
   reply.removeHeader('etag')
   reply.removeHeader('accept-ranges')
   reply
     .code(302)
-    .header('location', await files.addressOf(key, { type, cacheControl, disposition }))
+    .header('location', await files.signedUrl(key, { type, cacheControl, disposition }))
     .header('cache-control', isPrivate ? 'no-store' : isImmutable ? cacheHalfAnHour : cacheControl)
   return true
 }
@@ -124,8 +124,8 @@ async function openFile(
   request: FastifyRequest,
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
-): Promise<HotFile | undefined> {
-  const open = await orNotFound(request, files.hold(key, size, takesFile(reply.raw)))
+): Promise<CachedFile | undefined> {
+  const open = await orNotFound(request, files.acquire(key, size, canSendFile(reply.raw)))
   if (!open) return undefined
   // The viewer may leave before the end, or may have left.
   if (reply.raw.destroyed) open.release()
@@ -137,7 +137,7 @@ async function orNotFound<T>(request: FastifyRequest, work: Promise<T>): Promise
   try {
     return await work
   } catch (error) {
-    if (!(error instanceof FileMissing)) throw error
+    if (!(error instanceof FileNotFoundError)) throw error
     // Usually the video has just been deleted.
     request.log.warn({ requestId: request.id, err: error }, 'a media file is missing from the store')
     throw notFound('videoId')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readImageSize } from './image-size.ts'
 
-/** A header and what comes after it, with sizes as said. */
+/** A PNG header with the given size. */
 function png(width: number, height: number): Buffer {
   const bytes = Buffer.alloc(40)
   bytes.write('\x89PNG\r\n\x1a\n', 'latin1')
@@ -14,7 +14,7 @@ function png(width: number, height: number): Buffer {
 }
 
 function jpeg(frame: number, width: number, height: number): Buffer {
-  const begin = Buffer.from([
+  const start = Buffer.from([
     0xff,
     0xd8,
     0xff,
@@ -38,7 +38,7 @@ function jpeg(frame: number, width: number, height: number): Buffer {
   const size = Buffer.alloc(4)
   size.writeUInt16BE(height, 0)
   size.writeUInt16BE(width, 2)
-  return Buffer.concat([begin, size, Buffer.from([1, 1, 0x11, 0, 0xff, 0xd9])])
+  return Buffer.concat([start, size, Buffer.from([1, 1, 0x11, 0, 0xff, 0xd9])])
 }
 
 test('type and size are read from the bytes', () => {
@@ -59,7 +59,7 @@ test('other files and incomplete images have no size', () => {
     '\xff\xd8\xff\xe0\0\0\0\0\0\0\0\0\0',
   ])
     assert.equal(readImageSize(Buffer.from(bytes, 'latin1')), undefined)
-  // A segment that says it has no length leads nowhere, and one that leads past the end neither.
+  // A segment without a length, and a segment that extends past the end.
   assert.equal(readImageSize(Buffer.from('ffd8ffe00000ffc0000b080010001003', 'hex')), undefined)
   assert.equal(readImageSize(Buffer.from('ffd8ffe0ffffffc0000b080010001003', 'hex')), undefined)
 })

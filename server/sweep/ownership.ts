@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
-import { FileMissing } from '../lib/files/files.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import { isId } from '../lib/ids.ts'
 import { videosFolder } from '../renditions/files.ts'
 import * as store from './store.ts'
@@ -38,7 +38,7 @@ async function readId(files: Context['files']): Promise<string | undefined> {
     for await (const chunk of await files.read(storeIdKey, { from: 0, to: 99 })) chunks.push(chunk)
     return Buffer.concat(chunks).toString('utf8').trim()
   } catch (error) {
-    if (error instanceof FileMissing) return undefined
+    if (error instanceof FileNotFoundError) return undefined
     throw error
   }
 }

@@ -35,7 +35,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
   }
   await removeSpooled(deps, sweep)
   if (!sweep.removes) return
-  for (const key of await deps.files.abortUnfinished([`${videosFolder}/`, 'spool/'], deps.now()))
+  for (const key of await deps.files.abortOrphanedUploads([`${videosFolder}/`, 'spool/'], deps.now()))
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
-import { FileMissing } from '../lib/files/files.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
@@ -60,7 +60,7 @@ async function skipOnFailure(
     await work()
   } catch (error) {
     // The video was deleted, or a quality failed, in the meantime.
-    if (error instanceof FileMissing) return
+    if (error instanceof FileNotFoundError) return
     if (!isFinalAfter(error, retries)) throw error
     log.warn({ err: error, videoId }, 'a thumbnail or sprite sheet could not be made')
   }

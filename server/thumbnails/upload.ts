@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, fileErrors, httpErrors, notFound } from '../lib/errors.ts'
-import { FilesProblem } from '../lib/files/files.ts'
+import { FileStoreError } from '../lib/files/files.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { withWorkFolder } from '../lib/work.ts'
@@ -62,7 +62,7 @@ async function spool(stream: Readable, path: string): Promise<void> {
   try {
     await pipeline(limited, createWriteStream(path))
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FilesProblem('full', error) : error
+    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FileStoreError('full', error) : error
   }
   if (size === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
 }
@@ -81,7 +81,7 @@ async function makeJpeg({ config }: Deps, input: string, output: string): Promis
     await runFfmpeg(tools, imageArgs({ input, format, orientation, output }), { limits: { cpuSeconds } })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
-    if (/No space left on device/.test(error.stderr)) throw new FilesProblem('full', error)
+    if (/No space left on device/.test(error.stderr)) throw new FileStoreError('full', error)
     const failure = failureOf(error)
     if (failure === 'host') throw error
     // An image that crashes the decoder does so every time.

@@ -1,21 +1,21 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { sourceKey } from '../renditions/files.ts'
+import * as chunkStore from './chunk-store.ts'
 import { uploadsErrors } from './errors.ts'
-import * as pieceStore from './piece-store.ts'
 import * as store from './store.ts'
 import type { SourceForm, SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
 
-/** Who begins an upload. Token, name and address let later parts that do not name their video find it. */
-export type Sender = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
+/** Who started an upload. Token, file name and IP address identify the video of later chunks that do not name it. */
+export type UploadOrigin = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
 
 export function newSource(
   videoId: string,
   form: SourceForm,
   handle: string,
-  { created_by, token, filename, address }: Sender,
+  { created_by, token, filename, address }: UploadOrigin,
   now: Date,
 ): SourceRow {
   return {
@@ -42,16 +42,16 @@ export function newSource(
   }
 }
 
-/** Inserts the source of a video with a place in the file store. Undefined when the video has one already. */
+/** Begins an upload in the file store and inserts the source. Undefined when the video has a source already. */
 export async function beginSource(
   deps: Deps,
   videoId: string,
-  rowOf: (handle: string) => SourceRow,
+  createRow: (handle: string) => SourceRow,
 ): Promise<SourceRow | undefined> {
   const handle = await deps.files.beginUpload(sourceKey(videoId))
-  const row = rowOf(handle)
+  const row = createRow(handle)
   const isInserted = await store.insertSource(deps.db, row).catch(async (error) => {
-    await abandonUnlessKnown(deps, videoId, handle)
+    await abandonUnlessUsed(deps, videoId, handle)
     throw isVideoMissing(error) ? notFound('videoId') : error
   })
   if (isInserted) return row
@@ -59,41 +59,42 @@ export async function beginSource(
   return undefined
 }
 
-/** The video was deleted while its source was inserted. */
-const isVideoMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === '23503'
+/** The foreign key failed: the video was deleted in the meantime. */
+export const isVideoMissing = (error: unknown) =>
+  error instanceof Error && 'code' in error && error.code === '23503'
 
 /**
- * Removes an upload after its row could not be written. A commit whose answer was lost may have counted, and then the
- * upload must stay. Where that cannot be found out, the clean-up of stale uploads decides.
+ * Removes an upload after its row could not be written. If only the response to the commit was lost, the row exists and
+ * the upload must stay. If that cannot be determined, the clean-up of orphaned uploads removes it later.
  */
-export async function abandonUnlessKnown(
+export async function abandonUnlessUsed(
   { db, files, log }: Pick<Context, 'db' | 'files' | 'log'>,
   videoId: string,
   handle: string,
 ): Promise<void> {
   try {
-    const isKnown = await db.transaction().execute(async (trx) => {
+    const isUsed = await db.transaction().execute(async (trx) => {
       await store.waitForWriters(trx, videoId)
-      return store.isHandleKnown(trx, handle)
+      return store.isHandleUsed(trx, handle)
     })
-    if (!isKnown) await files.abandonUpload(handle)
+    if (!isUsed) await files.abandonUpload(handle)
   } catch (err) {
-    log.warn({ err, videoId, handle }, 'an upload is left to the clean-up')
+    log.warn({ err, videoId, handle }, 'cannot tell whether an upload is in use, leaving it to the clean-up')
   }
 }
 
 /**
- * The source with a place in the file store that exists. Whatever removed the place of an upload that has received
- * nothing yet, the upload begins anew instead of failing for as long as its row is kept.
+ * Makes sure that the upload of a source exists in the file store. If it was removed for any reason before a chunk
+ * arrived, a new one begins. Otherwise every request would fail for as long as the row is kept.
  */
-export async function ensurePlace(deps: Deps, source: SourceRow): Promise<SourceRow> {
+export async function ensureUpload(deps: Deps, source: SourceRow): Promise<SourceRow> {
   const { db, files } = deps
   const { video_id: videoId } = source
   if (source.state !== 'receiving' || source.received_pieces > 0) return source
   if (await files.hasUpload(source.handle)) return source
   const handle = await files.beginUpload(sourceKey(videoId))
   const isReplaced = await store.replaceHandle(db, source, handle).catch(async (error) => {
-    await abandonUnlessKnown(deps, videoId, handle)
+    await abandonUnlessUsed(deps, videoId, handle)
     throw error
   })
   if (isReplaced) return { ...source, handle }
@@ -103,38 +104,39 @@ export async function ensurePlace(deps: Deps, source: SourceRow): Promise<Source
   return found
 }
 
-/** Puts another upload in the place of one that has received nothing. Undefined when that one has begun. */
+/** Replaces an upload that has received nothing by a new one. Undefined when the old one has received something. */
 export async function replaceUnstarted(
   deps: Deps,
   videoId: string,
-  rowOf: (handle: string) => SourceRow,
+  createRow: (handle: string) => SourceRow,
 ): Promise<SourceRow | undefined> {
   const { db, files, now } = deps
-  const row = rowOf(await files.beginUpload(sourceKey(videoId)))
-  const replaced = await db
+  const row = createRow(await files.beginUpload(sourceKey(videoId)))
+  const replacedHandle = await db
     .transaction()
     .execute(async (trx) => {
       const source = await store.lockSource(trx, videoId)
       if (!source) throw notFound('videoId')
-      if (source.state !== 'receiving') throw alreadyFilled(source.form)
-      if (isLocked(source, now()) || (await pieceStore.findLast(trx, videoId, { now: now() })))
+      if (source.state !== 'receiving') throw sourceExists(source.form)
+      if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
         return undefined
       await store.replaceSource(trx, row)
       return source.handle
     })
     .catch(async (error) => {
-      await abandonUnlessKnown(deps, videoId, row.handle)
+      await abandonUnlessUsed(deps, videoId, row.handle)
       throw error
     })
-  await files.abandonUpload(replaced ?? row.handle)
-  return replaced === undefined ? undefined : row
+  await files.abandonUpload(replacedHandle ?? row.handle)
+  return replacedHandle === undefined ? undefined : row
 }
 
 /** Whether a tus request is writing. */
 export const isLocked = ({ lock_until: until }: Pick<SourceRow, 'lock_until'>, now: Date) =>
   until !== null && until > now
 
-export function alreadyFilled(form: SourceForm): ApiError {
+/** The video has a source, so it accepts no upload. */
+export function sourceExists(form: SourceForm): ApiError {
   if (form === 'url') return new ApiError(uploadsErrors.alreadyDownloaded)
   return new ApiError(form === 'clone' ? uploadsErrors.alreadyCopied : uploadsErrors.alreadyUploaded)
 }

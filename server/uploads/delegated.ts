@@ -1,65 +1,67 @@
 import type { Readable } from 'node:stream'
 import { ApiError, httpErrors } from '../lib/errors.ts'
-import type { Piece } from '../lib/files/files.ts'
+import type { StoredChunk } from '../lib/files/files.ts'
 import { newOwnedName } from '../lib/owner.ts'
 import { createVideo } from '../videos/create.ts'
-import { abandonUnlessKnown } from './begin.ts'
+import { abandonUnlessUsed, type UploadOrigin } from './begin.ts'
 import { checkSize, positionOf, type Range } from './range.ts'
-import { adoptPiece, type Deps, limited, receivePiece } from './receive.ts'
+import { RangeBody } from './range-body.ts'
+import { adoptChunk, type Deps, receiveChunk } from './receive.ts'
 import * as store from './store.ts'
 import type { UploadTokenRow } from './tables.ts'
 import { checkTarget, targetOf } from './target.ts'
 
-/** Who sends a piece with an upload token. */
-export type Uploader = { token: UploadTokenRow; filename: string; address: string }
+/** Who uploads with an upload token. */
+export type DelegatedUploader = { token: UploadTokenRow; filename: string; address: string }
 
-/** A piece whose video is not known yet: many clients name it after the file. */
-export type Spooled = { handle: string; key: string; piece: Piece }
+/** A chunk whose video is not known yet, because many clients send the file before the field `videoId`. */
+export type SpooledChunk = { handle: string; key: string; chunk: StoredChunk }
 
-export const senderOf = ({ token: { token }, filename, address }: Uploader) => ({
+export const originOf = ({ token: { token }, filename, address }: DelegatedUploader): UploadOrigin => ({
   created_by: token,
   token,
   filename,
   address,
 })
 
-export async function spool({ files }: Deps, range: Range, body: Readable): Promise<Spooled> {
+export async function spoolChunk({ files, now }: Deps, range: Range, body: Readable): Promise<SpooledChunk> {
   const key = `spool/${newOwnedName()}`
   const handle = await files.beginUpload(key)
   try {
-    const piece = await files.writePiece(handle, positionOf(range), 0, limited(body, range))
-    checkSize(range, piece.size)
-    return { handle, key, piece }
+    const rangeBody = new RangeBody(body, range, now)
+    const chunk = await files.writeChunk(handle, rangeBody, { order: positionOf(range), offset: 0 })
+    checkSize(range, chunk.size)
+    return { handle, key, chunk }
   } catch (error) {
     await files.abandonUpload(handle)
     throw error
   }
 }
 
-/** Gives the piece to its video; the video's id. */
-export async function deliver(
+/** Adds a spooled chunk to its video and returns the id of the video. */
+export async function assignChunk(
   deps: Deps,
-  uploader: Uploader,
+  uploader: DelegatedUploader,
   range: Range,
-  named: string | undefined,
-  spooled: Spooled,
+  namedId: string | undefined,
+  { handle, key, chunk }: SpooledChunk,
 ): Promise<string> {
   const { files } = deps
   let videoId: string | undefined
   try {
-    videoId = await chooseVideo(deps, uploader, range, named)
-    const sender = senderOf(uploader)
-    // The first piece of an upload becomes its beginning as it is; a later one has to be put beside the others.
-    if (isFirst(range) && (await adoptPiece(deps, videoId, range, sender, spooled))) return videoId
-    if (spooled.piece.size > 0) await files.finishUpload(spooled.handle, spooled.key, [spooled.piece])
-    else await files.put(spooled.key, Buffer.alloc(0))
-    await receivePiece(deps, videoId, range, sender, await files.read(spooled.key))
-    await files.remove(spooled.key)
+    videoId = await chooseVideo(deps, uploader, range, namedId)
+    const origin = originOf(uploader)
+    // The upload of a first chunk becomes the upload of the source. A later chunk is copied to the existing upload.
+    if (isFirst(range) && (await adoptChunk(deps, videoId, range, origin, { handle, chunk }))) return videoId
+    if (chunk.size > 0) await files.finishUpload(handle, key, [chunk])
+    else await files.put(key, Buffer.alloc(0))
+    await receiveChunk(deps, videoId, range, origin, await files.read(key))
+    await files.remove(key)
     return videoId
   } catch (error) {
-    if (videoId === undefined) await files.abandonUpload(spooled.handle)
-    else await abandonUnlessKnown(deps, videoId, spooled.handle)
-    await files.remove(spooled.key)
+    if (videoId === undefined) await files.abandonUpload(handle)
+    else await abandonUnlessUsed(deps, videoId, handle)
+    await files.remove(key)
     throw error
   }
 }
@@ -69,12 +71,12 @@ const isFirst = (range: Range) =>
 
 async function chooseVideo(
   deps: Deps,
-  { token, filename, address }: Uploader,
+  { token, filename, address }: DelegatedUploader,
   range: Range,
-  named: string | undefined,
+  namedId: string | undefined,
 ): Promise<string> {
   const { environment } = token
-  const target = targetOf(token, named)
+  const target = targetOf(token, namedId)
   if (target !== undefined) {
     await checkTarget(deps, environment, target, token)
     return target
@@ -84,19 +86,18 @@ async function chooseVideo(
     const video = await createVideo(deps, scope, { title: filename }, token.token)
     return video.id
   }
-  const total = range.form === 'whole' ? undefined : range.total
-  const found = await store.findDelegated(deps.db, {
+  const found = await store.findDelegatedUpload(deps.db, {
     token: token.token,
     filename,
     address,
     form: range.form,
     position: positionOf(range),
-    total,
+    total: range.form === 'whole' ? undefined : range.total,
   })
   if (found) return found
   throw new ApiError(httpErrors.attributeRequired, {
     name: 'videoId',
     title:
-      'No unfinished upload with this token has a file of this name: name the video in the field "videoId".',
+      'This token has no unfinished upload of a file with this name: send the id of the video in the field "videoId".',
   })
 }

@@ -1,30 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
+import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
-import { FileMissing } from '../lib/files/files.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
-import { beginSource, ensurePlace, newSource } from './begin.ts'
-import * as pieceStore from './piece-store.ts'
-import { smallestPiece } from './range.ts'
+import { beginSource, ensureUpload, newSource } from './begin.ts'
+import * as chunkStore from './chunk-store.ts'
+import { completeSource, completeUpload } from './complete.ts'
+import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
 
-/** Why the content of a video cannot be had; shown to its owner. */
-class Unfetchable extends Error {}
+/** The source cannot be fetched. The message is shown to the owner of the video. */
+class SourceFetchError extends Error {}
 
-/** A worker that is killed loses at most one piece. */
-const pieceBytes = 64 * 1024 * 1024
-/** Against addresses that never end; one that tells its length may have any. */
-const mostUntoldBytes = 100 * 1024 ** 3
-const tries = 5
+/** A worker that is killed loses at most one chunk. */
+const chunkBytes = 64 * 1024 * 1024
+/** The limit for responses without a Content-Length, which may never end. */
+const maxUnstatedBytes = 100 * 1024 ** 3
+const maxAttempts = 5
 
-/** Brings the content of a video from the address or the video that it was created with. */
+/** Fetches the source of a video from the URL, or copies it from the video, that it was created with. */
 export async function fetchSource(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
   const video = await findSourceOfVideo(deps.db, videoId)
   if (!video?.source_reference) {
@@ -38,8 +39,8 @@ export async function fetchSource(deps: Deps, { videoId }: { videoId: string }):
     if (form === 'clone') await copySource(deps, videoId, video.source_reference)
     else await download(deps, source, video.source_reference)
   } catch (error) {
-    if (!(error instanceof Unfetchable)) throw error
-    deps.log.info({ videoId, reason: error.message }, 'a source cannot be fetched')
+    if (!(error instanceof SourceFetchError)) throw error
+    deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
     await store.updateSource(deps.db, videoId, {
       state: 'failed',
       failure: error.message,
@@ -55,67 +56,61 @@ async function ensureSource(
   form: 'url' | 'clone',
 ): Promise<SourceRow | undefined> {
   const found = await store.findSource(deps.db, videoId)
-  if (found) return ensurePlace(deps, found)
-  const sender = { created_by: null, token: null, filename: null, address: null }
-  await beginSource(deps, videoId, (handle) => newSource(videoId, form, handle, sender, deps.now()))
+  if (found) return ensureUpload(deps, found)
+  const origin = { created_by: null, token: null, filename: null, address: null }
+  await beginSource(deps, videoId, (handle) => newSource(videoId, form, handle, origin, deps.now()))
   return store.findSource(deps.db, videoId)
 }
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
   const original = await store.findSource(deps.db, from)
-  // One that is still on its way wakes those who wait for it.
+  // An unfinished source wakes the videos that wait for it when it is stored.
   if (original?.state === 'receiving' || original?.state === 'received') return
-  if (original?.state !== 'stored') throw new Unfetchable('The video to copy has no content.')
+  if (original?.state !== 'stored') throw new SourceFetchError('The video to copy has no content.')
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))
   } catch (error) {
-    if (error instanceof FileMissing) throw new Unfetchable('The video to copy was deleted.')
+    if (error instanceof FileNotFoundError) throw new SourceFetchError('The video to copy was deleted.')
     throw error
   }
-  const change = { state: 'stored', size: original.size, updated_at: deps.now() } as const
-  const isNoted = await deps.db.transaction().execute(async (trx) => {
-    if (!(await store.lockSource(trx, videoId))) return false
-    await store.updateSource(trx, videoId, change)
-    await deps.queue.send(trx, 'plan-encoding', { videoId })
-    return true
-  })
-  if (!isNoted) await removeIfDeleted(deps, videoId)
+  await completeSource(deps, videoId, { size: original.size })
 }
 
-async function download(deps: Deps, source: SourceRow, address: string): Promise<void> {
+async function download(deps: Deps, source: SourceRow, url: string): Promise<void> {
   const { video_id: videoId } = source
   let validator = source.validator
   for (let attempt = 1; ; attempt++) {
     const before = await receivedBytes(deps, videoId)
     try {
-      const response = await request(deps.fetch, address, before, validator)
+      const response = await request(deps.fetch, url, before, validator)
       const isResumed = response.status === 206
       if (!isResumed && before > 0) await discard(deps, source)
+      const from = isResumed ? before : 0
       validator = validatorOf(response)
-      const total = totalOf(response, isResumed ? before : 0)
+      const total = totalOf(response, from)
       await store.updateSource(deps.db, videoId, { total, validator, updated_at: deps.now() })
       try {
-        await receiveAll(deps, source, response, isResumed ? before : 0, total)
+        await receiveAll(deps, source, response, from, total)
       } finally {
-        // However it ended: an answer that is not read to its end keeps its connection.
+        // A response that is not read to its end keeps its connection.
         response.cancel()
       }
       return await complete(deps, videoId)
     } catch (error) {
-      if (error instanceof AddressRefused) throw new Unfetchable(error.message)
-      if (!(error instanceof FetchFailed)) throw error
-      // Whoever gets on is given all tries again.
+      if (error instanceof UrlNotAllowedError) throw new SourceFetchError(error.message)
+      if (!(error instanceof FetchError)) throw error
+      // Progress resets the number of attempts.
       if ((await receivedBytes(deps, videoId)) > before) attempt = 0
-      if (!error.isRetryable || attempt === tries) throw new Unfetchable(error.message)
+      if (!error.isRetryable || attempt === maxAttempts) throw new SourceFetchError(error.message)
       await delay(Math.min(30_000, 1_000 * 2 ** attempt))
     }
   }
 }
 
-async function request(fetch: GuardedFetch, address: string, from: number, validator: string | null) {
+async function request(fetch: GuardedFetch, url: string, from: number, validator: string | null) {
   const headers: Record<string, string> = {}
   if (from > 0 && validator) Object.assign(headers, { range: `bytes=${from}-`, 'if-range': validator })
-  const response = await fetch.request(address, {
+  const response = await fetch.request(url, {
     headers,
     maxRedirects: 10,
     connectTimeoutMs: 10_000,
@@ -125,15 +120,15 @@ async function request(fetch: GuardedFetch, address: string, from: number, valid
   const startsAt = /^bytes (\d+)-/.exec(String(response.headers['content-range'] ?? ''))?.[1]
   if (response.status === 200 || (response.status === 206 && Number(startsAt) === from)) return response
   response.cancel()
-  const reason = `The server answered ${response.status}.`
+  const reason = `The server responded with status ${response.status}.`
   if (response.status >= 500 || response.status === 429)
-    throw new FetchFailed('protocol', reason, { isRetryable: true })
-  throw new Unfetchable(reason)
+    throw new FetchError('protocol', reason, { isRetryable: true })
+  throw new SourceFetchError(reason)
 }
 
 const validatorOf = ({ headers }: GuardedResponse) => {
   const etag = headers.etag
-  // A weak one does not promise the same bytes.
+  // A weak ETag does not guarantee identical bytes.
   return etag && !etag.startsWith('W/') ? etag : (headers['last-modified'] ?? null)
 }
 
@@ -142,7 +137,7 @@ function totalOf({ headers }: GuardedResponse, from: number): number | null {
   return headers['content-length'] && Number.isSafeInteger(length) ? from + length : null
 }
 
-/** Writes the body in pieces. One that a dropped connection cuts short counts as far as it came. */
+/** Stores the body in chunks. If the connection drops, the bytes that have arrived count. */
 async function receiveAll(
   deps: Deps,
   source: SourceRow,
@@ -150,81 +145,91 @@ async function receiveAll(
   from: number,
   total: number | null,
 ) {
-  const chunks = response.body[Symbol.asyncIterator]()
+  const body = new ResponseBody(response.body)
   let offset = from
-  let failure: unknown
-  let isDone = false
-  async function* onePiece(): AsyncGenerator<Buffer> {
-    for (let size = 0; size < pieceBytes; ) {
-      try {
-        const { value, done } = await chunks.next()
-        if (done) {
-          isDone = true
-          return
-        }
-        size += value.length
-        yield value
-      } catch (error) {
-        failure = error
-        return
-      }
-    }
+  while (body.state === 'open') {
+    offset += await storeNextChunk(deps, source, offset, body)
+    if (total === null && offset > maxUnstatedBytes) throw new SourceFetchError('The file does not end.')
   }
-  while (!isDone && failure === undefined) {
-    const size = await writePiece(deps, source, offset, onePiece(), () => failure !== undefined)
-    offset += size
-    if (total === null && offset > mostUntoldBytes) throw new Unfetchable('The file does not end.')
-  }
-  if (failure !== undefined) throw failure
-  if (offset === 0) throw new Unfetchable('The file is empty.')
+  if (body.state === 'failed') throw body.error
+  if (offset === 0) throw new SourceFetchError('The file is empty.')
 }
 
-async function writePiece(
+/** Divides a response into chunks, and keeps its error until the bytes before it are stored. */
+class ResponseBody {
+  state: 'open' | 'ended' | 'failed' = 'open'
+  error: unknown
+  readonly #buffers: AsyncIterator<Buffer>
+
+  constructor(body: AsyncIterable<Buffer>) {
+    this.#buffers = body[Symbol.asyncIterator]()
+  }
+
+  async *nextChunk(): AsyncGenerator<Buffer> {
+    for (let size = 0; size < chunkBytes && this.state === 'open'; ) {
+      const bytes = await this.#next()
+      if (!bytes) return
+      size += bytes.length
+      yield bytes
+    }
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    try {
+      const { value, done } = await this.#buffers.next()
+      if (!done) return value
+      this.state = 'ended'
+    } catch (error) {
+      this.state = 'failed'
+      this.error = error
+    }
+    return undefined
+  }
+}
+
+/** Returns the size of the chunk. */
+async function storeNextChunk(
   { db, files, now }: Deps,
   { video_id: videoId, handle }: SourceRow,
   offset: number,
-  body: AsyncGenerator<Buffer>,
-  isCutShort: () => boolean,
+  body: ResponseBody,
 ): Promise<number> {
-  const piece = await files.writePiece(handle, offset, offset, body)
-  // Stores take small pieces at the end only.
-  if (piece.size === 0 || (isCutShort() && piece.size < smallestPiece)) {
-    await files.removePiece(handle, piece)
+  const chunk = await files.writeChunk(handle, body.nextChunk(), { order: offset, offset })
+  // Stores accept small chunks only at the end.
+  if (chunk.size === 0 || (body.state === 'failed' && chunk.size < minChunkBytes)) {
+    await files.removeChunk(handle, chunk)
     return 0
   }
-  const isKnown = await db.transaction().execute(async (trx) => {
+  const isRecorded = await db.transaction().execute(async (trx) => {
     if (!(await store.lockSource(trx, videoId))) return false
-    await pieceStore.addPiece(trx, videoId, offset, piece)
+    await chunkStore.addChunk(trx, videoId, offset, chunk)
     await store.updateSource(trx, videoId, { updated_at: now() })
     return true
   })
-  if (!isKnown) throw new Unfetchable('The video was deleted.')
-  return piece.size
+  if (!isRecorded) throw new SourceFetchError('The video was deleted.')
+  return chunk.size
 }
 
-/** The server does not go on where it stopped, or has another file now. */
+/** The server cannot resume the download, or its file has changed. */
 async function discard({ db, files }: Deps, { video_id: videoId, handle }: SourceRow): Promise<void> {
-  for (const { place, size } of await pieceStore.listPieces(db, videoId)) {
-    if (place) await files.removePiece(handle, { place, size })
+  for (const { place, size } of await chunkStore.listChunks(db, videoId)) {
+    if (place) await files.removeChunk(handle, { location: place, size })
   }
-  await db.transaction().execute((trx) => pieceStore.deletePieces(trx, videoId))
+  await db.transaction().execute((trx) => chunkStore.deleteChunks(trx, videoId))
 }
 
 async function receivedBytes({ db }: Deps, videoId: string): Promise<number> {
   return (await store.findSource(db, videoId))?.received_bytes ?? 0
 }
 
-async function complete({ db, queue, now }: Deps, videoId: string): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+async function complete(deps: Deps, videoId: string): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
-    if (source?.state !== 'receiving') return
-    const { received_bytes: size } = source
-    await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
-    await queue.send(trx, 'store-source', { videoId })
+    if (source?.state === 'receiving') await completeUpload(deps, trx, videoId, source.received_bytes)
   })
 }
 
-/** Those who wait for a video to be whole look again: it is, or never will be. */
+/** Runs the jobs of videos that wait to be copied from this one: it is stored, or never will be. */
 export async function wakeClones(
   { db, queue }: Pick<Context, 'db' | 'queue'>,
   videoId: string,

@@ -3,35 +3,35 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { ApiError } from '../lib/errors.ts'
 import {
-  checkBeside,
+  checkAgainstReceived,
   checkSize,
   isComplete,
+  minChunkBytes,
   offsetOf,
   positionOf,
   type Range,
   readRange,
-  smallestPiece,
 } from './range.ts'
 
 const MiB = 1024 * 1024
 
-type Pieces = { position: number; size: number }[]
-const sumsOf = (pieces: Pieces) => ({
-  pieces: pieces.length,
-  bytes: pieces.reduce((sum, { size }) => sum + size, 0),
+type Chunks = { position: number; size: number }[]
+const sumsOf = (chunks: Chunks) => ({
+  count: chunks.length,
+  bytes: chunks.reduce((sum, { size }) => sum + size, 0),
 })
-const inOrder = (pieces: Pieces) => pieces.toSorted((a, b) => a.position - b.position)
+const inOrder = (chunks: Chunks) => chunks.toSorted((a, b) => a.position - b.position)
 
-/** What the store tells of the pieces, by the definition. */
-const lookBeside = (range: Range, pieces: Pieces) => ({
-  last: inOrder(pieces).at(-1),
+/** The result that the store gives, computed from the definition. */
+const findOthers = (range: Range, chunks: Chunks) => ({
+  last: inOrder(chunks).at(-1),
   isOverlapping:
     range.form === 'bytes' &&
-    pieces.some(({ position, size }) => range.from < position + size && position <= range.to),
+    chunks.some(({ position, size }) => range.from < position + size && position <= range.to),
 })
 
-const offsetAfter = (range: Range, pieces: Pieces) =>
-  offsetOf(range, { ...sumsOf(pieces), first: inOrder(pieces)[0], last: inOrder(pieces).at(-1) })
+const offsetAfter = (range: Range, chunks: Chunks) =>
+  offsetOf(range, { ...sumsOf(chunks), first: inOrder(chunks)[0], last: inOrder(chunks).at(-1) })
 
 const slugOf = (work: () => unknown) => {
   try {
@@ -43,7 +43,7 @@ const slugOf = (work: () => unknown) => {
   }
 }
 
-test('every form of the header is read', () => {
+test('every form of the header is accepted', () => {
   assert.deepEqual(readRange(undefined), { form: 'whole' })
   assert.deepEqual(readRange('bytes 0-5242879/10000000'), {
     form: 'bytes',
@@ -56,7 +56,7 @@ test('every form of the header is read', () => {
   assert.deepEqual(readRange(' Part 2/* '), { form: 'parts', part: 2, total: undefined })
 })
 
-test('a header that cannot be right is refused by its kind', () => {
+test('an invalid header is rejected with its specific error', () => {
   for (const [header, slug] of [
     ['', 'malformed'],
     ['bytes 0-1', 'malformed'],
@@ -83,10 +83,10 @@ test('a header that cannot be right is refused by its kind', () => {
   }
 })
 
-test('what does not fit what has arrived is refused by its kind', () => {
-  const bytes = { form: 'bytes', total: 20 * MiB, pieces: [{ position: 0, size: 6 * MiB }] } as const
-  const parts = { form: 'parts', total: 5, pieces: [{ position: 3, size: 6 * MiB }] } as const
-  const open = { form: 'parts', total: undefined, pieces: [{ position: 3, size: 6 * MiB }] } as const
+test('a range that contradicts received chunks is rejected with its specific error', () => {
+  const bytes = { form: 'bytes', total: 20 * MiB, chunks: [{ position: 0, size: 6 * MiB }] } as const
+  const parts = { form: 'parts', total: 5, chunks: [{ position: 3, size: 6 * MiB }] } as const
+  const open = { form: 'parts', total: undefined, chunks: [{ position: 3, size: 6 * MiB }] } as const
   for (const [header, received, slug] of [
     [undefined, bytes, 'already-initiated'],
     ['part 1/2', bytes, 'started-with-bytes'],
@@ -100,21 +100,21 @@ test('what does not fit what has arrived is refused by its kind', () => {
     ['part 1/3', open, undefined],
     [`bytes ${6 * MiB}-${12 * MiB}/*`, bytes, undefined],
   ] as const) {
-    const { form, total, pieces } = received
+    const { form, total, chunks } = received
     const range = readRange(header)
-    const beside = () => checkBeside(range, { form, total, ...lookBeside(range, [...pieces]) })
-    assert.equal(slugOf(beside), slug, header)
+    const check = () => checkAgainstReceived(range, { form, total, ...findOthers(range, [...chunks]) })
+    assert.equal(slugOf(check), slug, header)
   }
 })
 
 test('only the last of several parts may be small or empty', () => {
   const size = (range: Range, bytes: number) => slugOf(() => checkSize(range, bytes))
   assert.equal(
-    size({ form: 'parts', part: 1, total: 2 }, smallestPiece - 1),
+    size({ form: 'parts', part: 1, total: 2 }, minChunkBytes - 1),
     'by-part-uploaded-file-too-small',
   )
   assert.equal(
-    size({ form: 'parts', part: 1, total: undefined }, smallestPiece - 1),
+    size({ form: 'parts', part: 1, total: undefined }, minChunkBytes - 1),
     'by-part-uploaded-file-too-small',
   )
   assert.equal(size({ form: 'parts', part: 2, total: 2 }, 0), undefined)
@@ -124,8 +124,8 @@ test('only the last of several parts may be small or empty', () => {
   assert.equal(size({ form: 'bytes', from: 0, to: 9, total: 10 }, 9), 'by-bytes-range-mismatch')
 })
 
-test('a source cut anywhere, sent in any order, is complete at its last piece and not before', () => {
-  const sizes = fc.array(fc.integer({ min: smallestPiece, max: 3 * smallestPiece }), {
+test('a source cut anywhere, sent in any order, is complete with its last chunk and not before', () => {
+  const sizes = fc.array(fc.integer({ min: minChunkBytes, max: 3 * minChunkBytes }), {
     minLength: 1,
     maxLength: 12,
   })
@@ -143,26 +143,26 @@ test('a source cut anywhere, sent in any order, is complete at its last piece an
       const order = ranges
         .map((item) => ({ item, key: chance.next().value as number }))
         .sort((a, b) => a.key - b.key)
-      const pieces: { position: number; size: number }[] = []
+      const chunks: { position: number; size: number }[] = []
       for (const [n, { item }] of order.entries()) {
         const { form } = item.range
-        assert.equal(isComplete(form, total, sumsOf(pieces)), false)
-        checkBeside(item.range, { form, total, ...lookBeside(item.range, pieces) })
+        assert.equal(isComplete(form, total, sumsOf(chunks)), false)
+        checkAgainstReceived(item.range, { form, total, ...findOthers(item.range, chunks) })
         checkSize(item.range, item.size)
-        if (byBytes) assert.equal(offsetAfter(item.range, pieces), positionOf(item.range))
-        pieces.push({ position: positionOf(item.range), size: item.size })
-        assert.equal(isComplete(form, total, sumsOf(pieces)), n === order.length - 1)
+        if (byBytes) assert.equal(offsetAfter(item.range, chunks), positionOf(item.range))
+        chunks.push({ position: positionOf(item.range), size: item.size })
+        assert.equal(isComplete(form, total, sumsOf(chunks)), n === order.length - 1)
       }
     }),
   )
 })
 
-test('a part that follows all before it has a known place, one of uniform parts a likely one', () => {
-  const pieces = [
+test('the offset of a part is known after all earlier parts, and guessed among parts of equal size', () => {
+  const chunks = [
     { position: 1, size: 6 * MiB },
     { position: 2, size: 7 * MiB },
   ]
-  assert.equal(offsetAfter({ form: 'parts', part: 3, total: undefined }, pieces), 13 * MiB)
-  assert.equal(offsetAfter({ form: 'parts', part: 5, total: undefined }, pieces), 24 * MiB)
+  assert.equal(offsetAfter({ form: 'parts', part: 3, total: undefined }, chunks), 13 * MiB)
+  assert.equal(offsetAfter({ form: 'parts', part: 5, total: undefined }, chunks), 24 * MiB)
   assert.equal(offsetAfter({ form: 'parts', part: 2, total: undefined }, []), undefined)
 })

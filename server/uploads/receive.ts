@@ -3,46 +3,51 @@ import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { FileMissing, type Piece } from '../lib/files/files.ts'
+import { FileNotFoundError, type StoredChunk } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
-import { alreadyFilled, newSource, type Sender } from './begin.ts'
+import { newSource, sourceExists, type UploadOrigin } from './begin.ts'
+import * as chunkStore from './chunk-store.ts'
 import {
   type Claim,
-  claimPiece,
+  claimChunk,
   differsFromReceived,
-  holdMs,
-  inProgress,
-  lookBeside,
+  findOthers,
+  leaseMs,
   renewMs,
+  uploadInProgress,
 } from './claim.ts'
-import type { Contention } from './contention.ts'
-import * as pieceStore from './piece-store.ts'
-import { checkBeside, checkSize, isComplete, positionOf, type Range } from './range.ts'
+import { completeUpload } from './complete.ts'
+import type { UploadCoordinator } from './coordinator.ts'
+import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } from './range.ts'
+import { RangeBody } from './range-body.ts'
+import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
 
-export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { contention: Contention }
+export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & {
+  coordinator: UploadCoordinator
+}
 
-/** One that writes and some that wait: a client sends a piece again when it has lost a connection, not by the dozen. */
-const maxRequestsForPiece = 5
+/** One request that writes and some that wait. Clients send a chunk again only after they lost a connection. */
+const maxRequestsForChunk = 5
 
-/** Takes in one piece of a video's source. When this returns, the piece is durable and known. */
-export async function receivePiece(
+/** Receives one chunk of a video's source. When this returns, the chunk is durable and recorded. */
+export async function receiveChunk(
   deps: Deps,
   videoId: string,
   range: Range,
-  sender: Sender,
+  origin: UploadOrigin,
   body: Readable,
 ): Promise<void> {
-  const entry = deps.contention.enter(`${videoId} ${positionOf(range)}`, maxRequestsForPiece)
-  if (!entry) throw inProgress()
+  const membership = deps.coordinator.join(`${videoId} ${positionOf(range)}`, maxRequestsForChunk)
+  if (!membership) throw uploadInProgress()
   try {
-    const claim = await claimPiece(deps, entry, videoId, range, sender)
+    const claim = await claimChunk(deps, membership, videoId, range, origin)
     if (claim.kind === 'compare') await compare(deps, videoId, range, claim, body)
-    else await take(deps, videoId, range, claim, body)
+    else await receiveNew(deps, videoId, range, claim, body)
   } finally {
-    entry.leave()
+    membership.leave()
   }
 }
 
@@ -50,18 +55,18 @@ type CompareClaim = Extract<Claim, { kind: 'compare' }>
 type WriteClaim = Extract<Claim, { kind: 'write' }>
 
 async function compare(deps: Deps, videoId: string, range: Range, claim: CompareClaim, body: Readable) {
-  const received = await hashOf(await openReceived(deps, videoId, range, claim))
-  if ((await hashOf(body)) !== received) throw differsFromReceived(range)
-  if (range.form !== 'whole' && range.total !== undefined) await restate(deps, videoId, range)
+  const receivedHash = await hashOf(await openReceived(deps, videoId, range, claim))
+  if ((await hashOf(body)) !== receivedHash) throw differsFromReceived(range)
+  if (range.form !== 'whole' && range.total !== undefined) await recordTotal(deps, videoId, range)
 }
 
-async function take(deps: Deps, videoId: string, range: Range, claim: WriteClaim, body: Readable) {
+async function receiveNew(deps: Deps, videoId: string, range: Range, claim: WriteClaim, body: Readable) {
   try {
-    const piece = await write(deps, videoId, range, claim, body)
-    await record(deps, videoId, range, claim, piece)
+    const chunk = await write(deps, videoId, range, claim, body)
+    await record(deps, videoId, range, claim, chunk)
   } catch (error) {
-    await pieceStore.releasePiece(deps.db, claim.held).catch((err) => {
-      deps.log.warn({ err, videoId }, 'a claim could not be released, it ends by itself')
+    await chunkStore.releaseChunkLease(deps.db, claim.lease).catch((err) => {
+      deps.log.warn({ err, videoId }, 'cannot release the lease of a chunk, it expires by itself')
     })
     throw error
   }
@@ -73,20 +78,20 @@ async function hashOf(body: Readable): Promise<string> {
   return hash.digest('hex')
 }
 
-/** It moves to where the whole is kept when everything has arrived. */
+/** Once the upload is finished, the chunk is part of the source file. */
 async function openReceived(
   { db, files }: Deps,
   videoId: string,
   range: Range,
-  { handle, piece }: CompareClaim,
+  { handle, chunk }: CompareClaim,
 ): Promise<Readable> {
   try {
-    return await files.readPiece(handle, piece)
+    return await files.readChunk(handle, chunk)
   } catch (error) {
-    if (!(error instanceof FileMissing)) throw error
+    if (!(error instanceof FileNotFoundError)) throw error
     const position = positionOf(range)
-    const from = range.form === 'parts' ? await pieceStore.sumBefore(db, videoId, position) : position
-    return files.read(sourceKey(videoId), { from, to: from + piece.size - 1 })
+    const from = range.form === 'parts' ? await chunkStore.sumBefore(db, videoId, position) : position
+    return files.read(sourceKey(videoId), { from, to: from + chunk.size - 1 })
   }
 }
 
@@ -94,152 +99,117 @@ async function write(
   deps: Deps,
   videoId: string,
   range: Range,
-  claim: WriteClaim,
+  { handle, offset, lease }: WriteClaim,
   body: Readable,
-): Promise<Piece> {
+): Promise<StoredChunk> {
+  const rangeBody = new RangeBody(body, range, deps.now)
   const lost = new AbortController()
-  const client: Patience = { awaitedSince: undefined }
   const timer = setInterval(async () => {
-    const time = deps.now().getTime()
-    // The end of a client that vanished is not told to us: whoever sends the piece again need not wait for it.
-    if (client.awaitedSince !== undefined && time - client.awaitedSince > renewMs) return
-    const until = new Date(time + holdMs)
-    const isKept = await pieceStore.keepHolding(deps.db, claim.held, until).catch(() => true)
+    // The server is not told when a client vanishes. A client that sends the chunk again must not wait for it.
+    if (rangeBody.waitingMs() > renewMs) return
+    const until = new Date(deps.now().getTime() + leaseMs)
+    const isKept = await chunkStore.renewChunkLease(deps.db, lease, until).catch(() => true)
     if (!isKept) lost.abort(await whyLost(deps, videoId))
   }, renewMs)
   try {
-    const { handle, offset } = claim
-    const piece = await deps.files.writePiece(
-      handle,
-      positionOf(range),
+    const chunk = await deps.files.writeChunk(handle, rangeBody, {
+      order: positionOf(range),
       offset,
-      limited(body, range, client, deps.now),
-      lost.signal,
-      range.form === 'bytes' ? range.to - range.from + 1 : undefined,
-    )
+      length: range.form === 'bytes' ? range.to - range.from + 1 : undefined,
+      signal: lost.signal,
+    })
     try {
-      checkSize(range, piece.size)
+      checkSize(range, chunk.size)
     } catch (error) {
-      await deps.files.removePiece(handle, piece)
+      await deps.files.removeChunk(handle, chunk)
       throw error
     }
-    return piece
+    return chunk
   } catch (error) {
-    // Deleted with its video while it came.
-    if (error instanceof FileMissing) throw notFound('videoId')
+    // The video was deleted in the meantime.
+    if (error instanceof FileNotFoundError) throw notFound('videoId')
     throw lost.signal.aborted ? lost.signal.reason : error
   } finally {
     clearInterval(timer)
   }
 }
 
-/** Since when it is the client that we wait for, not the disk; undefined while it is not. */
-type Patience = { awaitedSince: number | undefined }
-
-/** A claim goes with its video, or to another request while nothing came. */
+/** A lease is lost when its video is deleted, or to another request while the client sent nothing. */
 async function whyLost({ db }: Deps, videoId: string): Promise<ApiError> {
-  const isThere = await store.findSource(db, videoId).then(Boolean, () => true)
-  return isThere ? inProgress() : notFound('videoId')
-}
-
-/** A body that is longer than its range says must not run into its neighbour. Notes for whom it waits. */
-export async function* limited(
-  body: Readable,
-  range: Range,
-  client: Patience = { awaitedSince: undefined },
-  now = () => new Date(),
-): AsyncGenerator<Buffer> {
-  let size = 0
-  client.awaitedSince = now().getTime()
-  for await (const chunk of body) {
-    client.awaitedSince = undefined
-    size += chunk.length
-    if (range.form === 'bytes' && size > range.to - range.from + 1) checkSize(range, size)
-    yield chunk
-    client.awaitedSince = now().getTime()
-  }
-  client.awaitedSince = undefined
+  const exists = await store.findSource(db, videoId).then(Boolean, () => true)
+  return exists ? uploadInProgress() : notFound('videoId')
 }
 
 async function record(
   deps: Deps,
   videoId: string,
   range: Range,
-  claim: WriteClaim,
-  piece: Piece,
+  { lease, handle }: WriteClaim,
+  chunk: StoredChunk,
 ): Promise<void> {
-  const work = async (trx: Transaction<Tables>) => {
-    const source = await store.lockSource(trx, videoId)
-    if (!source) throw notFound('videoId')
-    // What came meanwhile may have settled otherwise.
-    if (source.state !== 'receiving') throw alreadyFilled(source.form)
-    await checkTotal(trx, source, range)
-    const received = await pieceStore.recordPiece(trx, claim.held, piece)
-    if (!received) throw inProgress()
-    await settle(deps, trx, source, range, received)
-  }
   try {
-    await deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
+    await changeSource(deps, videoId, async (trx) => {
+      const source = await store.lockSource(trx, videoId)
+      if (!source) throw notFound('videoId')
+      // Other requests may have changed the source since the claim.
+      if (source.state !== 'receiving') throw sourceExists(source.form)
+      await checkTotal(trx, source, range)
+      const received = await chunkStore.recordChunk(trx, lease, chunk)
+      if (!received) throw uploadInProgress()
+      await recordProgress(deps, trx, source, range, received)
+    })
   } catch (error) {
-    // A commit whose answer was lost may have counted: then the piece must stay.
-    if (error instanceof ApiError) await deps.files.removePiece(claim.handle, piece)
+    // After any other error the commit may have succeeded, and the chunk must stay.
+    if (error instanceof ApiError) await deps.files.removeChunk(handle, chunk)
     throw error
   }
 }
 
-/** A piece that is there already may still be the first to say how many there are. */
-function restate(deps: Deps, videoId: string, range: Range): Promise<void> {
-  const work = async (trx: Transaction<Tables>) => {
+/** A chunk that is sent again may be the first one that states the total. */
+function recordTotal(deps: Deps, videoId: string, range: Range): Promise<void> {
+  return changeSource(deps, videoId, async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) return
     await checkTotal(trx, source, range)
     if (source.state !== 'receiving') return
-    const received = { pieces: source.received_pieces, bytes: source.received_bytes }
-    await settle(deps, trx, source, range, received)
-  }
-  return deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
-}
-
-/** Refuses a total that does not fit what has arrived. */
-async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
-  const beside = await lookBeside(trx, source.video_id, range, { except: positionOf(range) })
-  checkBeside(range, { form: range.form, total: source.total ?? undefined, ...beside })
-}
-
-/** Notes the total that a request states, and whether all is there now. */
-async function settle(
-  { queue, now }: Deps,
-  trx: Transaction<Tables>,
-  source: SourceRow,
-  range: Range,
-  received: { pieces: number; bytes: number },
-): Promise<void> {
-  const videoId = source.video_id
-  const stated = range.form === 'whole' ? undefined : range.total
-  const total = stated ?? source.total ?? undefined
-  const isAll = isComplete(range.form, total, received)
-  await store.updateSource(trx, videoId, {
-    total: total ?? null,
-    updated_at: now(),
-    ...(isAll && { state: 'received', size: received.bytes }),
+    const received = { count: source.received_pieces, bytes: source.received_bytes }
+    await recordProgress(deps, trx, source, range, received)
   })
-  if (isAll) await queue.send(trx, 'store-source', { videoId })
 }
 
-/** Makes a piece that is stored already the beginning of a video's source. False when the source has begun. */
-export async function adoptPiece(
+/** Rejects a total that contradicts the received chunks. */
+async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
+  const others = await findOthers(trx, source.video_id, range, { except: positionOf(range) })
+  checkAgainstReceived(range, { form: range.form, total: source.total ?? undefined, ...others })
+}
+
+/** Records the total that a request states, and completes the upload if everything has arrived. */
+async function recordProgress(
+  deps: Deps,
+  trx: Transaction<Tables>,
+  { video_id: videoId, total: knownTotal }: SourceRow,
+  range: Range,
+  received: chunkStore.Received,
+): Promise<void> {
+  const statedTotal = range.form === 'whole' ? undefined : range.total
+  const total = statedTotal ?? knownTotal ?? undefined
+  await store.updateSource(trx, videoId, { total: total ?? null, updated_at: deps.now() })
+  if (isComplete(range.form, total, received)) await completeUpload(deps, trx, videoId, received.bytes)
+}
+
+/** Makes a stored chunk the first one of a video's source. False when the source exists already. */
+export function adoptChunk(
   deps: Deps,
   videoId: string,
   range: Range,
-  sender: Sender,
-  { handle, piece }: { handle: string; piece: Piece },
+  origin: UploadOrigin,
+  { handle, chunk }: { handle: string; chunk: StoredChunk },
 ): Promise<boolean> {
-  const row = newSource(videoId, range.form, handle, sender, deps.now())
-  const work = async (trx: Transaction<Tables>) => {
+  const row = newSource(videoId, range.form, handle, origin, deps.now())
+  return changeSource(deps, videoId, async (trx) => {
     if (!(await store.insertSource(trx, row))) return false
-    const received = await pieceStore.addPiece(trx, videoId, positionOf(range), piece)
-    await settle(deps, trx, row, range, received)
+    const received = await chunkStore.addChunk(trx, videoId, positionOf(range), chunk)
+    await recordProgress(deps, trx, row, range, received)
     return true
-  }
-  return deps.contention.exclusively(videoId, () => deps.db.transaction().execute(work))
+  })
 }

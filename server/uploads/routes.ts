@@ -1,51 +1,51 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
-import type { Limit } from '../lib/limit-requests.ts'
 import { readMultipart } from '../lib/multipart.ts'
+import type { RateLimit } from '../lib/rate-limit.ts'
 import { Type } from '../lib/schema.ts'
 import { Video } from '../videos/schemas.ts'
 import { findVideo } from '../videos/store.ts'
 import { viewVideo } from '../videos/view.ts'
 import { authorizeToken } from './authorize.ts'
-import type { Contention } from './contention.ts'
-import { deliver, senderOf, spool } from './delegated.ts'
+import type { UploadCoordinator } from './coordinator.ts'
+import { assignChunk, originOf, spoolChunk } from './delegated.ts'
 import { readRange } from './range.ts'
-import { type Deps, receivePiece } from './receive.ts'
+import { type Deps, receiveChunk } from './receive.ts'
 import { checkTarget, targetOf } from './target.ts'
 
-/** What all ways of uploading share within a process. */
-export type Shared = { contention: Contention; limit: Limit }
+/** Shared by all upload routes of a process. */
+export type UploadServices = { coordinator: UploadCoordinator; limit: RateLimit }
 
-export const depsOf = ({ db, files, queue, now, log }: Context, { contention }: Shared): Deps => ({
+export const depsOf = ({ db, files, queue, now, log }: Context, { coordinator }: UploadServices): Deps => ({
   db,
   files,
   queue,
   now,
   log,
-  contention,
+  coordinator,
 })
 
 const upload = fileUpload(
-  'The file, or a piece of it.',
+  'The file, or a chunk of it.',
   {
     videoId: {
       type: 'string',
-      description: 'With an upload token: the video that the piece belongs to.',
+      description: 'With an upload token: the video that the chunk belongs to.',
     },
   },
   {
     'Content-Range': {
       type: 'string',
-      description: '`bytes a-b/total` or `part i/n`; `*` in place of a total that is not known yet.',
+      description: '`bytes a-b/total` or `part i/n`. Use `*` while the total is unknown.',
     },
   },
 )
 
 const uploadSchema = { tags: ['Uploads'], response: { 201: ref(Video) } }
 
-export function uploadRoutes(app: App, context: Context, shared: Shared): void {
-  const deps = depsOf(context, shared)
+export function uploadRoutes(app: App, context: Context, services: UploadServices): void {
+  const deps = depsOf(context, services)
 
   app.post(
     '/videos/:videoId/source',
@@ -56,7 +56,7 @@ export function uploadRoutes(app: App, context: Context, shared: Shared): void {
         operationId: 'POST_videos-videoId-source',
         summary: 'Upload a file into a video',
         description:
-          'The whole file, or a piece of it with `Content-Range`. Pieces may come in any order and at once; one that is sent again as it was is answered 201 again.',
+          'Send the entire file, or a chunk of it with `Content-Range`. Chunks can be sent in any order and in parallel. A chunk that is sent again unchanged is answered with 201 again.',
         params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
       },
     },
@@ -66,8 +66,8 @@ export function uploadRoutes(app: App, context: Context, shared: Shared): void {
       const range = readRange(request.headers['content-range'])
       await checkTarget(deps, environment, videoId, undefined)
       await readMultipart(request.raw, ({ stream, filename }) => {
-        const sender = { created_by: keyId, token: null, filename, address: request.ip }
-        return receivePiece(deps, videoId, range, sender, stream)
+        const origin = { created_by: keyId, token: null, filename, address: request.ip }
+        return receiveChunk(deps, videoId, range, origin, stream)
       })
       const video = await findVideo(deps.db, environment, videoId)
       if (!video) throw notFound('videoId')
@@ -76,9 +76,9 @@ export function uploadRoutes(app: App, context: Context, shared: Shared): void {
   )
 }
 
-/** Open to whoever has a token; an API key that comes along is not looked at. */
-export function delegatedRoutes(app: App, context: Context, shared: Shared): void {
-  const deps = depsOf(context, shared)
+/** Requires an upload token. An API key in the request is ignored. */
+export function delegatedRoutes(app: App, context: Context, services: UploadServices): void {
+  const deps = depsOf(context, services)
 
   app.post(
     '/upload',
@@ -89,26 +89,27 @@ export function delegatedRoutes(app: App, context: Context, shared: Shared): voi
         operationId: 'POST_upload',
         summary: 'Upload a file with an upload token',
         description:
-          'Makes a video named after the file, or fills the one that the token is bound to. Later pieces name it by the field `videoId`; without it they go to the newest unfinished upload of a file of that name by the same token and address. A token cannot fill videos that it has not created and is not bound to.',
+          'Creates a video with the name of the file, or fills the video that the token is bound to. Later chunks name the video in the field `videoId`. Without it, they are added to the newest unfinished upload of a file with that name from the same token and IP address. A token can only fill videos that it has created or is bound to.',
         security: [{ uploadToken: [] }],
         querystring: Type.Object({ token: Type.Optional(Type.String({ description: 'The upload token.' })) }),
       },
     },
     async (request, reply) => {
-      const token = await authorizeToken(deps, shared.limit, request, reply, request.query.token)
+      const authorization = { ...deps, rateLimit: services.limit }
+      const token = await authorizeToken(authorization, request, reply, request.query.token)
       const range = readRange(request.headers['content-range'])
       const { environment } = token
       const address = request.ip
       const { fields, result } = await readMultipart(request.raw, async ({ stream, filename, fields }) => {
         const uploader = { token, filename, address }
-        if (!fields.videoId) return { uploader, spooled: await spool(deps, range, stream) }
+        if (!fields.videoId) return { uploader, spooled: await spoolChunk(deps, range, stream) }
         const videoId = targetOf(token, fields.videoId)!
         await checkTarget(deps, environment, videoId, token)
-        await receivePiece(deps, videoId, range, senderOf(uploader), stream)
+        await receiveChunk(deps, videoId, range, originOf(uploader), stream)
         return { videoId }
       })
       const videoId = result.spooled
-        ? await deliver(deps, result.uploader, range, fields.videoId, result.spooled)
+        ? await assignChunk(deps, result.uploader, range, fields.videoId, result.spooled)
         : result.videoId
       const video = await findVideo(deps.db, environment, videoId)
       if (!video) throw notFound('videoId')

@@ -1,7 +1,7 @@
 import type { Slice } from '../slice.ts'
 import { fetchSource } from './fetch-source.ts'
 import { delegatedRoutes, uploadRoutes } from './routes.ts'
-import { removeFiles, removeForsakenUploads, storeSource } from './store-source.ts'
+import { removeAbandonedUploads, removeFiles, storeSource } from './store-source.ts'
 import { UploadToken, UploadTokenList, uploadTokenRoutes } from './token-routes.ts'
 import { tusRoutes } from './tus-routes.ts'
 
@@ -16,5 +16,5 @@ export const uploads: Slice = {
     tusRoutes(app, context, context.authenticator, context)
   },
   jobs: { 'fetch-source': fetchSource, 'store-source': storeSource, 'remove-files': removeFiles },
-  tasks: [{ name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeForsakenUploads }],
+  tasks: [{ name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads }],
 }

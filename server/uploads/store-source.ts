@@ -1,37 +1,29 @@
 import type { Context } from '../context.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
+import { listChunks } from './chunk-store.ts'
+import { completeSource } from './complete.ts'
 import { wakeClones } from './fetch-source.ts'
-import { listPieces } from './piece-store.ts'
 import * as store from './store.ts'
 
-/** Makes one file of the pieces of a source that is all there. Runs again and changes nothing. */
+/** Joins the chunks of a complete upload to one file. Running it again changes nothing. */
 export async function storeSource(
   context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   { videoId }: { videoId: string },
 ): Promise<void> {
-  const { db, files, queue, now } = context
+  const { db, files } = context
   const source = await store.findSource(db, videoId)
   if (source?.state === 'stored') await wakeClones(context, videoId)
   if (!source) await removeIfDeleted(context, videoId)
   if (source?.state !== 'received') return
-  const pieces = (await listPieces(db, videoId)).filter(({ size }) => size > 0)
-  await files.finishUpload(
-    source.handle,
-    sourceKey(videoId),
-    pieces.map(({ place, size }) => ({ place: place!, size })),
-  )
-  const isNoted = await db.transaction().execute(async (trx) => {
-    if (!(await store.lockSource(trx, videoId))) return false
-    await store.updateSource(trx, videoId, { state: 'stored', updated_at: now() })
-    await queue.send(trx, 'plan-encoding', { videoId })
-    return true
-  })
-  if (!isNoted) await removeIfDeleted(context, videoId)
+  const rows = (await listChunks(db, videoId)).filter(({ size }) => size > 0)
+  const chunks = rows.map(({ place, size }) => ({ location: place!, size }))
+  await files.finishUpload(source.handle, sourceKey(videoId), chunks)
+  await completeSource(context, videoId)
   await wakeClones(context, videoId)
 }
 
-/** What a deleted video leaves behind. */
+/** Removes the files of a deleted video. */
 export async function removeFiles(
   context: Pick<Context, 'db' | 'files' | 'queue'>,
   job: { videoId: string; handle: string | null },
@@ -40,23 +32,23 @@ export async function removeFiles(
   await wakeClones(context, job.videoId)
 }
 
-/** An upload that nothing is added to for so long is given up. */
-export const forsakenAfterMs = 7 * 24 * 3_600_000
+/** An upload that has received nothing for this long is abandoned. */
+export const abandonedAfterMs = 7 * 24 * 3_600_000
 
-/** Uploads that were never finished. Their videos are empty again. */
-export async function removeForsakenUploads(
+/** Removes uploads that were never finished. Their videos accept a new upload. */
+export async function removeAbandonedUploads(
   context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
 ): Promise<void> {
   const { db, files, now } = context
-  const since = new Date(now().getTime() - forsakenAfterMs)
-  for (const { video_id: videoId, handle } of await store.listForsaken(db, since)) {
-    const isGone = await db.transaction().execute(async (trx) => {
+  const since = new Date(now().getTime() - abandonedAfterMs)
+  for (const { video_id: videoId, handle } of await store.listAbandoned(db, since)) {
+    const isDeleted = await db.transaction().execute(async (trx) => {
       const source = await store.lockSource(trx, videoId)
       if (source?.state !== 'receiving' || source.updated_at >= since) return false
       await store.deleteSource(trx, videoId)
       return true
     })
-    if (!isGone) continue
+    if (!isDeleted) continue
     await files.abandonUpload(handle)
     await wakeClones(context, videoId)
   }

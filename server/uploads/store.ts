@@ -3,7 +3,7 @@ import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceForm, SourceRow } from './tables.ts'
 
-/** Whoever changes a source or its pieces holds this row. */
+/** Every transaction that changes a source or its chunks locks this row first. */
 export function lockSource(trx: Transaction<Tables>, videoId: string): Promise<SourceRow | undefined> {
   return trx.selectFrom('sources').selectAll().where('video_id', '=', videoId).forUpdate().executeTakeFirst()
 }
@@ -12,7 +12,7 @@ export function findSource(db: Db<Tables>, videoId: string): Promise<SourceRow |
   return db.selectFrom('sources').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
-/** False when the video has one already. */
+/** False when the video has a source already. */
 export async function insertSource(db: Db<Tables>, row: SourceRow): Promise<boolean> {
   const inserted = await db
     .insertInto('sources')
@@ -31,13 +31,13 @@ export async function updateSource(
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
 }
 
-/** As if the upload had not begun. */
+/** Resets the upload. */
 export async function replaceSource(trx: Transaction<Tables>, row: SourceRow): Promise<void> {
   await trx.deleteFrom('source_pieces').where('video_id', '=', row.video_id).execute()
   await trx.updateTable('sources').set(row).where('video_id', '=', row.video_id).execute()
 }
 
-/** Gives a source another place in the file store, unless somebody else has done so or something has arrived. */
+/** Replaces the upload of a source in the file store. False when another request did so, or a chunk has arrived. */
 export async function replaceHandle(
   db: Db<Tables>,
   { video_id: videoId, handle }: Pick<SourceRow, 'video_id' | 'handle'>,
@@ -55,7 +55,7 @@ export async function replaceHandle(
   return replaced !== undefined
 }
 
-/** Videos that wait to be made of this one. */
+/** Videos that wait to be copied from this one. */
 export async function listWaitingClones(db: Db<Tables>, videoId: string): Promise<string[]> {
   const rows = await db
     .selectFrom('videos')
@@ -72,8 +72,8 @@ export async function deleteSource(db: Db<Tables>, videoId: string): Promise<voi
   await db.deleteFrom('sources').where('video_id', '=', videoId).execute()
 }
 
-/** The newest upload by this token of a file of this name from this address that lacks the piece. */
-export async function findDelegated(
+/** The newest upload with this token, file name and IP address that lacks the chunk. */
+export async function findDelegatedUpload(
   db: Db<Tables>,
   wanted: {
     token: string
@@ -95,8 +95,8 @@ export async function findDelegated(
   return rows[0]?.video_id
 }
 
-/** Uploads that nothing has been added to since then. */
-export async function listForsaken(db: Db<Tables>, since: Date): Promise<SourceRow[]> {
+/** Uploads that have received nothing since then. */
+export async function listAbandoned(db: Db<Tables>, since: Date): Promise<SourceRow[]> {
   return db
     .selectFrom('sources')
     .selectAll()
@@ -107,7 +107,7 @@ export async function listForsaken(db: Db<Tables>, since: Date): Promise<SourceR
     .execute()
 }
 
-export async function isHandleKnown(db: Db<Tables>, handle: string): Promise<boolean> {
+export async function isHandleUsed(db: Db<Tables>, handle: string): Promise<boolean> {
   const row = await db
     .selectFrom('sources')
     .select('video_id')
@@ -116,58 +116,58 @@ export async function isHandleKnown(db: Db<Tables>, handle: string): Promise<boo
   return row !== undefined
 }
 
-/** Waits for a transaction that is still writing the source of this video: its answer may be lost, its commit not. */
+/** Waits for transactions that still write the source of this video: a commit can succeed after its response was lost. */
 export async function waitForWriters(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(trx)
-  // A row that refers to the video holds a share of this lock until its transaction ends.
+  // An insert that refers to the video holds a share lock on its row until its transaction ends.
   await trx.selectFrom('videos').select('id').where('id', '=', videoId).forUpdate().execute()
 }
 
-// --- the lock of a tus upload
+// The lock of a tus upload
 
-export async function takeLock(
+export async function acquireLock(
   db: Db<Tables>,
   videoId: string,
-  holder: string,
+  owner: string,
   { now, until }: { now: Date; until: Date },
 ): Promise<boolean> {
-  const taken = await db
+  const acquired = await db
     .updateTable('sources')
-    .set({ lock_holder: holder, lock_until: until, lock_wanted: false })
+    .set({ lock_holder: owner, lock_until: until, lock_wanted: false })
     .where('video_id', '=', videoId)
     .where((eb) => eb.or([eb('lock_until', 'is', null), eb('lock_until', '<=', now)]))
     .returning('video_id')
     .executeTakeFirst()
-  return taken !== undefined
+  return acquired !== undefined
 }
 
-/** Undefined when the lock was lost; else whether somebody waits for it. */
+/** Undefined when the lock was lost. `isWanted` tells whether another request waits for it. */
 export async function renewLock(
   db: Db<Tables>,
   videoId: string,
-  holder: string,
+  owner: string,
   until: Date,
 ): Promise<{ isWanted: boolean } | undefined> {
   return db
     .updateTable('sources')
     .set({ lock_until: until })
     .where('video_id', '=', videoId)
-    .where('lock_holder', '=', holder)
+    .where('lock_holder', '=', owner)
     .returning('lock_wanted as isWanted')
     .executeTakeFirst()
 }
 
-export async function releaseLock(db: Db<Tables>, videoId: string, holder: string): Promise<void> {
+export async function releaseLock(db: Db<Tables>, videoId: string, owner: string): Promise<void> {
   await db
     .updateTable('sources')
     .set({ lock_holder: null, lock_until: null, lock_wanted: false })
     .where('video_id', '=', videoId)
-    .where('lock_holder', '=', holder)
+    .where('lock_holder', '=', owner)
     .execute()
 }
 
-/** Tells a holder in another process that somebody waits. */
-export async function askForLock(db: Db<Tables>, videoId: string): Promise<void> {
+/** Asks the owner, which may be in another process, to release the lock. */
+export async function requestLockRelease(db: Db<Tables>, videoId: string): Promise<void> {
   await db
     .updateTable('sources')
     .set({ lock_wanted: true })

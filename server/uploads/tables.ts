@@ -6,7 +6,7 @@ export type UploadTokenRow = {
   ttl: number
   created_at: Date
   expires_at: Date | null
-  /** The only video that the token may fill; null: those that it creates itself. */
+  /** The only video that the token can fill. Null: the videos that it creates. */
   video_id: string | null
 }
 
@@ -14,31 +14,31 @@ export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone'
 
 export type SourceState = 'receiving' | 'received' | 'stored' | 'failed'
 
-/** The content of a video: how it comes and what of it has come. */
+/** The source of a video: how it is received, and what has arrived. */
 export type SourceRow = {
   video_id: string
   form: SourceForm
-  /** Of bytes or of parts, once known. */
+  /** The number of bytes or parts, once known. */
   total: number | null
-  /** In bytes, once all has come. */
+  /** In bytes, once everything has arrived. */
   size: number | null
-  /** Where the file store keeps what has come. */
+  /** The upload in the file store. */
   handle: string
   state: SourceState
   failure: string | null
   token: string | null
   filename: string | null
   address: string | null
-  /** The key or upload token that began the upload. */
+  /** The key or upload token that started the upload. */
   created_by: string | null
-  /** By which a server tells whether a file is still the same. */
+  /** The ETag or Last-Modified header of the file that is being downloaded. */
   validator: string | null
-  /** What a tus client wants to be told again; null: not a tus upload. */
+  /** The Upload-Metadata header of a tus upload. Null for other uploads. */
   tus_metadata: string | null
-  /** Sums of the pieces that have arrived. */
+  /** Totals of the chunks that have arrived. */
   received_pieces: number
   received_bytes: number
-  /** The tus request that may write, until when unless renewed, and whether another one waits for it. */
+  /** The tus request that holds the lock, when the lock expires, and whether another request waits for it. */
   lock_holder: string | null
   lock_until: Date | null
   lock_wanted: boolean
@@ -46,7 +46,7 @@ export type SourceRow = {
   updated_at: Date
 }
 
-/** One piece of a source. While it is written it has a holder and no place. */
+/** A chunk of a source. While it is being written, it has a lease owner (`holder`) and no location (`place`). */
 export type SourcePieceRow = {
   video_id: string
   position: number

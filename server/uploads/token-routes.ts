@@ -7,6 +7,7 @@ import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { findUploadTarget } from '../videos/store.ts'
+import { isVideoMissing } from './begin.ts'
 import { findSource } from './store.ts'
 import type { UploadTokenRow } from './tables.ts'
 import * as store from './token-store.ts'
@@ -14,10 +15,10 @@ import * as store from './token-store.ts'
 export const UploadToken = Type.Object(
   {
     token: Type.String(),
-    ttl: Type.Integer({ description: 'Seconds that the token is valid for; 0: for ever.' }),
+    ttl: Type.Integer({ description: 'Seconds that the token is valid. 0: it does not expire.' }),
     createdAt: Type.String({ format: 'date-time' }),
     expiresAt: nullable(Type.String({ format: 'date-time' })),
-    videoId: Type.Optional(Type.String({ description: 'The only video that the token may fill.' })),
+    videoId: Type.Optional(Type.String({ description: 'The only video that the token can fill.' })),
   },
   { $id: 'UploadToken' },
 )
@@ -35,6 +36,58 @@ const viewToken = (row: UploadTokenRow) => ({
   ...(row.video_id !== null && { videoId: row.video_id }),
 })
 
+const tokenParams = Type.Object({ uploadToken: Type.String({ description: 'The token.' }) })
+
+export function uploadTokenRoutes(app: App, context: Context): void {
+  createTokenRoute(app, context)
+  listTokensRoute(app, context)
+  showTokenRoute(app, context)
+  deleteTokenRoute(app, context)
+}
+
+function createTokenRoute(app: App, context: Context): void {
+  const schema = {
+    operationId: 'POST_upload-tokens',
+    tags: ['Upload tokens'],
+    summary: 'Create an upload token',
+    description:
+      'The token allows uploads without an API key. It can create new videos. With `videoId`, it can only fill that video.',
+    body: Type.Object({
+      ttl: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: 2_147_483_647,
+          default: 0,
+          description: 'Seconds. 0: the token does not expire.',
+        }),
+      ),
+      videoId: Type.Optional(
+        Type.String({
+          description:
+            'A video without content. The token can only fill this video, and is deleted together with it.',
+        }),
+      ),
+    }),
+    response: { 200: ref(UploadToken) },
+  }
+  app.post('/upload-tokens', { schema }, async ({ body: { ttl = 0, videoId }, scope: { environment } }) => {
+    if (videoId !== undefined && !(await isEmpty(context, environment, videoId))) throw notEmpty()
+    const now = context.now()
+    const row = {
+      token: newId('to'),
+      environment,
+      ttl,
+      created_at: now,
+      expires_at: ttl === 0 ? null : new Date(now.getTime() + ttl * 1_000),
+      video_id: videoId ?? null,
+    }
+    await store.insertToken(context.db, row).catch((error) => {
+      throw isVideoMissing(error) ? notEmpty() : error
+    })
+    return viewToken(row)
+  })
+}
+
 const notEmpty = () =>
   invalidAttribute('videoId', '"videoId" must be the id of a video of this environment without content.')
 
@@ -45,117 +98,58 @@ async function isEmpty({ db }: Context, environment: Environment, videoId: strin
   return !source || (source.state === 'receiving' && source.received_pieces === 0)
 }
 
-export function uploadTokenRoutes(app: App, context: Context): void {
-  const { db } = context
+function listTokensRoute(app: App, context: Context): void {
+  const schema = {
+    operationId: 'GET_upload-tokens',
+    tags: ['Upload tokens'],
+    summary: 'List valid upload tokens',
+    querystring: Type.Object({
+      sortBy: Type.Optional(oneOf(['createdAt', 'ttl'], { default: 'createdAt' })),
+      sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+      ...pageQuery,
+    }),
+    response: { 200: ref(UploadTokenList) },
+  }
+  app.get('/upload-tokens', { schema }, async ({ query, scope }) => {
+    const page = readPage(query)
+    const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
+    const { tokens, total } = await store.listTokens(
+      context.db,
+      scope.environment,
+      order,
+      page,
+      context.now(),
+    )
+    return listResponse('/upload-tokens', query, page, tokens.map(viewToken), total)
+  })
+}
 
-  app.post(
-    '/upload-tokens',
-    {
-      schema: {
-        operationId: 'POST_upload-tokens',
-        tags: ['Upload tokens'],
-        summary: 'Create an upload token',
-        description:
-          'Whoever has the token may upload videos with it, without an API key: new ones, or with `videoId` the content of that video and nothing else.',
-        body: Type.Object({
-          ttl: Type.Optional(
-            Type.Integer({
-              minimum: 0,
-              maximum: 2_147_483_647,
-              default: 0,
-              description: 'Seconds; 0: for ever.',
-            }),
-          ),
-          videoId: Type.Optional(
-            Type.String({
-              description:
-                'A video without content. It becomes the only one that the token may fill, and the token is deleted with it.',
-            }),
-          ),
-        }),
-        response: { 200: ref(UploadToken) },
-      },
-    },
-    async ({ body: { ttl = 0, videoId }, scope: { environment } }) => {
-      if (videoId !== undefined && !(await isEmpty(context, environment, videoId))) throw notEmpty()
-      const now = context.now()
-      const row = {
-        token: newId('to'),
-        environment,
-        ttl,
-        created_at: now,
-        expires_at: ttl === 0 ? null : new Date(now.getTime() + ttl * 1_000),
-        video_id: videoId ?? null,
-      }
-      await store.insertToken(db, row).catch((error) => {
-        // Deleted meanwhile.
-        throw error.code === '23503' ? notEmpty() : error
-      })
-      return viewToken(row)
-    },
-  )
+function showTokenRoute(app: App, { db, now }: Context): void {
+  const schema = {
+    operationId: 'GET_upload-tokens-uploadToken',
+    tags: ['Upload tokens'],
+    summary: 'Show an upload token',
+    params: tokenParams,
+    response: { 200: ref(UploadToken) },
+  }
+  app.get('/upload-tokens/:uploadToken', { schema }, async ({ params: { uploadToken }, scope }) => {
+    const row = isId('to', uploadToken) && (await store.findToken(db, uploadToken, now()))
+    if (!row || row.environment !== scope.environment) throw notFound('uploadToken')
+    return viewToken(row)
+  })
+}
 
-  app.get(
-    '/upload-tokens',
-    {
-      schema: {
-        operationId: 'GET_upload-tokens',
-        tags: ['Upload tokens'],
-        summary: 'List upload tokens that are valid',
-        querystring: Type.Object({
-          sortBy: Type.Optional(oneOf(['createdAt', 'ttl'], { default: 'createdAt' })),
-          sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
-          ...pageQuery,
-        }),
-        response: { 200: ref(UploadTokenList) },
-      },
-    },
-    async ({ query, scope }) => {
-      const page = readPage(query)
-      const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
-      const { tokens, total } = await store.listTokens(db, scope.environment, order, page, context.now())
-      return listResponse('/upload-tokens', query, page, tokens.map(viewToken), total)
-    },
-  )
-
-  const tokenParams = Type.Object({ uploadToken: Type.String({ description: 'The token.' }) })
-
-  app.get(
-    '/upload-tokens/:uploadToken',
-    {
-      schema: {
-        operationId: 'GET_upload-tokens-uploadToken',
-        tags: ['Upload tokens'],
-        summary: 'Show an upload token',
-        params: tokenParams,
-        response: { 200: ref(UploadToken) },
-      },
-    },
-    async ({ params, scope }) => {
-      const row =
-        isId('to', params.uploadToken) && (await store.findToken(db, params.uploadToken, context.now()))
-      if (!row || row.environment !== scope.environment) throw notFound('uploadToken')
-      return viewToken(row)
-    },
-  )
-
-  app.delete(
-    '/upload-tokens/:uploadToken',
-    {
-      schema: {
-        operationId: 'DELETE_upload-tokens-uploadToken',
-        tags: ['Upload tokens'],
-        summary: 'Delete an upload token',
-        params: tokenParams,
-        response: { 204: Type.Null({ description: 'Deleted.' }) },
-      },
-    },
-    async ({ params, scope }, reply) => {
-      const { uploadToken } = params
-      const isDeleted =
-        isId('to', uploadToken) && (await store.deleteToken(db, scope.environment, uploadToken))
-      if (!isDeleted) throw notFound('uploadToken')
-      return reply.code(204).send(null)
-    },
-  )
+function deleteTokenRoute(app: App, { db }: Context): void {
+  const schema = {
+    operationId: 'DELETE_upload-tokens-uploadToken',
+    tags: ['Upload tokens'],
+    summary: 'Delete an upload token',
+    params: tokenParams,
+    response: { 204: Type.Null({ description: 'Deleted.' }) },
+  }
+  app.delete('/upload-tokens/:uploadToken', { schema }, async ({ params: { uploadToken }, scope }, reply) => {
+    const isDeleted = isId('to', uploadToken) && (await store.deleteToken(db, scope.environment, uploadToken))
+    if (!isDeleted) throw notFound('uploadToken')
+    return reply.code(204).send(null)
+  })
 }

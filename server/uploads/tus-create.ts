@@ -8,8 +8,8 @@ import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo } from '../videos/delete.ts'
 import { findEnvironment } from '../videos/store.ts'
-import { alreadyFilled, beginSource, newSource, replaceUnstarted, type Sender } from './begin.ts'
-import { rangeProblem } from './range.ts'
+import { beginSource, newSource, replaceUnstarted, sourceExists, type UploadOrigin } from './begin.ts'
+import { rangeError } from './range.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
 import type { SourceRow, UploadTokenRow } from './tables.ts'
@@ -21,26 +21,28 @@ export const readMetadata = (header: string | null | undefined): TusMetadata =>
   header ? Metadata.parse(header) : {}
 
 /**
- * Whoever has the address of an upload may go on with it: a client may come back hours later, when its access token has
- * long expired. So the address holds, beside the public id of the video, what only the creator was told.
+ * The URL of an upload is enough to continue it, because a client may come back hours later with an expired access
+ * token. So the id contains, beside the public id of the video, a secret that only the creator was told.
  */
-export const uploadId = ({ video_id, handle }: Pick<SourceRow, 'video_id' | 'handle'>) =>
+export const uploadIdOf = ({ video_id, handle }: Pick<SourceRow, 'video_id' | 'handle'>) =>
   `${video_id}-${secretOf(handle)}`
+
+export const videoIdOf = (uploadId: string) => uploadId.split('-')[0] ?? ''
 
 const secretOf = (handle: string) => createHash('sha256').update(`tus ${handle}`).digest('hex').slice(0, 40)
 
-/** The source that an upload fills. */
+/** The source of an upload. */
 export async function findUpload(
   { db }: Pick<Context, 'db'>,
-  required: Environment | undefined,
+  requiredEnvironment: Environment | undefined,
   id: string,
 ): Promise<SourceRow> {
-  const [videoId = '', secret = ''] = id.split('-')
+  const videoId = videoIdOf(id)
   const environment = isId('vi', videoId) ? await findEnvironment(db, videoId) : undefined
-  const isOpen = environment !== undefined && isAdmitted(environment, required)
-  const source = isOpen ? await store.findSource(db, videoId) : undefined
+  const isAllowed = environment !== undefined && isAdmitted(environment, requiredEnvironment)
+  const source = isAllowed ? await store.findSource(db, videoId) : undefined
   const isTus = source?.form === 'bytes' && source.tus_metadata !== null
-  if (!isTus || !isEqual(id, uploadId(source)) || !secret) throw notFound('upload')
+  if (!isTus || !isEqual(id, uploadIdOf(source))) throw notFound('upload')
   return source
 }
 
@@ -49,7 +51,7 @@ function isEqual(one: string, other: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Whose upload it is: an upload token's, or a key's. */
+/** The key or upload token that creates an upload. */
 export type Creator = {
   environment: Environment
   keyId: string
@@ -57,7 +59,7 @@ export type Creator = {
   address: string
 }
 
-/** Makes the upload, and its video unless one is named or the token is bound to one. */
+/** Creates the upload. Also creates its video, unless the request names one or the token is bound to one. */
 export async function createUpload(
   deps: Deps,
   creator: Creator,
@@ -68,58 +70,58 @@ export async function createUpload(
   const metadata = readMetadata(header)
   if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
   const filename = readName('filename', metadata.filename ?? metadata.name)
-  // Without the token: it is there for parts of other uploads that look for their video, and must not find this one.
-  const sender = { created_by: keyId, token: null, filename: filename ?? null, address }
-  const named = metadata.videoId || undefined
-  const target = token ? targetOf(token, named) : named
+  // Without the token, so that chunks of delegated uploads do not find this source when they look for their video.
+  const origin = { created_by: keyId, token: null, filename: filename ?? null, address }
+  const namedId = metadata.videoId || undefined
+  const target = token ? targetOf(token, namedId) : namedId
   if (target !== undefined) {
     await checkTarget(deps, environment, target, token)
-    // By which removeUpload knows that the video was there before.
-    const stored = named ? header : Metadata.stringify({ ...metadata, videoId: target })
-    return begin(deps, target, sender, stored, total)
+    // Tells removeUpload that the video existed before the upload.
+    const stored = namedId ? header : Metadata.stringify({ ...metadata, videoId: target })
+    return begin(deps, target, origin, stored, total)
   }
   const title = readName('title', metadata.title) ?? filename ?? ''
   const video = await createVideo(deps, { environment, keyId }, { title }, token?.token)
   try {
-    return await begin(deps, video.id, sender, header, total)
+    return await begin(deps, video.id, origin, header, total)
   } catch (error) {
     await deps.db.transaction().execute((trx) => deleteVideo(deps, trx, environment, video.id))
     throw error
   }
 }
 
-const longestName = 1_000
+const maxNameLength = 1_000
 
 function readName(name: 'title' | 'filename', value: string | null | undefined): string | undefined {
   if (!value) return undefined
   const text = name === 'filename' ? (value.split(/[/\\]/).pop() ?? '') : value
-  if (text.length > longestName || text.includes('\0'))
-    throw invalidAttribute(name, `"${name}" must have at most ${longestName} characters and no NUL.`)
+  if (text.length > maxNameLength || text.includes('\0'))
+    throw invalidAttribute(name, `"${name}" must have at most ${maxNameLength} characters and no NUL.`)
   return text
 }
 
 async function begin(
   deps: Deps,
   videoId: string,
-  sender: Sender,
+  origin: UploadOrigin,
   header: string,
   total: number | null,
 ): Promise<SourceRow> {
-  // The metadata is shown to whoever asks for the offset.
-  const rowOf = (handle: string): SourceRow => ({
-    ...newSource(videoId, 'bytes', handle, sender, deps.now()),
+  // The metadata is part of the response to requests for the offset.
+  const createRow = (handle: string): SourceRow => ({
+    ...newSource(videoId, 'bytes', handle, origin, deps.now()),
     total,
     tus_metadata: header,
   })
-  const begun = await beginSource(deps, videoId, rowOf)
-  if (begun) return begun
-  // A client that never got the answer to its creation creates the upload once more.
-  const again = await replaceUnstarted(deps, videoId, rowOf)
-  if (!again) throw rangeProblem('already-initiated', 'Another upload into this video has begun.')
-  return again
+  const created = await beginSource(deps, videoId, createRow)
+  if (created) return created
+  // A client that lost the response to its creation creates the upload again.
+  const replaced = await replaceUnstarted(deps, videoId, createRow)
+  if (!replaced) throw rangeError('already-initiated', 'Another upload to this video has started.')
+  return replaced
 }
 
-/** Nothing is left of an upload that is given up, except a video that was there before it. */
+/** Removes an upload. Also removes its video, unless it existed before the upload. */
 export async function removeUpload(
   context: Pick<Context, 'db' | 'files' | 'queue'>,
   videoId: string,
@@ -128,7 +130,7 @@ export async function removeUpload(
   const handle = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
-    if (source.state !== 'receiving') throw alreadyFilled(source.form)
+    if (source.state !== 'receiving') throw sourceExists(source.form)
     if (readMetadata(source.tus_metadata).videoId) {
       await store.deleteSource(trx, videoId)
       return source.handle

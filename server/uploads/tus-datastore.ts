@@ -1,27 +1,19 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
 import { ApiError, fileErrors, notFound } from '../lib/errors.ts'
-import * as pieceStore from './piece-store.ts'
+import * as chunkStore from './chunk-store.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
-import { forsakenAfterMs } from './store-source.ts'
+import { abandonedAfterMs } from './store-source.ts'
 import type { SourceRow } from './tables.ts'
-import { readMetadata, removeUpload } from './tus-create.ts'
-import { type Checksum, writeFrom } from './tus-write.ts'
+import { readMetadata, removeUpload, videoIdOf } from './tus-create.ts'
+import { type Checksum, writeBody } from './tus-write.ts'
 
-export type TusRequest = {
-  /** What the client's address of uploads begins with. */
-  base: string
-  /** Known from the start, but for a request that creates it. */
-  videoId: string
-  holder: string
-  checksum: Checksum | undefined
-}
-
-/** What one request of the protocol does to our rows and files; @tus/server has no other way to pass on who asks. */
+/** Connects @tus/server to the rows and files of sources, for a single request. */
 export class TusDataStore extends DataStore {
   readonly #deps: Deps
-  readonly #request: TusRequest
+  readonly #lockOwner: string
+  readonly #checksum: Checksum | undefined
   override extensions = [
     'creation',
     'creation-with-upload',
@@ -31,56 +23,58 @@ export class TusDataStore extends DataStore {
     'checksum',
   ]
 
-  constructor(deps: Deps, request: TusRequest) {
+  constructor(deps: Deps, { lockOwner, checksum }: { lockOwner: string; checksum: Checksum | undefined }) {
     super()
     this.#deps = deps
-    this.#request = request
+    this.#lockOwner = lockOwner
+    this.#checksum = checksum
   }
 
   override async getUpload(id: string): Promise<Upload> {
-    const source = await this.#findSource()
+    const source = await this.#findSource(id)
     const { video_id: videoId, total, size, state, updated_at, tus_metadata } = source
     return new Upload({
       id,
       offset: state === 'receiving' ? await this.#durableOffset(source) : (size ?? 0),
       ...(total !== null && { size: total }),
       metadata: { ...readMetadata(tus_metadata), videoId },
-      // The time from which the expiration counts.
+      // The expiration counts from this time.
       creation_date: updated_at.toISOString(),
     })
   }
 
-  override async write(body: Readable, _id: string, offset: number): Promise<number> {
-    const { holder, checksum } = this.#request
-    return writeFrom(this.#deps, await this.#findSource(), holder, offset, body, checksum)
+  override async write(body: Readable, id: string, offset: number): Promise<number> {
+    const source = await this.#findSource(id)
+    const write = { source, lockOwner: this.#lockOwner, offset, checksum: this.#checksum }
+    return writeBody(this.#deps, write, body)
   }
 
-  override async declareUploadLength(_id: string, total: number): Promise<void> {
+  override async declareUploadLength(id: string, total: number): Promise<void> {
     if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
     const { db, now } = this.#deps
-    await store.updateSource(db, this.#request.videoId, { total, updated_at: now() })
+    await store.updateSource(db, videoIdOf(id), { total, updated_at: now() })
   }
 
-  override async remove(): Promise<void> {
-    await removeUpload(this.#deps, this.#request.videoId)
+  override async remove(id: string): Promise<void> {
+    await removeUpload(this.#deps, videoIdOf(id))
   }
 
-  /** As long as an upload without news is kept: see removeForsakenUploads. */
+  /** See removeAbandonedUploads. */
   override getExpiration(): number {
-    return forsakenAfterMs
+    return abandonedAfterMs
   }
 
-  async #findSource(): Promise<SourceRow> {
-    const source = await store.findSource(this.#deps.db, this.#request.videoId)
+  async #findSource(id: string): Promise<SourceRow> {
+    const source = await store.findSource(this.#deps.db, videoIdOf(id))
     if (!source) throw notFound('upload')
     return source
   }
 
-  /** The sum says it while there is no gap, and there is one only where ranges came by the other ways of uploading. */
+  /** The sum of received bytes, unless there is a gap. Only chunks from other ways of uploading can leave a gap. */
   async #durableOffset({ video_id: videoId, received_bytes: bytes }: SourceRow): Promise<number> {
     const { db } = this.#deps
-    const last = await pieceStore.findLast(db, videoId)
+    const last = await chunkStore.findLast(db, videoId)
     const end = last ? last.position + last.size : 0
-    return end === bytes ? end : pieceStore.findFirstGap(db, videoId)
+    return end === bytes ? end : chunkStore.findFirstGap(db, videoId)
   }
 }

@@ -1,118 +1,123 @@
-import { randomUUID } from 'node:crypto'
 import type { Lock, RequestRelease } from '@tus/server'
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { isLocked } from './begin.ts'
-import type { Contention, Entry } from './contention.ts'
+import type { Membership, UploadCoordinator } from './coordinator.ts'
 import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
 
-type Deps = Pick<Context, 'db' | 'now' | 'log'> & { contention: Contention }
+type Deps = Pick<Context, 'db' | 'now' | 'log'> & { coordinator: UploadCoordinator }
 
-/** The lock of an upload is in its row, so that it holds across processes, and it ends by itself when its process does. */
+/** The lock of an upload is a lease in its row. It is valid for all processes and expires when its process ends. */
 const leaseMs = 10_000
 const renewMs = 2_000
-/** Longer than a lease: after a process was killed, the first who waits gets the lock. */
+/** Longer than a lease: after a process was killed, the first waiting request gets the lock. */
 const waitMs = 15_000
-/** Who only wants to know the offset takes the one that is certain by then. */
-const peekMs = 3_000
-/** Requests of this process wake each other; the database is asked for those of other processes. */
+/** A request for the offset then returns the current one. */
+const readWaitMs = 3_000
+/** Requests of this process wake each other. Polling is for other processes. */
 const pollMs = 500
-/** A client has one request under way, and another one after a lost connection. */
+/** A client has one active request, and another one after a lost connection. */
 const maxRequests = 5
-/** Requests for the offset must not keep out those that write. */
-const maxPeeks = 3
-
-export type TusLock = Lock & { readonly holder: string }
+/** Requests for the offset must not block those that write. */
+const maxReaders = 3
 
 const keyOf = (videoId: string) => `tus ${videoId}`
 
-export const inProgress = () => new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '5' } })
+export const uploadInProgress = () =>
+  new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '5' } })
 
-/** One request at a time changes an upload. A new one ends the one before, whose connection the client has given up. */
-export function createLock(deps: Deps, videoId: string, running: Running): TusLock {
+/**
+ * One request at a time changes an upload. A new request ends the previous one, because the client has abandoned its
+ * connection.
+ */
+export function createLock(deps: Deps, videoId: string, owner: string, activeRequests: ActiveRequests): Lock {
   const { db, now, log } = deps
-  const holder = randomUUID()
   let timer: NodeJS.Timeout | undefined
-  let own: RequestRelease | undefined
-  let entry: Entry | undefined
+  let ownRelease: RequestRelease | undefined
+  let membership: Membership | undefined
 
   async function renew(release: RequestRelease): Promise<void> {
-    const kept = await store.renewLock(db, videoId, holder, new Date(now().getTime() + leaseMs))
-    if (!kept || kept.isWanted) await release()
+    const renewed = await store.renewLock(db, videoId, owner, new Date(now().getTime() + leaseMs))
+    if (!renewed || renewed.isWanted) await release()
   }
 
   return {
-    holder,
     async lock(_signal, release) {
-      entry = deps.contention.enter(keyOf(videoId), maxRequests)
-      if (!entry) throw inProgress()
+      membership = deps.coordinator.join(keyOf(videoId), maxRequests)
+      if (!membership) throw uploadInProgress()
       try {
-        await waitForLock(deps, videoId, holder, entry, running)
+        await waitForLock(deps, videoId, owner, membership, activeRequests)
       } catch (error) {
-        entry.leave()
+        membership.leave()
         throw error
       }
-      own = release
-      running.set(videoId, release)
+      ownRelease = release
+      activeRequests.set(videoId, release)
       timer = setInterval(() => {
-        renew(release).catch((err) => log.warn({ err, videoId }, 'the lock of an upload was not renewed'))
+        renew(release).catch((err) => log.warn({ err, videoId }, 'cannot renew the lock of an upload'))
       }, renewMs)
     },
     async unlock() {
       clearInterval(timer)
-      if (running.get(videoId) === own) running.delete(videoId)
-      await store.releaseLock(db, videoId, holder).catch((err) => {
-        log.warn({ err, videoId }, 'the lock of an upload could not be released, it ends by itself')
+      if (activeRequests.get(videoId) === ownRelease) activeRequests.delete(videoId)
+      await store.releaseLock(db, videoId, owner).catch((err) => {
+        log.warn({ err, videoId }, 'cannot release the lock of an upload, it expires by itself')
       })
-      entry?.leave()
+      membership?.leave()
     },
   }
 }
 
-/** The requests of this process that hold a lock, with the way to end them. */
-export type Running = Map<string, RequestRelease>
+/** The requests of this process that hold a lock, with the functions that end them. */
+export type ActiveRequests = Map<string, RequestRelease>
 
-async function waitForLock(deps: Deps, videoId: string, holder: string, entry: Entry, running: Running) {
+async function waitForLock(
+  deps: Deps,
+  videoId: string,
+  owner: string,
+  membership: Membership,
+  activeRequests: ActiveRequests,
+) {
   const { db, now } = deps
   const until = now().getTime() + waitMs
   for (;;) {
-    const wait = entry.listen()
+    const wait = membership.listen()
     const time = now()
     const lease = { now: time, until: new Date(time.getTime() + leaseMs) }
-    if (await store.takeLock(db, videoId, holder, lease)) return
+    if (await store.acquireLock(db, videoId, owner, lease)) return
     if (!(await store.findSource(db, videoId))) throw notFound('upload')
-    if (time.getTime() > until) throw inProgress()
-    await askForRelease(deps, videoId, running)
+    if (time.getTime() > until) throw uploadInProgress()
+    await requestRelease(deps, videoId, activeRequests)
     await wait(pollMs)
   }
 }
 
-/** Holds nothing, but lets a request under way come to its end, so that the offset does not change afterwards. */
-export function createPeek(deps: Deps, videoId: string, running: Running): Lock {
+/** Locks nothing. Asks an active request to end first, so that the offset does not change afterwards. */
+export function createReadLock(deps: Deps, videoId: string, activeRequests: ActiveRequests): Lock {
   return {
     async lock() {
-      const entry = deps.contention.enter(keyOf(videoId), maxPeeks)
-      if (!entry) return
-      const until = deps.now().getTime() + peekMs
+      const membership = deps.coordinator.join(keyOf(videoId), maxReaders)
+      if (!membership) return
+      const until = deps.now().getTime() + readWaitMs
       try {
         for (;;) {
-          const wait = entry.listen()
+          const wait = membership.listen()
           const source = await store.findSource(deps.db, videoId)
           if (!source || !isLocked(source, deps.now()) || deps.now().getTime() > until) return
-          await askForRelease(deps, videoId, running)
+          await requestRelease(deps, videoId, activeRequests)
           await wait(pollMs)
         }
       } finally {
-        entry.leave()
+        membership.leave()
       }
     },
     async unlock() {},
   }
 }
 
-async function askForRelease({ db }: Deps, videoId: string, running: Running): Promise<void> {
-  const release = running.get(videoId)
+async function requestRelease({ db }: Deps, videoId: string, activeRequests: ActiveRequests): Promise<void> {
+  const release = activeRequests.get(videoId)
   if (release) await release()
-  else await store.askForLock(db, videoId)
+  else await store.requestLockRelease(db, videoId)
 }

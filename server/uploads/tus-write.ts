@@ -2,17 +2,20 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
 import { ApiError, notFound } from '../lib/errors.ts'
-import { FileMissing, type Piece } from '../lib/files/files.ts'
+import { FileNotFoundError, type StoredChunk } from '../lib/files/files.ts'
 import type { Tables } from '../tables.ts'
-import { lookBeside } from './claim.ts'
+import * as chunkStore from './chunk-store.ts'
+import { findOthers } from './claim.ts'
+import { completeUpload } from './complete.ts'
 import { tusErrors } from './errors.ts'
-import * as pieceStore from './piece-store.ts'
+import { isComplete } from './range.ts'
 import type { Deps } from './receive.ts'
+import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
-import { inProgress } from './tus-lock.ts'
+import { uploadInProgress } from './tus-lock.ts'
 
-/** The first must be there, by the protocol. */
+/** The protocol requires the first one. */
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5']
 
 export type Checksum = { algorithm: string; digest: string }
@@ -31,99 +34,126 @@ export function readChecksum(header: string | undefined): Checksum | undefined {
   return { algorithm, digest }
 }
 
-/**
- * Clients send a whole file in one request unless they are told otherwise: of one that is cut off by the death of this
- * process, at most so much is lost.
- */
-const pieceBytes = 64 * 1024 * 1024
+/** Most clients send the entire file in one request. If this process is killed, at most so many bytes are lost. */
+const chunkBytes = 64 * 1024 * 1024
 
-/** Writes what comes and returns the offset behind it; where the body ends early, what has come counts. */
-export async function writeFrom(
-  deps: Deps,
-  source: SourceRow,
-  holder: string,
-  offset: number,
-  body: Readable,
-  checksum: Checksum | undefined,
-): Promise<number> {
-  const { video_id: videoId, handle } = source
-  const chunks: AsyncIterator<Buffer> = body[Symbol.asyncIterator]()
-  const hash = checksum && createHash(checksum.algorithm)
-  // What has a checksum counts as a whole or not at all.
-  const most = checksum ? Number.POSITIVE_INFINITY : pieceBytes
-  let at = offset
-  let next = await chunks.next()
-  async function* onePiece(): AsyncGenerator<Buffer> {
-    for (let size = 0; !next.done && size < most; next = await chunks.next()) {
-      size += next.value.length
-      hash?.update(next.value)
-      yield next.value
-    }
-  }
-  // Also for an empty body: the length may have become known just now, and be reached.
-  if (next.done) {
-    checkSum(hash, checksum)
-    await record(deps, videoId, holder, at, undefined)
-  }
-  while (!next.done) {
-    const piece = await deps.files.writePiece(handle, at, at, onePiece()).catch((error) => {
-      // The video was deleted meanwhile, and its files with it.
-      throw error instanceof FileMissing ? notFound('upload') : error
-    })
-    try {
-      checkSum(hash, checksum)
-      await record(deps, videoId, holder, at, piece)
-    } catch (error) {
-      // A commit whose answer was lost may have counted: then the piece must stay.
-      if (error instanceof ApiError) {
-        await deps.files.removePiece(handle, piece).catch((err) => {
-          deps.log.warn({ err, videoId }, 'a piece that was refused goes only with its upload')
-        })
-      }
-      throw error
-    }
-    at += piece.size
-  }
-  return at
+type TusWrite = {
+  source: SourceRow
+  lockOwner: string
+  offset: number
+  checksum: Checksum | undefined
 }
 
-function checkSum(hash: Hash | undefined, checksum: Checksum | undefined): void {
+/** Stores the body in chunks and returns the new offset. If the body ends early, the received bytes count. */
+export async function writeBody(deps: Deps, write: TusWrite, body: Readable): Promise<number> {
+  const { source, lockOwner, checksum } = write
+  const { video_id: videoId } = source
+  const hash = checksum && createHash(checksum.algorithm)
+  // A body with a checksum counts completely or not at all, so it must be a single chunk.
+  const chunks = new BodyChunks(body, checksum ? Number.POSITIVE_INFINITY : chunkBytes, hash)
+  let offset = write.offset
+  if (await chunks.isAtEnd()) {
+    checkDigest(hash, checksum)
+    // The request may have declared the length, and the upload may be complete now.
+    await record(deps, videoId, lockOwner, offset, undefined)
+  }
+  while (!(await chunks.isAtEnd())) {
+    const chunk = await deps.files
+      .writeChunk(source.handle, chunks.next(), { order: offset, offset })
+      .catch((error) => {
+        // The video was deleted in the meantime, together with its files.
+        throw error instanceof FileNotFoundError ? notFound('upload') : error
+      })
+    try {
+      checkDigest(hash, checksum)
+      await record(deps, videoId, lockOwner, offset, chunk)
+    } catch (error) {
+      // After any other error the commit may have succeeded, and the chunk must stay.
+      if (error instanceof ApiError) await removeChunk(deps, source, chunk)
+      throw error
+    }
+    offset += chunk.size
+  }
+  return offset
+}
+
+/** A body that is read chunk by chunk. */
+class BodyChunks {
+  readonly #buffers: AsyncIterator<Buffer>
+  readonly #maxBytes: number
+  readonly #hash: Hash | undefined
+  #next: Promise<IteratorResult<Buffer>>
+
+  constructor(body: Readable, maxBytes: number, hash: Hash | undefined) {
+    this.#buffers = body[Symbol.asyncIterator]()
+    this.#maxBytes = maxBytes
+    this.#hash = hash
+    this.#next = this.#buffers.next()
+    // The error is thrown where the promise is awaited.
+    this.#next.catch(() => {})
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return (await this.#next).done === true
+  }
+
+  async *next(): AsyncGenerator<Buffer> {
+    for (let size = 0; size < this.#maxBytes; ) {
+      const { value, done } = await this.#next
+      if (done) return
+      size += value.length
+      this.#hash?.update(value)
+      yield value
+      this.#next = this.#buffers.next()
+      this.#next.catch(() => {})
+    }
+  }
+}
+
+async function removeChunk({ files, log }: Deps, source: SourceRow, chunk: StoredChunk): Promise<void> {
+  await files.removeChunk(source.handle, chunk).catch((err) => {
+    log.warn(
+      { err, videoId: source.video_id },
+      'cannot remove a rejected chunk, it is removed with its upload',
+    )
+  })
+}
+
+function checkDigest(hash: Hash | undefined, checksum: Checksum | undefined): void {
   if (hash && hash.digest('base64') !== checksum?.digest)
     throw new ApiError(tusErrors.checksumMismatch, { name: 'Upload-Checksum' })
 }
 
 function record(
-  { db, queue, now, contention }: Deps,
+  deps: Deps,
   videoId: string,
-  holder: string,
-  at: number,
-  piece: Piece | undefined,
+  lockOwner: string,
+  offset: number,
+  chunk: StoredChunk | undefined,
 ): Promise<void> {
-  const work = async (trx: Transaction<Tables>) => {
+  return changeSource(deps, videoId, async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') return
-    if (source.lock_holder !== holder) throw inProgress()
-    const received = piece ? await insertPiece(trx, videoId, at, piece, now()) : source.received_bytes
-    const isAll = received === source.total
-    await store.updateSource(trx, videoId, {
-      updated_at: now(),
-      ...(isAll && { state: 'received', size: received }),
-    })
-    if (isAll) await queue.send(trx, 'store-source', { videoId })
-  }
-  return contention.exclusively(videoId, () => db.transaction().execute(work))
+    if (source.lock_holder !== lockOwner) throw uploadInProgress()
+    const received = chunk
+      ? await addChunk(trx, videoId, offset, chunk, deps.now())
+      : { count: source.received_pieces, bytes: source.received_bytes }
+    await store.updateSource(trx, videoId, { updated_at: deps.now() })
+    if (isComplete('bytes', source.total ?? undefined, received))
+      await completeUpload(deps, trx, videoId, received.bytes)
+  })
 }
 
-/** How many bytes have arrived with this piece. Ranges may come into the same video by the other ways of uploading. */
-async function insertPiece(
+/** Chunks of the same video may arrive by other ways of uploading. */
+async function addChunk(
   trx: Transaction<Tables>,
   videoId: string,
-  at: number,
-  piece: Piece,
+  offset: number,
+  chunk: StoredChunk,
   now: Date,
-): Promise<number> {
-  const range = { form: 'bytes', from: at, to: at + piece.size - 1, total: undefined } as const
-  if ((await lookBeside(trx, videoId, range, { now })).isOverlapping) throw inProgress()
-  return (await pieceStore.addPiece(trx, videoId, at, piece)).bytes
+): Promise<chunkStore.Received> {
+  const range = { form: 'bytes', from: offset, to: offset + chunk.size - 1, total: undefined } as const
+  if ((await findOthers(trx, videoId, range, { now })).isOverlapping) throw uploadInProgress()
+  return chunkStore.addChunk(trx, videoId, offset, chunk)
 }

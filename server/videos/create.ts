@@ -52,7 +52,7 @@ export async function createVideo(
   return video
 }
 
-/** Turns the database's rejection of an unknown player theme into an API error. */
+/** ConcurrencyLimit the database's rejection of an unknown player theme into an API error. */
 export async function withPlayer<T>(playerId: string | null | undefined, work: () => Promise<T>): Promise<T> {
   const unknown = () => invalidAttribute('playerId', 'There is no player theme with this id.')
   if (playerId != null && !isId('pl', playerId)) throw unknown()

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { AddressRefused, FetchFailed } from '../lib/fetch/errors.ts'
+import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import { type SignatureInput, signatureHeaders } from './sign.ts'
 import type { Attempt } from './tables.ts'
@@ -33,7 +33,7 @@ async function send(
 ): Promise<Pick<Attempt, 'status' | 'answer' | 'error'>> {
   const timeout = new AbortController()
   const timer = setTimeout(
-    () => timeout.abort(new FetchFailed('timeout', `No answer within ${attemptTimeoutMs / 1_000} seconds.`)),
+    () => timeout.abort(new FetchError('timeout', `No answer within ${attemptTimeoutMs / 1_000} seconds.`)),
     attemptTimeoutMs,
   )
   try {
@@ -73,6 +73,6 @@ async function readResponse({ body }: GuardedResponse): Promise<string> {
 
 /** Describes the failure to the owner of the webhook. */
 function explain(error: unknown): string {
-  if (error instanceof AddressRefused || error instanceof FetchFailed) return error.message.toWellFormed()
+  if (error instanceof UrlNotAllowedError || error instanceof FetchError) return error.message.toWellFormed()
   return 'The request could not be sent.'
 }

@@ -4,7 +4,7 @@ import { nextState, retryAfterMs } from './retry.ts'
 
 const attempt = (status: number | null) => ({ at: '', durationMs: 0, status, answer: null, error: null })
 
-test('there are three attempts, three seconds apart (6.1.2)', () => {
+test('there are three attempts, three seconds apart', () => {
   assert.deepEqual([1, 2, 3, 4].map(retryAfterMs), [3_000, 3_000, undefined, undefined])
 })
 

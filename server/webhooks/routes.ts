@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { ApiError, type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
-import { AddressRefused } from '../lib/fetch/errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
@@ -202,7 +202,7 @@ function urlProblems(url: unknown, config: Context['config']): FieldError[] {
     parseTarget(url, config)
     return []
   } catch (error) {
-    if (!(error instanceof AddressRefused)) throw error
+    if (!(error instanceof UrlNotAllowedError)) throw error
     return [{ kind: httpErrors.invalidAttribute, title: error.message, name: 'url' }]
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect, Socket } from 'node:net'
 import { test } from 'node:test'
-import { FetchFailed } from './errors.ts'
+import { FetchError } from './errors.ts'
 import {
   answering,
   isFailure,
@@ -14,10 +14,10 @@ import {
   usual,
 } from './test-server.ts'
 
-/** The connection that never gets an answer. */
+/** A connection that is never established. */
 const blackHole = () => new Socket()
 
-test('an address that refuses gives way to the next', async (t) => {
+test('after a refused connection the next address is tried', async (t) => {
   const server = await listen(
     t,
     answering(() => ok('hello')),
@@ -39,7 +39,7 @@ test('an address that refuses gives way to the next', async (t) => {
   assert.deepEqual(dialled, ['::1', '127.0.0.1'])
 })
 
-test('an address that is silent is overtaken by the next, and closed', async (t) => {
+test('a silent address is overtaken by the next one and closed', async (t) => {
   const server = await listen(
     t,
     answering(() => ok('hello')),
@@ -59,27 +59,27 @@ test('an address that is silent is overtaken by the next, and closed', async (t)
   })
   const response = await client.request(`http://three.example:${server.port}/`, usual)
   assert.equal(await readAll(response.body), 'hello')
-  // The families take turns, so that the second of IPv4 was never tried.
+  // The address families alternate, so the second IPv4 address was never tried.
   assert.deepEqual(
     holes.map((each) => each.destroyed),
     [true],
   )
 })
 
-test('of a thousand answers only a few are dialled', async (t) => {
+test('only a few of a thousand addresses are tried', async (t) => {
   const many = Array.from({ length: 1000 }, (_, i) => `93.184.${i >> 8}.${i & 255}`)
   const { client, dialled } = openWithNames(t, 1, [many])
   await assert.rejects(client.request('http://many.example/', usual), isFailure('unreachable', true))
   assert.equal(dialled.length, 6)
 })
 
-test('nobody listening is unreachable', async (t) => {
+test('a closed port is unreachable', async (t) => {
   const server = await listen(t, () => {})
   const client = open(t, { connect: () => connect(1, '127.0.0.1') })
   await assert.rejects(client.request(server.url, usual), isFailure('unreachable', true))
 })
 
-test('a name that does not exist is unreachable for good, a resolver that fails only for now', async (t) => {
+test('a name that does not exist is a permanent error, a resolver that fails is transient', async (t) => {
   const failing = (code: string) =>
     open(t, { lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), { code }), []) })
   await assert.rejects(
@@ -93,10 +93,10 @@ test('a name that does not exist is unreachable for good, a resolver that fails 
   const empty = open(t, { lookup: (_host, _options, callback) => callback(null, []) })
   await assert.rejects(empty.request('http://a.example/', usual), isFailure('unreachable', true))
   const longName = `${'a'.repeat(63)}.`.repeat(10)
-  await assert.rejects(open(t).request(`http://${longName}invalid/`, usual), FetchFailed)
+  await assert.rejects(open(t).request(`http://${longName}invalid/`, usual), FetchError)
 })
 
-test('the limit for connecting holds for the name, the connection and TLS', async (t) => {
+test('the connect timeout covers the lookup, the connection and the TLS handshake', async (t) => {
   const limits = { ...usual, connectTimeoutMs: 100 }
   const mute = open(t, { lookup: () => {} })
   await assert.rejects(mute.request('http://slow.example/', limits), isFailure('timeout', true))

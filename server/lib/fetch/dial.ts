@@ -1,29 +1,29 @@
 import type { LookupAddress } from 'node:dns'
 import { isIP, isIPv6, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { codeOf, FetchFailed, reasonOf } from './errors.ts'
-import { hostOf, isPublicAddress, privateNetwork } from './target.ts'
+import { codeOf, FetchError, reasonOf } from './errors.ts'
+import { hostOf, isPublicAddress, privateNetworkError } from './target.ts'
 
-/** The part of `dns.lookup` that is used. */
+/** The signature of `dns.lookup` that is used. */
 export type Lookup = (
   host: string,
   options: { all: true },
   callback: (error: NodeJS.ErrnoException | null, answers: LookupAddress[]) => void,
 ) => void
 
-/** Begins a TCP connection to an IP address. */
+/** Opens a TCP connection to an IP address. */
 export type Connect = (address: string, port: number) => Socket
 
 export type DialOptions = { allowPrivateNetworks: boolean; lookup: Lookup; connect: Connect }
 
-/** Far more than honest names have; a name with a thousand answers shall not make us knock at all of them. */
-const mostAddresses = 6
-/** Between one attempt and the next, as RFC 8305 advises. */
+/** More than legitimate names have. A name with a thousand addresses must not cause a thousand connections. */
+const maxAddresses = 6
+/** Time between two connection attempts, as recommended by RFC 8305. */
 const staggerMs = 250
 
 /**
- * Opens a connection that a request can be written to. The name is resolved once, every answer is checked, and
- * what is dialled is a checked answer, not the name: nothing below resolves again.
+ * Opens a connection for a request. The name is resolved once, every IP address is checked, and the connection is opened
+ * to a checked IP address instead of the name, so that nothing resolves the name again.
  */
 export async function dial(url: URL, options: DialOptions, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url)
@@ -35,16 +35,16 @@ export async function dial(url: URL, options: DialOptions, signal: AbortSignal):
 
 async function resolve(host: string, options: DialOptions, signal: AbortSignal): Promise<string[]> {
   const answers = isIP(host) ? [host] : await lookUp(host, options.lookup, signal)
-  // One bad answer refuses the name. Dialling the rest would be as safe, but then the order of answers decides
-  // whether it works, and a public name that also leads inside is an attack or a mistake worth hearing of.
+  // One forbidden address rejects the name. Using the others would be safe, but the result would depend on their order,
+  // and a public name with a private address is an attack or a mistake that the user should know about.
   const isAllowed = options.allowPrivateNetworks ? isIP : isPublicAddress
-  if (!answers.every((each) => isAllowed(each))) throw privateNetwork(host)
-  return alternateFamilies(answers).slice(0, mostAddresses)
+  if (!answers.every((each) => isAllowed(each))) throw privateNetworkError(host)
+  return alternateFamilies(answers).slice(0, maxAddresses)
 }
 
 function lookUp(host: string, lookup: Lookup, signal: AbortSignal): Promise<string[]> {
   return new Promise((done, reject) => {
-    // A look-up cannot be stopped; its answer is then ignored.
+    // A lookup cannot be cancelled, so its result is ignored.
     const abort = () => reject(reasonOf(signal))
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort, { once: true })
@@ -56,14 +56,14 @@ function lookUp(host: string, lookup: Lookup, signal: AbortSignal): Promise<stri
   })
 }
 
-/** ENOTFOUND is the name server's word that there is no such name; the rest may pass. */
+/** ENOTFOUND means that the name does not exist. Other errors are transient. */
 const unresolved = (host: string, cause: unknown) =>
-  new FetchFailed('unreachable', `The name ${host} could not be resolved.`, {
+  new FetchError('unreachable', `The name ${host} could not be resolved.`, {
     cause,
     isRetryable: codeOf(cause) !== 'ENOTFOUND',
   })
 
-/** So that a dead IPv6 route costs one stagger, not one for each IPv6 address. */
+/** A broken IPv6 route then costs one delay instead of one for each IPv6 address. */
 function alternateFamilies(addresses: string[]): string[] {
   const first = addresses.filter((each) => isIPv6(each) === isIPv6(addresses[0]!))
   const second = addresses.filter((each) => !first.includes(each))
@@ -71,8 +71,8 @@ function alternateFamilies(addresses: string[]): string[] {
 }
 
 /**
- * The first of several addresses that answers. Node's own autoSelectFamily is not used: it gives up an attempt
- * when it begins the next, so that a host more than 250 ms away with a dead second address is never reached.
+ * Connects to the first address that responds. Node's autoSelectFamily is not used: it cancels an attempt when it starts
+ * the next one, so it never reaches a host that is more than 250 ms away and has a dead second address.
  */
 function connectAny(
   host: string,
@@ -86,14 +86,14 @@ function connectAny(
     const attempts = new Set<Socket>()
     let stagger: NodeJS.Timeout | undefined
 
-    const settle = (winner?: Socket) => {
+    const cleanUp = (winner?: Socket) => {
       clearTimeout(stagger)
       waiting.length = 0
       signal.removeEventListener('abort', abort)
       for (const each of attempts) if (each !== winner) each.destroy()
     }
     const abort = () => {
-      settle()
+      cleanUp()
       reject(reasonOf(signal))
     }
     const attempt = () => {
@@ -103,16 +103,16 @@ function connectAny(
       const socket = connect(address, port)
       attempts.add(socket)
       socket.on('error', (error) => {
-        // Stays for the socket's whole life: between two owners an error would otherwise end the process.
+        // This listener is never removed. Without a listener, an error would end the process.
         if (!attempts.delete(socket)) return
         if (waiting.length > 0) attempt()
         else if (attempts.size === 0) {
-          settle()
-          reject(new FetchFailed('unreachable', `No connection to ${host} could be made.`, { cause: error }))
+          cleanUp()
+          reject(new FetchError('unreachable', `No connection to ${host} could be made.`, { cause: error }))
         }
       })
       socket.once('connect', () => {
-        settle(socket)
+        cleanUp(socket)
         attempts.clear()
         done(socket)
       })
@@ -131,37 +131,37 @@ function secure(raw: Socket, host: string, signal: AbortSignal): Promise<TLSSock
     const socket = connectTls({
       socket: raw,
       host: name,
-      // Server names are not for IP addresses (RFC 6066); `host` above is what the certificate is compared with.
+      // A server name must not be an IP address (RFC 6066). The certificate is compared with `host` above.
       servername: isIP(name) ? '' : name,
       ALPNProtocols: ['http/1.1'],
-      // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing here.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
       rejectUnauthorized: true,
     })
     const abort = () => {
       socket.destroy()
       reject(reasonOf(signal))
     }
-    const settle = () => signal.removeEventListener('abort', abort)
+    const cleanUp = () => signal.removeEventListener('abort', abort)
     signal.addEventListener('abort', abort, { once: true })
     socket.once('secureConnect', () => {
-      settle()
+      cleanUp()
       done(socket)
     })
     socket.on('error', (cause) => {
-      settle()
+      cleanUp()
       reject(insecure(host, cause))
     })
     if (signal.aborted) abort()
   })
 }
 
-function insecure(host: string, cause: Error): FetchFailed {
+function insecure(host: string, cause: Error): FetchError {
   if (['ECONNRESET', 'EPIPE', 'ETIMEDOUT'].includes(codeOf(cause))) {
-    return new FetchFailed('dropped', `${host} closed the connection while it was being secured.`, { cause })
+    return new FetchError('dropped', `${host} closed the connection during the TLS handshake.`, { cause })
   }
-  // OpenSSL's own messages hold source paths and several lines; the codes are short and known to search engines.
+  // OpenSSL's messages have several lines and contain source paths. The codes are short and easy to search for.
   const code = codeOf(cause)
-  return new FetchFailed('tls', `No secure connection to ${host} could be made${code && ` (${code})`}.`, {
+  return new FetchError('tls', `No secure connection to ${host} could be made${code && ` (${code})`}.`, {
     cause,
   })
 }

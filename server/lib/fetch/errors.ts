@@ -1,9 +1,9 @@
-/** The address may not be requested. The message is a sentence for the tenant who named it. */
-export class AddressRefused extends Error {
-  override readonly name = 'AddressRefused'
+/** The URL may not be requested. The message is shown to the user who provided it. */
+export class UrlNotAllowedError extends Error {
+  override readonly name = 'UrlNotAllowedError'
 }
 
-/** Whether another try a little later may end otherwise. */
+/** Whether a retry may succeed. */
 const retryable = {
   unreachable: true,
   timeout: true,
@@ -15,9 +15,9 @@ const retryable = {
 
 export type FailureKind = keyof typeof retryable
 
-/** The message is a sentence for the tenant who named the address; the cause is for the log. */
-export class FetchFailed extends Error {
-  override readonly name = 'FetchFailed'
+/** The message is shown to the user who provided the URL. The cause is for the log. */
+export class FetchError extends Error {
+  override readonly name = 'FetchError'
   readonly kind: FailureKind
   readonly isRetryable: boolean
 
@@ -31,6 +31,6 @@ export class FetchFailed extends Error {
 export const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
 
-/** A signal may be aborted with anything; only Errors are thrown. */
+/** A signal can be aborted with any value, but only Errors are thrown. */
 export const reasonOf = (signal: AbortSignal): Error =>
   signal.reason instanceof Error ? signal.reason : new DOMException('The request was aborted.', 'AbortError')

@@ -1,18 +1,18 @@
 import { type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
 import { joinSmallChunks } from '../join-chunks.ts'
-import { codeOf, FetchFailed, reasonOf } from './errors.ts'
+import { codeOf, FetchError, reasonOf } from './errors.ts'
 
 export type Method = 'GET' | 'HEAD' | 'POST'
 
 export type GuardedResponse = {
   status: number
   headers: IncomingHttpHeaders
-  /** Where the answer came from, after redirects. */
+  /** The URL of the response, after redirects. */
   url: string
   /**
-   * Bytes as they come, never decompressed, no more than about 64 KiB ahead of the reader. To be read to its end
-   * or left by `break`, or else cancelled; one that nobody begins to read is cancelled after the idle time.
+   * The bytes as received, never decompressed, buffered up to about 64 KiB. The caller reads it to its end, leaves it
+   * with `break`, or cancels the response. If nobody starts to read, it is cancelled after the idle timeout.
    */
   body: AsyncIterable<Buffer>
   /** Closes the connection. */
@@ -27,10 +27,10 @@ export type Message = {
   idleTimeoutMs: number
 }
 
-/** Node's default, fixed here because --max-http-header-size would change it for the whole process. */
+/** Node's default. Explicit, because --max-http-header-size would change it for the process. */
 const maxHeaderBytes = 16 * 1024
 
-/** One request and its answer on a connection that serves nothing else. */
+/** Sends one request on a connection that is used for nothing else, and receives the response. */
 export function exchange(
   socket: Socket,
   url: URL,
@@ -38,25 +38,26 @@ export function exchange(
   signal: AbortSignal,
 ): Promise<GuardedResponse> {
   return new Promise((resolve, reject) => {
-    const state: { failure?: Error } = {}
+    // Keeps the first error, which the body throws as well.
+    const failed = new AbortController()
     const fail = (error: Error) => {
-      state.failure ??= error
+      failed.abort(error)
       socket.destroy()
-      reject(state.failure)
+      reject(failed.signal.reason)
     }
     const abort = () => fail(reasonOf(signal))
     if (signal.aborted) return abort()
-    if (socket.destroyed) return fail(dropped(url))
+    if (socket.destroyed) return fail(droppedError(url))
     signal.addEventListener('abort', abort, { once: true })
 
     const headersTimer = setTimeout(
-      () => fail(new FetchFailed('timeout', `${url.hostname} did not answer in time.`)),
+      () => fail(new FetchError('timeout', `${url.hostname} did not respond in time.`)),
       message.headersTimeoutMs,
     )
     socket.once('close', () => {
       clearTimeout(headersTimer)
       signal.removeEventListener('abort', abort)
-      fail(dropped(url))
+      fail(droppedError(url))
     })
 
     let outgoing: ClientRequest
@@ -65,27 +66,27 @@ export function exchange(
         method: message.method,
         path: url.pathname + url.search,
         headers: message.headers,
-        // Without an agent there is neither a pool nor a proxy from the environment.
+        // Without an agent, neither a connection pool nor a proxy from the environment is used.
         createConnection: () => socket,
         maxHeaderSize: maxHeaderBytes,
         insecureHTTPParser: false,
       })
     } catch (error) {
-      return fail(error instanceof Error ? error : new Error('not a request', { cause: error }))
+      return fail(error instanceof Error ? error : new Error('cannot create the request', { cause: error }))
     }
-    outgoing.on('error', (error) => fail(toFailure(url, error)))
-    outgoing.on('upgrade', () => fail(protocol(url, 'switched to a protocol that was not asked for')))
+    outgoing.on('error', (error) => fail(toFetchError(url, error)))
+    outgoing.on('upgrade', () => fail(protocolError(url, 'switched to a protocol that was not requested')))
     outgoing.on('response', (incoming) => {
       clearTimeout(headersTimer)
       joinSmallChunks(incoming)
-      incoming.on('error', (error) => fail(toFailure(url, error)))
-      const refusal = refusalOf(url, message.method, incoming)
-      if (refusal) return fail(refusal)
+      incoming.on('error', (error) => fail(toFetchError(url, error)))
+      const unsupported = findUnsupportedEncoding(url, message.method, incoming)
+      if (unsupported) return fail(unsupported)
       resolve({
         status: incoming.statusCode!,
         headers: incoming.headers,
         url: url.href,
-        body: readBody(url, incoming, message.idleTimeoutMs, state, fail),
+        body: readBody(url, incoming, message.idleTimeoutMs, failed.signal, fail),
         cancel: () => fail(new DOMException('The response was cancelled.', 'AbortError')),
       })
       if (message.method === 'HEAD') incoming.resume()
@@ -98,63 +99,67 @@ function readBody(
   url: URL,
   incoming: IncomingMessage,
   idleTimeoutMs: number,
-  state: { failure?: Error },
+  failed: AbortSignal,
   fail: (error: Error) => void,
 ): AsyncIterable<Buffer> {
-  let silence: NodeJS.Timeout | undefined
-  const listen = () => {
-    silence = setTimeout(
-      () => fail(new FetchFailed('timeout', `${url.hostname} stopped sending.`)),
+  let idleTimer: NodeJS.Timeout | undefined
+  const startTimer = () => {
+    idleTimer = setTimeout(
+      () => fail(new FetchError('timeout', `${url.hostname} stopped sending.`)),
       idleTimeoutMs,
     )
   }
-  listen()
-  incoming.socket.once('close', () => clearTimeout(silence))
+  startTimer()
+  incoming.socket.once('close', () => clearTimeout(idleTimer))
   return (async function* () {
     try {
-      clearTimeout(silence)
-      listen()
+      clearTimeout(idleTimer)
+      startTimer()
       for await (const chunk of incoming) {
-        // While the reader has its chunk the silence is ours, not the server's.
-        clearTimeout(silence)
+        // While the reader handles a chunk, the server is not idle.
+        clearTimeout(idleTimer)
         yield chunk as Buffer
-        listen()
+        startTimer()
       }
     } catch (error) {
-      throw state.failure ?? error
+      throw failed.aborted ? failed.reason : error
     } finally {
-      clearTimeout(silence)
+      clearTimeout(idleTimer)
       incoming.destroy()
     }
   })()
 }
 
-/** Reasons not to read an answer whose headers are well-formed. */
-function refusalOf(url: URL, method: Method, incoming: IncomingMessage): FetchFailed | undefined {
+/** Returns an error if the response is encoded in a way that was not requested. */
+function findUnsupportedEncoding(
+  url: URL,
+  method: Method,
+  incoming: IncomingMessage,
+): FetchError | undefined {
   const { 'content-encoding': coding = '', 'transfer-encoding': transfer = '' } = incoming.headers
   if (transfer && transfer.toLowerCase() !== 'chunked') {
-    return protocol(url, `sent a transfer coding that was not asked for (${transfer.slice(0, 40)})`)
+    return protocolError(url, `sent a transfer encoding that was not requested (${transfer.slice(0, 40)})`)
   }
-  // What went wrong is told by the status of a failed answer, and by that of a POST; neither is read for its content.
+  // Only the status of an error response, or of a response to a POST, is used. Their bodies may be compressed.
   const isContent = method !== 'POST' && incoming.statusCode! >= 200 && incoming.statusCode! < 300
   if (isContent && coding && coding.toLowerCase() !== 'identity') {
-    return protocol(url, `sent compressed content (${coding.slice(0, 40)}) although it was asked not to`)
+    return protocolError(url, `sent compressed content (${coding.slice(0, 40)}), which was not requested`)
   }
   return undefined
 }
 
-function toFailure(url: URL, error: Error): Error {
-  if (error instanceof FetchFailed) return error
+function toFetchError(url: URL, error: Error): Error {
+  if (error instanceof FetchError) return error
   const code = codeOf(error)
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return protocol(url, `sent more than ${maxHeaderBytes} bytes of headers`, error)
+    return protocolError(url, `sent more than ${maxHeaderBytes} bytes of headers`, error)
   }
-  if (code.startsWith('HPE_')) return protocol(url, 'sent something that is not HTTP', error)
-  return dropped(url, error)
+  if (code.startsWith('HPE_')) return protocolError(url, 'sent an invalid HTTP response', error)
+  return droppedError(url, error)
 }
 
-const protocol = (url: URL, what: string, cause?: unknown) =>
-  new FetchFailed('protocol', `${url.hostname} ${what}.`, { cause })
+const protocolError = (url: URL, what: string, cause?: unknown) =>
+  new FetchError('protocol', `${url.hostname} ${what}.`, { cause })
 
-const dropped = (url: URL, cause?: unknown) =>
-  new FetchFailed('dropped', `${url.hostname} closed the connection too early.`, { cause })
+const droppedError = (url: URL, cause?: unknown) =>
+  new FetchError('dropped', `${url.hostname} closed the connection too early.`, { cause })

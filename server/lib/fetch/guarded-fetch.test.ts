@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { AddressRefused } from './errors.ts'
+import { UrlNotAllowedError } from './errors.ts'
 import {
   answering,
   isFailure,
@@ -18,10 +18,10 @@ import {
 
 const pathOf = (request: string) => request.split(' ')[1]
 
-// The first of this file, because it counts timers.
-test('a request that has ended leaves neither connection, timer nor listener', async (t) => {
+// This test must be the first in the file, because it counts timers.
+test('a finished request leaves no connection, timer or listener behind', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
-  // The server leaves every connection open, so that closing it is up to the client.
+  // The server closes no connection, so the client has to.
   const server = await listen(
     t,
     answering((request, socket) => {
@@ -32,7 +32,7 @@ test('a request that has ended leaves neither connection, timer nor listener', a
   )
   const client = open(t)
   const { signal } = new AbortController()
-  // Longer than this test, so that a timer that is left is seen.
+  // Longer than this test takes, so a timer that was not cleared is still there.
   const limits = {
     maxRedirects: 5,
     connectTimeoutMs: 60_000,
@@ -50,7 +50,7 @@ test('a request that has ended leaves neither connection, timer nor listener', a
   assert.equal(getEventListeners(signal, 'abort').length, 0)
 })
 
-test('the address that was checked is the one that is dialled, by its number', async (t) => {
+test('the connection is opened to the IP address that was checked', async (t) => {
   const server = await listen(
     t,
     answering(() => ok('hello')),
@@ -62,7 +62,7 @@ test('the address that was checked is the one that is dialled, by its number', a
   assert.deepEqual(dialled, [publicAddress])
 })
 
-test('a name that answers private the second time is refused then, and nothing is dialled', async (t) => {
+test('a name that resolves to a private address the second time is rejected without a connection', async (t) => {
   const server = await listen(
     t,
     answering(() => ok('hello')),
@@ -70,25 +70,25 @@ test('a name that answers private the second time is refused then, and nothing i
   const { client, dialled } = openWithNames(t, server.port, [[publicAddress], ['127.0.0.1']])
   const first = await client.request('http://rebind.example/', usual)
   first.cancel()
-  await assert.rejects(client.request('http://rebind.example/', usual), AddressRefused)
+  await assert.rejects(client.request('http://rebind.example/', usual), UrlNotAllowedError)
   assert.deepEqual(dialled, [publicAddress])
 })
 
-test('a name is resolved and checked anew on each hop, also when it redirects to itself', async (t) => {
+test('a name is resolved and checked again on each hop, even if it redirects to itself', async (t) => {
   const server = await listen(
     t,
     answering(() => redirect(302, '/again')),
   )
   const { client, lookedUp, dialled } = openWithNames(t, server.port, [[publicAddress], ['169.254.169.254']])
   await assert.rejects(client.request('http://rebind.example/', usual), (error: Error) => {
-    assert.ok(error instanceof AddressRefused)
+    assert.ok(error instanceof UrlNotAllowedError)
     assert.equal(error.message, 'rebind.example is in a private or reserved network, which is not allowed.')
     return true
   })
   assert.deepEqual([lookedUp.length, dialled], [2, [publicAddress]])
 })
 
-test('a name with a public and a private answer is refused as a whole', async (t) => {
+test('a name with a public and a private address is rejected', async (t) => {
   for (const answers of [
     [publicAddress, '10.0.0.1'],
     ['fd00::1', publicAddress],
@@ -96,19 +96,19 @@ test('a name with a public and a private answer is refused as a whole', async (t
     ['fe80::1%lo'],
   ]) {
     const { client, dialled } = openWithNames(t, 1, [answers])
-    await assert.rejects(client.request('http://mixed.example/', usual), AddressRefused)
+    await assert.rejects(client.request('http://mixed.example/', usual), UrlNotAllowedError)
     assert.deepEqual(dialled, [])
   }
 })
 
-test('names of this machine are refused by what they resolve to', async (t) => {
+test('names of this machine are rejected because of their addresses', async (t) => {
   const client = open(t, { allowPrivateNetworks: false })
   for (const name of ['localhost', 'LOCALHOST']) {
-    await assert.rejects(client.request(`http://${name}/`, usual), AddressRefused)
+    await assert.rejects(client.request(`http://${name}/`, usual), UrlNotAllowedError)
   }
 })
 
-test('a redirect to a private address, another scheme or another port is refused', async (t) => {
+test('a redirect to a private address, another scheme or a blocked port is rejected', async (t) => {
   const targets = [
     'http://127.0.0.1/',
     '//0x7f.1/',
@@ -125,12 +125,12 @@ test('a redirect to a private address, another scheme or another port is refused
       answering(() => redirect(302, target)),
     )
     const { client, dialled } = openWithNames(t, server.port, [[publicAddress]])
-    await assert.rejects(client.request('http://public.example/', usual), AddressRefused, target)
+    await assert.rejects(client.request('http://public.example/', usual), UrlNotAllowedError, target)
     assert.deepEqual(dialled, [publicAddress])
   }
 })
 
-test('redirects are followed, relative ones too, and the answer says where it came from', async (t) => {
+test('redirects are followed, relative ones as well, and the response has the final URL', async (t) => {
   const hops = new Map([
     ['/a', '/b?c=d'],
     ['/b?c=d', 'e'],
@@ -163,7 +163,7 @@ test('a loop of redirects ends', async (t) => {
   assert.equal(requests, 4)
 })
 
-test('with maxRedirects 0 a redirect is the answer, and so is one that leads nowhere', async (t) => {
+test('with maxRedirects 0 a redirect is returned, and so is a redirect without a location', async (t) => {
   const server = await listen(
     t,
     answering((request) =>
@@ -181,7 +181,7 @@ test('with maxRedirects 0 a redirect is the answer, and so is one that leads now
   nowhere.cancel()
 })
 
-test('secrets stay with their origin, other headers go along', async (t) => {
+test('secret headers are only sent to their origin, other headers to every origin', async (t) => {
   const seen: string[] = []
   const server = await listen(
     t,
@@ -206,7 +206,7 @@ test('secrets stay with their origin, other headers go along', async (t) => {
   assert.ok(seen.every((each) => /^range: bytes=5-/im.test(each)))
 })
 
-test('a GET asks for no compression and no reuse, and carries the client’s name', async (t) => {
+test('a GET requests no compression and no reuse, and has a user agent', async (t) => {
   const server = await listen(
     t,
     answering((request) => ok(request)),
@@ -245,7 +245,7 @@ test('a POST sends its body with its length, through 307, and becomes a GET thro
   assert.deepEqual(seen, ['POST / {"a":1} true', 'POST /kept {"a":1} true', 'GET /changed  false'])
 })
 
-test('a HEAD has the headers and no body, and leaves no connection open', async (t) => {
+test('a HEAD returns the headers without a body, and leaves no connection open', async (t) => {
   const server = await listen(
     t,
     answering(() => 'HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n'),
@@ -255,7 +255,7 @@ test('a HEAD has the headers and no body, and leaves no connection open', async 
   assert.equal(await readAll(response.body), '')
 })
 
-test('closing the client ends what runs, and later requests', async (t) => {
+test('closing the client ends running requests and rejects later ones', async (t) => {
   const server = await listen(t, (socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\nbegin'))
   const client = open(t)
   const response = await client.request(server.url, usual)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { shareLookups } from './shared-lookup.ts'
 
-test('a name that is wanted many times at once is looked up once, and anew when that is over', () => {
+test('concurrent lookups of a name share one query, and later lookups start a new one', () => {
   const asked: { host: string; answer: () => void }[] = []
   const lookup = shareLookups((host, _options, callback) => {
     const address = `10.0.0.${asked.length}`

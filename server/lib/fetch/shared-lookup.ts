@@ -3,22 +3,22 @@ import type { Lookup } from './dial.ts'
 type Callback = Parameters<Lookup>[2]
 
 /**
- * Asks once for all who want to know the same name at the same time. The system looks up two names at once: without
- * this, one name whose servers do not answer would keep everybody waiting as soon as it is wanted twice.
+ * Concurrent lookups of the same name share one query. The system runs only two lookups at a time: without this, two
+ * requests for a name whose servers do not respond would block all other lookups.
  */
 export function shareLookups(lookup: Lookup): Lookup {
   const waiting = new Map<string, Callback[]>()
   return (host, options, callback) => {
-    const others = waiting.get(host)
-    if (others) {
-      others.push(callback)
+    const pending = waiting.get(host)
+    if (pending) {
+      pending.push(callback)
       return
     }
-    const all = [callback]
-    waiting.set(host, all)
+    const callbacks = [callback]
+    waiting.set(host, callbacks)
     lookup(host, options, (error, answers) => {
       waiting.delete(host)
-      for (const each of all) each(error, answers)
+      for (const each of callbacks) each(error, answers)
     })
   }
 }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { AddressRefused } from './errors.ts'
-import { globalIpv6, refusedIpv4, refusedIpv6, refusedPorts } from './ranges.ts'
+import { UrlNotAllowedError } from './errors.ts'
+import { blockedIpv4, blockedIpv6, blockedPorts, globalIpv6 } from './ip-ranges.ts'
 import { isPublicAddress, parseTarget } from './target.ts'
 
 const strict = { allowPrivateNetworks: false }
 const refuses = (url: string, message?: RegExp) =>
   assert.throws(
     () => parseTarget(url, strict),
-    (error) => error instanceof AddressRefused && (!message || message.test(error.message)),
+    (error) => error instanceof UrlNotAllowedError && (!message || message.test(error.message)),
     url,
   )
 
@@ -51,11 +51,11 @@ for (const address of words(privateOnes)) {
 for (const address of words(publicOnes)) {
   test(`${address} is public`, () => assert.equal(isPublicAddress(address), true))
 }
-test('what is not an IP address is not public', () => {
+test('text that is not an IP address is not public', () => {
   for (const each of nonsense) assert.equal(isPublicAddress(each), false, each)
 })
 
-// The same table by arithmetic, without net.BlockList.
+// Checks the same table with arithmetic instead of net.BlockList.
 const ipv4ToNumber = (text: string) => text.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
 const toIpv4 = (value: bigint) => [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.')
 const toIpv6 = (value: bigint) =>
@@ -68,15 +68,15 @@ const ipv6ToNumber = (text: string) => {
 const contains = (first: bigint, bits: number, width: number, value: bigint) =>
   value >> BigInt(width - bits) === first >> BigInt(width - bits)
 const isPublicIpv4 = (value: bigint) =>
-  !refusedIpv4.some(([network, bits]) => contains(ipv4ToNumber(network), bits, 32, value))
+  !blockedIpv4.some(([network, bits]) => contains(ipv4ToNumber(network), bits, 32, value))
 const isPublicGlobalIpv6 = (value: bigint) =>
   contains(ipv6ToNumber(globalIpv6[0]), globalIpv6[1], 128, value) &&
-  !refusedIpv6.some(([network, bits]) => contains(ipv6ToNumber(network), bits, 128, value))
+  !blockedIpv6.some(([network, bits]) => contains(ipv6ToNumber(network), bits, 128, value))
 const nat64 = ipv6ToNumber('64:ff9b::')
 const mapped = ipv6ToNumber('::ffff:0:0')
 
 test('each range begins and ends where the table says, in IPv4, mapped and NAT64', () => {
-  for (const [network, bits] of refusedIpv4) {
+  for (const [network, bits] of blockedIpv4) {
     const first = ipv4ToNumber(network)
     const last = first + (1n << BigInt(32 - bits)) - 1n
     for (const value of [first - 1n, first, last, last + 1n].filter(
@@ -87,7 +87,7 @@ test('each range begins and ends where the table says, in IPv4, mapped and NAT64
       assert.equal(isPublicAddress(toIpv6(mapped + value)), isPublicIpv4(value), toIpv6(mapped + value))
     }
   }
-  for (const [network, bits] of [globalIpv6, ...refusedIpv6]) {
+  for (const [network, bits] of [globalIpv6, ...blockedIpv6]) {
     const first = ipv6ToNumber(network)
     const last = first + (1n << BigInt(128 - bits)) - 1n
     for (const value of [first - 1n, first, last, last + 1n]) {
@@ -96,7 +96,7 @@ test('each range begins and ends where the table says, in IPv4, mapped and NAT64
   }
 })
 
-test('any address is judged as arithmetic judges it', () => {
+test('the result for any address equals the arithmetic definition', () => {
   const ipv4 = fc.bigInt({ min: 0n, max: (1n << 32n) - 1n })
   fc.assert(
     fc.property(ipv4, (value) => {
@@ -117,7 +117,7 @@ test('any address is judged as arithmetic judges it', () => {
   )
 })
 
-test('a private address is refused in every notation', () => {
+test('a private address is rejected in every notation', () => {
   const hosts = `
     127.0.0.1 127.0.0.1. 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0x7f.0.0.1 0X7F.0.0.1 0177.0.0.1 0177.1
     017700000001 127.0.0.0x1 0 0x0 00 0.0.0.0 169.254.169.254 2852039166 0xa9fea9fe 0251.0376.0251.0376
@@ -139,7 +139,7 @@ test('a private address is refused in every notation', () => {
   }
 })
 
-test('zone ids and other things that are no URL are refused', () => {
+test('zone ids and other invalid URLs are rejected', () => {
   for (const url of [
     'http://[fe80::1%25eth0]/',
     'http://[fe80::1%eth0]/',
@@ -155,7 +155,7 @@ test('zone ids and other things that are no URL are refused', () => {
   refuses(`http://example.com/${'a'.repeat(9000)}`, /longer than 8192/)
 })
 
-test('only http and https are taken', () => {
+test('only http and https are allowed', () => {
   for (const url of [
     'file:///etc/passwd',
     'ftp://example.com/a',
@@ -171,7 +171,7 @@ test('only http and https are taken', () => {
   }
 })
 
-test('a user name or a password is refused', () => {
+test('a user name or a password is rejected', () => {
   for (const url of [
     'http://a@example.com/',
     'http://a:b@example.com/',
@@ -182,22 +182,22 @@ test('a user name or a password is refused', () => {
   }
 })
 
-test('ports of other protocols are refused, also where private networks are allowed', () => {
+test('ports of other protocols are rejected, even if private networks are allowed', () => {
   for (const port of [0, 22, 25, 110, 143, 3306, 5432, 6379, 11211, 27017]) {
-    assert.ok(refusedPorts.has(port), String(port))
+    assert.ok(blockedPorts.has(port), String(port))
     refuses(`http://example.com:${port}/`, new RegExp(`^Port ${port} belongs`))
     assert.throws(
       () => parseTarget(`http://10.0.0.1:${port}/`, { allowPrivateNetworks: true }),
-      AddressRefused,
+      UrlNotAllowedError,
     )
   }
   for (const port of [80, 443, 3000, 8000, 8080, 8443, 9000]) {
-    assert.equal(refusedPorts.has(port), false, String(port))
+    assert.equal(blockedPorts.has(port), false, String(port))
     parseTarget(`http://example.com:${port}/`, strict)
   }
 })
 
-test('names and public addresses pass, and private ones where they are allowed', () => {
+test('names and public addresses are accepted, and private ones where they are allowed', () => {
   for (const url of [
     'http://example.com',
     'https://8.8.8.8/',

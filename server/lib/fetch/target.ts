@@ -1,19 +1,19 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { AddressRefused } from './errors.ts'
-import { globalIpv6, ipv4Prefixes, type Range, refusedIpv4, refusedIpv6, refusedPorts } from './ranges.ts'
+import { UrlNotAllowedError } from './errors.ts'
+import { blockedIpv4, blockedIpv6, blockedPorts, globalIpv6, ipv4Prefixes, type Range } from './ip-ranges.ts'
 
-const longestUrl = 8192
+const maxUrlLength = 8192
 
-const refused = blockListOf(refusedIpv4, 'ipv4')
-const globalOnes = blockListOf([globalIpv6], 'ipv6')
-const refusedGlobalOnes = blockListOf(refusedIpv6, 'ipv6')
-const carriers = blockListOf(
+const blockedV4 = blockListOf(blockedIpv4, 'ipv4')
+const globalV6 = blockListOf([globalIpv6], 'ipv6')
+const blockedV6 = blockListOf(blockedIpv6, 'ipv6')
+const ipv4Carriers = blockListOf(
   ipv4Prefixes.map(([prefix, bits, what]) => [`${prefix}0.0.0.0`, bits, what]),
   'ipv6',
 )
-const refusedCarried = blockListOf(
+const blockedCarried = blockListOf(
   ipv4Prefixes.flatMap(([prefix, bits]) =>
-    refusedIpv4.map(([network, more, what]): Range => [`${prefix}${network}`, bits + more, what]),
+    blockedIpv4.map(([network, more, what]): Range => [`${prefix}${network}`, bits + more, what]),
   ),
   'ipv6',
 )
@@ -24,43 +24,43 @@ function blockListOf(ranges: readonly Range[], family: 'ipv4' | 'ipv6'): BlockLi
   return list
 }
 
-/** Whether the text is an IP address of the public internet; false for all that is not understood. */
+/** Whether the text is an IP address of the public internet. False for anything else. */
 export function isPublicAddress(address: string): boolean {
-  if (isIPv4(address)) return !refused.check(address, 'ipv4')
-  // A zone (fe80::1%eth0) belongs to a link of this machine, whatever stands before it.
+  if (isIPv4(address)) return !blockedV4.check(address, 'ipv4')
+  // An address with a zone (fe80::1%eth0) belongs to a link of this machine.
   if (isIP(address) !== 6 || address.includes('%')) return false
-  if (carriers.check(address, 'ipv6')) return !refusedCarried.check(address, 'ipv6')
-  return globalOnes.check(address, 'ipv6') && !refusedGlobalOnes.check(address, 'ipv6')
+  if (ipv4Carriers.check(address, 'ipv6')) return !blockedCarried.check(address, 'ipv6')
+  return globalV6.check(address, 'ipv6') && !blockedV6.check(address, 'ipv6')
 }
 
-/** The host as a resolver and a certificate know it: IPv6 without its brackets. */
+/** The host as used by resolvers and certificates: IPv6 without brackets. */
 export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')
 
-export const privateNetwork = (host: string) =>
-  new AddressRefused(`${host} is in a private or reserved network, which is not allowed.`)
+export const privateNetworkError = (host: string) =>
+  new UrlNotAllowedError(`${host} is in a private or reserved network, which is not allowed.`)
 
 /**
- * Everything that can be told of an address without asking the network. Decimal, octal, hexadecimal, short and
- * full-width notations of an IP address are one and the same after URL has parsed them.
+ * All checks of a URL that need no network. URL parses decimal, octal, hexadecimal, short and full-width notations of an
+ * IP address to the same text.
  */
 export function parseTarget(text: string, options: { allowPrivateNetworks: boolean; base?: URL }): URL {
-  if (text.length > longestUrl) {
-    throw new AddressRefused(`The address is longer than ${longestUrl} characters.`)
+  if (text.length > maxUrlLength) {
+    throw new UrlNotAllowedError(`The URL is longer than ${maxUrlLength} characters.`)
   }
   const url = URL.parse(text, options.base?.href)
-  if (!url) throw new AddressRefused('The address is not a valid URL.')
+  if (!url) throw new UrlNotAllowedError('This is not a valid URL.')
   const scheme = url.protocol.slice(0, -1)
   if (scheme !== 'http' && scheme !== 'https') {
-    throw new AddressRefused(`The address must begin with http:// or https://, not with ${scheme}:`)
+    throw new UrlNotAllowedError(`The URL must begin with http:// or https://, not with ${scheme}:`)
   }
-  // Dropping them would end in a 401 that nobody understands, and they would be shown wherever the address is.
+  // Ignoring them would cause a 401 that is hard to understand, and they would be visible wherever the URL is shown.
   if (url.username || url.password) {
-    throw new AddressRefused('The address must not hold a user name or password.')
+    throw new UrlNotAllowedError('The URL must not contain a user name or password.')
   }
-  if (url.port !== '' && refusedPorts.has(Number(url.port))) {
-    throw new AddressRefused(`Port ${url.port} belongs to a protocol other than HTTP and is not allowed.`)
+  if (url.port !== '' && blockedPorts.has(Number(url.port))) {
+    throw new UrlNotAllowedError(`Port ${url.port} belongs to a protocol other than HTTP and is not allowed.`)
   }
   const host = hostOf(url)
-  if (isIP(host) && !options.allowPrivateNetworks && !isPublicAddress(host)) throw privateNetwork(host)
+  if (isIP(host) && !options.allowPrivateNetworks && !isPublicAddress(host)) throw privateNetworkError(host)
   return url
 }

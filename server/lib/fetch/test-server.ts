@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { type FailureKind, FetchFailed } from './errors.ts'
+import { type FailureKind, FetchError } from './errors.ts'
 import { createGuardedFetch, type GuardedFetchOptions, type GuardedRequest } from './guarded-fetch.ts'
 
 export const usual: GuardedRequest = {
@@ -11,10 +11,10 @@ export const usual: GuardedRequest = {
   idleTimeoutMs: 5_000,
 }
 
-/** An address that passes for public; what is dialled there arrives at loopback. */
+/** A public IP address. Connections to it go to loopback in the tests. */
 export const publicAddress = '93.184.215.14'
 
-/** A server that says exactly the bytes that a test wants it to say; `sockets` are those still open. */
+/** A server that sends exactly the bytes of a test. `sockets` are the open connections. */
 export async function listen(t: TestContext, onSocket: (socket: Socket) => void) {
   const server = createServer()
   const sockets = new Set<Socket>()
@@ -23,7 +23,7 @@ export async function listen(t: TestContext, onSocket: (socket: Socket) => void)
     socket.on('error', () => {})
     socket.once('close', () => sockets.delete(socket))
     onSocket(socket)
-    // A socket that is not read does not hear of its end.
+    // A socket that is not read does not emit its end.
     if (socket.listenerCount('data') === 0) socket.resume()
   })
   server.listen(0, '127.0.0.1')
@@ -36,7 +36,7 @@ export async function listen(t: TestContext, onSocket: (socket: Socket) => void)
   return { port, url: `http://127.0.0.1:${port}`, sockets }
 }
 
-/** Answers each request, once its headers are here, with what `answer` returns for them. */
+/** Sends what `answer` returns once the headers of a request have arrived. */
 export const answering =
   (answer: (request: string, socket: Socket) => string | undefined) => (socket: Socket) => {
     let request = ''
@@ -54,7 +54,7 @@ export function open(t: TestContext, options: Partial<GuardedFetchOptions> = {})
   return client
 }
 
-/** A client for which names have the given answers, one row for each look-up, and that dials loopback for all. */
+/** A client with the given DNS answers, one row for each lookup. All its connections go to loopback. */
 export function openWithNames(t: TestContext, port: number, answers: string[][], isPrivateAllowed = false) {
   const lookedUp: string[] = []
   const dialled: string[] = []
@@ -91,7 +91,7 @@ export async function until(condition: () => boolean, withinMs = 5_000): Promise
 }
 
 export const isFailure = (kind: FailureKind, isRetryable: boolean) => (error: unknown) =>
-  error instanceof FetchFailed && error.kind === kind && error.isRetryable === isRetryable
+  error instanceof FetchError && error.kind === kind && error.isRetryable === isRetryable
 
 export const ok = (body: string, headers = '') =>
   `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n${headers}\r\n${body}`

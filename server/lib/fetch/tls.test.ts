@@ -58,7 +58,7 @@ async function listenTls(t: TestContext, certificate: string, answer: RequestLis
   return { port, url: `https://127.0.0.1:${port}/`, openCount: () => open }
 }
 
-test('https works with a good certificate, which is compared with the host of the address', async (t) => {
+test('https works with a valid certificate for the host of the URL', async (t) => {
   const names: unknown[] = []
   const { port, url } = await listenTls(t, 'trusted', (request, response) => {
     names.push((request.socket as TLSSocket).servername)
@@ -81,7 +81,7 @@ test('https works with a good certificate, which is compared with the host of th
   })
 })
 
-test('a certificate that nobody vouches for, or no TLS at all, is a failure of TLS', async (t) => {
+test('an untrusted certificate, or no TLS at all, is a TLS error', async (t) => {
   const server = await listenTls(t, 'self-signed', () => {})
   const client = open(t)
   await assert.rejects(client.request(server.url, usual), isFailure('tls', false))
@@ -96,7 +96,7 @@ test('a certificate that nobody vouches for, or no TLS at all, is a failure of T
   await client.close()
 })
 
-test('a body is not carried from https to http, and a GET follows without its secrets', async (t) => {
+test('a body is not sent from https to http, and a GET follows without its secret headers', async (t) => {
   const seen: string[] = []
   const plain = await listen(
     t,
@@ -116,7 +116,7 @@ test('a body is not carried from https to http, and a GET follows without its se
   assert.equal(/authorization/i.test(seen[0]!), false)
 })
 
-test('closing the client waits for connections with TLS too', { timeout: 5_000 }, async (t) => {
+test('closing the client waits for TLS connections as well', { timeout: 5_000 }, async (t) => {
   const server = await listenTls(t, 'trusted', (_request, response) => void response.write('begin'))
   const client = open(t)
   const response = await client.request(server.url, usual)
@@ -125,7 +125,7 @@ test('closing the client waits for connections with TLS too', { timeout: 5_000 }
   await until(() => server.openCount() === 0)
 })
 
-test('proxies, lax TLS and lax HTTP of the environment are ignored', async (t) => {
+test('settings of the environment for proxies, insecure TLS and lenient HTTP are ignored', async (t) => {
   let proxied = 0
   const proxy = await listen(t, () => void proxied++)
   const server = await listen(

@@ -17,7 +17,7 @@ async function batchesOf(content: Buffer, sizes: number[], bytes: number): Promi
   return batches
 }
 
-test('batches hold the bytes of the body in their order, whatever its chunks are', async () => {
+test('batches contain the bytes of the body in order, whatever the sizes of its buffers are', async () => {
   const content = randomBytes(50_001)
   for (const sizes of [[1], [7, 5_000], [4_096, 4_097, 1], [70_000, 3, 100, 65_536], [50_001]]) {
     const batches = await batchesOf(content, sizes, 20_000)
@@ -29,11 +29,11 @@ test('batches hold the bytes of the body in their order, whatever its chunks are
   }
 })
 
-test('a body of single bytes is kept in few buffers', async () => {
+test('a body of single bytes takes few buffers', async () => {
   const batches = await batchesOf(randomBytes(50_000), [1], 1024 * 1024)
   const buffers = batches.flatMap((batch) => batch.buffers)
   assert.ok(buffers.length <= 10, `${buffers.length} buffers`)
-  // And not in large blocks of which little is used.
+  // The blocks must not be mostly unused.
   const kept = new Set(buffers.map(({ buffer }) => buffer))
   const memory = [...kept].reduce((sum, { byteLength }) => sum + byteLength, 0)
   assert.ok(memory < 150_000, `${memory} bytes`)

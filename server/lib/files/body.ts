@@ -2,13 +2,13 @@ import type { Body } from './files.ts'
 
 export type Batch = { buffers: Buffer[]; size: number }
 
-/** Longer chunks cost more to copy than to keep. */
+/** Larger buffers are cheaper to keep than to copy. */
 const smallBytes = 4 * 1024
 const blockBytes = 64 * 1024
 
 /**
- * Adds chunks to batches. Small ones are copied: a Buffer takes some hundred bytes of memory by itself, and a client may
- * send a gigabyte byte by byte.
+ * Adds buffers to batches. Small buffers are copied: each Buffer object takes some hundred bytes of memory, and a client
+ * may send a gigabyte byte by byte.
  */
 function createCollector(): (batch: Batch, chunk: Buffer) => void {
   let block = Buffer.alloc(0)
@@ -30,9 +30,9 @@ function createCollector(): (batch: Batch, chunk: Buffer) => void {
 }
 
 /**
- * The body in batches of exactly so many bytes, the last one excepted. Asks for each chunk itself, as a for-await would
- * notice the signal only when the next chunk comes, which may be never; and in one generator, as a second one would
- * cost every chunk another turn of the event loop.
+ * The body in batches of exactly the given size, except the last one. Calls `next` itself, because `for await` would
+ * notice the signal only when the next buffer arrives, which may be never. A single generator does all of it, because a
+ * second one would add a turn of the event loop to every buffer.
  */
 export async function* inBatches(
   body: Body,
@@ -43,7 +43,7 @@ export async function* inBatches(
   const bytesAt = typeof bytesOf === 'number' ? () => bytesOf : bytesOf
   const iterator = body[Symbol.asyncIterator]()
   const add = createCollector()
-  // One promise for each chunk: racing each against one that lasts would keep every chunk alive with it.
+  // A new promise for each buffer. Promise.race with one lasting promise would keep every buffer in memory.
   let stop: ((reason: unknown) => void) | undefined
   const abort = () => stop?.(signal?.reason)
   signal?.addEventListener('abort', abort)
@@ -62,9 +62,9 @@ export async function* inBatches(
       if (next.done) break
       const chunk = next.value
       for (let at = 0; at < chunk.length; ) {
-        const taken = chunk.subarray(at, at + bytes - batch.size)
-        add(batch, taken)
-        at += taken.length
+        const slice = chunk.subarray(at, at + bytes - batch.size)
+        add(batch, slice)
+        at += slice.length
         if (batch.size < bytes) continue
         yield batch
         batch = { buffers: [], size: 0 }
@@ -74,12 +74,15 @@ export async function* inBatches(
     if (batch.size > 0) yield batch
   } finally {
     signal?.removeEventListener('abort', abort)
-    // Not awaited: a generator that hangs in next() answers return() only after it.
+    // Not awaited: return() of a generator waits for a pending next().
     if (!isAtEnd) void iterator.return?.()?.catch(() => {})
   }
 }
 
-/** One write under way while the next batch is gathered: two batches of memory, no idle disk. Resolves to the size. */
+/**
+ * Writes one batch while the next one is collected, so the disk is never idle and two batches are in memory. Resolves to
+ * the number of bytes.
+ */
 export async function pump(
   batches: AsyncIterable<Batch>,
   write: (batch: Batch) => Promise<void>,
@@ -90,13 +93,13 @@ export async function pump(
     for await (const batch of batches) {
       const before = writing
       writing = before.then(() => write(batch))
-      // Its failure is reported below; until then it must not count as unhandled.
+      // The error is thrown below. Until then it must not count as unhandled.
       writing.catch(() => {})
       size += batch.size
       await before
     }
   } finally {
-    // Also after a failure nothing may still be writing when the caller clears away.
+    // No write may be pending when the caller cleans up, even after a failure.
     await writing
   }
   return size

@@ -1,25 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, open, readdir, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { codeOf, ifThere } from './disk-io.ts'
-import { FileMissing } from './files.ts'
+import { codeOf, ifExists } from './disk-io.ts'
+import { FileNotFoundError } from './files.ts'
 
+/** The end of a claim on everything from its start. */
 export const noEnd = Number.MAX_SAFE_INTEGER
 
 export type Range = { from: number; to: number; id: string }
 
 /**
- * Claims lie in one folder for each region of the file, so that whoever writes a piece reads only those near it: pieces
- * that have claims are larger than 256 KiB, so that a region has a thousand at most. A claim that reaches over several
- * regions has a part of it in each.
+ * The file is divided into regions, and the claims of each region are in a folder of their own. A writer only reads the
+ * claims near its chunk. Chunks with claims are larger than 256 KiB, so a region has at most a thousand. A claim that
+ * spans several regions has a file in each.
  */
 const regionBytes = 256 * 1024 * 1024
 
 /**
- * Which bytes of an upload's one file belong to which piece. Pieces come from several processes, and where they say
- * they belong may be wrong, so no writer may touch a byte that another one might. A claim is an empty file whose name
- * is the range. Whoever wants a range first makes its claim visible, then looks at the others': of two that overlap
- * at least one sees the other and gives way. All of it is in the names, as these appear at once and are read in one go.
+ * The exclusive right to write a byte range of an upload's shared file. Several processes write chunks, and the offsets
+ * that clients state can be wrong, so two writers must never touch the same byte. A claim is an empty file whose name is
+ * the range. A writer creates its own claim first and reads the other claims afterwards, so at least one of two
+ * overlapping writers sees the other and gives way. Names are used instead of contents, because a name appears
+ * atomically and one directory listing returns all of them.
  */
 export class Claim {
   readonly from: number
@@ -32,8 +34,8 @@ export class Claim {
     this.from = from
   }
 
-  /** Up to where the claim holds after all: the end that was asked for, or less, or `from` for nothing. */
-  async reach(to: number): Promise<number> {
+  /** Extends the claim. Returns its actual end: the requested one, a lower one, or `from` when all bytes are taken. */
+  async extendTo(to: number): Promise<number> {
     await this.#set(to)
     const others = (await listClaims(this.#folder, this.from, to)).filter(({ id }) => id !== this.id)
     if (others.some((other) => other.from <= this.from && other.to > this.from)) return this.from
@@ -42,7 +44,7 @@ export class Claim {
     return Math.min(next, to)
   }
 
-  /** New names are there before the old ones go: what was written is never without a claim. */
+  /** Creates the new files before it removes the old ones, so that written bytes are always covered by a claim. */
   async #set(to: number): Promise<void> {
     if (to === this.#to) return
     const [wanted, before] = [this.#pathsTo(to), this.#pathsTo(this.#to)]
@@ -55,11 +57,11 @@ export class Claim {
     return to === undefined ? [] : pathsOf(this.#folder, { from: this.from, to, id: this.id })
   }
 
-  async end(to: number): Promise<void> {
+  async endAt(to: number): Promise<void> {
     await this.#set(to)
   }
 
-  /** The folders that must be synced for the claim to last. */
+  /** The folders that must be synced to make the claim durable. */
   folders(): string[] {
     return [...new Set([this.#folder, ...this.#pathsTo(this.#to).map((path) => dirname(path))])]
   }
@@ -74,7 +76,7 @@ const isRegion = (name: string) => /^\d+$/.test(name)
 
 const nameOf = ({ from, to, id }: Range) => `${from}-${to}-${id}`
 
-/** One file in each region; where there is no end, one that everybody reads. */
+/** One file in each region. A claim without an end is a single file at the top, which every writer reads. */
 function pathsOf(folder: string, range: Range): string[] {
   const { from, to, id } = range
   if (to === noEnd) return [join(folder, nameOf(range))]
@@ -93,11 +95,11 @@ function regionsOf(from: number, to: number): number[] {
 }
 
 async function makeFile(path: string): Promise<void> {
-  const file = (await ifThere(open(path, 'w'))) ?? (await makeInRegion(path))
+  const file = (await ifExists(open(path, 'w'))) ?? (await makeInRegion(path))
   await file.close()
 }
 
-/** The first claim of a region makes its folder, unless the upload is gone. */
+/** Creates the folder of a region with its first claim, unless the upload was removed. */
 async function makeInRegion(path: string) {
   const folder = dirname(path)
   if (isRegion(basename(folder))) {
@@ -105,8 +107,8 @@ async function makeInRegion(path: string) {
       if (codeOf(error) !== 'EEXIST' && codeOf(error) !== 'ENOENT') throw error
     })
   }
-  const file = await ifThere(open(path, 'w'))
-  if (!file) throw new FileMissing('the upload is gone')
+  const file = await ifExists(open(path, 'w'))
+  if (!file) throw new FileNotFoundError('the upload was removed')
   return file
 }
 
@@ -115,17 +117,17 @@ export async function makeClaim(folder: string, range: Range): Promise<void> {
 }
 
 export async function removeClaim(folder: string, range: Range): Promise<void> {
-  // Uploads that began before there were regions have all claims in one folder.
+  // Uploads of earlier versions have all claims in one folder.
   for (const path of [join(folder, nameOf(range)), ...pathsOf(folder, range)]) await rm(path, { force: true })
 }
 
-/** The claims of the regions that the range touches, cut to those; all claims by default. */
+/** The claims in the regions that overlap with the range, by default in all regions. */
 export async function listClaims(folder: string, from = 0, to = noEnd): Promise<Range[]> {
-  const names = (await ifThere(readdir(folder))) ?? []
-  const touched = (region: number) => region * regionBytes < to && (region + 1) * regionBytes > from
-  const regions = names.filter((name) => isRegion(name) && touched(Number(name)))
+  const names = (await ifExists(readdir(folder))) ?? []
+  const overlaps = (region: number) => region * regionBytes < to && (region + 1) * regionBytes > from
+  const regions = names.filter((name) => isRegion(name) && overlaps(Number(name)))
   const lists = await Promise.all(
-    regions.map(async (region) => (await ifThere(readdir(join(folder, region)))) ?? []),
+    regions.map(async (region) => (await ifExists(readdir(join(folder, region)))) ?? []),
   )
   return [...names.filter((name) => name.includes('-')), ...lists.flat()].map((name) => {
     const [from, to, id] = name.split('-')

@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, rename, rmdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Batch } from './body.ts'
-import { FilesProblem } from './files.ts'
+import { FileStoreError } from './files.ts'
 
-const kinds: Record<string, FilesProblem['kind']> = {
+const kinds: Record<string, FileStoreError['kind']> = {
   ENOSPC: 'full',
   EDQUOT: 'full',
   EFBIG: 'full',
@@ -19,20 +19,18 @@ const kinds: Record<string, FilesProblem['kind']> = {
 
 export const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?.code
 
-/** Bodies fail with codes too (ECONNRESET): those pass unchanged. */
-export function guarded<A extends unknown[], R>(work: (...args: A) => Promise<R>) {
-  return async (...args: A): Promise<R> => {
-    try {
-      return await work(...args)
-    } catch (error) {
-      const kind = kinds[codeOf(error) ?? '']
-      throw kind ? new FilesProblem(kind, error) : error
-    }
+/** ConcurrencyLimit errors of the disk into FileStoreError. Errors of bodies have codes too (ECONNRESET) and stay as they are. */
+export async function withStoreErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const kind = kinds[codeOf(error) ?? '']
+    throw kind ? new FileStoreError(kind, error) : error
   }
 }
 
-/** undefined where there is no such file. */
-export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
+/** Undefined when there is no such file. */
+export async function ifExists<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
   } catch (error) {
@@ -46,14 +44,14 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-/** Each folder down from the root, which is not made: where it is gone, a disk is not mounted. */
+/** Creates missing parent folders, except the root: a missing root means that a disk is not mounted. */
 export async function makeFolder(root: string, folder: string): Promise<void> {
   try {
     await mkdir(folder)
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return
     if (codeOf(error) !== 'ENOENT') throw error
-    if (folder === root || dirname(folder) === root) throw new FilesProblem('unreachable', error)
+    if (folder === root || dirname(folder) === root) throw new FileStoreError('unreachable', error)
     await makeFolder(root, dirname(folder))
     await makeFolder(root, folder)
     return
@@ -63,7 +61,7 @@ export async function makeFolder(root: string, folder: string): Promise<void> {
 
 const moveAttempts = 100
 
-/** The file's bytes must be on disk before: a rename may reach it first. */
+/** The caller must have synced the file, because the rename may reach the disk before the content. */
 export async function moveTo(root: string, from: string, to: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -71,15 +69,15 @@ export async function moveTo(root: string, from: string, to: string): Promise<vo
       await rename(from, to)
       break
     } catch (error) {
-      // Other processes remove empty folders at any time, also between the creation of a folder and the rename.
+      // Other processes remove empty folders at any time, even between the creation of a folder and the rename.
       const isRetryable = codeOf(error) === 'ENOENT' && attempt < moveAttempts
-      if (!isRetryable || !(await ifThere(stat(from)))) throw error
+      if (!isRetryable || !(await ifExists(stat(from)))) throw error
     }
   }
   await syncFolder(dirname(to))
 }
 
-/** Removes the folder and those above it, as long as they are empty. The root and the folders in it stay. */
+/** Removes the folder and its parents as long as they are empty. The root and the folders in it stay. */
 export async function removeEmptyFolders(root: string, folder: string): Promise<void> {
   for (let each = folder; each !== root && dirname(each) !== root; each = dirname(each)) {
     try {
@@ -90,7 +88,7 @@ export async function removeEmptyFolders(root: string, folder: string): Promise<
   }
 }
 
-/** A write may take less than it was given, mostly just before the disk is full. */
+/** A single write can be short, mostly just before the disk is full. */
 export async function writeAt(file: FileHandle, { buffers, size }: Batch, position: number): Promise<void> {
   let left = buffers
   let done = 0
@@ -104,28 +102,25 @@ export async function writeAt(file: FileHandle, { buffers, size }: Batch, positi
 function dropBytes(buffers: Buffer[], bytes: number): Buffer[] {
   let skip = bytes
   return buffers.flatMap((buffer) => {
-    const here = Math.min(skip, buffer.length)
-    skip -= here
-    return here === buffer.length ? [] : [buffer.subarray(here)]
+    const dropped = Math.min(skip, buffer.length)
+    skip -= dropped
+    return dropped === buffer.length ? [] : [buffer.subarray(dropped)]
   })
 }
 
-const copyBytes = 1024 * 1024
+const copyBufferBytes = 1024 * 1024
 
-/** Fails when the source is shorter. */
-export async function copyBytesTo(
-  from: FileHandle,
-  fromPosition: number,
-  to: FileHandle,
-  toPosition: number,
-  size: number,
-): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(copyBytes, size))
+export type FilePosition = { file: FileHandle; position: number }
+
+/** Rejects when the source is shorter than `size`. */
+export async function copyBytes(from: FilePosition, to: FilePosition, size: number): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(copyBufferBytes, size))
   for (let done = 0; done < size; ) {
     const wanted = Math.min(buffer.length, size - done)
-    const { bytesRead } = await from.read(buffer, 0, wanted, fromPosition + done)
-    if (bytesRead === 0) throw new Error(`a piece of ${size} bytes ends after ${done}`)
-    await writeAt(to, { buffers: [buffer.subarray(0, bytesRead)], size: bytesRead }, toPosition + done)
+    const { bytesRead } = await from.file.read(buffer, 0, wanted, from.position + done)
+    if (bytesRead === 0) throw new Error(`a chunk of ${size} bytes ends after ${done}`)
+    const batch = { buffers: [buffer.subarray(0, bytesRead)], size: bytesRead }
+    await writeAt(to.file, batch, to.position + done)
     done += bytesRead
   }
 }

@@ -1,28 +1,28 @@
 import { opendir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ifThere } from './disk-io.ts'
+import { ifExists } from './disk-io.ts'
 
-/** The keys of all files below a folder, in no particular order. Holds one folder's entries at a time. */
+/** The keys of all files below a folder, in no particular order. Keeps the entries of one folder in memory. */
 export async function* listFiles(
   root: string,
   prefix: string,
   onEmptyFolder?: (folder: string) => void,
 ): AsyncGenerator<string> {
-  const waiting = [prefix]
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
-    const entries = await ifThere(readdir(join(root, folder), { withFileTypes: true }))
+  const folders = [prefix]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    const entries = await ifExists(readdir(join(root, folder), { withFileTypes: true }))
     if (entries?.length === 0) onEmptyFolder?.(folder)
     for (const entry of entries ?? []) {
       const key = `${folder}/${entry.name}`
-      if (entry.isDirectory()) waiting.push(key)
+      if (entry.isDirectory()) folders.push(key)
       else if (entry.isFile()) yield key
     }
   }
 }
 
-/** The first names after `after`. Memory is for twice as many names, however many the folder has. */
+/** The first `limit` names after `after`. Keeps at most twice as many names in memory, however large the folder is. */
 export async function listFirstNames(folder: string, after: string, limit: number): Promise<string[]> {
-  const entries = await ifThere(opendir(folder, { bufferSize: 1_000 }))
+  const entries = await ifExists(opendir(folder, { bufferSize: 1_000 }))
   const first = (names: string[]) => names.sort().slice(0, limit)
   let names: string[] = []
   for await (const { name } of entries ?? []) {

@@ -1,222 +1,88 @@
-import { randomUUID } from 'node:crypto'
-import { constants } from 'node:fs'
-import { copyFile, type FileHandle, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { Readable } from 'node:stream'
+import { type FileHandle, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { newOwnedName } from '../owner.ts'
-import { inBatches, pump } from './body.ts'
-import { finishUpload } from './disk-finish.ts'
-import { codeOf, guarded, ifThere, makeFolder, moveTo, removeEmptyFolders, writeAt } from './disk-io.ts'
+import { finishUpload } from './disk-assemble.ts'
+import { claimsOf, readChunk, removeChunk, wholeFileOf, writeChunk } from './disk-chunks.ts'
+import { checkDisk, copyKey, openCached, putFile, readFile, removeFiles, statFile } from './disk-files.ts'
+import { ifExists, makeFolder, removeEmptyFolders, withStoreErrors } from './disk-io.ts'
 import { listFiles, listFirstNames } from './disk-list.ts'
-import { batchBytes, claimsOf, readPiece, removePiece, wholeOf, writePiece } from './disk-upload.ts'
-import {
-  type Body,
-  checkKey,
-  FileMissing,
-  type Files,
-  FilesProblem,
-  isHandle,
-  mostHotBytes,
-  type Piece,
-  sizeOf,
-} from './files.ts'
-import { HotFiles } from './hot.ts'
+import { DiskPaths } from './disk-paths.ts'
+import { checkKey, type Files, isHandle, maxCachedBytes, sizeOf } from './files.ts'
+import { OpenFileCache } from './open-file-cache.ts'
 
-/** Of files that viewers ask for. */
-const mostOpen = 256
-/** What is read only to be read: it does not matter that several write to it at once. */
-const scratch = Buffer.allocUnsafeSlow(1024 * 1024)
+const maxOpenFiles = 256
 
-/** Uploads and everything that is not yet whole are below `.uploads`, by handle: keys have no dot in front. */
 export async function openDiskFiles(root: string): Promise<Files> {
   await mkdir(root, { recursive: true })
-  const uploads = join(root, '.uploads')
-  const pathOf = (key: string) => join(root, checkKey(key))
-  const folderOf = (handle: string) => {
-    if (!isHandle(handle)) throw new FileMissing(`there is no upload "${handle.slice(0, 80)}"`)
-    return join(uploads, handle)
-  }
-
-  const hot = new HotFiles<FileHandle>({
-    /** Reads it once, so that it is in the system's memory when it is sent. */
-    open: guarded(async (key: string, size: number) => {
-      const file = await ifThere(open(pathOf(key)))
-      if (!file) throw new FileMissing(`there is no file ${key}`)
-      try {
-        for (let done = 0; done < size; ) {
-          const { bytesRead } = await file.read(scratch, 0, scratch.length, done)
-          if (bytesRead === 0) {
-            await file.close()
-            return undefined
-          }
-          done += bytesRead
-        }
-        return file
-      } catch (error) {
-        await file.close()
-        throw error
-      }
-    }),
-    // It was only read: nothing can be lost.
+  const paths = new DiskPaths(root)
+  const cache = new OpenFileCache<FileHandle>({
+    open: (key, size) => withStoreErrors(() => openCached(paths, key, size)),
+    // The file was only read, so an error on close loses nothing.
     close: (file) => void file.close().catch(() => {}),
     weightOf: () => 1,
-    mostWeight: mostOpen,
+    maxWeight: maxOpenFiles,
   })
 
-  /** Fills a file beside, then moves it to its key. */
-  async function place<T>(key: string, fill: (path: string) => Promise<T>): Promise<T> {
-    const target = pathOf(key)
-    await makeFolder(root, uploads)
-    const beside = folderOf(newOwnedName())
-    try {
-      const result = await fill(beside)
-      await moveTo(root, beside, target)
-      return result
-    } catch (error) {
-      await rm(beside, { force: true }).catch(() => {})
-      throw error
-    }
-  }
-
   return {
-    check: guarded(async () => {
-      const probe = join(root, `.check-${randomUUID()}`)
-      try {
-        await writeFile(probe, 'x')
-      } catch (error) {
-        if (codeOf(error) === 'ENOENT') throw new FilesProblem('unreachable', error)
-        throw error
-      } finally {
-        await rm(probe, { force: true })
-      }
-    }),
-
-    read: guarded(async (key: string, range?: { from: number; to: number }) => {
-      const file = await ifThere(open(pathOf(key)))
-      if (!file) throw new FileMissing(`there is no file ${key}`)
-      try {
-        const found = await file.stat()
-        // A folder can be opened as well.
-        if (!found.isFile()) throw new FileMissing(`there is no file ${key}`)
-        if (range && (range.from >= found.size || range.to < range.from)) {
-          await file.close()
-          return Readable.from([])
-        }
-        return file.createReadStream(range ? { start: range.from, end: range.to } : {})
-      } catch (error) {
-        await file.close()
-        throw error
-      }
-    }),
-
-    async hold(key, size, canTakeFile) {
-      if (!canTakeFile || size > mostHotBytes) return undefined
-      const held = await hot.hold(key, size)
-      return held && { value: held.value.fd, release: held.release }
+    check: () => withStoreErrors(() => checkDisk(paths)),
+    read: (key, range) => withStoreErrors(() => readFile(paths, key, range)),
+    async acquire(key, size, acceptsDescriptor) {
+      if (!acceptsDescriptor || size > maxCachedBytes) return undefined
+      const acquired = await cache.acquire(key, size)
+      return acquired && { value: acquired.value.fd, release: acquired.release }
     },
-
-    pathOf,
-
-    stat: guarded(async (key: string) => {
-      const found = await ifThere(stat(pathOf(key)))
-      return found?.isFile() ? { size: found.size, modified: found.mtime } : undefined
-    }),
-
-    put: guarded((key: string, body: Body | Buffer) =>
-      place(key, async (path) => {
-        await using file = await open(path, 'wx')
-        let written = 0
-        const size = await pump(
-          inBatches(Buffer.isBuffer(body) ? oneBuffer(body) : body, batchBytes),
-          async (batch) => {
-            await writeAt(file, batch, written)
-            written += batch.size
-          },
-        )
-        await file.sync()
-        return { size }
-      }),
-    ),
-
-    copy: guarded(async (from: string, to: string) => {
-      const source = pathOf(from)
-      if (!(await ifThere(stat(source)))?.isFile()) throw new FileMissing(`there is no file ${from}`)
-      await place(to, async (path) => {
-        await copyFile(source, path, constants.COPYFILE_FICLONE)
-        await using file = await open(path, 'r+')
-        await file.sync()
-      })
-    }),
-
+    pathOf: (key) => paths.pathOf(key),
+    stat: (key) => withStoreErrors(() => statFile(paths, key)),
+    put: (key, body) => withStoreErrors(() => putFile(paths, key, body)),
+    copy: (from, to) => withStoreErrors(() => copyKey(paths, from, to)),
     list: (prefix, onEmptyFolder) => listFiles(root, checkKey(prefix), onEmptyFolder),
+    listNames: (prefix, after, limit) =>
+      withStoreErrors(() => listFirstNames(paths.pathOf(prefix), after, limit)),
+    remove: (prefix) => withStoreErrors(() => removeFiles(paths, prefix)),
+    removeEmptyFolder: (folder) => withStoreErrors(() => removeEmptyFolders(root, paths.pathOf(folder))),
 
-    listNames: guarded((prefix: string, after: string, limit: number) =>
-      listFirstNames(pathOf(prefix), after, limit),
-    ),
-
-    remove: guarded(async (prefix: string) => {
-      const path = pathOf(prefix)
-      await rm(path, { recursive: true, force: true, maxRetries: 3 })
-      await removeEmptyFolders(root, dirname(path))
-    }),
-
-    removeEmptyFolder: guarded((folder: string) => removeEmptyFolders(root, pathOf(folder))),
-
-    beginUpload: guarded(async (key: string) => {
-      checkKey(key)
-      const handle = newOwnedName()
-      await makeFolder(root, claimsOf(folderOf(handle)))
-      return handle
-    }),
-
-    hasUpload: guarded(
-      async (handle: string) => (await ifThere(stat(claimsOf(folderOf(handle))))) !== undefined,
-    ),
-
-    writePiece: guarded(
-      (
-        handle: string,
-        _order: number,
-        offset: number | undefined,
-        body: Body,
-        signal?: AbortSignal,
-        length?: number,
-      ) => writePiece(folderOf(handle), offset, body, signal, length),
-    ),
-
-    readPiece: guarded((handle: string, piece: Piece) => readPiece(folderOf(handle), piece)),
-
-    removePiece: guarded((handle: string, piece: Piece) => removePiece(folderOf(handle), piece)),
-
-    finishUpload: guarded(async (handle: string, key: string, pieces: Piece[]) => {
-      await finishUpload(root, folderOf(handle), pathOf(key), pieces)
-      return { size: sizeOf(pieces) }
-    }),
-
-    abandonUpload: guarded(async (handle: string) => {
-      if (!isHandle(handle)) return
-      await rm(folderOf(handle), { recursive: true, force: true, maxRetries: 3 })
-    }),
-
-    async *listUploads() {
-      for (const handle of (await ifThere(readdir(uploads))) ?? []) {
-        if (!isHandle(handle)) continue
-        const folder = folderOf(handle)
-        const parts = [folder, claimsOf(folder), wholeOf(folder)].map((path) => ifThere(stat(path)))
-        const modifiedMs = Math.max(...(await Promise.all(parts)).map((found) => found?.mtimeMs ?? 0))
-        if (modifiedMs > 0) yield { handle, modified: new Date(modifiedMs) }
-      }
-    },
-
+    beginUpload: (key) => withStoreErrors(() => beginUpload(paths, key)),
+    hasUpload: (handle) => withStoreErrors(() => hasUpload(paths, handle)),
+    writeChunk: (handle, body, options) =>
+      withStoreErrors(() => writeChunk(paths.folderOf(handle), body, options)),
+    readChunk: (handle, chunk) => withStoreErrors(() => readChunk(paths.folderOf(handle), chunk)),
+    removeChunk: (handle, chunk) => withStoreErrors(() => removeChunk(paths.folderOf(handle), chunk)),
+    finishUpload: (handle, key, chunks) =>
+      withStoreErrors(async () => {
+        await finishUpload(root, paths.folderOf(handle), paths.pathOf(key), chunks)
+        return { size: sizeOf(chunks) }
+      }),
+    abandonUpload: (handle) => withStoreErrors(() => abandonUpload(paths, handle)),
+    listUploads: () => listUploads(paths),
     // A disk has no multipart uploads.
-    abortUnfinished: async () => [],
+    abortOrphanedUploads: async () => [],
 
     async close() {
-      hot.close()
+      cache.close()
     },
   }
 }
 
-async function* oneBuffer(buffer: Buffer) {
-  yield buffer
+async function beginUpload(paths: DiskPaths, key: string): Promise<string> {
+  checkKey(key)
+  const handle = newOwnedName()
+  await makeFolder(paths.root, claimsOf(paths.folderOf(handle)))
+  return handle
+}
+
+async function hasUpload(paths: DiskPaths, handle: string): Promise<boolean> {
+  return (await ifExists(stat(claimsOf(paths.folderOf(handle))))) !== undefined
+}
+
+async function abandonUpload(paths: DiskPaths, handle: string): Promise<void> {
+  if (isHandle(handle)) await rm(paths.folderOf(handle), { recursive: true, force: true, maxRetries: 3 })
+}
+
+async function* listUploads(paths: DiskPaths): AsyncGenerator<{ handle: string; modified: Date }> {
+  for (const handle of (await ifExists(readdir(paths.uploads))) ?? []) {
+    if (!isHandle(handle)) continue
+    const folder = paths.folderOf(handle)
+    const stats = [folder, claimsOf(folder), wholeFileOf(folder)].map((path) => ifExists(stat(path)))
+    const modifiedMs = Math.max(...(await Promise.all(stats)).map((found) => found?.mtimeMs ?? 0))
+    if (modifiedMs > 0) yield { handle, modified: new Date(modifiedMs) }
+  }
 }

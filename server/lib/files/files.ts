@@ -1,107 +1,107 @@
 import type { Readable } from 'node:stream'
-import type { Held } from './hot.ts'
+import type { Acquired } from './open-file-cache.ts'
 
-/** `place` is the driver's own word for where the bytes are. */
-export type Piece = { place: string; size: number }
+/** A chunk of an upload in the store. Each driver has its own format for `location`. */
+export type StoredChunk = { location: string; size: number }
 
 export type Body = AsyncIterable<Buffer>
 
 export type Stat = { size: number; modified: Date }
 
-/** What a store says of a file that it gives out by itself. */
-export type AnswerHeaders = { type: string; cacheControl: string; disposition: string | undefined }
+/** Headers that a store sends with a file that clients download directly from the store. */
+export type ResponseHeaders = { type: string; cacheControl: string; disposition: string | undefined }
 
-/** In memory, or open and just read: the descriptor of a file that can be sent at once. */
-export type HotFile = Buffer | number
-/** What is larger is read as it is sent. */
-export const mostHotBytes = 4 * 1024 * 1024
+/** The content in memory, or the descriptor of an open file whose content is in the system's page cache. */
+export type CachedFile = Buffer | number
+/** Larger files are not cached. They are read while they are sent. */
+export const maxCachedBytes = 4 * 1024 * 1024
+
+export type ChunkOptions = {
+  /** Chunks are sorted by it. */
+  order: number
+  /** Where the chunk belongs in the file, if known. A wrong offset costs a copy at the end, but never data. */
+  offset?: number | undefined
+  /** How long the chunk will be, if known. */
+  length?: number | undefined
+  signal?: AbortSignal | undefined
+}
 
 export type Files = {
-  /** Fails when nothing could be stored. */
+  /** Rejects when nothing can be stored. */
   check(): Promise<void>
 
   /**
-   * Both ends of the range are included, as in HTTP; what lies past the end of the file is left out. Rejects with
-   * FileMissing.
+   * Both ends of the range are inclusive, as in HTTP. Bytes past the end of the file are left out. Rejects with
+   * FileNotFoundError.
    */
   read(key: string, range?: { from: number; to: number }): Promise<Readable>
   /**
-   * A small file that many may ask for at once; to be released. Only of files that never change under their key.
-   * Undefined where it is not so small, or not of that size: then it is to be read. So is one that is not in memory
-   * where no descriptor can be taken.
+   * A small file that many clients may request at the same time. The caller must release it. Only for files that never
+   * change under their key. Undefined when the file must be read instead: it is too large, it does not have the given
+   * size, or it is not in memory and the caller cannot use a descriptor.
    */
-  hold(key: string, size: number, canTakeFile: boolean): Promise<Held<HotFile> | undefined>
-  /** Where another program can open the file, if it is on this machine's disk. */
+  acquire(key: string, size: number, acceptsDescriptor: boolean): Promise<Acquired<CachedFile> | undefined>
+  /** The path under which another program can open the file. Undefined when it is not on a local disk. */
   pathOf(key: string): string | undefined
-  /** Where anyone can get the file for an hour, if the store is to be asked directly. */
-  addressOf?(key: string, answer: AnswerHeaders): Promise<string>
+  /** A URL from which anyone can download the file for an hour. Only when downloads are redirected to the store. */
+  signedUrl?(key: string, headers: ResponseHeaders): Promise<string>
   stat(key: string): Promise<Stat | undefined>
-  /** Appears whole or not at all; durable when resolved. */
+  /** The file appears complete or not at all. It is durable when the promise resolves. */
   put(key: string, body: Body | Buffer): Promise<{ size: number }>
   /** The bytes do not pass through this process. */
   copy(from: string, to: string): Promise<void>
   /** The keys of all files below `prefix/`. Reports empty folders where the store has folders. */
   list(prefix: string, onEmptyFolder?: (folder: string) => void): AsyncIterable<string>
-  /** Names of what is directly below `prefix/`: the first `limit` after `after`, sorted. For names of one length. */
+  /** The first `limit` names after `after` directly below `prefix/`, sorted. All names must have the same length. */
   listNames(prefix: string, after: string, limit: number): Promise<string[]>
-  /** The file, or everything below `prefix/`; absent is fine. */
+  /** Removes the file, or everything below `prefix/`. Does nothing when there is neither. */
   remove(prefix: string): Promise<void>
-  /** Removes the folder if it is still empty, and the folders above it that are empty then. */
+  /** Removes the folder if it is still empty, and then each parent folder that has become empty. */
   removeEmptyFolder(folder: string): Promise<void>
 
-  /** Of one file that arrives in pieces, in any order, from several processes at once. The handle is to be stored. */
+  /** Begins a file that arrives in chunks, in any order and from several processes. Returns a handle to store. */
   beginUpload(key: string): Promise<string>
-  /** Whether pieces can be written to the upload; true where nothing has to be made for it. */
+  /** Whether chunks can be written to the upload. Always true where nothing has to be created for it. */
   hasUpload(handle: string): Promise<boolean>
-  /**
-   * Durable when resolved; on failure nothing of it counts. `offset` is where it belongs, as far as known: a wrong
-   * one costs a copy at the end, never bytes. `order` sorts pieces. `length` is how long it will be, if known.
-   */
-  writePiece(
-    handle: string,
-    order: number,
-    offset: number | undefined,
-    body: Body,
-    signal?: AbortSignal,
-    length?: number,
-  ): Promise<Piece>
-  /** Until the upload is finished; then FileMissing. */
-  readPiece(handle: string, piece: Piece): Promise<Readable>
-  /** A piece that was refused after all; its place may be written again. */
-  removePiece(handle: string, piece: Piece): Promise<void>
-  /** Pieces in their order. Afterwards the file is there whole and the handle is gone. May be called again at any time. */
-  finishUpload(handle: string, key: string, pieces: Piece[]): Promise<{ size: number }>
-  /** Removes whatever there is; an unknown handle is fine. */
+  /** The chunk is durable when the promise resolves. A failed write leaves nothing behind. */
+  writeChunk(handle: string, body: Body, options: ChunkOptions): Promise<StoredChunk>
+  /** Rejects with FileNotFoundError once the upload is finished. */
+  readChunk(handle: string, chunk: StoredChunk): Promise<Readable>
+  /** Removes a chunk that was rejected. Another chunk can be written to its location. */
+  removeChunk(handle: string, chunk: StoredChunk): Promise<void>
+  /** Joins the chunks in the given order to one file and removes the upload. Can be called again at any time. */
+  finishUpload(handle: string, key: string, chunks: StoredChunk[]): Promise<{ size: number }>
+  /** Removes everything that belongs to the upload. Does nothing for an unknown handle. */
   abandonUpload(handle: string): Promise<void>
-  /** Uploads that are not finished, and remains of writes that a crash cut off, with the time of the last write. */
+  /** Unfinished uploads, and files of writes that a crash interrupted, with the time of the last write. */
   listUploads(): AsyncIterable<{ handle: string; modified: Date }>
   /**
-   * Aborts multipart uploads below these prefixes that no process works on any more. Their parts take up space and
-   * appear in no list of files. The keys that they were meant for.
+   * Aborts multipart uploads below these prefixes that no process works on. Their parts take up space and appear in no
+   * list of files. Returns the keys of the objects that they would have become.
    */
-  abortUnfinished(prefixes: string[], now: Date): Promise<string[]>
+  abortOrphanedUploads(prefixes: string[], now: Date): Promise<string[]>
   close(): Promise<void>
 }
 
-/** No such file, upload or piece. */
-export class FileMissing extends Error {}
+/** There is no such file, upload or chunk. */
+export class FileNotFoundError extends Error {}
 
-/** The store cannot do its work now; the client is told to come back. */
-export class FilesProblem extends Error {
-  readonly kind: 'full' | 'unreachable' | 'refused'
-  constructor(kind: FilesProblem['kind'], cause: unknown) {
+const kindTexts = { full: 'full', unreachable: 'not reachable', refused: 'denying access' } as const
+
+/** The store does not work at the moment. Clients are told to try again. */
+export class FileStoreError extends Error {
+  readonly kind: keyof typeof kindTexts
+  constructor(kind: FileStoreError['kind'], cause: unknown) {
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
-    super(
-      `the file store is ${{ full: 'full', unreachable: 'not reachable', refused: 'closed to us' }[kind]}: ${reason}`,
-      {
-        cause,
-      },
-    )
+    super(`the file store is ${kindTexts[kind]}: ${reason}`, { cause })
     this.kind = kind
   }
 }
 
-/** 255 bytes is what a folder's entry may have; S3 takes 1,024 for the whole. Names with a dot in front are the drivers'. */
+/**
+ * File systems allow 255 bytes for a name, and S3 allows 1,024 for a key. Names that begin with a dot are reserved for
+ * the drivers.
+ */
 const segment = '[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}'
 const keyPattern = new RegExp(`^${segment}(?:/${segment}){0,15}$`)
 
@@ -111,9 +111,19 @@ export function checkKey(key: string): string {
   return key
 }
 
-/** Handles of former versions do not name their owner. */
+/** Handles of earlier versions do not contain their owner. */
 const handlePattern = /^(?:[0-9a-f]{12}-\d{1,10}-\d{1,20}\.)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export const isHandle = (text: string) => handlePattern.test(text)
 
-export const sizeOf = (pieces: { size: number }[]) => pieces.reduce((sum, { size }) => sum + size, 0)
+export function checkHandle(handle: string): string {
+  if (!isHandle(handle)) throw new FileNotFoundError(`there is no upload "${handle.slice(0, 80)}"`)
+  return handle
+}
+
+export const sizeOf = (chunks: { size: number }[]) => chunks.reduce((sum, { size }) => sum + size, 0)
+
+/** A buffer as a body. */
+export async function* oneBuffer(buffer: Buffer): AsyncGenerator<Buffer> {
+  yield buffer
+}

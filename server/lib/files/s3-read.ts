@@ -1,82 +1,82 @@
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { GetObjectCommand } from '@aws-sdk/client-s3'
-import { FileMissing, FilesProblem } from './files.ts'
-import type { Bucket } from './s3-client.ts'
+import { FileNotFoundError, FileStoreError } from './files.ts'
+import type { Bucket } from './s3-bucket.ts'
 
 export type ByteRange = { from: number; to: number }
 
 type Opened = { body: Readable; etag: string | undefined; length: number | undefined }
 
-/** Both ends of the range are included. Rejects with FileMissing, and with InvalidRange where it begins past the end. */
+/** Both ends of the range are inclusive. Rejects with FileNotFoundError, or InvalidRange if it begins past the end. */
 export async function openObject(bucket: Bucket, key: string, range?: ByteRange): Promise<Readable> {
   const from = range?.from ?? 0
-  const gone = new AbortController()
+  const closed = new AbortController()
   const open = async (at: number, etag?: string, withinMs?: number): Promise<Opened> => {
     const isPart = range !== undefined || at > from
     const { Body, ETag, ContentLength } = await bucket.send(
       new GetObjectCommand({
         ...{ Bucket: bucket.name, Key: key },
         ...(isPart && { Range: `bytes=${at}-${range?.to ?? ''}` }),
-        // What was read so far would not go with the rest of another object.
+        // The rest must come from the same version of the object.
         ...(etag !== undefined && { IfMatch: etag }),
       }),
-      { abortSignal: gone.signal, ...(withinMs !== undefined && { requestTimeout: withinMs }) },
+      { abortSignal: closed.signal, ...(withinMs !== undefined && { requestTimeout: withinMs }) },
     )
-    if (!(Body instanceof Readable)) throw new FileMissing(`there is no file ${key}`)
-    // It may break while nobody reads it. The next read is told.
+    if (!(Body instanceof Readable)) throw new FileNotFoundError(`there is no file ${key}`)
+    // The body may fail while nobody reads it. The next read reports the error.
     Body.on('error', () => {})
     return { body: Body, etag: ETag, length: ContentLength }
   }
   const first = await open(from)
-  return followed(bucket, first, gone, (given, withinMs) => open(from + given, first.etag, withinMs))
+  return resumable(bucket, first, closed, (received, withinMs) => open(from + received, first.etag, withinMs))
 }
 
 /**
- * The bytes of an object, however often its connection breaks. Readers may pause for as long as they like: the store is
- * given time only while we ask for bytes.
+ * A stream that opens a new request when the connection to the store breaks. Readers may pause for as long as they like:
+ * the time limits apply only while a read is pending.
  */
-function followed(
+function resumable(
   { limits }: Bucket,
   first: Opened,
-  gone: AbortController,
-  reopen: (given: number, withinMs: number) => Promise<Opened>,
+  closed: AbortController,
+  reopen: (received: number, withinMs: number) => Promise<Opened>,
 ): Readable {
   let { body } = first
   let chunks = body[Symbol.asyncIterator]()
-  let given = 0
+  let received = 0
   let isEnded = false
 
-  const ask = async (): Promise<Buffer | null> => {
-    const { done, value } = await nextWithin(body, chunks, limits.silenceMs)
+  const readNext = async (): Promise<Buffer | null> => {
+    const { done, value } = await nextWithin(body, chunks, limits.idleMs)
     if (!done) return value
-    if (first.length === undefined || given >= first.length) return null
-    throw new Error(`the store sent ${given} of ${first.length} bytes`)
+    if (first.length === undefined || received >= first.length) return null
+    throw new Error(`the store sent ${received} of ${first.length} bytes`)
   }
 
   const resume = async (withinMs: number) => {
     body.destroy()
-    ;({ body } = await reopen(given, withinMs))
-    // Destroyed in the meantime, so nobody else will.
-    if (gone.signal.aborted) body.destroy()
+    ;({ body } = await reopen(received, withinMs))
+    // The stream was destroyed in the meantime, so nothing else will destroy the new body.
+    if (closed.signal.aborted) body.destroy()
     chunks = body[Symbol.asyncIterator]()
   }
 
   const next = async (): Promise<Buffer | null> => {
-    const askedAt = Date.now()
+    const startedAt = Date.now()
     let isBroken = false
     for (let waitMs = 100; ; waitMs = Math.min(2 * waitMs, 1_000)) {
-      const leftMs = () => limits.giveUpMs - (Date.now() - askedAt)
+      const leftMs = () => limits.totalMs - (Date.now() - startedAt)
       try {
         if (isBroken) await resume(leftMs())
         isBroken = false
-        return await ask()
+        return await readNext()
       } catch (error) {
-        // A body fails in many words; what a request fails with is known, and tells whether to ask again.
-        const isFinal = isBroken && !(error instanceof FilesProblem && error.kind === 'unreachable')
-        if (gone.signal.aborted || isFinal || leftMs() <= waitMs) throw asProblem(error)
+        // The errors of a body vary, so each is tried again. The errors of a request tell whether that makes sense.
+        const isFinal = isBroken && !(error instanceof FileStoreError && error.kind === 'unreachable')
+        if (closed.signal.aborted || isFinal || leftMs() <= waitMs) throw toStoreError(error)
         isBroken = true
-        await delay(waitMs, undefined, { signal: gone.signal })
+        await delay(waitMs, undefined, { signal: closed.signal })
       }
     }
   }
@@ -85,7 +85,7 @@ function followed(
     read() {
       next().then(
         (chunk) => {
-          given += chunk?.length ?? 0
+          received += chunk?.length ?? 0
           isEnded = chunk === null
           this.push(chunk)
         },
@@ -93,9 +93,9 @@ function followed(
       )
     },
     destroy(error, done) {
-      // The connection of a whole body is used again.
+      // The connection of a body that was read to its end is used again.
       if (!isEnded) {
-        gone.abort()
+        closed.abort()
         body.destroy()
       }
       done(error)
@@ -103,13 +103,13 @@ function followed(
   })
 }
 
-/** Which also ends the wait for it. */
+/** Destroying the body also ends the pending read. */
 async function nextWithin(
   body: Readable,
   chunks: AsyncIterator<Buffer>,
-  silenceMs: number,
+  idleMs: number,
 ): Promise<IteratorResult<Buffer>> {
-  const timer = setTimeout(() => body.destroy(new Error(`no bytes for ${silenceMs} ms`)), silenceMs)
+  const timer = setTimeout(() => body.destroy(new Error(`no bytes for ${idleMs} ms`)), idleMs)
   try {
     return await chunks.next()
   } finally {
@@ -117,10 +117,10 @@ async function nextWithin(
   }
 }
 
-const asProblem = (error: unknown) =>
-  error instanceof FilesProblem || error instanceof FileMissing
+const toStoreError = (error: unknown) =>
+  error instanceof FileStoreError || error instanceof FileNotFoundError
     ? error
-    : new FilesProblem('unreachable', error)
+    : new FileStoreError('unreachable', error)
 
 export async function readObject(bucket: Bucket, key: string, range?: ByteRange): Promise<Buffer> {
   const chunks: Buffer[] = []

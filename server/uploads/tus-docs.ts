@@ -1,23 +1,23 @@
 import { type ErrorKind, httpErrors } from '../lib/errors.ts'
 import { tusErrors } from './errors.ts'
 
-// What the API's description says of the tus routes. It is not checked by schemas: @tus/server reads the headers.
+// The OpenAPI description of the tus routes. Requests are not validated by it: @tus/server checks the headers.
 
 const text = (description: string) => ({ type: 'string', description })
 const count = (description: string) => ({ type: 'integer', minimum: 0, description })
 
 const version = { type: 'string', enum: ['1.0.0'], description: 'The version of the protocol.' }
 const checksum = text('`sha1`, `sha256`, `sha512` or `md5`, a space and the digest of the body in Base64.')
-const expires = text('When the upload is removed unless more of it arrives.')
+const expires = text('When the upload is removed if no more bytes arrive.')
 const videoId = text('Id of the video.')
 const bytes = { type: 'string', format: 'binary', description: 'The next bytes of the file.' }
 const params = {
   type: 'object',
   required: ['uploadId'],
-  properties: { uploadId: text('The last segment of the address that the creation has answered.') },
+  properties: { uploadId: text('The last segment of the URL in the `Location` header of the creation.') },
 }
 
-type Described = {
+type Operation = {
   operationId: string
   summary: string
   description: string
@@ -28,9 +28,9 @@ type Described = {
   errors: ErrorKind[]
 }
 
-function describe(described: Described, more: object) {
-  const { operationId, summary, description, status, errors } = described
-  const headers = { 'Tus-Resumable': version, ...described.responseHeaders }
+function describe(operation: Operation, more: object) {
+  const { operationId, summary, description, status, errors } = operation
+  const headers = { 'Tus-Resumable': version, ...operation.responseHeaders }
   return {
     operationId,
     tags: ['tus'],
@@ -38,8 +38,8 @@ function describe(described: Described, more: object) {
     description,
     headers: {
       type: 'object',
-      required: ['Tus-Resumable', ...(described.requiredHeaders ?? [])],
-      properties: { 'Tus-Resumable': version, ...described.requestHeaders },
+      required: ['Tus-Resumable', ...(operation.requiredHeaders ?? [])],
+      properties: { 'Tus-Resumable': version, ...operation.requestHeaders },
     },
     response: { [status]: { type: 'null', description: summary, headers } },
     'x-errors': [tusErrors.unsupportedVersion, ...errors, httpErrors.tooManyRequests],
@@ -52,20 +52,20 @@ export const creation = describe(
     operationId: 'POST_tus',
     summary: 'Create a tus upload',
     description:
-      'Makes a video and an upload that fills it, by version 1.0.0 of the tus protocol (https://tus.io/protocols/resumable-upload). Whoever has the address in `Location` may go on with the upload. The body may hold the first bytes of the file.',
+      'Creates a video and an upload that fills it, with version 1.0.0 of the tus protocol (https://tus.io/protocols/resumable-upload). The URL in `Location` is enough to continue the upload. The body can contain the first bytes of the file.',
     requestHeaders: {
-      'Upload-Length': count('Bytes of the whole file. Without it, `Upload-Defer-Length` is required.'),
-      'Upload-Defer-Length': { type: 'string', enum: ['1'], description: 'The length follows later.' },
+      'Upload-Length': count('Size of the file in bytes. Without it, `Upload-Defer-Length` is required.'),
+      'Upload-Defer-Length': { type: 'string', enum: ['1'], description: 'The size is declared later.' },
       'Upload-Metadata': text(
-        'Pairs of a key and a value in Base64, separated by commas. `filename` or `title` names the video; `videoId` is a video to fill instead of a new one.',
+        'Pairs of a key and a Base64 value, separated by commas. `filename` or `title` is the name of the video. `videoId` is an existing video to fill instead of a new one.',
       ),
       'Upload-Checksum': checksum,
     },
     status: 201,
     responseHeaders: {
-      Location: text('The address of the upload.'),
+      Location: text('The URL of the upload.'),
       'X-Video-Id': videoId,
-      'Upload-Offset': count('How many bytes have arrived, if any came along.'),
+      'Upload-Offset': count('How many bytes have arrived, if the request had a body.'),
       'Upload-Expires': expires,
     },
     errors: [
@@ -85,14 +85,14 @@ export const offset = describe(
   {
     operationId: 'HEAD_tus-uploadId',
     summary: 'Show how much of a tus upload has arrived',
-    description: 'The address is all the authentication that is needed.',
+    description: 'The URL is the only authentication.',
     requestHeaders: {},
     status: 200,
     responseHeaders: {
       'Upload-Offset': count('How many bytes have arrived.'),
-      'Upload-Length': count('Bytes of the whole file, once they are known.'),
-      'Upload-Defer-Length': text('`1` until then.'),
-      'Upload-Metadata': text('As it was sent, and `videoId`.'),
+      'Upload-Length': count('Size of the file in bytes, once it is known.'),
+      'Upload-Defer-Length': text('`1` while the size is unknown.'),
+      'Upload-Metadata': text('The metadata of the creation, and `videoId`.'),
       'X-Video-Id': videoId,
     },
     errors: [],
@@ -105,10 +105,10 @@ export const patch = describe(
     operationId: 'PATCH_tus-uploadId',
     summary: 'Send bytes of a tus upload',
     description:
-      'Bytes count as far as they have arrived, also where the connection drops. A request that is still under way is ended by the next one.',
+      'All bytes that have arrived count, even if the connection drops. A new request ends a request that is still active.',
     requestHeaders: {
-      'Upload-Offset': count('Where the bytes begin: how many have arrived.'),
-      'Upload-Length': count('Of the whole file, where it was deferred.'),
+      'Upload-Offset': count('The position of the first byte: how many bytes have arrived.'),
+      'Upload-Length': count('Size of the file in bytes, if it was deferred.'),
       'Upload-Checksum': checksum,
     },
     requiredHeaders: ['Upload-Offset'],
@@ -132,8 +132,8 @@ export const patch = describe(
 export const termination = describe(
   {
     operationId: 'DELETE_tus-uploadId',
-    summary: 'Give up a tus upload',
-    description: 'Its video is deleted, unless it was there before the upload.',
+    summary: 'Cancel a tus upload',
+    description: 'Deletes its video as well, unless it existed before the upload.',
     requestHeaders: {},
     status: 204,
     responseHeaders: {},

@@ -13,49 +13,49 @@ import {
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { inParallel } from '../parallel.ts'
-import { type AnswerHeaders, FileMissing, FilesProblem, type Stat } from './files.ts'
-import { type Limits, type S3Settings, Sender } from './s3-send.ts'
+import { FileNotFoundError, FileStoreError, type ResponseHeaders, type Stat } from './files.ts'
+import { type Limits, S3Requests, type S3Settings } from './s3-requests.ts'
 
 export const KiB = 1024
 export const MiB = 1024 * KiB
 export const GiB = 1024 * MiB
 
-/** Work inside the store is answered when it is done: 5 GiB at 50 MB/s take 110 s. */
-const workBytesPerMs = 50_000
+/** The store responds to a copy when it is done: 5 GiB at 50 MB/s take 110 s. */
+const copyBytesPerMs = 50_000
 
-const sameForMs = 900_000
-const signedForSeconds = 3_600
+const urlStableMs = 900_000
+const urlValidSeconds = 3_600
 
-/** As many requests at once as clean-up and joining make; more would only crowd out uploads. */
-export const parallel = 8
+/** Concurrent requests of clean-up and joining. More of them would slow down uploads. */
+export const maxParallel = 8
 
-/** 7.5 s in all. */
+/** 7.5 s in total. */
 const abortAttempts = 5
 const abortPauseMs = 500
 
-type Options = { requestTimeout?: number }
+export type RequestOptions = { requestTimeout?: number }
 
 export class Bucket {
   readonly name: string
   readonly send: S3Client['send']
   readonly limits: Limits
-  readonly #sender: Sender
+  readonly #requests: S3Requests
 
   constructor(settings: S3Settings) {
     this.name = settings.bucket
-    this.#sender = new Sender(settings)
-    this.send = this.#sender.send
-    this.limits = this.#sender.limits
+    this.#requests = new S3Requests(settings)
+    this.send = this.#requests.send
+    this.limits = this.#requests.limits
   }
 
-  /** For what the store does at length by itself with so many bytes. */
-  longFor(bytes: number): { requestTimeout: number } {
-    return { requestTimeout: this.limits.giveUpMs + Math.ceil(bytes / workBytesPerMs) }
+  /** For requests in which the store itself copies so many bytes. */
+  copyTimeout(bytes: number): { requestTimeout: number } {
+    return { requestTimeout: this.limits.totalMs + Math.ceil(bytes / copyBytesPerMs) }
   }
 
-  /** For cleaning up after this error: whoever waits for it has waited for the store already. */
-  briefAfter(error: unknown): { requestTimeout?: number } {
-    const isUnreachable = error instanceof FilesProblem && error.kind === 'unreachable'
+  /** For cleaning up after this error. The client has already waited for an unreachable store. */
+  cleanUpTimeout(error: unknown): RequestOptions {
+    const isUnreachable = error instanceof FileStoreError && error.kind === 'unreachable'
     return isUnreachable ? { requestTimeout: this.limits.cleanUpMs } : {}
   }
 
@@ -64,7 +64,7 @@ export class Bucket {
       const found = await this.send(new HeadObjectCommand({ Bucket: this.name, Key: key }))
       return { size: found.ContentLength ?? 0, modified: found.LastModified ?? new Date() }
     } catch (error) {
-      if (error instanceof FileMissing) return undefined
+      if (error instanceof FileNotFoundError) return undefined
       throw error
     }
   }
@@ -73,8 +73,8 @@ export class Bucket {
     return (await this.stat(key))?.size
   }
 
-  /** The same address for a quarter of an hour, so that caches know it again; valid for three more. */
-  sign(key: string, { type, cacheControl, disposition }: AnswerHeaders): Promise<string> {
+  /** The URL is the same for 15 minutes, so that caches can reuse it, and stays valid for at least 45 more. */
+  signUrl(key: string, { type, cacheControl, disposition }: ResponseHeaders): Promise<string> {
     const command = new GetObjectCommand({
       Bucket: this.name,
       Key: key,
@@ -82,14 +82,14 @@ export class Bucket {
       ResponseCacheControl: cacheControl,
       ...(disposition !== undefined && { ResponseContentDisposition: disposition }),
     })
-    const client = this.#sender.asking
-    // By the store's clock, as far as ours is known to be wrong.
+    const client = this.#requests.plainClient
+    // The offset corrects a wrong clock of this machine.
     const now = Date.now() + client.config.systemClockOffset
-    const signingDate = new Date(Math.floor(now / sameForMs) * sameForMs)
-    return getSignedUrl(client, command, { expiresIn: signedForSeconds, signingDate })
+    const signingDate = new Date(Math.floor(now / urlStableMs) * urlStableMs)
+    return getSignedUrl(client, command, { expiresIn: urlValidSeconds, signingDate })
   }
 
-  async delete(key: string, options: Options = {}): Promise<void> {
+  async delete(key: string, options: RequestOptions = {}): Promise<void> {
     await this.send(new DeleteObjectCommand({ Bucket: this.name, Key: key }), options).catch(unlessMissing)
   }
 
@@ -110,10 +110,10 @@ export class Bucket {
     } while (token)
   }
 
-  /** Names directly below a prefix that ends with a slash: of objects, and of what their keys have in common. */
+  /** Names of objects and common prefixes directly below a prefix that ends with a slash. */
   async listNames(prefix: string, after: string, limit: number): Promise<string[]> {
     const names: string[] = []
-    // "0" follows "/": everything below the last name is skipped. A page has at most 1,000 names.
+    // "0" follows "/" in the sort order, so keys below the last name are skipped. A page has at most 1,000 names.
     for (let start = after && `${prefix}${after}0`; names.length < limit; ) {
       const page = await this.send(
         new ListObjectsV2Command({
@@ -147,29 +147,29 @@ export class Bucket {
   }
 
   async deleteBelow(prefix: string): Promise<void> {
-    // One by one: deleting many in one request needs a checksum that not every store takes.
-    await inParallel(this.list(prefix), parallel, ({ key }) => this.delete(key))
+    // One by one: a request that deletes many objects needs a checksum that some stores do not support.
+    await inParallel(this.list(prefix), maxParallel, ({ key }) => this.delete(key))
   }
 
-  /** Whether the object was made from this upload. */
-  async isFrom(key: string, handle: string, size: number): Promise<boolean> {
+  /** Whether the object was assembled from this upload. */
+  async isAssembledFrom(key: string, handle: string, size: number): Promise<boolean> {
     const object = { Bucket: this.name, Key: key }
     const found = await this.send(new HeadObjectCommand(object)).catch(unlessMissing)
     return found?.ContentLength === size && found.Metadata?.upload === handle
   }
 
-  async begin(key: string, handle: string): Promise<string> {
+  async beginMultipart(key: string, handle: string): Promise<string> {
     const upload = { Bucket: this.name, Key: key, Metadata: { upload: handle } }
     const { UploadId } = await this.send(new CreateMultipartUploadCommand(upload))
-    if (!UploadId) throw new Error('the store began a multipart upload without an id')
+    if (!UploadId) throw new Error('the store returned no id for a multipart upload')
     return UploadId
   }
 
   /**
-   * A part whose request is under way may be stored after the abort. S3 asks to abort again until it lists no parts.
-   * With a time limit it is aborted once: what remains is found later.
+   * A part whose request is pending may be stored after the abort. S3 recommends to abort again until it lists no parts.
+   * With a time limit there is only one attempt, and `abortOrphanedUploads` removes the rest later.
    */
-  async abort(key: string, id: string, options: Options = {}): Promise<void> {
+  async abortMultipart(key: string, id: string, options: RequestOptions = {}): Promise<void> {
     const upload = { Bucket: this.name, Key: key, UploadId: id }
     for (let attempt = 1; attempt <= abortAttempts; attempt++) {
       await this.send(new AbortMultipartUploadCommand(upload), options).catch(unlessMissing)
@@ -178,28 +178,28 @@ export class Bucket {
       if (!left?.Parts?.length) return
       await delay(attempt * abortPauseMs)
     }
-    throw new FilesProblem('unreachable', new Error(`parts of ${key} are still being stored`))
+    throw new FileStoreError('unreachable', new Error(`parts of ${key} are still being stored`))
   }
 
-  async complete(key: string, id: string, tags: string[], size: number): Promise<void> {
-    const parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
+  async completeMultipart(key: string, id: string, etags: string[], size: number): Promise<void> {
+    const parts = etags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
     const upload = { Bucket: this.name, Key: key, UploadId: id, MultipartUpload: { Parts: parts } }
     try {
-      await this.send(new CompleteMultipartUploadCommand(upload), this.longFor(size))
+      await this.send(new CompleteMultipartUploadCommand(upload), this.copyTimeout(size))
     } catch (error) {
-      // An answer that was lost on the way makes the second attempt find no upload: the size decides.
-      if (!(error instanceof FileMissing)) throw error
+      // If the response was lost, the second attempt finds no upload. The size tells whether the first one succeeded.
+      if (!(error instanceof FileNotFoundError)) throw error
       const stored = await this.sizeOf(key)
       if (stored !== size)
-        throw new FileMissing(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
+        throw new FileNotFoundError(`${key} has ${stored ?? 'no'} bytes in the store, not ${size}`)
     }
   }
 
   close(): void {
-    this.#sender.close()
+    this.#requests.close()
   }
 }
 
 function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof FileMissing)) throw error
+  if (!(error instanceof FileNotFoundError)) throw error
 }

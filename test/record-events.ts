@@ -4,7 +4,7 @@ import type { Tables } from '../server/tables.ts'
 import { recordEvent } from '../server/webhooks/events.ts'
 import { encoded } from './receiver.ts'
 
-/** A transaction in the database of a service, as its own processes have them. */
+/** Runs work in a transaction on the database of a service. */
 export async function withDb(
   database: string,
   work: (trx: Transaction<Tables>) => Promise<void>,
@@ -17,7 +17,7 @@ export async function withDb(
   }
 }
 
-/** Events of so many videos, as if a quality of each had been encoded: `vi0`, `vi1` and so on. */
+/** Records one encoding event for each of `count` videos: `vi0`, `vi1` and so on. */
 export const recordEvents = (database: string, count: number) =>
   withDb(database, async (trx) => {
     for (let i = 0; i < count; i++) {

@@ -1,16 +1,16 @@
 import type { FastifyReply } from 'fastify'
 import { ApiError, httpErrors } from './errors.ts'
-import { createRateLimits, type RateClass } from './rate-limits.ts'
+import { createRequestCounter, type RateClass } from './request-counter.ts'
 
-/** Counts a request of the subject (a key, a token or an IP address), sets the rate limit headers, and throws above the limit. */
-export type Limit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
+/** Counts a request of a subject (a key, a token or an IP address), sets the headers, and throws above the limit. */
+export type RateLimit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
 
 /** Without `limits`, nothing is limited. */
-export function createLimit(limits: Record<RateClass, number> | undefined, now: () => Date): Limit {
+export function createRateLimit(limits: Record<RateClass, number> | undefined, now: () => Date): RateLimit {
   if (!limits) return () => {}
-  const use = createRateLimits(limits, () => now().getTime())
+  const count = createRequestCounter(limits, () => now().getTime())
   return (reply, subject, rateClass) => {
-    const usage = use(subject, rateClass)
+    const usage = count(subject, rateClass)
     reply.header('x-ratelimit-limit', usage.limit)
     reply.header('x-ratelimit-remaining', usage.remaining)
     reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)

@@ -1,15 +1,19 @@
 import { inBatches } from './body.ts'
 import type { Body } from './files.ts'
-import { KiB } from './s3-client.ts'
+import { KiB } from './s3-bucket.ts'
 
-/** Parts are multiples of it. */
+/** The size of a part is a multiple of this. */
 const stepBytes = 256 * KiB
 
-export type BodyPart = { bytes: Buffer /** Its memory may be used again. */; release(): void }
+export type BodyPart = {
+  bytes: Buffer
+  /** To be called when the bytes have been sent: their memory is used again. */
+  release(): void
+}
 
 /**
- * A body in parts of the given sizes, each in one buffer. A body reuses the memory of parts that were released: new
- * memory for each would take as much time as sending it. A body that fits into a step takes no more than its size.
+ * A body in parts of the given sizes, each in one buffer. The memory of released parts is used again, because allocating
+ * it would take as long as sending the part. A body smaller than a step takes no more memory than its size.
  */
 export async function* inParts(
   body: Body,
@@ -27,7 +31,7 @@ export async function* inParts(
       return
     }
     const wanted = bytesOf(count)
-    buffer ??= takeOf(free, wanted)
+    buffer ??= takeBuffer(free, wanted)
     for (const chunk of step.buffers) size += chunk.copy(buffer, size)
     if (size < wanted) continue
     yield partOf(buffer, buffer)
@@ -38,8 +42,8 @@ export async function* inParts(
   if (buffer) yield partOf(buffer, buffer.subarray(0, size))
 }
 
-/** The last one that was released; those of another size are of no more use, as parts only grow. */
-function takeOf(free: Buffer[], bytes: number): Buffer {
+/** Buffers of another size are dropped, because parts only grow. */
+function takeBuffer(free: Buffer[], bytes: number): Buffer {
   const last = free.pop()
   return last?.length === bytes ? last : Buffer.allocUnsafeSlow(bytes)
 }

@@ -12,7 +12,7 @@ import type { SourceMedia } from '../server/media/source-media.ts'
 
 export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
 
-/** The encoder's own functions on files in a folder, without the service around them. */
+/** Runs the functions of the encoder on files in a folder, without the service. */
 export async function openEncoder(dataDir: string, stallMs = 20_000) {
   const files = await openDiskFiles(join(dataDir, 'files'))
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })

@@ -19,15 +19,25 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
-import { fakeProgram, hangsOnce, passTime, place } from './recovery.ts'
-import { hevc, lavfi, numbered, readBrightness, readNumbers, stripes, tone, x264 } from './sources.ts'
+import { createDeployment, expireLeases, fakeProgram, hangsOnce } from './recovery.ts'
+import {
+  hevc,
+  lavfi,
+  numberedFrames,
+  readBrightness,
+  readFrameNumbers,
+  stripes,
+  tone,
+  x264,
+} from './sources.ts'
 
 let service: Service
 let folder: string
-/** 13 s of 360p whose frames show their number, but for the first five seconds, which are black. */
+/** 13 s of 360p. The first five seconds are black, and the later frames show their number. */
 let clip: string
-/** Of that clip: one with the frame that was chosen, one whose frame was picked before it had content. */
+/** A video of the clip with the automatic thumbnail. */
 let film: string
+/** A video of the clip whose thumbnail was picked before its source was uploaded. */
 let picked: string
 const ends: (() => unknown)[] = []
 
@@ -35,7 +45,7 @@ before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
   const black = "drawbox=c=black:t=fill:enable='lt(t,5)'"
-  const graph = numbered({ size: '640x360', seconds: 13, filter: black })
+  const graph = numberedFrames({ size: '640x360', seconds: 13, filter: black })
   await ffmpeg(...lavfi(graph), ...x264, clip)
   service = await kinora({ after: (end) => ends.push(end) })
   picked = await createVideo(service, { mp4Support: false })
@@ -55,28 +65,28 @@ const pick = (videoId: string, timecode: unknown) =>
 const upload = (videoId: string, content: Buffer, filename = 'file') =>
   sendFile(`${service.url}/videos/${videoId}/thumbnail`, content, { filename })
 
-type Picture = { status: number; headers: Headers; bytes: Buffer; path: string }
+type FetchedImage = { status: number; headers: Headers; bytes: Buffer; path: string }
 
-let pictures = 0
-/** Of a media address, as a file. */
-async function fetchPicture(url: string): Promise<Picture> {
+let savedImages = 0
+/** Fetches an image and saves it as a file. */
+async function fetchImage(url: string): Promise<FetchedImage> {
   const response = await fetch(url)
   const bytes = Buffer.from(await response.arrayBuffer())
-  const path = join(folder, `${pictures++}.jpg`)
+  const path = join(folder, `${savedImages++}.jpg`)
   await writeFile(path, bytes)
   return { status: response.status, headers: response.headers, bytes, path }
 }
 
-const thumbnail = (videoId: string) => fetchPicture(`${service.url}/vod/${videoId}/thumbnail.jpg`)
+const thumbnail = (videoId: string) => fetchImage(`${service.url}/vod/${videoId}/thumbnail.jpg`)
 
-async function sizeOf(path: string): Promise<string> {
+async function formatOf(path: string): Promise<string> {
   const [line] = await ffprobe(path, '-show_entries', 'stream=codec_name,width,height')
   return line!
 }
 
-/** The number that a thumbnail shows, which is 0 also when it is black. */
+/** Reads the frame number that a thumbnail shows. A black thumbnail also gives 0. */
 async function numberOf(videoId: string): Promise<number> {
-  const { numbers } = await readNumbers((await thumbnail(videoId)).path)
+  const { numbers } = await readFrameNumbers((await thumbnail(videoId)).path)
   return numbers[0]!
 }
 
@@ -87,34 +97,34 @@ const waitForNumber = async (videoId: string, expected: number) => {
       number = await numberOf(videoId)
       return number === expected
     },
-    () => `frame ${number}, not ${expected}`,
+    () => `the thumbnail shows frame ${number}, not ${expected}`,
   )
 }
 
 const rowOf = async (videoId: string) =>
   (await query(service.database, 'select * from pictures where video_id = $1', [videoId]))[0]
 
-/** Until it is of the best quality, as encoding has ended. */
-const waitForPictures = (videoId: string) =>
+/** Waits for the sprites and the thumbnail of the highest quality, which are made when the encoding has ended. */
+const waitForThumbnails = (videoId: string) =>
   waitFor(async () => {
     const row = await rowOf(videoId)
     return row?.sprites_key && /-360p-/.test(row.thumbnail_key)
   })
 
-/** A picture in one colour, in any format that ffmpeg writes. */
-async function makePicture(name: string, { size = '640x360', colour = 'red' } = {}) {
+/** Makes an image of one color in any format that ffmpeg writes. */
+async function makeImage(name: string, { size = '640x360', color = 'red' } = {}) {
   const path = join(folder, name)
-  await ffmpeg(...lavfi(`color=${colour}:s=${size},format=rgba`), '-frames:v', '1', path)
+  await ffmpeg(...lavfi(`color=${color}:s=${size},format=rgba`), '-frames:v', '1', path)
   return path
 }
 
-test('before there is a thumbnail, the address shows a neutral picture that nobody keeps', async () => {
+test('the thumbnail URL of an empty video returns a placeholder that is not cached', async () => {
   const videoId = await createVideo(service)
   const { status, headers, path } = await thumbnail(videoId)
   assert.equal(status, 200)
   assert.equal(headers.get('content-type'), 'image/jpeg')
   assert.equal(headers.get('cache-control'), 'no-store')
-  assert.equal(await sizeOf(path), 'mjpeg,1280,720')
+  assert.equal(await formatOf(path), 'mjpeg,1280,720')
   assert.equal((await media(service.url, videoId, 'sprites.vtt')).status, 404)
   assert.equal((await media(service.url, videoId, 'sprites/0.jpg')).status, 404)
   assertProblem(
@@ -127,18 +137,18 @@ test('before there is a thumbnail, the address shows a neutral picture that nobo
 
 describe('the thumbnail of an encoded video', () => {
   before(async () => {
-    await waitForPictures(film)
-    await waitForPictures(picked)
+    await waitForThumbnails(film)
+    await waitForThumbnails(picked)
   })
 
-  test('by itself it is a frame that is not black, in the best quality', async () => {
+  test('the automatic thumbnail is a frame that is not black, in the highest quality', async () => {
     const { status, headers, path } = await thumbnail(film)
     assert.equal(status, 200)
     assert.equal(headers.get('cache-control'), 'public, max-age=60')
-    assert.equal(await sizeOf(path), 'mjpeg,640,360')
+    assert.equal(await formatOf(path), 'mjpeg,640,360')
     const [levels = []] = await readBrightness(path, '8x8')
     assert.ok(Math.max(...levels) > 100, `${levels}`)
-    // 10 and 30 hundredths of it are black.
+    // The frames at 10% and 30% of the duration are black.
     assert.equal(await numberOf(film), 162)
     const etag = headers.get('etag')!
     const again = await call(`${service.url}/vod/${film}/thumbnail.jpg`, {
@@ -148,12 +158,12 @@ describe('the thumbnail of an encoded video', () => {
     assert.equal(again.status, 304)
   })
 
-  test('a frame that was picked before the video had content is there, exact to the frame', async () => {
+  test('a frame that was picked before the upload becomes the thumbnail, exact to the frame', async () => {
     assert.equal(await numberOf(picked), 228)
-    assert.equal(await sizeOf((await thumbnail(picked)).path), 'mjpeg,640,360')
+    assert.equal(await formatOf((await thumbnail(picked)).path), 'mjpeg,640,360')
   })
 
-  test('every form of a timecode picks its frame', async () => {
+  test('every timecode format picks its frame', async () => {
     for (const [timecode, frame] of [
       ['00:00:05.000', 125],
       ['12', 300],
@@ -166,7 +176,7 @@ describe('the thumbnail of an encoded video', () => {
       assert.equal(body.assets.thumbnail, `${service.url}/vod/${picked}/thumbnail.jpg`)
       await waitForNumber(picked, frame)
     }
-    // Beyond the end it is the first frame, which is black.
+    // A timecode after the end picks the first frame, which is black.
     await pick(picked, '00:15:22.05')
     await waitFor(async () => {
       const [levels = []] = await readBrightness((await thumbnail(picked)).path, '4x4')
@@ -174,58 +184,58 @@ describe('the thumbnail of an encoded video', () => {
     })
   })
 
-  test('a timecode of another form is refused by its name', async () => {
+  test('an invalid timecode is rejected by its name', async () => {
     for (const timecode of ['', 'soon', '-1', '00:61:00', '1:2', 12, null, ['12']])
       assertProblem(await pick(film, timecode), 400, 'invalid-attribute', 'timecode')
     const none = await call(`${service.url}/videos/${film}/thumbnail`, { method: 'PATCH', json: {} })
     assertProblem(none, 400, 'attribute-required', 'timecode')
   })
 
-  test('the last wish counts, whether picked or uploaded', async () => {
+  test('the last request determines the thumbnail, whether it was picked or uploaded', async () => {
     const videoId = picked
-    const red = await readFile(await makePicture('wish.png'))
+    const red = await readFile(await makeImage('uploaded.png'))
     assert.equal((await upload(videoId, red)).status, 200)
-    assert.ok(await isReddish(videoId))
+    assert.ok(await isRed(videoId))
     await pick(videoId, '8')
     await waitForNumber(videoId, 200)
-    // Asked for at once, what is told to be wished is what is shown.
+    // After concurrent requests, the thumbnail matches the request that the database recorded last.
     await Promise.all([pick(videoId, '9'), upload(videoId, red), pick(videoId, '10'), upload(videoId, red)])
     await waitFor(async () => {
       const { wish, timecode, thumbnail_key: key, uploading_key: uploading } = await rowOf(videoId)
-      if (wish === 'uploaded') return key.includes('/uploaded-') && (await isReddish(videoId))
+      if (wish === 'uploaded') return key.includes('/uploaded-') && (await isRed(videoId))
       return uploading === null && key.includes(`/picked-360p-${Number(timecode) * 25}-`)
     })
-    // Nothing is left of what came before.
+    // The files of earlier thumbnails are removed.
     await waitFor(async () => {
       const names = await readdir(join(service.data, 'files/videos', videoId, 'pictures'))
       return names.filter((name) => name.endsWith('.jpg')).length === 1
     })
   })
 
-  test('what a killed worker left is cleared away', async () => {
-    const strays = join(service.data, 'files/videos', picked, 'pictures')
-    await mkdir(join(strays, 'sprites-old'), { recursive: true })
-    await writeFile(join(strays, 'sprites-old/0.jpg'), 'x')
-    await writeFile(join(strays, 'automatic-240p-whole-old.jpg'), 'x')
+  test('the files that a killed worker left behind are removed', async () => {
+    const imageFolder = join(service.data, 'files/videos', picked, 'pictures')
+    await mkdir(join(imageFolder, 'sprites-old'), { recursive: true })
+    await writeFile(join(imageFolder, 'sprites-old/0.jpg'), 'x')
+    await writeFile(join(imageFolder, 'automatic-240p-whole-old.jpg'), 'x')
     await pick(picked, '7')
     await waitForNumber(picked, 175)
-    await waitFor(async () => (await readdir(strays)).every((name) => !name.includes('old')))
+    await waitFor(async () => (await readdir(imageFolder)).every((name) => !name.includes('old')))
   })
 })
 
-/** The colour of the first pixels that are not at the edge. */
-async function isReddish(videoId: string): Promise<boolean> {
+/** Whether the average color of the thumbnail is red. */
+async function isRed(videoId: string): Promise<boolean> {
   const { path } = await thumbnail(videoId)
-  const raw = join(folder, `${pictures++}.raw`)
+  const raw = join(folder, `${savedImages++}.raw`)
   await ffmpeg('-i', path, '-vf', 'scale=1:1', '-pix_fmt', 'rgb24', '-f', 'rawvideo', raw)
   const [r = 0, g = 0, b = 0] = await readFile(raw)
   return r > 200 && g < 60 && b < 60
 }
 
 describe('sprites', () => {
-  before(() => waitForPictures(film))
+  before(() => waitForThumbnails(film))
 
-  test('each tile shows the beginning of its segment, at the times that the list tells', async () => {
+  test('each sprite shows the start of its segment, and the list gives its time', async () => {
     const list = await media(service.url, film, 'sprites.vtt')
     assert.equal(list.status, 200)
     assert.equal(list.headers.get('content-type'), 'text/vtt')
@@ -240,148 +250,159 @@ describe('sprites', () => {
         '00:00:10.000 --> 00:00:13.000',
       ],
     )
-    const sheet = await fetchPicture(`${service.url}/vod/${film}/sprites/0.jpg`)
+    const sheet = await fetchImage(`${service.url}/vod/${film}/sprites/0.jpg`)
     assert.equal(sheet.headers.get('content-type'), 'image/jpeg')
     assert.match(sheet.headers.get('cache-control')!, /immutable/)
     const numbers: number[] = []
     for (const cue of cues) {
-      const [, address, x, y, w, h] = /\n(.*)#xywh=(\d+),(\d+),(\d+),(\d+)$/.exec(cue)!
-      assert.equal(address, 'sprites/0.jpg')
+      const [, path, x, y, w, h] = /\n(.*)#xywh=(\d+),(\d+),(\d+),(\d+)$/.exec(cue)!
+      assert.equal(path, 'sprites/0.jpg')
       const tile = join(folder, 'tile.png')
       await ffmpeg('-i', sheet.path, '-vf', `crop=${w}:${h}:${x}:${y}`, tile)
-      assert.equal(await sizeOf(tile), 'png,160,90')
-      numbers.push((await readNumbers(tile)).numbers[0]!)
+      assert.equal(await formatOf(tile), 'png,160,90')
+      numbers.push((await readFrameNumbers(tile)).numbers[0]!)
     }
     assert.deepEqual(numbers, [0, 0, 150, 250])
   })
 
-  test('other names are not there', async () => {
+  test('other names return 404', async () => {
     assert.equal((await media(service.url, film, 'sprites/1.jpg')).status, 404)
     for (const name of ['00.jpg', '-1.jpg', '0.png', '0.jpg.', '..%2Fthumbnail.jpg', '1e1.jpg'])
       assertProblem(await media(service.url, film, `sprites/${name}`), 404, 'unrecognized-request-url')
   })
 })
 
-test('the thumbnail of an HDR video is as bright as the video', async () => {
+test('the thumbnail of an HDR video has the brightness of the video', async () => {
   const path = join(folder, 'hdr.mp4')
   // Black, 203 nits, 1,000 nits and 26 nits.
   const levels = stripes([64, 573, 723, 382])
   await ffmpeg(...levels, '-vf', 'scale=640:360', ...hevc('transfer=smpte2084:colorprim=bt2020'), path)
   const videoId = await uploadVideo(service, path, { mp4Support: false })
-  await waitForPictures(videoId)
+  await waitForThumbnails(videoId)
   const { joined } = await download(service.url, videoId, '360p', folder)
   const [video = []] = await readBrightness(joined, '4x1')
-  const [picture = []] = await readBrightness((await thumbnail(videoId)).path, '4x1')
+  const [image = []] = await readBrightness((await thumbnail(videoId)).path, '4x1')
   const isNear = (level: number, i: number) => Math.abs(level - video[i]!) <= 3
-  assert.ok(picture.every(isNear) && video[1]! > 215, `${picture} for ${video}`)
+  assert.ok(image.every(isNear) && video[1]! > 215, `${image} for ${video}`)
 })
 
-test('sound alone has the thumbnail of its still picture, and no sprites', async () => {
+test('an audio file has a thumbnail of its still frame and no sprites', async () => {
   const path = join(folder, 'sound.wav')
   await ffmpeg(...tone(440, 3), path)
   const videoId = await uploadVideo(service, path, { mp4Support: false })
   await waitForEncoding(service, videoId)
   await waitFor(async () => /whole/.test((await rowOf(videoId))?.thumbnail_key ?? ''))
-  assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,426,240')
+  assert.equal(await formatOf((await thumbnail(videoId)).path), 'mjpeg,426,240')
   assert.equal((await media(service.url, videoId, 'sprites.vtt')).status, 404)
 })
 
 describe('an uploaded thumbnail', () => {
-  test('may be a JPEG, PNG or WebP, also of an empty video, and is served as a JPEG', async () => {
+  test('a JPEG, PNG or WebP is accepted, also for an empty video, and served as a JPEG', async () => {
     for (const name of ['a.jpg', 'a.png', 'a.webp']) {
       const videoId = await createVideo(service)
-      const { status, body, text } = await upload(videoId, await readFile(await makePicture(name)))
+      const { status, body, text } = await upload(videoId, await readFile(await makeImage(name)))
       assert.equal(status, 200, text)
       assert.equal(body.assets.thumbnail, `${service.url}/vod/${videoId}/thumbnail.jpg`)
       const { headers, path } = await thumbnail(videoId)
       assert.equal(headers.get('content-type'), 'image/jpeg')
       assert.equal(headers.get('cache-control'), 'public, max-age=60')
-      assert.equal(await sizeOf(path), 'mjpeg,640,360')
-      assert.ok(await isReddish(videoId), name)
+      assert.equal(await formatOf(path), 'mjpeg,640,360')
+      assert.ok(await isRed(videoId), name)
     }
   })
 
-  test('a large one is made smaller, one of a phone is turned, and what shines through is black', async () => {
+  test('a large image is scaled down, EXIF rotation is applied, and transparency becomes black', async () => {
     const videoId = await createVideo(service)
-    await upload(videoId, await readFile(await makePicture('large.jpg', { size: '4000x3000' })))
-    assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,1920,1440')
+    await upload(videoId, await readFile(await makeImage('large.jpg', { size: '4000x3000' })))
+    assert.equal(await formatOf((await thumbnail(videoId)).path), 'mjpeg,1920,1440')
 
-    const jpeg = await readFile(await makePicture('turned.jpg', { size: '64x32' }))
+    const jpeg = await readFile(await makeImage('rotated.jpg', { size: '64x32' }))
     const exif = '4578696600004d4d002a00000008000101120003000000010006000000000000'
     const segment = Buffer.from(`ffe1${(2 + exif.length / 2).toString(16).padStart(4, '0')}${exif}`, 'hex')
-    const turned = Buffer.concat([jpeg.subarray(0, 2), segment, jpeg.subarray(2)])
-    assert.equal((await upload(videoId, turned)).status, 200)
-    assert.equal(await sizeOf((await thumbnail(videoId)).path), 'mjpeg,32,64')
+    const rotated = Buffer.concat([jpeg.subarray(0, 2), segment, jpeg.subarray(2)])
+    assert.equal((await upload(videoId, rotated)).status, 200)
+    assert.equal(await formatOf((await thumbnail(videoId)).path), 'mjpeg,32,64')
 
-    const clear = await makePicture('clear.png', { colour: 'white@0' })
-    assert.equal((await upload(videoId, await readFile(clear))).status, 200)
+    const transparent = await makeImage('transparent.png', { color: 'white@0' })
+    assert.equal((await upload(videoId, await readFile(transparent))).status, 200)
     const [levels = []] = await readBrightness((await thumbnail(videoId)).path, '2x2')
     assert.ok(Math.max(...levels) < 20, `${levels}`)
   })
 
-  test('it stays when the video is encoded', async () => {
+  test('the uploaded thumbnail stays when the video is encoded', async () => {
     const videoId = await createVideo(service, { mp4Support: false })
-    await upload(videoId, await readFile(await makePicture('stays.png')))
+    await upload(videoId, await readFile(await makeImage('stays.png')))
     const short = join(folder, 'short.mp4')
     await ffmpeg('-i', clip, '-t', '1', '-s', '160x90', ...x264, short)
     await sendFile(`${service.url}/videos/${videoId}/source`, await readFile(short))
     await waitFor(async () => (await rowOf(videoId)).sprites_key !== null)
-    assert.ok(await isReddish(videoId))
+    assert.ok(await isRed(videoId))
   })
 
-  test('the published client uploads a path, a stream and a buffer, and picks', async () => {
+  test('the published client uploads a path, a stream and a buffer, and picks a frame', async () => {
     const { videos } = client(service.url)
-    const path = await makePicture('client.png')
+    const path = await makeImage('client.png')
     for (const file of [path, createReadStream(path), await readFile(path)]) {
       const videoId = await createVideo(service)
       const video = await videos.uploadThumbnail(videoId, file as string)
       assert.equal(video.videoId, videoId)
-      assert.ok(await isReddish(videoId))
+      assert.ok(await isRed(videoId))
     }
     const videoId = await createVideo(service)
     const video = await videos.pickThumbnail(videoId, { timecode: '00:15:22.05' })
     assert.equal(video.assets?.thumbnail?.endsWith('/thumbnail.jpg'), true)
   })
 
-  test('what is no such picture is refused, and the one of before stays', async () => {
+  test('a file that is not a valid image is rejected, and the previous thumbnail stays', async () => {
     const videoId = await createVideo(service)
-    await upload(videoId, await readFile(await makePicture('before.jpg')))
-    const refuse = async (content: Buffer | string, slug: string, filename = 'a.jpg'): Promise<Answer> => {
-      const answer = await upload(videoId, Buffer.from(content as string), filename)
-      assertProblem(answer, 400, slug, 'file')
-      return answer
+    await upload(videoId, await readFile(await makeImage('before.jpg')))
+    const assertRejected = async (
+      content: Buffer | string,
+      slug: string,
+      filename = 'a.jpg',
+    ): Promise<Answer> => {
+      const response = await upload(videoId, Buffer.from(content as string), filename)
+      assertProblem(response, 400, slug, 'file')
+      return response
     }
     const kind = 'uploaded-file-extension-invalid'
-    await refuse('', 'uploaded-file-empty')
-    await refuse('hello', kind)
-    await refuse('<svg xmlns="http://www.w3.org/2000/svg"><image href="/etc/passwd"/></svg>', kind, 'a.svg')
-    await refuse(`#EXTM3U\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`, kind)
-    await refuse(`ffconcat version 1.0\nfile '${clip}'\n`, kind)
-    await refuse(await readFile(await makePicture('a.gif')), kind)
-    await refuse(await readFile(clip), kind)
+    await assertRejected('', 'uploaded-file-empty')
+    await assertRejected('hello', kind)
+    await assertRejected(
+      '<svg xmlns="http://www.w3.org/2000/svg"><image href="/etc/passwd"/></svg>',
+      kind,
+      'a.svg',
+    )
+    await assertRejected(`#EXTM3U\n#EXTINF:3,\n${clip}\n#EXT-X-ENDLIST\n`, kind)
+    await assertRejected(`ffconcat version 1.0\nfile '${clip}'\n`, kind)
+    await assertRejected(await readFile(await makeImage('a.gif')), kind)
+    await assertRejected(await readFile(clip), kind)
 
     const broken = 'uploaded-file-invalid-file'
     for (const name of ['b.jpg', 'b.png', 'b.webp']) {
-      const whole = await readFile(await makePicture(name, { size: '320x180' }))
-      await refuse(whole.subarray(0, Math.floor(whole.length / 2)), broken)
-      await refuse(whole.subarray(0, 30), broken)
+      const complete = await readFile(await makeImage(name, { size: '320x180' }))
+      await assertRejected(complete.subarray(0, Math.floor(complete.length / 2)), broken)
+      await assertRejected(complete.subarray(0, 30), broken)
     }
-    await refuse(Buffer.from([0xff, 0xd8, 0xff]), broken)
-    await refuse(Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.from('#EXTM3U\n')]), broken)
-    // A few bytes that say they are 20,000 pixels wide and high.
-    const bomb = await readFile(await makePicture('bomb.png', { size: '64x64' }))
+    await assertRejected(Buffer.from([0xff, 0xd8, 0xff]), broken)
+    await assertRejected(
+      Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.from('#EXTM3U\n')]),
+      broken,
+    )
+    // A small file that claims to be 20,000 pixels wide and high.
+    const bomb = await readFile(await makeImage('bomb.png', { size: '64x64' }))
     bomb.writeUInt32BE(20_000, 16)
     bomb.writeUInt32BE(20_000, 20)
-    await refuse(bomb, broken)
+    await assertRejected(bomb, broken)
 
-    const large = Buffer.concat([await readFile(await makePicture('c.jpg')), Buffer.alloc(8 * MiB)])
-    await refuse(large, 'uploaded-file-too-large')
+    const large = Buffer.concat([await readFile(await makeImage('c.jpg')), Buffer.alloc(8 * MiB)])
+    await assertRejected(large, 'uploaded-file-too-large')
 
-    assert.ok(await isReddish(videoId))
+    assert.ok(await isRed(videoId))
     await waitFor(async () => (await readdir(join(service.data, 'work'))).length === 0)
   })
 
-  test('without a file, of no video and of the other environment', async () => {
+  test('an upload without a file, for an unknown video or for the other environment is rejected', async () => {
     const videoId = await createVideo(service)
     const url = `${service.url}/videos/${videoId}/thumbnail`
     const empty = await call(url, {
@@ -391,7 +412,7 @@ describe('an uploaded thumbnail', () => {
     })
     assertProblem(empty, 400, 'uploaded-file-no-file', 'file')
     assertProblem(await call(url, { method: 'POST', json: {} }), 400, 'invalid-payload')
-    const red = await readFile(await makePicture('d.jpg'))
+    const red = await readFile(await makeImage('d.jpg'))
     for (const id of ['nobody', `vi${'0'.repeat(22)}`])
       assertProblem(await upload(id, red), 404, 'resource-not-found', 'videoId')
     const other = `${service.url}/sandbox/videos/${videoId}/thumbnail`
@@ -400,8 +421,8 @@ describe('an uploaded thumbnail', () => {
   })
 })
 
-test('of a private video, pictures are for those who have its token', async () => {
-  await waitForPictures(film)
+test('the thumbnail and sprites of a private video require its token', async () => {
+  await waitForThumbnails(film)
   const change = (isPublic: boolean) =>
     call(`${service.url}/videos/${film}`, { method: 'PATCH', json: { public: isPublic } })
   const { body } = await change(false)
@@ -409,27 +430,27 @@ test('of a private video, pictures are for those who have its token', async () =
     for (const path of ['thumbnail.jpg', 'sprites.vtt', 'sprites/0.jpg'])
       assertProblem(await media(service.url, film, path), 403, 'private-video')
     assert.match(body.assets.thumbnail, /\/token\/[^/?]+\/thumbnail\.jpg$/)
-    const seen = await fetchPicture(body.assets.thumbnail)
-    assert.equal(seen.status, 200)
-    assert.match(seen.headers.get('cache-control')!, /private/)
+    const response = await fetchImage(body.assets.thumbnail)
+    assert.equal(response.status, 200)
+    assert.match(response.headers.get('cache-control')!, /private/)
 
-    // With the session that playing opens, every address of the list has it.
+    // The list requested with a playback session has the session in every URL.
     const base = body.assets.thumbnail.replace('/thumbnail.jpg', '')
     const master = await call(body.assets.hls, { key: '' })
     const session = /\?avh=[\w-]+/.exec(master.text)![0]
     const list = await call(`${base}/sprites.vtt${session}`, { key: '' })
     assert.equal(list.status, 200)
-    const addresses = [...list.text.matchAll(/^(sprites\/.*)#xywh/gm)].map(([, address]) => address!)
-    assert.equal(addresses.length, 4)
-    for (const address of addresses) assert.equal(address, `sprites/0.jpg${session}`)
-    assert.equal((await fetchPicture(`${base}/${addresses[0]}`)).status, 200)
-    assert.notEqual((await fetchPicture(`${base}/sprites/0.jpg`)).status, 200)
+    const urls = [...list.text.matchAll(/^(sprites\/.*)#xywh/gm)].map(([, url]) => url!)
+    assert.equal(urls.length, 4)
+    for (const url of urls) assert.equal(url, `sprites/0.jpg${session}`)
+    assert.equal((await fetchImage(`${base}/${urls[0]}`)).status, 200)
+    assert.notEqual((await fetchImage(`${base}/sprites/0.jpg`)).status, 200)
   } finally {
     await change(true)
   }
 })
 
-test('nothing is left of the pictures of a deleted video', async () => {
+test('deleting a video removes its thumbnail and sprites', async () => {
   const videoId = picked
   assert.equal(await isThere(join(service.data, 'files/videos', videoId, 'pictures')), true)
   await pick(videoId, '6')
@@ -447,33 +468,33 @@ test('nothing is left of the pictures of a deleted video', async () => {
   assert.equal(await isThere(join(service.data, 'files/videos', videoId)), false)
 })
 
-test('what a killed job had stored of a video that was deleted goes with its next try', async () => {
+test('the retry of a killed job removes the files that it had stored for a deleted video', async () => {
   const videoId = `vi${'0'.repeat(22)}`
-  const left = join(service.data, 'files/videos', videoId)
-  await mkdir(join(left, 'pictures'), { recursive: true })
-  await writeFile(join(left, 'pictures/automatic-240p-whole-old.jpg'), 'x')
+  const orphans = join(service.data, 'files/videos', videoId)
+  await mkdir(join(orphans, 'pictures'), { recursive: true })
+  await writeFile(join(orphans, 'pictures/automatic-240p-whole-old.jpg'), 'x')
   await query(service.database, "insert into pgboss.job (name, data) values ('make-pictures', $1)", [
     JSON.stringify({ videoId }),
   ])
-  await waitFor(async () => !(await isThere(left)))
+  await waitFor(async () => !(await isThere(orphans)))
 })
 
-test('pictures that a killed worker was making are made by the next one', async (t) => {
-  const at = await place(t)
+test('another worker makes the thumbnail that a killed worker did not finish', async (t) => {
+  const deployment = await createDeployment(t)
   const tiny = join(folder, 'tiny.mp4')
   await ffmpeg('-i', clip, '-ss', '6', '-t', '1', '-s', '160x90', ...x264, tiny)
   const marker = join(folder, 'hangs')
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/thumbnail.jpg*', marker))
-  const one = await at.start({ KINORA_FFMPEG: hanging })
+  const one = await deployment.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, tiny, { mp4Support: false })
   await waitFor(() => isThere(marker))
   await one.kill()
-  await passTime(at.database)
-  await at.start()
+  await expireLeases(deployment.database)
+  await deployment.start()
   await waitFor(async () => {
-    const [row] = await query(at.database, 'select * from pictures where video_id = $1', [videoId])
+    const [row] = await query(deployment.database, 'select * from pictures where video_id = $1', [videoId])
     if (!row?.sprites_key) return false
-    const kept = await readdir(join(at.data, 'files/videos', videoId, 'pictures'))
+    const kept = await readdir(join(deployment.data, 'files/videos', videoId, 'pictures'))
     const known = [row.thumbnail_key, row.sprites_key].map((key) => key.split('/').at(-1))
     return kept.sort().join() === known.sort().join()
   })

@@ -1,12 +1,13 @@
 import { type SqlBool, sql, type Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
+import type { StoredChunk } from '../lib/files/files.ts'
 import type { Tables } from '../tables.ts'
 import type { SourcePieceRow } from './tables.ts'
 
-// No request reads all pieces of a source: an upload may have ten thousand, and each request would cost more.
+// No request reads all chunks of a source: an upload may have ten thousand, and every request would cost more.
 
-/** All pieces in their order: for the one job that puts them together. */
-export function listPieces(db: Db<Tables>, videoId: string): Promise<SourcePieceRow[]> {
+/** All chunks in order, for the job that joins them. */
+export function listChunks(db: Db<Tables>, videoId: string): Promise<SourcePieceRow[]> {
   return db
     .selectFrom('source_pieces')
     .selectAll()
@@ -15,7 +16,7 @@ export function listPieces(db: Db<Tables>, videoId: string): Promise<SourcePiece
     .execute()
 }
 
-export function findPiece(
+export function findChunk(
   db: Db<Tables>,
   videoId: string,
   position: number,
@@ -28,15 +29,15 @@ export function findPiece(
     .executeTakeFirst()
 }
 
-/** Pieces that have arrived, and with `now` those that somebody is writing. */
-const counted = (now: Date | undefined) =>
+/** Received chunks, and with `now` also those that are being written. */
+const isCounted = (now: Date | undefined) =>
   now === undefined
     ? sql<SqlBool>`place is not null`
     : sql<SqlBool>`(place is not null or held_until > ${now})`
 
 /**
- * The last piece that begins at `upTo` or before, without the one at `except`. Pieces do not overlap, so it ends last
- * too: what lies past its end is free up to `upTo`.
+ * The last chunk that begins at `upTo` or before, without the one at `except`. Chunks do not overlap, so everything
+ * between its end and `upTo` is free.
  */
 export function findLast(
   db: Db<Tables>,
@@ -47,7 +48,7 @@ export function findLast(
     .selectFrom('source_pieces')
     .select(['position', 'size'])
     .where('video_id', '=', videoId)
-    .where(counted(now))
+    .where(isCounted(now))
     .$if(upTo !== undefined, (q) => q.where('position', '<=', upTo!))
     .$if(except !== undefined, (q) => q.where('position', '<>', except!))
     .orderBy('position', 'desc')
@@ -55,7 +56,7 @@ export function findLast(
     .executeTakeFirst()
 }
 
-/** The first piece that has arrived. */
+/** The first received chunk. */
 export function findFirst(
   db: Db<Tables>,
   videoId: string,
@@ -70,7 +71,7 @@ export function findFirst(
     .executeTakeFirst()
 }
 
-/** How many bytes lie before the piece at this position. */
+/** The number of received bytes before this position. */
 export async function sumBefore(db: Db<Tables>, videoId: string, position: number): Promise<number> {
   const { rows } = await sql<{ bytes: number }>`
     select coalesce(sum(size), 0)::bigint as bytes from source_pieces
@@ -78,7 +79,7 @@ export async function sumBefore(db: Db<Tables>, videoId: string, position: numbe
   return rows[0]?.bytes ?? 0
 }
 
-/** Up to where the bytes have arrived without a gap. */
+/** The number of bytes from the start that have arrived without a gap. */
 export async function findFirstGap(db: Db<Tables>, videoId: string): Promise<number> {
   const { rows } = await sql<{ end: number }>`
     select coalesce(max("end"), 0)::bigint as "end" from (
@@ -88,89 +89,89 @@ export async function findFirstGap(db: Db<Tables>, videoId: string): Promise<num
   return rows[0]?.end ?? 0
 }
 
-/** Claims the position for a holder, taking it over from one that is gone. */
-export async function holdPiece(
+/** The right of one request to write a chunk. */
+export type ChunkLease = { videoId: string; position: number; owner: string }
+
+/** Takes the lease, also from an owner whose lease has expired. */
+export async function leaseChunk(
   trx: Transaction<Tables>,
-  piece: Pick<SourcePieceRow, 'video_id' | 'position' | 'size'>,
-  holder: string,
+  { videoId, position, owner }: ChunkLease,
+  size: number,
   until: Date,
 ): Promise<void> {
+  const lease = { size, holder: owner, held_until: until }
   await trx
     .insertInto('source_pieces')
-    .values({ ...piece, place: null, holder, held_until: until })
-    .onConflict((c) =>
-      c.columns(['video_id', 'position']).doUpdateSet({ size: piece.size, holder, held_until: until }),
-    )
+    .values({ video_id: videoId, position, place: null, ...lease })
+    .onConflict((c) => c.columns(['video_id', 'position']).doUpdateSet(lease))
     .execute()
 }
 
-/** Who claimed which piece. */
-export type Held = { videoId: string; position: number; holder: string }
-
-/** False when the claim was lost. */
-export async function keepHolding(db: Db<Tables>, held: Held, until: Date): Promise<boolean> {
+/** False when the lease was lost. */
+export async function renewChunkLease(db: Db<Tables>, lease: ChunkLease, until: Date): Promise<boolean> {
   const kept = await db
     .updateTable('source_pieces')
     .set({ held_until: until })
-    .where('video_id', '=', held.videoId)
-    .where('position', '=', held.position)
-    .where('holder', '=', held.holder)
+    .where('video_id', '=', lease.videoId)
+    .where('position', '=', lease.position)
+    .where('holder', '=', lease.owner)
     .returning('position')
     .executeTakeFirst()
   return kept !== undefined
 }
 
-export async function releasePiece(db: Db<Tables>, held: Held): Promise<void> {
+export async function releaseChunkLease(db: Db<Tables>, lease: ChunkLease): Promise<void> {
   await db
     .deleteFrom('source_pieces')
-    .where('video_id', '=', held.videoId)
-    .where('position', '=', held.position)
-    .where('holder', '=', held.holder)
+    .where('video_id', '=', lease.videoId)
+    .where('position', '=', lease.position)
+    .where('holder', '=', lease.owner)
     .execute()
 }
 
-type Sums = { pieces: number; bytes: number }
+/** What has arrived of a source. */
+export type Received = { count: number; bytes: number }
 
-/** Records a claimed piece that has arrived, and returns the sums with it. Undefined when the claim was lost. */
-export async function recordPiece(
+/** Records a chunk that was written under a lease. Undefined when the lease was lost. */
+export async function recordChunk(
   trx: Transaction<Tables>,
-  { videoId, position, holder }: Held,
-  { size, place }: { size: number; place: string },
-): Promise<Sums | undefined> {
-  const { rows } = await sql<Sums>`
+  { videoId, position, owner }: ChunkLease,
+  { size, location }: StoredChunk,
+): Promise<Received | undefined> {
+  const { rows } = await sql<Received>`
     with recorded as (
-      update source_pieces set size = ${size}, place = ${place}, holder = null, held_until = null
-      where video_id = ${videoId} and position = ${position} and holder = ${holder}
+      update source_pieces set size = ${size}, place = ${location}, holder = null, held_until = null
+      where video_id = ${videoId} and position = ${position} and holder = ${owner}
       returning video_id)
     update sources s
     set received_pieces = received_pieces + 1, received_bytes = received_bytes + ${size}
     from recorded r where r.video_id = s.video_id
-    returning received_pieces as pieces, received_bytes as bytes`.execute(trx)
+    returning received_pieces as count, received_bytes as bytes`.execute(trx)
   return rows[0]
 }
 
-/** Adds a piece that nobody had to claim: the caller holds the source's row and nothing is in the way. */
-export async function addPiece(
+/** Adds a chunk without a lease. The caller has locked the source and checked that no chunk overlaps. */
+export async function addChunk(
   trx: Transaction<Tables>,
   videoId: string,
   position: number,
-  { size, place }: { size: number; place: string },
-): Promise<Sums> {
-  const { rows } = await sql<Sums>`
+  { size, location }: StoredChunk,
+): Promise<Received> {
+  const { rows } = await sql<Received>`
     with added as (
       insert into source_pieces (video_id, position, size, place)
-      values (${videoId}, ${position}, ${size}, ${place})
+      values (${videoId}, ${position}, ${size}, ${location})
       on conflict (video_id, position)
       do update set size = excluded.size, place = excluded.place, holder = null, held_until = null
       returning video_id)
     update sources s
     set received_pieces = received_pieces + 1, received_bytes = received_bytes + ${size}
     from added a where a.video_id = s.video_id
-    returning received_pieces as pieces, received_bytes as bytes`.execute(trx)
+    returning received_pieces as count, received_bytes as bytes`.execute(trx)
   return rows[0]!
 }
 
-export async function deletePieces(trx: Transaction<Tables>, videoId: string): Promise<void> {
+export async function deleteChunks(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await trx.deleteFrom('source_pieces').where('video_id', '=', videoId).execute()
   await trx
     .updateTable('sources')

@@ -1,8 +1,7 @@
 import { ApiError, type ErrorKind, httpErrors, notFound } from '../lib/errors.ts'
 import { tusErrors } from './errors.ts'
-import { inProgress } from './tus-lock.ts'
+import { uploadInProgress } from './tus-lock.ts'
 
-/** What the statuses of the protocol mean, in our words. */
 const kinds: Record<number, ErrorKind> = {
   400: tusErrors.invalidRequest,
   403: tusErrors.invalidRequest,
@@ -12,16 +11,16 @@ const kinds: Record<number, ErrorKind> = {
   501: tusErrors.unsupportedExtension,
 }
 
-/** The problem that stands for a refusal by @tus/server, which tells a status and a line of text. */
-export function problemOf(status: number, text: string): ApiError {
-  // Another request of the client went on with the upload.
-  if (/^Request aborted/.test(text)) return inProgress()
+/** The error that corresponds to an error response of @tus/server, which has a status and a line of text. */
+export function toApiError(status: number, text: string): ApiError {
+  // Another request of the client has continued the upload.
+  if (/^Request aborted/.test(text)) return uploadInProgress()
   if (status === 404 || status === 410) return notFound('upload')
   const kind = kinds[status]
   if (kind === undefined)
     return new ApiError(httpErrors.internalError, { cause: new Error(`tus: ${status} ${text}`) })
   const [title = ''] = text.trim().split('. ', 1)
-  // Most texts begin with the header that they are about.
+  // Most texts contain the name of the header that they are about.
   const [name] = /\b(?:upload|tus|content)-[a-z-]+/i.exec(title) ?? []
   return new ApiError(kind, {
     name: name?.replaceAll(/\b[a-z]/g, (letter) => letter.toUpperCase()),

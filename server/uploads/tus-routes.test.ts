@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { registerHooks } from 'node:module'
+import { test } from 'node:test'
+
+test('@tus/server is not loaded at the start, which it would slow down, but by the first request', async () => {
+  const loaded = new Set<string>()
+  const hooks = registerHooks({
+    resolve(specifier, context, nextResolve) {
+      loaded.add(specifier)
+      return nextResolve(specifier, context)
+    },
+  })
+  try {
+    await import('../app.ts')
+    assert.ok([...loaded].some((specifier) => specifier.endsWith('/tus-routes.ts')))
+    assert.ok(!loaded.has('@tus/server'))
+    await import('./tus-handler.ts')
+    assert.ok(loaded.has('@tus/server'))
+  } finally {
+    hooks.deregister()
+  }
+})

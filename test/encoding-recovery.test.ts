@@ -41,7 +41,7 @@ const waitForOneChunk = (deployment: Deployment, videoId: string) =>
   waitFor(
     async () => {
       const chunks = await chunksOf(deployment, videoId)
-      return chunks.length === 1 && chunks[0]?.holder != null
+      return chunks.length === 1 && chunks[0]?.lease_owner != null
     },
     () => 'the number of chunks never went down to one',
   )
@@ -119,7 +119,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
   test('another worker takes over the chunk of a killed worker', async (t) => {
     const { deployment, one, two, videoId } = await startTwo(t)
     await one.kill()
-    const tooLong = `select from chunks where video_id = $1 and held_until > now() + interval '29 seconds'`
+    const tooLong = `select from chunks where video_id = $1 and lease_until > now() + interval '29 seconds'`
     assert.deepEqual(await query(deployment.database, tooLong, [videoId]), [], 'the lease ends within 29 s')
     await expireLeases(deployment.database)
     await assertEncoded(two, videoId, events)
@@ -132,7 +132,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
     assert.equal(await one.stop(), 0)
     const [released] = await chunksOf(deployment, videoId)
     // The chunk is free, leased by the other worker or already encoded. It does not count as lost.
-    assert.notEqual(released?.holder, leased!.holder)
+    assert.notEqual(released?.lease_owner, leased!.lease_owner)
     assert.equal(released?.losses ?? 0, leased!.losses)
     await assertEncoded(two, videoId, events)
     // The other worker may still make thumbnails. A hanging ffmpeg would never end.

@@ -92,7 +92,7 @@ export const hangsOnce = (pattern: string, marker: string) =>
 export async function expireLeases(database: string): Promise<void> {
   await query(
     database,
-    `update chunks set held_until = held_until - interval '1 minute' where holder is not null`,
+    `update chunks set lease_until = lease_until - interval '1 minute' where lease_owner is not null`,
   )
   await query(
     database,

@@ -4,8 +4,8 @@ import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { ChunkRow, EncodingRow } from './tables.ts'
 
-/** A chunk that a worker holds a lease on. The columns `holder` and `held_until` are the lease's owner and end. */
-export type ClaimedChunk = Selectable<ChunkRow> & { holder: string }
+/** A chunk that a worker holds a lease on. */
+export type ClaimedChunk = Selectable<ChunkRow> & { lease_owner: string }
 export type NewChunk = Pick<ChunkRow, 'track' | 'qualities' | 'first_segment' | 'segments' | 'priority'>
 
 /** Notified when there may be a chunk to encode. */
@@ -32,8 +32,8 @@ export async function insertChunks(
 /** A worker that does not renew its lease is gone. */
 export async function releaseExpiredLeases(db: Db<Tables>): Promise<void> {
   await sql`
-    update chunks set holder = null, held_until = null, losses = losses + 1
-    where id in (select id from chunks where holder is not null and held_until < now() for update skip locked)
+    update chunks set lease_owner = null, lease_until = null, losses = losses + 1
+    where id in (select id from chunks where lease_owner is not null and lease_until < now() for update skip locked)
   `.execute(db)
 }
 
@@ -49,7 +49,7 @@ export async function claimChunk(
   const busy = await db
     .selectFrom('chunks')
     .select(['environment', (eb) => eb.fn.countAll<number>().as('chunks')])
-    .where('holder', 'is not', null)
+    .where('lease_owner', 'is not', null)
     .groupBy('environment')
     .execute()
   const load = (name: string) => busy.find(({ environment }) => environment === name)?.chunks ?? 0
@@ -57,10 +57,10 @@ export async function claimChunk(
   const order = [...environments].sort((a, b) => load(a) - load(b) || Math.random() - 0.5)
   for (const environment of order) {
     const { rows } = await sql<ClaimedChunk>`
-      update chunks set holder = ${leaseOwner}, held_until = now() + ${leaseMs} * interval '1 millisecond'
+      update chunks set lease_owner = ${leaseOwner}, lease_until = now() + ${leaseMs} * interval '1 millisecond'
       where id = (
         select id from chunks
-        where environment = ${environment} and holder is null and not_before <= now()
+        where environment = ${environment} and lease_owner is null and not_before <= now()
         order by priority, id limit 1 for update skip locked)
       returning *`.execute(db)
     if (rows[0]) return rows[0]
@@ -71,8 +71,8 @@ export async function claimChunk(
 /** Returns false if the lease was lost: the chunk was deleted with its video, or another worker has it. */
 export async function renewLease(db: Db<Tables>, chunk: ClaimedChunk, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
-    update chunks set held_until = now() + ${leaseMs} * interval '1 millisecond'
-    where id = ${chunk.id} and holder = ${chunk.holder} returning id`.execute(db)
+    update chunks set lease_until = now() + ${leaseMs} * interval '1 millisecond'
+    where id = ${chunk.id} and lease_owner = ${chunk.lease_owner} returning id`.execute(db)
   return rows.length > 0
 }
 
@@ -87,9 +87,9 @@ export async function releaseChunk(
   }: { afterMs: number; failures?: number; losses?: number },
 ): Promise<void> {
   await sql`
-    update chunks set holder = null, held_until = null, failures = ${failures}, losses = ${losses},
+    update chunks set lease_owner = null, lease_until = null, failures = ${failures}, losses = ${losses},
       not_before = now() + ${afterMs} * interval '1 millisecond'
-    where id = ${chunk.id} and holder = ${chunk.holder}`.execute(db)
+    where id = ${chunk.id} and lease_owner = ${chunk.lease_owner}`.execute(db)
 }
 
 /**
@@ -104,7 +104,7 @@ export async function lockChunk(
     .selectFrom('chunks')
     .select('qualities')
     .where('id', '=', chunk.id)
-    .where('holder', '=', chunk.holder)
+    .where('lease_owner', '=', chunk.lease_owner)
     .forUpdate()
     .executeTakeFirst()
 }

@@ -48,8 +48,8 @@ export type ChunkRow = {
   priority: number
   not_before: Date
   /** The worker that has a lease on the chunk, and when the lease ends unless it is renewed. */
-  holder: string | null
-  held_until: Date | null
+  lease_owner: string | null
+  lease_until: Date | null
   /** Failed attempts. */
   failures: Generated<number>
   /** Attempts that ended with the loss of the worker or of its ffmpeg. */

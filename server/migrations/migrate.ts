@@ -12,6 +12,7 @@ import * as players from './0009_players.ts'
 import * as analytics from './0010_analytics.ts'
 import * as uploadOwners from './0011_upload_owners.ts'
 import * as sweep from './0012_sweep.ts'
+import * as leaseNames from './0013_lease_names.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -27,6 +28,7 @@ const migrations = {
   '0010_analytics': analytics,
   '0011_upload_owners': uploadOwners,
   '0012_sweep': sweep,
+  '0013_lease_names': leaseNames,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -28,7 +28,7 @@ export async function openThumbnails(db: Db<Tables>, videoId: string): Promise<T
     .selectFrom('pictures')
     .select([
       'video_id as videoId',
-      'wish as thumbnailSource',
+      'thumbnail_source as thumbnailSource',
       'timecode',
       'version',
       'thumbnail_key as thumbnailKey',
@@ -43,10 +43,10 @@ export async function openThumbnails(db: Db<Tables>, videoId: string): Promise<T
 /** The latest request wins: an upload that is in progress has no effect. */
 export async function pickFrame(trx: Transaction<Tables>, videoId: string, timecode: string): Promise<void> {
   await sql`
-    insert into pictures (video_id, wish, timecode)
+    insert into pictures (video_id, thumbnail_source, timecode)
     select id, 'picked', ${timecode} from videos where id = ${videoId} for key share
     on conflict (video_id) do update
-    set wish = excluded.wish, timecode = excluded.timecode, version = pictures.version + 1,
+    set thumbnail_source = excluded.thumbnail_source, timecode = excluded.timecode, version = pictures.version + 1,
       uploading_key = null`.execute(trx)
 }
 
@@ -62,7 +62,7 @@ export async function startUpload(db: Db<Tables>, videoId: string, key: string):
 export async function recordUpload(trx: Transaction<Tables>, videoId: string, key: string): Promise<boolean> {
   const { rows } = await sql`
     update pictures
-    set wish = 'uploaded', timecode = null, version = version + 1, thumbnail_key = ${key}, uploading_key = null
+    set thumbnail_source = 'uploaded', timecode = null, version = version + 1, thumbnail_key = ${key}, uploading_key = null
     where video_id = ${videoId} and uploading_key = ${key} returning video_id`.execute(trx)
   return rows.length > 0
 }

@@ -5,7 +5,7 @@ import type { Sprites } from '../media/sprites.ts'
 export type PicturesRow = {
   video_id: string
   /** The source of the thumbnail: chosen by us, picked by timecode, or uploaded. */
-  wish: 'automatic' | 'picked' | 'uploaded'
+  thumbnail_source: 'automatic' | 'picked' | 'uploaded'
   timecode: string | null
   /** Incremented by each request for another thumbnail. */
   version: number

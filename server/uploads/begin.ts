@@ -34,7 +34,7 @@ export function newSource(
     tus_metadata: null,
     received_pieces: 0,
     received_bytes: 0,
-    lock_holder: null,
+    lock_owner: null,
     lock_until: null,
     lock_wanted: false,
     created_at: now,

@@ -33,7 +33,7 @@ export function findChunk(
 const isCounted = (now: Date | undefined) =>
   now === undefined
     ? sql<SqlBool>`place is not null`
-    : sql<SqlBool>`(place is not null or held_until > ${now})`
+    : sql<SqlBool>`(place is not null or lease_until > ${now})`
 
 /**
  * The last chunk that begins at `upTo` or before, without the one at `except`. Chunks do not overlap, so everything
@@ -99,7 +99,7 @@ export async function leaseChunk(
   size: number,
   until: Date,
 ): Promise<void> {
-  const lease = { size, holder: owner, held_until: until }
+  const lease = { size, lease_owner: owner, lease_until: until }
   await trx
     .insertInto('source_pieces')
     .values({ video_id: videoId, position, place: null, ...lease })
@@ -111,10 +111,10 @@ export async function leaseChunk(
 export async function renewChunkLease(db: Db<Tables>, lease: ChunkLease, until: Date): Promise<boolean> {
   const kept = await db
     .updateTable('source_pieces')
-    .set({ held_until: until })
+    .set({ lease_until: until })
     .where('video_id', '=', lease.videoId)
     .where('position', '=', lease.position)
-    .where('holder', '=', lease.owner)
+    .where('lease_owner', '=', lease.owner)
     .returning('position')
     .executeTakeFirst()
   return kept !== undefined
@@ -125,7 +125,7 @@ export async function releaseChunkLease(db: Db<Tables>, lease: ChunkLease): Prom
     .deleteFrom('source_pieces')
     .where('video_id', '=', lease.videoId)
     .where('position', '=', lease.position)
-    .where('holder', '=', lease.owner)
+    .where('lease_owner', '=', lease.owner)
     .execute()
 }
 
@@ -140,8 +140,8 @@ export async function recordChunk(
 ): Promise<Received | undefined> {
   const { rows } = await sql<Received>`
     with recorded as (
-      update source_pieces set size = ${size}, place = ${location}, holder = null, held_until = null
-      where video_id = ${videoId} and position = ${position} and holder = ${owner}
+      update source_pieces set size = ${size}, place = ${location}, lease_owner = null, lease_until = null
+      where video_id = ${videoId} and position = ${position} and lease_owner = ${owner}
       returning video_id)
     update sources s
     set received_pieces = received_pieces + 1, received_bytes = received_bytes + ${size}
@@ -162,7 +162,7 @@ export async function addChunk(
       insert into source_pieces (video_id, position, size, place)
       values (${videoId}, ${position}, ${size}, ${location})
       on conflict (video_id, position)
-      do update set size = excluded.size, place = excluded.place, holder = null, held_until = null
+      do update set size = excluded.size, place = excluded.place, lease_owner = null, lease_until = null
       returning video_id)
     update sources s
     set received_pieces = received_pieces + 1, received_bytes = received_bytes + ${size}

@@ -69,7 +69,7 @@ async function isStillLeased({ db, now }: Deps, videoId: string, range: Range): 
   return row !== undefined && isLeasedAt(row, now())
 }
 
-const isLeasedAt = ({ held_until: until }: SourcePieceRow, time: Date) => until !== null && until > time
+const isLeasedAt = ({ lease_until: until }: SourcePieceRow, time: Date) => until !== null && until > time
 
 /** Undefined while another request writes the same chunk. */
 const tryToClaim = (deps: Deps, videoId: string, range: Range, origin: UploadOrigin) =>

@@ -133,7 +133,7 @@ export async function acquireLock(
 ): Promise<boolean> {
   const acquired = await db
     .updateTable('sources')
-    .set({ lock_holder: owner, lock_until: until, lock_wanted: false })
+    .set({ lock_owner: owner, lock_until: until, lock_wanted: false })
     .where('video_id', '=', videoId)
     .where((eb) => eb.or([eb('lock_until', 'is', null), eb('lock_until', '<=', now)]))
     .returning('video_id')
@@ -152,7 +152,7 @@ export async function renewLock(
     .updateTable('sources')
     .set({ lock_until: until })
     .where('video_id', '=', videoId)
-    .where('lock_holder', '=', owner)
+    .where('lock_owner', '=', owner)
     .returning('lock_wanted as isWanted')
     .executeTakeFirst()
 }
@@ -160,9 +160,9 @@ export async function renewLock(
 export async function releaseLock(db: Db<Tables>, videoId: string, owner: string): Promise<void> {
   await db
     .updateTable('sources')
-    .set({ lock_holder: null, lock_until: null, lock_wanted: false })
+    .set({ lock_owner: null, lock_until: null, lock_wanted: false })
     .where('video_id', '=', videoId)
-    .where('lock_holder', '=', owner)
+    .where('lock_owner', '=', owner)
     .execute()
 }
 
@@ -172,7 +172,7 @@ export async function requestLockRelease(db: Db<Tables>, videoId: string): Promi
     .updateTable('sources')
     .set({ lock_wanted: true })
     .where('video_id', '=', videoId)
-    .where('lock_holder', 'is not', null)
+    .where('lock_owner', 'is not', null)
     .where('lock_wanted', '=', false)
     .execute()
 }

@@ -39,21 +39,21 @@ export type SourceRow = {
   received_pieces: number
   received_bytes: number
   /** The tus request that holds the lock, when the lock expires, and whether another request waits for it. */
-  lock_holder: string | null
+  lock_owner: string | null
   lock_until: Date | null
   lock_wanted: boolean
   created_at: Date
   updated_at: Date
 }
 
-/** A chunk of a source. While it is being written, it has a lease owner (`holder`) and no location (`place`). */
+/** A chunk of a source. While it is being written, it has a `lease_owner` and no location (`place`). */
 export type SourcePieceRow = {
   video_id: string
   position: number
   size: number
   place: string | null
-  holder: string | null
-  held_until: Date | null
+  lease_owner: string | null
+  lease_until: Date | null
 }
 
 export type UploadsTables = {

@@ -135,7 +135,7 @@ function record(
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') return
-    if (source.lock_holder !== lockOwner) throw uploadInProgress()
+    if (source.lock_owner !== lockOwner) throw uploadInProgress()
     const received = chunk
       ? await addChunk(trx, videoId, offset, chunk, deps.now())
       : { count: source.received_pieces, bytes: source.received_bytes }

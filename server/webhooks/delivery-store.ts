@@ -34,7 +34,7 @@ const lostAttempt = 'The worker ended before it knew the outcome.'
  * receiver gets events in order. It does not wait for retries. This is a scalar subquery because Postgres may plan
  * "not exists" as a join with all pending deliveries.
  *
- * `holder` is the lease owner. While there is one, `next_at` is the end of the lease, so that the deliveries of a crashed
+ * While there is a `lease_owner`, `next_at` is the end of the lease, so that the deliveries of a crashed
  * worker become due by themselves. The lost attempt is logged but does not count as one of the three, because it may
  * not have reached the receiver.
  */
@@ -47,7 +47,7 @@ const claim = prepare<ClaimedDelivery>(
      order by running, random()
    ), due as materialized (
      select found.* from capacity cross join lateral (
-       select d.id, d.holder, d.next_at from deliveries d
+       select d.id, d.lease_owner, d.next_at from deliveries d
        where d.webhook_id = capacity.id and d.state = 'pending' and d.next_at <= now()
          and (
            select earlier.id from deliveries earlier
@@ -60,13 +60,13 @@ const claim = prepare<ClaimedDelivery>(
      ) as found
      limit $4
    )
-   update deliveries d set holder = $5, next_at = now() + $6 * interval '1 millisecond',
-     attempts = case when due.holder is null then d.attempts else d.attempts || jsonb_build_object(
+   update deliveries d set lease_owner = $5, next_at = now() + $6 * interval '1 millisecond',
+     attempts = case when due.lease_owner is null then d.attempts else d.attempts || jsonb_build_object(
        'at', to_char((due.next_at - $6 * interval '1 millisecond') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
        'durationMs', 0, 'status', null, 'answer', null, 'error', '${lostAttempt}') end
    from due, webhooks w, events e
    where d.id = any(array(select id from due)) and d.id = due.id and w.id = d.webhook_id and e.id = d.event_id
-   returning d.id, d.holder as "leaseOwner", d.tries, d.attempts, w.id as "webhookId", w.url, w.secret,
+   returning d.id, d.lease_owner as "leaseOwner", d.tries, d.attempts, w.id as "webhookId", w.url, w.secret,
      case when w.previous_until > now() then w.previous_secret end as "previousSecret",
      e.id as "eventId", e.payload::text as payload`,
 )
@@ -88,9 +88,9 @@ export type DeliveryOutcome = Pick<ClaimedDelivery, 'id' | 'leaseOwner' | 'attem
 export async function saveOutcomes(db: Db<Tables>, outcomes: DeliveryOutcome[]): Promise<void> {
   await sql`
     update deliveries d
-    set state = s.state, tries = s.tries, attempts = s.attempts, holder = null,
+    set state = s.state, tries = s.tries, attempts = s.attempts, lease_owner = null,
       next_at = now() + coalesce(s."afterMs", 0) * interval '1 millisecond'
     from jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb)
       as s (id bigint, "leaseOwner" text, state text, tries integer, attempts jsonb, "afterMs" integer)
-    where d.id = s.id and d.holder = s."leaseOwner"`.execute(db)
+    where d.id = s.id and d.lease_owner = s."leaseOwner"`.execute(db)
 }

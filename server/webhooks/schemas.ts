@@ -85,7 +85,7 @@ export const readDeliveryId = (id: string) =>
 /** Times have milliseconds, because the log is used to check order and duration. */
 export function viewDelivery(row: DeliveryRecord) {
   const deliveryId = `${deliveryPrefix}${row.id}`
-  const isWaiting = row.state === 'pending' && row.holder === null
+  const isWaiting = row.state === 'pending' && row.lease_owner === null
   return {
     id: deliveryId,
     deliveryId,

@@ -52,7 +52,7 @@ export type DeliveryRow = {
   /** When the next attempt is due, or during an attempt: when the lease of its worker ends. */
   next_at: Generated<Date>
   /** Lease owner: identifies the worker that makes an attempt. */
-  holder: string | null
+  lease_owner: string | null
   created_at: Date
 }
 

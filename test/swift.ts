@@ -9,8 +9,8 @@ import { gzipSync } from 'node:zlib'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { temporaryFolder, waitFor } from './harness.ts'
 
-// OpenStack Swift with its S3 layer, as one node on loopback. A real store shows what an emulator does not: slow starts,
-// its own limits, objects whose parts stay visible, answers in other words.
+// OpenStack Swift with its S3 API, as a single node on loopback. Unlike an emulator, a real store starts slowly, has its
+// own limits, keeps the parts of an object visible, and words its errors differently.
 
 const servers = ['account', 'container', 'object', 'proxy'] as const
 type Server = (typeof servers)[number]
@@ -25,23 +25,23 @@ const isOnPath = (program: string) =>
     }
   })
 
-/** The reason to skip tests that need Swift; false where it is installed. */
+/** The reason to skip tests that need Swift. False if Swift is installed. */
 export const lacksSwift: string | false =
   !servers.every((server) => isOnPath(`swift-${server}-server`)) &&
-  'packages not present: swift-proxy swift-account swift-container swift-object'
+  'missing packages: swift-proxy swift-account swift-container swift-object'
 
 export type Swift = {
   endpoint: string
   keys: { region: string; accessKey: string; secretKey: string }
-  /** Makes a bucket with a new name. */
+  /** Creates a bucket with a new name. */
   createBucket(): Promise<string>
-  /** Every object of a bucket, and every stored part that belongs to none, as `segments/…`. */
+  /** Every object of a bucket, and every stored part that belongs to no object, as `segments/…`. */
   list(bucket: string): Promise<string[]>
-  /** kill -9 of all its processes. */
+  /** Kills all its processes with SIGKILL. */
   kill(): Promise<void>
-  /** At the same address, with the same content. */
+  /** Starts it again on the same ports, with the same content. */
   start(): Promise<void>
-  /** SIGSTOP or SIGCONT to the process that clients talk to. */
+  /** Sends SIGSTOP or SIGCONT to the proxy, which clients connect to. */
   signal(signal: NodeJS.Signals): void
 }
 
@@ -75,7 +75,7 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
   }
   t.after(() => client.destroy())
   t.after(kill)
-  // Its processes are in sessions of their own, which Ctrl-C does not reach; they end where ours does.
+  // Ctrl-C does not reach the Swift processes, because they run in their own sessions. Our exit handler kills them.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   await start()
   return {
@@ -95,7 +95,7 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
 
 type Ports = Record<Server, number>
 
-/** All are taken at the same time, so that they differ. */
+/** Opens all listeners before it closes any, so that the ports differ. */
 async function freePorts(): Promise<Ports> {
   const listeners = servers.map(() => createServer().listen(0, '127.0.0.1'))
   await Promise.all(listeners.map((listener) => once(listener, 'listening')))
@@ -117,8 +117,8 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 /**
- * A ring of one device and one partition, in Swift's format 1. `swift-ring-builder` takes three calls for each ring,
- * which are nine seconds.
+ * A ring with one device and one partition, in Swift's format 1. `swift-ring-builder` would take nine seconds, because
+ * it must run three times for each ring.
  */
 function ringOf(port: number): Buffer {
   const address = { ip: '127.0.0.1', port, replication_ip: '127.0.0.1', replication_port: port }
@@ -131,8 +131,8 @@ function ringOf(port: number): Buffer {
 }
 
 /**
- * One process each. Listings must be complete at once, also on a busy machine: nothing here would mend them later. Their
- * pages are short, so that there are several.
+ * Each server runs as one process. The timeouts are long, because no replicator runs here that would repair an incomplete
+ * listing on a busy machine. Listings have short pages, so that tests read several.
  */
 function configOf(server: Server, folder: string, port: number, cache: number): string {
   const shared = `[DEFAULT]
@@ -168,7 +168,7 @@ max_bucket_listing = 10
 ${['catch_errors', 'gatekeeper', 'copy', 'slo', 'dlo', 'listing_formats', 'versioned_writes'].map((name) => `[filter:${name}]\nuse = egg:swift#${name}\n`).join('')}`
 }
 
-/** As much of memcached as Swift asks for: without a cache every request takes twice as long. */
+/** The memcached commands that Swift uses. Without a cache every request takes twice as long. */
 async function startCache(t: { after(end: () => unknown): void }): Promise<number> {
   const values = new Map<string, string>()
   const server = createServer((socket) => {
@@ -184,8 +184,8 @@ async function startCache(t: { after(end: () => unknown): void }): Promise<numbe
         input = input.slice(next)
         if (command === 'set') values.set(key, `VALUE ${key} ${flags} ${bytes}\r\n${value}\r\n`)
         if (command === 'delete') values.delete(key)
-        const answers = { set: 'STORED', delete: 'DELETED', get: `${values.get(key) ?? ''}END` }
-        socket.write(`${answers[command as keyof typeof answers] ?? 'ERROR'}\r\n`, 'latin1')
+        const replies = { set: 'STORED', delete: 'DELETED', get: `${values.get(key) ?? ''}END` }
+        socket.write(`${replies[command as keyof typeof replies] ?? 'ERROR'}\r\n`, 'latin1')
       }
     })
   }).listen(0, '127.0.0.1')
@@ -202,14 +202,14 @@ function startServer(folder: string, server: Server): Child {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  const gather = (chunk: Buffer) => {
+  const append = (chunk: Buffer) => {
     output += chunk
   }
-  child.stdout.on('data', gather)
-  child.stderr.on('data', gather)
+  child.stdout.on('data', append)
+  child.stderr.on('data', append)
   const exited = once(child, 'exit')
   const killNow = () => child.kill('SIGKILL')
-  // Also where the tests end before their time.
+  // The tests may end before they call `end`.
   process.once('exit', killNow)
   return {
     process: child,
@@ -222,13 +222,13 @@ function startServer(folder: string, server: Server): Child {
   }
 }
 
-/** Asks the servers behind the proxy, as the S3 layer shows neither parts nor what it has lost track of. */
+/** Queries the servers behind the proxy, because the S3 API lists neither parts nor orphans. */
 async function listBucket(ports: Ports, bucket: string): Promise<string[]> {
   const names = async (container: string) => {
     const path = `d1/0/${account}/${encodeURIComponent(container)}`
-    const answer = await fetch(`http://127.0.0.1:${ports.container}/${path}?format=json`)
-    if (answer.status === 404) return []
-    return ((await answer.json()) as { name: string }[]).map(({ name }) => name)
+    const response = await fetch(`http://127.0.0.1:${ports.container}/${path}?format=json`)
+    if (response.status === 404) return []
+    return ((await response.json()) as { name: string }[]).map(({ name }) => name)
   }
   const objects = (await names(bucket)).filter((name) => name !== '.check')
   const known = new Set<string>()

@@ -39,7 +39,7 @@ test('events replay delivers an event again to the webhooks that currently subsc
   for (const count of [1, 2]) {
     const replayed = await runKinora(['events', 'replay', eventId], env())
     assert.match(replayed.stdout, /sent again to 1 webhook\./)
-    const received = await receiver.expect('/late', count)
+    const received = await receiver.waitForRequests('/late', count)
     assert.equal(received.at(-1)?.headers['webhook-id'], eventId)
     assert.deepEqual(JSON.parse(received.at(-1)!.body), payload)
   }
@@ -62,7 +62,7 @@ test('webhooks listen prints new events and forwards them with a signature', asy
     await waitFor(() => printed.includes('passed on'))
     const secret = /signed with (\S+)/.exec(printed)?.[1] ?? ''
     await recordEvents(service.database, 2)
-    const [first, second] = await receiver.expect('/hook', 2)
+    const [first, second] = await receiver.waitForRequests('/hook', 2)
     for (const each of [first!, second!]) {
       const expected = createHmac('sha256', secret).update(each.body).digest('hex')
       assert.equal(each.headers['x-api-video-signature'], expected)
@@ -72,7 +72,7 @@ test('webhooks listen prints new events and forwards them with a signature', asy
       ['vi0', 'vi1'],
     )
     await waitFor(() => (printed.match(/-> 204/g)?.length ?? 0) === 2)
-    assert.equal(receiver.at('/hook').length, 2)
+    assert.equal(receiver.requestsTo('/hook').length, 2)
   } finally {
     child.kill('SIGINT')
     await exited

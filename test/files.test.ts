@@ -754,14 +754,14 @@ describe('files on S3', () => {
       await waitFor(async () =>
         (await listFolder(store.folder)).some((path) => path.endsWith('parts/2.data')),
       )
-      await store.leave()
+      await store.stop()
       yield* streamed(randomBytes(17 * MiB))
     }
     await assert.rejects(
       files.writeChunk(handle, body(), { order: 1, offset: 0 }),
       isStoreError('unreachable'),
     )
-    await store.comeBack()
+    await store.restart()
     await files.abandonUpload(handle)
     await files.abortOrphanedUploads([], inTwoHours())
     assert.deepEqual(

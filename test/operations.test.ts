@@ -21,12 +21,12 @@ import {
   waitFor,
 } from './harness.ts'
 
-// What whoever runs the service sees of it.
+// The service as an operator sees it: health, settings, metrics, logs and startup errors.
 
 const twoAtOnce = { concurrency: 2 }
 
 describe('health', twoAtOnce, () => {
-  test('a process is alive and ready without a key', async (t) => {
+  test('the health endpoints need no key', async (t) => {
     const { url } = await kinora(t)
     const alive = await call(`${url}/healthz`, { key: '' })
     assert.deepEqual([alive.status, alive.body], [200, { status: 'alive' }])
@@ -37,9 +37,11 @@ describe('health', twoAtOnce, () => {
     )
   })
 
-  test('a process without its database or its files is alive, not ready, and ready again when they are back', async (t) => {
+  test('a process that cannot reach its database or its files is alive but not ready, and recovers when they return', async (t) => {
     const folder = await temporaryFolder(t)
-    const { url, database } = await kinora(t, { KINORA_DATA_DIR: folder, KINORA_LOG_LEVEL: 'silent' })
+    // The sweep would write a file into the folder while the test removes it.
+    const env = { KINORA_DATA_DIR: folder, KINORA_LOG_LEVEL: 'silent', KINORA_SWEEP: 'off' }
+    const { url, database } = await kinora(t, env)
     const readiness = async () => {
       const { status, body } = await call(`${url}/readyz`)
       return [status, body.database, body.files]
@@ -50,32 +52,35 @@ describe('health', twoAtOnce, () => {
     assert.deepEqual(await readiness(), [200, 'reachable', 'reachable'])
 
     const name = new URL(database).pathname.slice(1)
-    const away = `${name}_away`
+    const renamed = `${name}_renamed`
     const server = process.env.TEST_POSTGRES!
-    t.after(() => query(server, `drop database if exists ${away} with (force)`))
+    t.after(() => query(server, `drop database if exists ${renamed} with (force)`))
     await query(server, `alter database ${name} allow_connections false`)
     await query(
       server,
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
     )
-    await query(server, `alter database ${name} rename to ${away}`)
+    await query(server, `alter database ${name} rename to ${renamed}`)
     assert.deepEqual(await readiness(), [503, 'unreachable', 'reachable'])
     assert.equal((await call(`${url}/healthz`)).status, 200)
-    const refused = await call(`${url}/videos`)
-    assert.deepEqual([refused.status, refused.headers.get('content-type')], [503, 'application/problem+json'])
+    const rejected = await call(`${url}/videos`)
+    assert.deepEqual(
+      [rejected.status, rejected.headers.get('content-type')],
+      [503, 'application/problem+json'],
+    )
 
-    await query(server, `alter database ${away} rename to ${name}`)
+    await query(server, `alter database ${renamed} rename to ${name}`)
     await query(server, `alter database ${name} allow_connections true`)
     await waitFor(async () => (await readiness())[0] === 200)
     assert.equal((await call(`${url}/videos`)).status, 200)
   })
 
-  test('connections that the database ends are replaced, under load too', async (t) => {
+  test('the service replaces connections that the database terminates, even under load', async (t) => {
     const service = await kinora(t, { KINORA_LOG_LEVEL: 'silent' })
     const counts = new Map<number, number>()
-    let isFinished = false
+    let isStopping = false
     const writers = Array.from({ length: 8 }, async () => {
-      while (!isFinished) {
+      while (!isStopping) {
         const { status } = await call(`${service.url}/videos`, { method: 'POST', json: { tags: ['a'] } })
         counts.set(status, (counts.get(status) ?? 0) + 1)
       }
@@ -83,13 +88,13 @@ describe('health', twoAtOnce, () => {
     const load = Promise.all(writers)
     try {
       for (let round = 1; round <= 10; round++) {
-        await waitFor(() => (counts.get(201) ?? 0) >= round * 20 || isFinished)
-        const end = `select pg_terminate_backend(pid) from pg_stat_activity
+        await waitFor(() => (counts.get(201) ?? 0) >= round * 20 || isStopping)
+        const terminate = `select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and pid <> pg_backend_pid()`
-        await Promise.race([query(service.database, end), load])
+        await Promise.race([query(service.database, terminate), load])
       }
     } finally {
-      isFinished = true
+      isStopping = true
       await load.catch((error) => assert.fail(`${error} ${service.output()}`))
     }
     assert.equal(service.process.exitCode, null, service.output())
@@ -104,7 +109,7 @@ describe('health', twoAtOnce, () => {
 })
 
 describe('settings', twoAtOnce, () => {
-  test('the public address is what clients are told, in videos and problems', async (t) => {
+  test('videos and error responses contain the public URL', async (t) => {
     const settings = { KINORA_PUBLIC_URL: 'https://video.example.com/', KINORA_LOG_LEVEL: 'info' }
     const { output } = await kinora(t, settings)
     await waitFor(() => /listening at (http\S+\d)/.test(output()))
@@ -116,7 +121,7 @@ describe('settings', twoAtOnce, () => {
     assert.ok(problem.type.startsWith('https://video.example.com/docs/errors/'))
   })
 
-  test('a process that only works has no API, and tells how it is all the same', async (t) => {
+  test('a process with only the worker role serves health and metrics but no API', async (t) => {
     const { url } = await kinora(t, { KINORA_ROLES: 'worker' })
     assert.equal((await call(`${url}/readyz`)).status, 200)
     assert.equal((await call(`${url}/metrics`)).status, 200)
@@ -126,7 +131,7 @@ describe('settings', twoAtOnce, () => {
 })
 
 describe('metrics', () => {
-  test('requests are counted by route, and tell nothing of ids, keys and addresses that do not exist', async (t) => {
+  test('request metrics are labeled by route and contain no ids, keys or unknown paths', async (t) => {
     const { url } = await kinora(t)
     const { id } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
     for (let n = 0; n < 3; n++) await call(`${url}/videos/${id}`)
@@ -157,7 +162,7 @@ describe('metrics', () => {
 })
 
 describe('logs', () => {
-  test('every line is JSON, a request has its id, and no secret is in any of them', async (t) => {
+  test('every log line is JSON, requests are logged with their id, and no line contains a secret', async (t) => {
     const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'debug' })
     const tokens = (await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } }))
       .body
@@ -179,8 +184,8 @@ describe('logs', () => {
     for (const method of ['GET', 'DELETE']) await call(`${url}/upload-tokens/${token}`, { method })
     const creation = { 'tus-resumable': '1.0.0', 'upload-length': '5' }
     const created = await call(`${url}/tus`, { method: 'POST', headers: creation })
-    const address = created.headers.get('location')!
-    await call(address, { method: 'HEAD', key: '', headers: creation })
+    const uploadUrl = created.headers.get('location')!
+    await call(uploadUrl, { method: 'HEAD', key: '', headers: creation })
     const last = await call(`${url}/videos?title=last`)
     const id = last.headers.get('x-request-id')!
     await waitFor(() => output().includes(`"${id}"`))
@@ -211,16 +216,16 @@ describe('logs', () => {
       ...Object.values<string>(tokens),
       renewed.access_token,
       token,
-      address.split('-').pop()!,
+      uploadUrl.split('-').pop()!,
     ]) {
       if (secret.length > 10) assert.ok(!output().includes(secret), secret)
     }
   })
 })
 
-describe('clients that go away', () => {
-  /** Sends a part of a body and closes the connection. */
-  async function breakOff(url: string, path: string, type: string, part: string): Promise<void> {
+describe('aborted requests', () => {
+  /** Sends part of a body and closes the connection. */
+  async function abortRequest(url: string, path: string, type: string, part: string): Promise<void> {
     const sent = httpRequest(url + path, {
       method: 'POST',
       agent: false,
@@ -237,7 +242,7 @@ describe('clients that go away', () => {
     sent.destroy()
   }
 
-  test('are not logged as errors of the service', async (t) => {
+  test('a request that its client aborts is not logged as an error of the service', async (t) => {
     const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'info' })
     const { videoId } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
     const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nbytes'
@@ -248,10 +253,10 @@ describe('clients that go away', () => {
       [`/videos/${videoId}/source?broken=form`, 'multipart/form-data; boundary=x', form],
       ['/tus?broken=tus', 'application/offset+octet-stream', 'bytes'],
     ] as const
-    for (const [path, type, part] of cases) await breakOff(url, path, type, part)
+    for (const [path, type, part] of cases) await abortRequest(url, path, type, part)
     const logged = () => new Set(output().match(/broken=(?:json|auth|form)/g))
     await waitFor(() => logged().size === 3, output)
-    // The upload that tus created is removed: nobody knows its address.
+    // The service removes the upload that tus created, because the client never received its URL.
     const videosTotal = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
     await waitFor(async () => (await videosTotal()) === 1, output)
     assert.doesNotMatch(output(), /"level":"(?:warn|error|fatal)"|request failed/)
@@ -260,7 +265,7 @@ describe('clients that go away', () => {
 })
 
 describe('HTTPS', () => {
-  test('with a certificate and its key the service speaks HTTPS', async (t) => {
+  test('the service uses HTTPS when a certificate and its key are configured', async (t) => {
     const folder = await temporaryFolder(t)
     const [KINORA_TLS_CERT, KINORA_TLS_KEY] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
     const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost']
@@ -281,23 +286,23 @@ describe('HTTPS', () => {
     for await (const chunk of response) text += chunk
     assert.equal(response.statusCode, 201)
     assert.ok(JSON.parse(text).assets.hls.startsWith(`${url}/vod/`))
-    // Plain HTTP is not understood, and does no harm.
+    // A plain HTTP request on the HTTPS port is rejected.
     assert.doesNotMatch(await sendRaw(url, 'GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n'), / 200 /)
   })
 })
 
-describe('a service that cannot start says why in a sentence and exits 1', twoAtOnce, () => {
+describe('a service that cannot start exits with code 1 and prints the reason', twoAtOnce, () => {
   async function reasonOf(env: Record<string, string>, options: { uid?: number } = {}): Promise<string> {
     const { code, stdout, stderr } = await runKinora(['start'], env, options)
     assert.equal(code, 1, `${stdout}${stderr}`)
-    assert.doesNotMatch(stderr, /^\s+at /m, 'a sentence, not a trace')
+    assert.doesNotMatch(stderr, /^\s+at /m, 'stderr contains a stack trace')
     assert.doesNotMatch(stdout, /kinora ready/)
     const [, reason = ''] = /^kinora cannot start: (.+[.])\n$/s.exec(stderr) ?? []
     assert.ok(reason, stderr)
     return reason
   }
 
-  test('settings that are wrong, unknown or contradictory, all at once', async () => {
+  test('every invalid, unknown or contradictory setting is listed', async () => {
     const lines = (
       await reasonOf({
         KINORA_PRT: '80',
@@ -336,11 +341,11 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     assert.match(await reasonOf(same), /must differ/)
   })
 
-  test('a port that is taken', async (t) => {
-    const taker = createServer().listen(0, '127.0.0.1')
-    t.after(() => taker.close())
-    await once(taker, 'listening')
-    const port = `${(taker.address() as AddressInfo).port}`
+  test('the port is in use', async (t) => {
+    const occupant = createServer().listen(0, '127.0.0.1')
+    t.after(() => occupant.close())
+    await once(occupant, 'listening')
+    const port = `${(occupant.address() as AddressInfo).port}`
     const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
     assert.match(
       await reasonOf({ ...env, KINORA_PORT: port }),
@@ -348,16 +353,16 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     )
   })
 
-  test('a database that is not there, or lets nobody in', async (t) => {
+  test('the database does not exist or rejects the login', async (t) => {
     const env = { KINORA_DATA_DIR: await temporaryFolder(t) }
     const server = new URL(process.env.TEST_POSTGRES!)
     const missing = new URL(server)
     missing.pathname = '/no_such_database'
-    const guessed = new URL(server)
-    guessed.username = 'stranger'
-    guessed.password = 'wrong-password'
+    const wrongLogin = new URL(server)
+    wrongLogin.username = 'stranger'
+    wrongLogin.password = 'wrong-password'
     const reasons = await Promise.all(
-      ['postgres://user:secret-password@127.0.0.1:1/kinora', missing.href, guessed.href].map(
+      ['postgres://user:secret-password@127.0.0.1:1/kinora', missing.href, wrongLogin.href].map(
         (KINORA_DATABASE_URL) => reasonOf({ ...env, KINORA_DATABASE_URL }),
       ),
     )
@@ -367,16 +372,16 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     }
   })
 
-  test('a data folder that cannot be used', async (t) => {
+  test('the data folder cannot be used', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'file')
     await writeFile(file, '')
     const KINORA_DATABASE_URL = await createDatabase(t)
-    const inTheWay = join(file, 'data')
-    assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: inTheWay })).includes(inTheWay))
-    assert.ok((await reasonOf({ KINORA_DATA_DIR: inTheWay })).includes(inTheWay))
+    const belowFile = join(file, 'data')
+    assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: belowFile })).includes(belowFile))
+    assert.ok((await reasonOf({ KINORA_DATA_DIR: belowFile })).includes(belowFile))
 
-    // Root may write anywhere, so it becomes somebody who may not.
+    // Root may write anywhere, so the service runs as a user without permission.
     const closed = join(folder, 'closed')
     await mkdir(closed, { mode: 0o555 })
     await chmod(folder, 0o755)
@@ -384,19 +389,19 @@ describe('a service that cannot start says why in a sentence and exits 1', twoAt
     assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: closed }, options)).includes(closed))
   })
 
-  test('a certificate that cannot be read, or is none', async (t) => {
+  test('the certificate or its key is missing or invalid', async (t) => {
     const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
-    const none = join(root, 'package.json')
+    const notPem = join(root, 'package.json')
     for (const [cert, key] of [
-      [none, '/no/such/key.pem'],
-      [none, none],
+      [notPem, '/no/such/key.pem'],
+      [notPem, notPem],
     ] as const) {
       const reason = await reasonOf({ ...env, KINORA_TLS_CERT: cert, KINORA_TLS_KEY: key })
       assert.match(reason, /KINORA_TLS_/)
     }
   })
 
-  test('a key in the settings that was revoked, or belongs to the other environment', async (t) => {
+  test('a configured key was revoked or belongs to the other environment', async (t) => {
     const env = { KINORA_DATABASE_URL: await createDatabase(t), KINORA_DATA_DIR: await temporaryFolder(t) }
     const args = ['--environment', 'production', '--name', 'one', '--json']
     const { key } = JSON.parse((await runKinora(['keys', 'create', ...args], env)).stdout)

@@ -16,8 +16,8 @@ import {
 } from './harness.ts'
 import { assertEncoded, ffmpeg, ffprobe, makeClip, uploadVideo } from './media.ts'
 
-// One encoded video, private at the start of each test. Two programs that send the same from the same machine are two
-// viewers all the same, unless one knows the session of the other.
+// One encoded video, which is private at the start of each test. Two clients that send identical requests from the same
+// machine are two viewers, unless one knows the session of the other.
 
 const tokenPattern = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
 const files = [
@@ -32,9 +32,9 @@ const files = [
 ]
 
 let service: Service
-/** On the same database and files: it knows no session until it is asked. */
+/** Shares the database and the files, but has no session in its cache. */
 let other: Kinora
-/** The same, where addresses and sessions are for two seconds. */
+/** Shares them too, with tokens and sessions that are valid for two seconds. */
 let brief: Kinora
 let videoId: string
 const ends: (() => unknown)[] = []
@@ -54,7 +54,12 @@ before(async () => {
   await assertEncoded(service, videoId, ['hls 240p', 'mp4 240p'])
 })
 after(async () => {
-  for (const end of ends) await end()
+  try {
+    for (const each of [service, other, brief])
+      assert.doesNotMatch(each.output(), /request failed|"level":"(error|fatal)"/)
+  } finally {
+    for (const end of ends) await end()
+  }
 })
 beforeEach(() => client(service.url).videos.update(videoId, { _public: false }))
 
@@ -70,19 +75,19 @@ async function get(url: string, headers: Record<string, string> = {}, method = '
   }
 }
 
-const statusOf = async (...asked: Parameters<typeof get>) => (await get(...asked)).status
+const statusOf = async (...args: Parameters<typeof get>) => (await get(...args)).status
 
-/** An address of the video with a token that nobody has used, up to where the files begin. */
+/** The base URL of the video's files, with an unused token. */
 async function freshBase(at = service.url, id = videoId): Promise<string> {
   const { assets } = await client(at).videos.get(id)
   return assets!.hls!.replace('/hls/manifest.m3u8', '')
 }
 
-const assertRefused = (answer: Answer) => {
-  assert.equal(answer.status, 404)
-  assertProblem(answer, 404, 'resource-not-found', 'token')
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  assert.equal(answer.headers.get('set-cookie'), null)
+const assertRejected = (response: Answer) => {
+  assert.equal(response.status, 404)
+  assertProblem(response, 404, 'resource-not-found', 'token')
+  assert.equal(response.headers.get('cache-control'), 'no-store')
+  assert.equal(response.headers.get('set-cookie'), null)
 }
 
 const sessionOf = async (base: string): Promise<string> => {
@@ -91,25 +96,25 @@ const sessionOf = async (base: string): Promise<string> => {
   return body.session_token
 }
 
-/** As it would be had the session been opened that much earlier. Who has asked for it before remembers it. */
+/** Moves the start of all sessions into the past. A process that has used a session before has it in its cache. */
 const age = (seconds: number) =>
   query(service.database, `update playback_sessions set opened_at = opened_at - interval '${seconds} s'`)
 
-/** Of a playlist: what it lists and names in attributes. */
-const childrenOf = (playlist: string) => [
+/** The URIs that a playlist contains, as lines and in attributes. */
+const urisOf = (playlist: string) => [
   ...playlist.split('\n').filter((line) => line !== '' && !line.startsWith('#')),
   ...[...playlist.matchAll(/URI="([^"]*)"/g)].map(([, uri]) => uri!),
 ]
 
-describe('the addresses of a private video', () => {
-  test('they carry one token, another one in every answer', async () => {
+describe('the URLs of a private video', () => {
+  test('all URLs in one response have the same token, and each response has a new one', async () => {
     const { videos } = client(service.url)
     const title = 'Another'
     const created = await videos.create({ title, _public: false })
     const id = created.videoId
     const listed = (await videos.list({ title })).data[0]!
-    const answers = [created, listed, await videos.get(id), await videos.update(id, { title: 'Renamed' })]
-    const tokens = answers.map(({ assets }) => {
+    const responses = [created, listed, await videos.get(id), await videos.update(id, { title: 'Renamed' })]
+    const tokens = responses.map(({ assets }) => {
       const token = tokenPattern.exec(assets!.hls!)![0]
       const base = `${service.url}/vod/${id}`
       assert.equal(assets!.hls, `${base}/token/${token}/hls/manifest.m3u8`)
@@ -125,7 +130,7 @@ describe('the addresses of a private video', () => {
     assert.equal(assets!.player, `${service.url}/vod/${id}`)
   })
 
-  test('privacy takes effect at once on every file, both ways', async () => {
+  test('a change of visibility takes effect immediately on every file', async () => {
     const { videos } = client(service.url)
     const plain = (file: string) => `${service.url}/vod/${videoId}/${file}`
     const statuses = () => Promise.all(files.map((file) => statusOf(plain(file))))
@@ -136,7 +141,7 @@ describe('the addresses of a private video', () => {
     for (const file of files) assertProblem(await get(plain(file)), 403, 'private-video')
   })
 
-  test('they work while the video is public, without a session and without a cookie', async () => {
+  test('URLs with a token work while the video is public, without a session and without a cookie', async () => {
     const base = await freshBase()
     await client(service.url).videos.update(videoId, { _public: true })
     for (const file of files) {
@@ -144,7 +149,7 @@ describe('the addresses of a private video', () => {
       assert.equal(status, 200, file)
       assert.equal(headers.get('set-cookie'), null)
       assert.doesNotMatch(text, /avh=/)
-      assertRefused(await get(`${base.slice(0, -1)}/${file}`))
+      assertRejected(await get(`${base.slice(0, -1)}/${file}`))
     }
     const opened = await query(service.database, 'select from playback_sessions where token = $1', [
       base.split('/').pop(),
@@ -152,69 +157,69 @@ describe('the addresses of a private video', () => {
     assert.equal(opened.length, 0)
   })
 
-  test('a token that is not of this video is none', async () => {
+  test('an invalid token or a token of another video is rejected', async () => {
     const foreign = await client(service.url).videos.create({ title: '', _public: false })
     const token = tokenPattern.exec(foreign.assets!.hls!)![0]
     const own = tokenPattern.exec(await freshBase())![0]
     const changed = own.slice(0, -1) + (own.endsWith('0') ? '1' : '0')
     const nil = '00000000-0000-0000-0000-000000000000'
     const wrong = [token, changed, own.toUpperCase(), `${own}%20`, nil, 'x', '~'.repeat(5000), "'"]
-    for (const each of wrong) {
+    for (const invalid of wrong) {
       for (const file of [...files, 'session'])
-        assertRefused(await get(`${service.url}/vod/${videoId}/token/${each}/${file}`))
+        assertRejected(await get(`${service.url}/vod/${videoId}/token/${invalid}/${file}`))
     }
     assert.equal(await statusOf(`${service.url}/vod/${videoId}/token/${own}/session`), 200)
   })
 })
 
 describe('a viewing session', () => {
-  test('the playlists lead to every file, and nothing is for shared caches', async () => {
+  test('every file is reachable through the playlists, and no response may be stored in a shared cache', async () => {
     const base = await freshBase()
     const master = await get(`${base}/hls/manifest.m3u8`)
     const session = /\?avh=(\w{22})$/m.exec(master.text)![1]!
     const seen: string[] = []
-    const follow = async (from: string, playlist: string) => {
-      for (const child of childrenOf(playlist)) {
+    const visit = async (from: string, playlist: string) => {
+      for (const child of urisOf(playlist)) {
         assert.ok(child.endsWith(`?avh=${session}`), child)
         const url = new URL(child, from).href
-        const answer = await get(url)
-        assert.equal(answer.status, 200, url)
-        assert.match(answer.headers.get('cache-control')!, /^private, max-age=\d+/)
-        assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+        const response = await get(url)
+        assert.equal(response.status, 200, url)
+        assert.match(response.headers.get('cache-control')!, /^private, max-age=\d+/)
+        assert.equal(response.headers.get('access-control-allow-origin'), '*')
         seen.push(child)
-        if (child.includes('.m3u8')) await follow(url, answer.text)
-        // The same without the session, and with another.
-        assertRefused(await get(url.split('?')[0]!))
-        assertRefused(await get(`${url}x`))
+        if (child.includes('.m3u8')) await visit(url, response.text)
+        // Without a session, and with a wrong one.
+        assertRejected(await get(url.split('?')[0]!))
+        assertRejected(await get(`${url}x`))
       }
     }
     assert.match(master.headers.get('cache-control')!, /^private, /)
-    await follow(`${base}/hls/manifest.m3u8`, master.text)
+    await visit(`${base}/hls/manifest.m3u8`, master.text)
     assert.ok(seen.length >= 8, String(seen))
   })
 
-  test('a second browser gets nothing, whatever it sends', async () => {
+  test('a second browser is rejected, with any headers', async () => {
     const base = await freshBase()
     const first = await get(`${base}/hls/manifest.m3u8`)
     assert.equal(first.status, 200)
     const forged = first.headers.get('set-cookie')!.split(';')[0]!.replace(/.$/, '')
-    const agents: Record<string, string>[] = [{}, { 'user-agent': 'Other/1.0' }, { cookie: forged }]
-    for (const headers of agents) {
-      for (const file of [...files, 'session']) assertRefused(await get(`${base}/${file}`, headers))
-      assertRefused(await get(`${base}/hls/manifest.m3u8?avh=`, headers))
-      assertRefused(await get(`${base}/mp4/source.mp4`, { ...headers, range: 'bytes=0-' }))
+    const variants: Record<string, string>[] = [{}, { 'user-agent': 'Other/1.0' }, { cookie: forged }]
+    for (const headers of variants) {
+      for (const file of [...files, 'session']) assertRejected(await get(`${base}/${file}`, headers))
+      assertRejected(await get(`${base}/hls/manifest.m3u8?avh=`, headers))
+      assertRejected(await get(`${base}/mp4/source.mp4`, { ...headers, range: 'bytes=0-' }))
     }
     for (const range of ['bytes=100-', 'bytes=20000-', 'bytes=-100']) {
-      const asked = { 'user-agent': 'Other/1.0', range }
-      assertRefused(await get(`${base}/mp4/source.mp4`, asked))
+      const headers = { 'user-agent': 'Other/1.0', range }
+      assertRejected(await get(`${base}/mp4/source.mp4`, headers))
     }
-    // Of the same make and at the same address: a range makes no difference, but for the inside of a file that is asked
-    // for in parts.
+    // With the same user agent and IP address, a range request is rejected too, except for one inside the MP4, which
+    // players request in parts.
     for (const range of ['bytes=1-', 'bytes=20000-', 'bytes=-99999999999']) {
       for (const file of [...files, 'session']) {
-        const answer = await get(`${base}/${file}`, { range })
-        if (file === 'mp4/source.mp4' && range === 'bytes=20000-') assert.equal(answer.status, 206)
-        else assertRefused(answer)
+        const response = await get(`${base}/${file}`, { range })
+        if (file === 'mp4/source.mp4' && range === 'bytes=20000-') assert.equal(response.status, 206)
+        else assertRejected(response)
       }
       const page = await get(`${service.url}/vod/${videoId}/config.json?token=${base.split('/').at(-1)}`, {
         range,
@@ -223,7 +228,7 @@ describe('a viewing session', () => {
     }
   })
 
-  test('its cookie stands for it, on this video alone', async () => {
+  test('the session cookie is valid for this video only', async () => {
     const base = await freshBase()
     const cookie = (await get(`${base}/hls/manifest.m3u8`)).headers.get('set-cookie')!
     const expected = `; Path=/vod/${videoId}; Max-Age=${2 * 86_400}; HttpOnly; SameSite=Lax`
@@ -231,13 +236,13 @@ describe('a viewing session', () => {
     assert.ok(cookie.endsWith(expected), cookie)
     const headers = { cookie: `a=b; ${cookie.split(';')[0]}; c=d` }
     for (const file of [...files, 'session']) assert.equal(await statusOf(`${base}/${file}`, headers), 200)
-    // What a browser would send along to an address with another token opens that one anew.
+    // A URL with another token opens a new session, although the browser sends the cookie.
     const another = await freshBase()
     assert.ok((await get(`${another}/session`, headers)).headers.has('set-cookie'))
     assert.equal(await statusOf(`${other.url}${new URL(base).pathname}/mp4/source.mp4`, headers), 200)
   })
 
-  test('on https its cookie holds in frames of other sites; no secret is written to the log', async (t) => {
+  test('over HTTPS the cookie also works in frames of other sites, and no secret is logged', async (t) => {
     const started = await startKinora({
       KINORA_DATABASE_URL: service.database,
       KINORA_DATA_DIR: service.data,
@@ -257,7 +262,7 @@ describe('a viewing session', () => {
     assert.ok(!started.output().includes(body.session_token))
   })
 
-  test('it is handed out once, for players without cookies', async () => {
+  test('the session endpoint returns the session once, for players without cookies', async () => {
     const base = await freshBase()
     const { status, headers, body } = await get(`${base}/session`, { origin: 'https://page.example' })
     assert.equal(status, 200)
@@ -269,40 +274,40 @@ describe('a viewing session', () => {
     for (const file of [...files, 'session'])
       assert.equal(await statusOf(`${base}/${file}?avh=${session}`), 200, file)
     assert.equal((await get(`${base}/session?avh=${session}`)).body.session_token, session)
-    assertRefused(await get(`${base}/session`))
-    assertRefused(await get(`${await sessionless()}/hls/manifest.m3u8?avh=${session}`))
+    assertRejected(await get(`${base}/session`))
+    assertRejected(await get(`${await usedBase()}/hls/manifest.m3u8?avh=${session}`))
   })
 
-  /** A base whose token has been used by somebody. */
-  async function sessionless(): Promise<string> {
+  /** A base URL whose token has already opened a session. */
+  async function usedBase(): Promise<string> {
     const base = await freshBase()
     await sessionOf(base)
     return base
   }
 
-  test('of many who come first at once, one has it', async () => {
+  test('only one of many concurrent first requests opens the session', async () => {
     const base = await freshBase()
     const urls = [service.url, other.url].map((url) => `${url}${new URL(base).pathname}/session`)
-    const asked = Array.from({ length: 40 }, (_, i) => get(urls[i % 2]!))
-    const statuses = (await Promise.all(asked)).map(({ status }) => status).sort()
+    const requests = Array.from({ length: 40 }, (_, i) => get(urls[i % 2]!))
+    const statuses = (await Promise.all(requests)).map(({ status }) => status).sort()
     assert.deepEqual(statuses, [200, ...Array.from({ length: 39 }, () => 404)])
   })
 
-  test('what plays nothing does not open it: HEAD, pictures, what is not there or not there yet', async () => {
+  test('HEAD requests, thumbnails, missing files and unfinished videos do not open the session', async () => {
     const base = await freshBase()
     for (const file of [...files, 'session']) assert.equal(await statusOf(`${base}/${file}`, {}, 'HEAD'), 200)
     assert.equal(await statusOf(`${base}/hls/240p/video-999.m4s`), 404)
     assert.equal(await statusOf(`${base}/thumbnail.jpg`), 200)
     const head = await get(`${base}/hls/manifest.m3u8`, {}, 'HEAD')
-    const whole = await get(`${base}/hls/manifest.m3u8`)
-    assert.equal(whole.status, 200)
-    assert.equal(head.headers.get('content-length'), String(whole.text.length))
+    const full = await get(`${base}/hls/manifest.m3u8`)
+    assert.equal(full.status, 200)
+    assert.equal(head.headers.get('content-length'), String(full.text.length))
 
     const empty = await client(service.url).videos.create({ title: '', _public: false })
     for (let i = 0; i < 3; i++) {
-      const answer = await get(empty.assets!.hls!)
-      assert.deepEqual([answer.status, answer.text], [202, ''])
-      assert.equal(answer.headers.get('set-cookie'), null)
+      const response = await get(empty.assets!.hls!)
+      assert.deepEqual([response.status, response.text], [202, ''])
+      assert.equal(response.headers.get('set-cookie'), null)
     }
     const [{ count }] = await query(
       service.database,
@@ -312,18 +317,18 @@ describe('a viewing session', () => {
     assert.equal(count, 0)
   })
 
-  test('it goes with its video', async () => {
+  test('deleting the video deletes its sessions', async () => {
     const { videoId: id, assets } = await client(service.url).videos.create({ title: '', _public: false })
     const base = assets!.hls!.replace('/hls/manifest.m3u8', '')
     const session = await sessionOf(base)
     await client(service.url).videos.delete(id)
     assertProblem(await get(`${base}/session?avh=${session}`), 404, 'resource-not-found', 'videoId')
-    const left = await query(service.database, 'select from playback_sessions where video_id = $1', [id])
-    assert.equal(left.length, 0)
+    const remaining = await query(service.database, 'select from playback_sessions where video_id = $1', [id])
+    assert.equal(remaining.length, 0)
   })
 })
 
-/** Plays a file from its beginning, and from near its end. */
+/** Plays a file from the beginning, then seeks close to its end. */
 const script = `<script>
   async function play(src) {
     const video = document.querySelector('video')
@@ -337,27 +342,27 @@ const script = `<script>
   }
 </script>`
 
-describe('the MP4 by its bare address', () => {
-  test('who opens the session is sent to an address that holds it', async () => {
+describe('the MP4 URL without a session', () => {
+  test('the request that opens the session is redirected to a URL that contains it', async () => {
     const base = await freshBase()
-    const answer = await get(`${base}/mp4/source.mp4?dl=1`, { range: 'bytes=0-' })
-    assert.equal(answer.status, 302)
-    assert.equal(answer.headers.get('cache-control'), 'no-store')
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
-    const to = new URL(answer.headers.get('location')!, `${base}/mp4/source.mp4`)
+    const response = await get(`${base}/mp4/source.mp4?dl=1`, { range: 'bytes=0-' })
+    assert.equal(response.status, 302)
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
+    const to = new URL(response.headers.get('location')!, `${base}/mp4/source.mp4`)
     assert.equal(`${to.origin}${to.pathname}`, `${base}/mp4/source.mp4`)
     assert.equal(to.searchParams.get('dl'), '1')
-    const whole = await get(to.href)
-    assert.equal(whole.status, 200)
-    assert.match(whole.headers.get('content-disposition')!, /filename="Mine.mp4"/)
-    assert.match(whole.headers.get('cache-control')!, /^private, max-age/)
+    const full = await get(to.href)
+    assert.equal(full.status, 200)
+    assert.match(full.headers.get('content-disposition')!, /filename="Mine.mp4"/)
+    assert.match(full.headers.get('cache-control')!, /^private, max-age/)
   })
 
-  test('further ranges come to the same machine and program by the bare address, too', async () => {
+  test('later range requests from the same IP address and user agent work without the session, too', async () => {
     const base = await freshBase()
     assert.equal(await statusOf(`${base}/mp4/source.mp4`), 302)
     assert.equal(await statusOf(`${base}/mp4/source.mp4`, { range: 'bytes=20000-20999' }), 206)
-    // Such as are no ranges bring the whole file.
+    // Other ranges are rejected. Invalid ones would return the entire file.
     for (const range of [
       'bytes=0-',
       'bytes=00-',
@@ -367,10 +372,10 @@ describe('the MP4 by its bare address', () => {
       'bytes=-',
       'bytes=-1000',
     ])
-      assertRefused(await get(`${base}/mp4/source.mp4`, { range }))
+      assertRejected(await get(`${base}/mp4/source.mp4`, { range }))
   })
 
-  test('plain <video> plays it and seeks in it, and another browser does not', { skip }, async (t) => {
+  test('a plain <video> element plays and seeks, but not in another browser', { skip }, async (t) => {
     const pages = await servePages((_request, response) => {
       response.setHeader('content-type', 'text/html').end(`<!doctype html><video muted></video>${script}`)
     })
@@ -389,29 +394,29 @@ describe('the MP4 by its bare address', () => {
 })
 
 describe('the end of a session', () => {
-  test('after its time nothing starts, and what was begun goes on for a day', async () => {
+  test('an expired session cannot start playback, but running playback may continue for a day', async () => {
     const [base, mp4Base] = [await freshBase(), await freshBase()]
     const session = await sessionOf(base)
     assert.equal(await statusOf(`${mp4Base}/mp4/source.mp4`), 302)
-    const late = (of: string, file: string) => `${other.url}${new URL(of).pathname}/${file}`
+    const atOther = (url: string, file: string) => `${other.url}${new URL(url).pathname}/${file}`
     await age(86_400 + 60)
     for (const file of ['hls/manifest.m3u8', 'mp4/source.mp4', 'session'])
-      assertRefused(await get(`${late(base, file)}?avh=${session}`))
+      assertRejected(await get(`${atOther(base, file)}?avh=${session}`))
     for (const file of files.slice(1, -1))
-      assert.equal(await statusOf(`${late(base, file)}?avh=${session}`), 200, file)
+      assert.equal(await statusOf(`${atOther(base, file)}?avh=${session}`), 200, file)
     const range = { range: 'bytes=20000-20999' }
-    assert.equal(await statusOf(`${late(base, 'mp4/source.mp4')}?avh=${session}`, range), 206)
-    assert.equal(await statusOf(late(mp4Base, 'mp4/source.mp4'), range), 206)
-    assertRefused(await get(`${late(base, 'mp4/source.mp4')}?avh=${session}`, { range: 'bytes=0-' }))
+    assert.equal(await statusOf(`${atOther(base, 'mp4/source.mp4')}?avh=${session}`, range), 206)
+    assert.equal(await statusOf(atOther(mp4Base, 'mp4/source.mp4'), range), 206)
+    assertRejected(await get(`${atOther(base, 'mp4/source.mp4')}?avh=${session}`, { range: 'bytes=0-' }))
   })
 
-  test('a day after that nothing is served, and it is deleted', async (t) => {
+  test('a day after it expired, a session is rejected and deleted', async (t) => {
     const base = await freshBase()
     const session = await sessionOf(base)
     await age(2 * 86_400 + 60)
     for (const file of files) {
       const url = `${other.url}${new URL(base).pathname}/${file}?avh=${session}`
-      assertRefused(await get(url, { range: 'bytes=20000-20999' }))
+      assertRejected(await get(url, { range: 'bytes=20000-20999' }))
     }
     const worker = await startKinora({
       KINORA_DATABASE_URL: service.database,
@@ -426,30 +431,31 @@ describe('the end of a session', () => {
     await waitFor(async () => (await count()) === 0)
   })
 
-  test('the time is a setting: tokens that were not used end with it, viewers who play go on', async () => {
-    const [used, unused] = [await freshBase(brief.url), await freshBase(brief.url)]
-    const session = await sessionOf(used)
-    const master = `${used}/hls/manifest.m3u8?avh=${session}`
-    assert.equal(await statusOf(master), 200)
-    assert.equal(await statusOf(`${unused}/hls/manifest.m3u8`, {}, 'HEAD'), 200)
+  test('unused tokens expire after KINORA_PRIVATE_SESSION_SECONDS, but running playback continues', async () => {
+    let [used, unused, session, master] = ['', '', '', '']
+    const areValid = async () => {
+      ;[used, unused] = [await freshBase(brief.url), await freshBase(brief.url)]
+      const opened = await get(`${used}/session`)
+      session = opened.body?.session_token
+      master = `${used}/hls/manifest.m3u8?avh=${session}`
+      const statuses = [await statusOf(master), await statusOf(`${unused}/hls/manifest.m3u8`, {}, 'HEAD')]
+      return [opened.status, ...statuses].every((status) => status === 200)
+    }
+    // On a busy machine, the requests may take longer than the tokens are valid.
+    await waitFor(areValid)
     await waitFor(async () => (await statusOf(master)) === 404)
     assert.equal(await statusOf(`${used}/hls/240p/video-1.m4s?avh=${session}`), 200)
     await waitFor(async () => (await statusOf(`${unused}/hls/manifest.m3u8`, {}, 'HEAD')) === 404)
-    for (const file of files) assertRefused(await get(`${unused}/${file}`, { range: 'bytes=1-' }))
+    for (const file of files) assertRejected(await get(`${unused}/${file}`, { range: 'bytes=1-' }))
   })
 })
 
-test('ffmpeg plays it whole by the address of the API, once', async () => {
+test('ffmpeg can play the URL from the API completely, but only once', async () => {
   const { assets } = await client(service.url).videos.get(videoId)
-  const said = await ffmpeg('-i', assets!.hls!, '-f', 'null', '-')
-  assert.equal(said, '')
+  const output = await ffmpeg('-i', assets!.hls!, '-f', 'null', '-')
+  assert.equal(output, '')
   await assert.rejects(ffmpeg('-i', assets!.hls!, '-f', 'null', '-'), /404/)
   const mp4 = `${await freshBase()}/mp4/source.mp4`
   const [seconds] = await ffprobe(mp4, '-show_entries', 'format=duration')
   assert.ok(Math.abs(Number(seconds) - 5) < 0.2, seconds)
-})
-
-test('the service meets no error in all of this', () => {
-  for (const each of [service, other, brief])
-    assert.doesNotMatch(each.output(), /request failed|"level":"(error|fatal)"/)
 })

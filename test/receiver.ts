@@ -7,24 +7,22 @@ export type Received = {
   path: string
   headers: Record<string, string>
   body: string
-  /** In milliseconds, when the request was there. */
-  at: number
 }
 
 export type Receiver = {
   url: string
   received: Received[]
-  /** Those of one path, which is how tests tell their webhooks apart. */
-  at(path: string): Received[]
-  /** Waits for so many requests to a path, and returns them. */
-  expect(path: string, count: number): Promise<Received[]>
+  /** The requests to one path. Tests give each webhook a path of its own. */
+  requestsTo(path: string): Received[]
+  /** Waits until the path has received this many requests, and returns them. */
+  waitForRequests(path: string, count: number): Promise<Received[]>
 }
 
 type Respond = (received: Received, response: ServerResponse, request: IncomingMessage) => void
 
 const succeed: Respond = (_received, response) => response.writeHead(204).end()
 
-/** A real server that webhooks are delivered to. */
+/** An HTTP server that receives webhooks. */
 export async function startReceiver(
   t: { after(end: () => unknown): void },
   respond: Respond = succeed,
@@ -34,7 +32,7 @@ export async function startReceiver(
     let body = ''
     for await (const chunk of request.setEncoding('utf8')) body += chunk
     const headers = request.headers as Record<string, string>
-    const each = { path: request.url ?? '', headers, body, at: performance.now() }
+    const each = { path: request.url ?? '', headers, body }
     received.push(each)
     respond(each, response, request)
   }
@@ -44,17 +42,17 @@ export async function startReceiver(
     server.close()
     server.closeAllConnections()
   })
-  const at = (path: string) => received.filter((each) => each.path === path)
+  const requestsTo = (path: string) => received.filter((each) => each.path === path)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
-    at,
-    async expect(path, count) {
+    requestsTo,
+    async waitForRequests(path, count) {
       await waitFor(
-        () => at(path).length >= count,
-        () => `${path} was sent ${at(path).length} of ${count}`,
+        () => requestsTo(path).length >= count,
+        () => `${path} received ${requestsTo(path).length} of ${count} requests`,
       )
-      return at(path)
+      return requestsTo(path)
     },
   }
 }
@@ -64,9 +62,9 @@ export const encoded = 'video.encoding.quality.completed'
 export type NewWebhook = { webhookId: string; url: string; signatureSecret: string; standardSecret: string }
 
 export async function createWebhook(base: string, url: string, events = [encoded]): Promise<NewWebhook> {
-  const answer = await call(`${base}/webhooks`, { method: 'POST', json: { events, url } })
-  if (answer.status !== 201) throw new Error(answer.text)
-  return answer.body
+  const response = await call(`${base}/webhooks`, { method: 'POST', json: { events, url } })
+  if (response.status !== 201) throw new Error(response.text)
+  return response.body
 }
 
 export const post = (url: string, json: unknown = {}): Promise<Answer> => call(url, { method: 'POST', json })
@@ -93,8 +91,8 @@ export async function deliveriesOf(base: string, webhookId: string, query = ''):
   return body.data
 }
 
-/** Waits until none is pending. */
-export async function settledDeliveries(base: string, webhookId: string, count: number): Promise<Delivery[]> {
+/** Waits until there are at least this many deliveries and none is pending. */
+export async function waitForDeliveries(base: string, webhookId: string, count: number): Promise<Delivery[]> {
   let deliveries: Delivery[] = []
   await waitFor(
     async () => {

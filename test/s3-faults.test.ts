@@ -12,12 +12,12 @@ import { openS3Files } from '../server/lib/files/s3.ts'
 import { defaultLimits, type Limits } from '../server/lib/files/s3-requests.ts'
 import { MiB, patienceMs, waitFor } from './harness.ts'
 
-// A store that hangs, breaks off or is slow, and readers who are.
+// S3 stores that hang, drop connections or are slow, and readers that do the same.
 
 const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test', bucket: 'videos' }
 
-/** Nobody waits for a limit here, unless the test is about it. */
-const patient: Limits = {
+/** Limits that no test reaches unless it overrides them. */
+const longLimits: Limits = {
   connectMs: patienceMs,
   idleMs: patienceMs,
   totalMs: patienceMs,
@@ -26,9 +26,9 @@ const patient: Limits = {
 
 type State = { fault: Fault | undefined; hung?: ServerResponse }
 
-type Fault = (incoming: IncomingMessage, response: ServerResponse, answer: IncomingMessage) => boolean
+type Fault = (incoming: IncomingMessage, response: ServerResponse, upstream: IncomingMessage) => boolean
 
-/** A store behind a proxy that may treat an answer in its own way. */
+/** An S3 emulator behind a proxy that can inject faults into responses. */
 async function startStore(t: TestContext, limits: Partial<Limits> = {}) {
   const server = await startFauxqs({ port: 0, host: '127.0.0.1', logger: false })
   t.after(() => server.stop())
@@ -39,25 +39,25 @@ async function startStore(t: TestContext, limits: Partial<Limits> = {}) {
     seen.push(incoming)
     const { method, url, headers } = incoming
     const target = { port: server.port, host: '127.0.0.1', method, path: url, headers, agent: false }
-    const outgoing = request(target, (answer) => {
-      if (state.fault?.(incoming, response, answer)) {
+    const outgoing = request(target, (upstream) => {
+      if (state.fault?.(incoming, response, upstream)) {
         state.hung = response
         return
       }
-      response.writeHead(answer.statusCode ?? 500, answer.headers)
-      pipeline(answer, response).catch(() => {})
+      response.writeHead(upstream.statusCode ?? 500, upstream.headers)
+      pipeline(upstream, response).catch(() => {})
     })
     outgoing.on('error', () => response.destroy())
     pipeline(incoming, outgoing).catch(() => {})
   })
   const endpoint = await listen(t, proxy)
-  /** Also 0.0.0.0 is this machine, but the driver does not know. */
-  const open = (own: Partial<Limits>, host = '127.0.0.1') => {
+  /** 0.0.0.0 is this machine too, but the driver does not treat it as loopback. */
+  const open = (overrides: Partial<Limits>, host = '127.0.0.1') => {
     const files = openS3Files({
       ...keys,
       endpoint: endpoint.replace('127.0.0.1', host),
       isRedirecting: true,
-      limits: { ...patient, ...own },
+      limits: { ...longLimits, ...overrides },
     })
     t.after(() => files.close())
     return files
@@ -75,18 +75,18 @@ async function listen(t: TestContext, server: ReturnType<typeof createServer>): 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The beginning of an answer; then the connection breaks, or nothing more comes. */
-function beginsWith(bytes: number, then: 'breaks' | 'hangs', times = 1): Fault {
+/** Sends the beginning of a response, then closes the connection or sends nothing more. */
+function truncate(bytes: number, then: 'breaks' | 'hangs', times = 1): Fault {
   let left = times
-  return (incoming, response, answer) => {
+  return (incoming, response, upstream) => {
     if (incoming.method !== 'GET' || left-- <= 0) return false
-    response.writeHead(answer.statusCode ?? 500, answer.headers).flushHeaders()
+    response.writeHead(upstream.statusCode ?? 500, upstream.headers).flushHeaders()
     void (async () => {
       let sent = 0
-      for await (const chunk of answer) {
+      for await (const chunk of upstream) {
         const part = chunk.subarray(0, bytes - sent)
         sent += part.length
-        // Taken by the reader's side before the connection goes, or it would go with it.
+        // Wait for the write, because closing the connection would discard the bytes.
         await new Promise((done) => response.write(part, done))
         if (sent >= bytes) break
       }
@@ -102,38 +102,38 @@ async function bytesOf(stream: Readable): Promise<Buffer> {
 
 const isUnreachable = (error: unknown) => error instanceof FileStoreError && error.kind === 'unreachable'
 
-/** Resolves when a store that says nothing has been given up under these limits: so much time has passed. */
-async function untilGivenUp(t: TestContext, limits: Partial<Limits>): Promise<void> {
+/** Waits until a store that never responds has timed out under these limits. */
+async function waitForTimeout(t: TestContext, limits: Partial<Limits>): Promise<void> {
   const endpoint = await listen(
     t,
     createServer(() => {}),
   )
-  const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...limits } })
+  const files = openS3Files({ ...keys, endpoint, limits: { ...longLimits, ...limits } })
   t.after(() => files.close())
   await assert.rejects(files.stat('v/a'), isUnreachable)
 }
 
-const quick = { idleMs: 200, totalMs: 500, cleanUpMs: 200 }
+const shortLimits = { idleMs: 200, totalMs: 500, cleanUpMs: 200 }
 
 describe('readers', () => {
-  test('a reader may pause for longer than a store may be silent', async (t) => {
+  test('a reader may pause for longer than the idle limit of the store', async (t) => {
     const { files, open, seen } = await startStore(t)
     const bytes = randomBytes(20 * MiB)
     await files.put('v/a', bytes)
     const stream = await open({ idleMs: 1_000 }).read('v/a')
-    const started = stream[Symbol.asyncIterator]()
-    const chunks: Buffer[] = [(await started.next()).value]
-    // From here on nobody asks the store for anything.
+    const iterator = stream[Symbol.asyncIterator]()
+    const chunks: Buffer[] = [(await iterator.next()).value]
+    // From here on the stream reads nothing from the store.
     await waitFor(() => stream.readableLength >= stream.readableHighWaterMark)
     const requests = seen.length
-    await untilGivenUp(t, { idleMs: 1_000 })
+    await waitForTimeout(t, { idleMs: 1_000 })
     assert.equal(seen.length, requests)
-    assert.equal(seen.at(-1)?.socket.destroyed, false, 'the connection was cut')
-    for await (const chunk of { [Symbol.asyncIterator]: () => started }) chunks.push(chunk)
+    assert.equal(seen.at(-1)?.socket.destroyed, false, 'the connection was closed')
+    for await (const chunk of { [Symbol.asyncIterator]: () => iterator }) chunks.push(chunk)
     assert.ok(bytes.equals(Buffer.concat(chunks)))
   })
 
-  test('a body that breaks off or hangs goes on by range, of the same object', async (t) => {
+  test('a read that is cut off or hangs continues with a range request for the same object', async (t) => {
     const { files, open, seen, state } = await startStore(t)
     const bytes = randomBytes(6 * MiB)
     await files.put('v/a', bytes)
@@ -142,11 +142,11 @@ describe('readers', () => {
       ['breaks', { from: 1_000, to: 5 * MiB }],
       ['hangs', { from: 1_000, to: 5 * MiB }],
     ] as const) {
-      // Silence is short only where it is waited for: a busy machine may be silent too.
+      // The idle limit is short only where the test needs it, because a busy machine may be silent too.
       const reader = then === 'hangs' ? open({ idleMs: 1_000 }) : files
       const { from, to } = range ?? { from: 0, to: bytes.length - 1 }
       seen.length = 0
-      state.fault = beginsWith(300_000, then, 2)
+      state.fault = truncate(300_000, then, 2)
       assert.ok(bytes.subarray(from, to + 1).equals(await bytesOf(await reader.read('v/a', range))), then)
       const [first, ...others] = seen.map(({ headers }) => headers)
       assert.equal(first?.['if-match'], undefined)
@@ -160,7 +160,7 @@ describe('readers', () => {
     }
   })
 
-  test('a connection that breaks while nobody reads is no failure', async (t) => {
+  test('a read survives a connection that is closed while the reader is paused', async (t) => {
     const { files, seen } = await startStore(t)
     const bytes = randomBytes(20 * MiB)
     await files.put('v/a', bytes)
@@ -171,13 +171,13 @@ describe('readers', () => {
     assert.ok(bytes.equals(await bytesOf(stream)))
   })
 
-  test('an object that was replaced while it was read is not mixed with its successor', async (t) => {
+  test('a read of an object that is replaced fails instead of mixing old and new bytes', async (t) => {
     const { files, state, directly } = await startStore(t)
     const [old, replaced] = [randomBytes(6 * MiB), randomBytes(6 * MiB)]
     await files.put('v/a', old)
     const other = openS3Files({ ...keys, endpoint: directly })
     t.after(() => other.close())
-    state.fault = beginsWith(300_000, 'hangs')
+    state.fault = truncate(300_000, 'hangs')
     const stream = await files.read('v/a')
     const chunks: Buffer[] = []
     stream.on('data', (chunk) => chunks.push(chunk))
@@ -190,17 +190,17 @@ describe('readers', () => {
     assert.ok(old.subarray(0, 300_000).equals(Buffer.concat(chunks)))
   })
 
-  test('a store that stays silent in the middle of a body is given up', async (t) => {
+  test('a read fails if the store stays silent in the middle of a body', async (t) => {
     const { files, open, state } = await startStore(t)
     await files.put('v/a', randomBytes(3 * MiB))
-    state.fault = beginsWith(0, 'hangs', Number.POSITIVE_INFINITY)
-    const read = async () => bytesOf(await open(quick).read('v/a'))
+    state.fault = truncate(0, 'hangs', Number.POSITIVE_INFINITY)
+    const read = async () => bytesOf(await open(shortLimits).read('v/a'))
     await assert.rejects(read(), isUnreachable)
-    // A small file that viewers share is read to its end before it is sent.
-    await assert.rejects(open(quick).acquire('v/a', 3 * MiB, true), isUnreachable)
+    // A small cached file is read completely before it is sent.
+    await assert.rejects(open(shortLimits).acquire('v/a', 3 * MiB, true), isUnreachable)
   })
 
-  test('a reader that leaves closes its connection to the store', async (t) => {
+  test('destroying a reader closes its connection to the store', async (t) => {
     const { files, seen } = await startStore(t)
     await files.put('v/a', randomBytes(20 * MiB))
     const stream = await files.read('v/a')
@@ -210,7 +210,7 @@ describe('readers', () => {
     await waitFor(() => socket.destroyed)
   })
 
-  test('readers that pause keep nobody else waiting, however many they are', async (t) => {
+  test('any number of paused readers do not block other requests', async (t) => {
     const { files } = await startStore(t, { connectMs: defaultLimits.connectMs })
     const bytes = randomBytes(500_000)
     await files.put('v/a', bytes)
@@ -221,7 +221,7 @@ describe('readers', () => {
   })
 })
 
-test('bodies are signed where somebody might change them on their way', async (t) => {
+test('bodies are signed unless the store is on loopback', async (t) => {
   const { seen, files, open } = await startStore(t)
   const bytes = randomBytes(9 * MiB)
   await files.put('v/a', bytes)
@@ -237,69 +237,69 @@ test('bodies are signed where somebody might change them on their way', async (t
 })
 
 describe('a store that fails', () => {
-  test('one that accepts requests and never answers is given up after two attempts', async (t) => {
+  test('requests to a store that accepts connections but never responds fail after two attempts', async (t) => {
     const paths: string[] = []
     const hung = createServer((incoming) => {
       paths.push(incoming.url ?? '')
       incoming.resume()
     })
     const endpoint = await listen(t, hung)
-    const files = openS3Files({ ...keys, endpoint, limits: { ...patient, ...quick } })
+    const files = openS3Files({ ...keys, endpoint, limits: { ...longLimits, ...shortLimits } })
     t.after(() => files.close())
     const body = () => Readable.from([randomBytes(100_000)])
     const large = () => Readable.from(Array.from({ length: 20 }, () => randomBytes(MiB)))
     const [small, parts] = [await files.beginUpload('v/source'), await files.beginUpload('v/source')]
-    for (const [place, work, most] of [
+    for (const [path, work, maxRequests] of [
       ['v/stat', () => files.stat('v/stat'), 2],
       ['v/read', () => files.read('v/read'), 2],
       ['v/hold', () => files.acquire('v/hold', 100, true), 2],
       ['v/remove', () => files.remove('v/remove'), 2],
       ['v/put', () => files.put('v/put', body()), 2],
       ['v/parts', () => files.put('v/parts', large()), 2],
-      // One more to clean up, which takes no second attempt.
+      // One more request cleans up. It is not retried.
       [small, () => files.writeChunk(small, body(), { order: 1, offset: 0 }), 3],
       [parts, () => files.writeChunk(parts, large(), { order: 1, offset: 0 }), 3],
     ] as const) {
-      await assert.rejects(work(), isUnreachable, place)
-      // A busy machine may take one for silent before it was sent.
-      const requests = paths.filter((path) => path.includes(place)).length
-      assert.ok(requests <= most, `${place} took ${requests} requests`)
+      await assert.rejects(work(), isUnreachable, path)
+      // On a busy machine, a request may time out before it was sent.
+      const requests = paths.filter((requested) => requested.includes(path)).length
+      assert.ok(requests <= maxRequests, `${path} took ${requests} requests`)
     }
     const { idleMs, totalMs, cleanUpMs } = defaultLimits
-    // Two attempts, or one of a body and one more; then the upload is aborted and its piece removed.
+    // Two attempts without a body, or one with a body and a retry. Then the upload is aborted and its chunk removed.
     assert.ok(Math.max(2 * idleMs, totalMs) + 2 * cleanUpMs < 30_000)
   })
 
-  test('a body that takes long is not cut as long as it moves', async (t) => {
-    // Requests without a body would be given up at once.
+  test('a slow upload is not cut off while bytes are sent', async (t) => {
+    // Requests without a body time out at once.
     const { files } = await startStore(t, { totalMs: 0 })
     const bytes = randomBytes(6 * MiB)
     await files.put('v/a', bytes)
     await assert.rejects(files.stat('v/a'), isUnreachable)
   })
 
-  test('what passes is asked again: overload, lost connections, a clock that is wrong', async (t) => {
+  test('transient errors are retried: overload, lost connections and a wrong clock', async (t) => {
     const { files, state, seen } = await startStore(t)
     await files.put('v/a', randomBytes(1_000))
-    const refuse = (status: number, code: string, headers: Record<string, string> = {}): Fault => {
+    const failTwice = (status: number, code: string, headers: Record<string, string> = {}): Fault => {
       let left = 2
-      return (_, response, answer) => {
+      return (_, response, upstream) => {
         if (left-- <= 0) return false
-        answer.resume()
+        upstream.resume()
         response.writeHead(status, { 'content-type': 'application/xml', ...headers })
         response.end(`<Error><Code>${code}</Code></Error>`)
         return true
       }
     }
-    const breaks = (): Fault => {
+    const disconnectTwice = (): Fault => {
       let left = 2
       return (_, response) => left-- > 0 && Boolean(response.destroy())
     }
     for (const fault of [
-      refuse(503, 'SlowDown'),
-      refuse(500, 'InternalError'),
-      refuse(400, 'RequestTimeout'),
-      breaks(),
+      failTwice(503, 'SlowDown'),
+      failTwice(500, 'InternalError'),
+      failTwice(400, 'RequestTimeout'),
+      disconnectTwice(),
     ]) {
       seen.length = 0
       state.fault = fault
@@ -308,19 +308,19 @@ describe('a store that fails', () => {
       await files.put('v/a', randomBytes(200_000))
     }
     const ahead = new Date(Date.now() + 3_600_000)
-    state.fault = refuse(403, 'RequestTimeTooSkewed', { date: ahead.toUTCString() })
+    state.fault = failTwice(403, 'RequestTimeTooSkewed', { date: ahead.toUTCString() })
     seen.length = 0
     assert.equal((await Array.fromAsync(files.list('v'))).length, 1)
     const signed = seen.map(({ headers }) => String(headers['x-amz-date']))
     assert.ok(signed.at(-1)! > signed[0]!, String(signed))
-    state.fault = (_, response, answer) => {
-      response.writeHead(answer.statusCode ?? 500, { ...answer.headers, date: ahead.toUTCString() })
-      return Boolean(answer.pipe(response))
+    state.fault = (_, response, upstream) => {
+      response.writeHead(upstream.statusCode ?? 500, { ...upstream.headers, date: ahead.toUTCString() })
+      return Boolean(upstream.pipe(response))
     }
     await files.stat('v/a')
-    const answer = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
-    const address = new URL((await files.signedUrl?.('v/a', answer)) ?? '')
-    const signedAt = address.searchParams.get('X-Amz-Date') ?? ''
-    assert.ok(signedAt > signed[0]!, `${signedAt} in an address is not later than ${signed[0]}`)
+    const headers = { type: 'video/mp4', cacheControl: 'no-store', disposition: undefined }
+    const signedUrl = new URL((await files.signedUrl?.('v/a', headers)) ?? '')
+    const signedAt = signedUrl.searchParams.get('X-Amz-Date') ?? ''
+    assert.ok(signedAt > signed[0]!, `${signedAt} in the presigned URL is not later than ${signed[0]}`)
   })
 })

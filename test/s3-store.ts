@@ -7,28 +7,28 @@ import { pipeline } from 'node:stream/promises'
 import { startFauxqs } from 'fauxqs'
 import { temporaryFolder } from './harness.ts'
 
-// The emulator of S3, behind a proxy that adds the two lists it lacks (ListMultipartUploads, ListParts), notes every
-// request and can hold some of them back.
+// An S3 emulator behind a proxy. The proxy adds two operations that the emulator lacks (ListMultipartUploads and
+// ListParts), records every request, and can hold requests.
 
-export type Noted = { method: string; path: string; state: 'held' | 'sent' | 'answered' }
+export type RecordedRequest = { method: string; path: string; state: 'held' | 'sent' | 'completed' }
 
 export type S3Store = {
   endpoint: string
   folder: string
   settings: { endpoint: string; bucket: string; region: string; accessKey: string; secretKey: string }
   env: Record<string, string>
-  requests: Noted[]
-  /** Holds back requests like these until the returned function is called. */
+  requests: RecordedRequest[]
+  /** Holds matching requests until the returned function is called. */
   hold(matches: (method: string, path: string) => boolean): () => void
   releaseAll(): void
-  /** The keys of multipart uploads that are open. */
+  /** The keys of open multipart uploads. */
   openUploads(): Promise<string[]>
-  /** As if all multipart uploads had been begun so much earlier. */
+  /** Reports all multipart uploads as initiated this much earlier. */
   backdateUploads(byMs: number): void
-  /** The next aborts are answered without effect. */
+  /** The next abort requests succeed without effect. */
   ignoreAborts(count: number): void
-  leave(): Promise<void>
-  comeBack(): Promise<void>
+  stop(): Promise<void>
+  restart(): Promise<void>
 }
 
 const bucket = 'videos'
@@ -38,11 +38,11 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
   const options = { port: 0, host: '127.0.0.1', logger: false, s3StorageDir: folder }
   let emulator = await startFauxqs(options)
   t.after(() => emulator.stop())
-  let isAway = false
+  let isStopped = false
   let ignoredAborts = 0
   let backdatedMs = 0
   emulator.createBucket(bucket)
-  const requests: Noted[] = []
+  const requests: RecordedRequest[] = []
   type Hold = { matches: (method: string, path: string) => boolean; released: Promise<void>; release(): void }
   const holds = new Set<Hold>()
   const agent = new Agent({ keepAlive: true })
@@ -55,12 +55,12 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
 
   const proxy = createServer(async (received, response) => {
     const { method = '', url: path = '' } = received
-    if (isAway) return received.destroy()
-    const noted: Noted = { method, path, state: 'held' }
-    requests.push(noted)
+    if (isStopped) return received.destroy()
+    const recorded: RecordedRequest = { method, path, state: 'held' }
+    requests.push(recorded)
     try {
       for (const { matches, released } of holds) if (matches(method, path)) await released
-      noted.state = 'sent'
+      recorded.state = 'sent'
       const listed = method === 'GET' ? await list(folder, path, backdatedMs) : undefined
       if (method === 'DELETE' && path.includes('uploadId=') && ignoredAborts > 0) {
         ignoredAborts--
@@ -69,11 +69,11 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
         response.writeHead(listed.status, { 'content-type': 'application/xml' }).end(listed.body)
       } else {
         const sent = forward(received, path)
-        const [[answer]] = await Promise.all([once(sent, 'response'), pipeline(received, sent)])
-        response.writeHead(answer.statusCode, answer.headers)
-        await pipeline(answer, response)
+        const [[upstream]] = await Promise.all([once(sent, 'response'), pipeline(received, sent)])
+        response.writeHead(upstream.statusCode, upstream.headers)
+        await pipeline(upstream, response)
       }
-      noted.state = 'answered'
+      recorded.state = 'completed'
     } catch {
       response.destroy()
     }
@@ -117,13 +117,13 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
     ignoreAborts(count) {
       ignoredAborts = count
     },
-    async leave() {
-      isAway = true
+    async stop() {
+      isStopped = true
       await emulator.stop()
     },
-    async comeBack() {
+    async restart() {
       emulator = await startFauxqs(options)
-      isAway = false
+      isStopped = false
     },
     openUploads: async () => (await readUploads(folder)).map(({ key }) => key),
   }
@@ -151,7 +151,7 @@ async function list(
   const isBucket = pathname.split('/').filter(Boolean).length === 1
   if (isBucket && searchParams.has('uploads')) {
     const prefix = searchParams.get('prefix') ?? ''
-    // Pages of two, so that paging is used.
+    // Two uploads per page, so that clients have to page.
     const marker = [searchParams.get('key-marker') ?? '', searchParams.get('upload-id-marker') ?? ''].join(
       '\n',
     )

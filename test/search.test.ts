@@ -2,25 +2,25 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Answer, call, query, sandboxKey, sharedKinora } from './harness.ts'
 
-// Lists: their envelope, and every way in which clients write a filter (interface notes 4 and 5).
+// Lists: pagination, and every notation in which clients send filters.
 
 const service = sharedKinora()
 
 async function create(...payloads: object[]) {
   for (const json of payloads) {
-    const answer = await call(`${service.url}/videos`, { method: 'POST', json })
-    assert.equal(answer.status, 201, answer.text)
+    const response = await call(`${service.url}/videos`, { method: 'POST', json })
+    assert.equal(response.status, 201, response.text)
   }
 }
 
 async function get(path: string): Promise<Answer> {
-  const answer = await call(service.url + path)
-  assert.equal(answer.status, 200, answer.text)
-  return answer
+  const response = await call(service.url + path)
+  assert.equal(response.status, 200, response.text)
+  return response
 }
 
-/** The titles that a list has, in a fixed order. */
-async function found(search: string): Promise<string[]> {
+/** The titles of the matching videos, sorted. */
+async function findTitles(search: string): Promise<string[]> {
   const { body } = await get(`/videos?sortBy=title&sortOrder=asc&${search}`)
   assert.equal(body.pagination.itemsTotal, body.data.length)
   return body.data.map((video: { title: string }) => video.title)
@@ -30,12 +30,12 @@ type Link = { rel: string; uri: string }
 const links = ({ body }: Answer): Record<string, string> =>
   Object.fromEntries(body.pagination.links.map(({ rel, uri }: Link) => [rel, uri]))
 
-describe('pages', () => {
-  test('an empty list is one page with nothing on it', async () => {
+describe('pagination', () => {
+  test('an empty list has one empty page', async () => {
     for (const path of ['/videos', '/tags']) {
-      const answer = await get(path)
-      assert.deepEqual(answer.body.data, [])
-      const { links: _, ...numbers } = answer.body.pagination
+      const response = await get(path)
+      assert.deepEqual(response.body.data, [])
+      const { links: _, ...numbers } = response.body.pagination
       assert.deepEqual(numbers, {
         currentPage: 1,
         pageSize: 25,
@@ -43,11 +43,11 @@ describe('pages', () => {
         itemsTotal: 0,
         currentPageItems: 0,
       })
-      assert.deepEqual(Object.keys(links(answer)), ['self', 'first', 'last'])
+      assert.deepEqual(Object.keys(links(response)), ['self', 'first', 'last'])
     }
   })
 
-  test('links lead through all pages, with filters and order kept, and each exists only where its page does', async () => {
+  test('links lead through all pages, keep filters and sort order, and exist only if their page exists', async () => {
     await create(...Array.from({ length: 7 }, (_, i) => ({ title: `é&=${i}`, tags: ['a b', 'c&d'] })))
     await create({ title: 'é&=other' })
     const search = 'title=%C3%A9%26%3D&tags[]=a+b&tags[]=c%26d&sortBy=title&sortOrder=desc&pageSize=3'
@@ -55,11 +55,11 @@ describe('pages', () => {
     let path: string | undefined = `/videos?${search}`
     const rels: string[] = []
     while (path) {
-      const answer: Answer = await get(path)
-      titles.push(...answer.body.data.map((video: { title: string }) => video.title))
-      rels.push(Object.keys(links(answer)).join(' '))
-      assert.equal(answer.body.pagination.itemsTotal, 7)
-      path = links(answer).next
+      const response: Answer = await get(path)
+      titles.push(...response.body.data.map((video: { title: string }) => video.title))
+      rels.push(Object.keys(links(response)).join(' '))
+      assert.equal(response.body.pagination.itemsTotal, 7)
+      path = links(response).next
       assert.ok(titles.length <= 7)
     }
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('pages', () => {
     }
   })
 
-  test('metadata filters are kept in links', async () => {
+  test('links keep metadata filters', async () => {
     await create({ metadata: [{ 'a=b&c': 'd [e]' }] }, { metadata: [{ 'a=b&c': 'd [e]' }] })
     const first = await get(`/videos?pageSize=1&metadata[${encodeURIComponent('a=b&c')}]=d+%5Be%5D`)
     assert.equal(first.body.pagination.itemsTotal, 2)
@@ -88,7 +88,7 @@ describe('pages', () => {
     assert.notEqual(second.body.data[0].id, first.body.data[0].id)
   })
 
-  test('a page past the end is empty, and says how many there are', async () => {
+  test('a page past the end is empty and contains the totals', async () => {
     await create({ tags: ['a'] }, { tags: ['b'] })
     for (const path of ['/videos?', '/videos?title=&', '/tags?']) {
       for (const currentPage of [3, 2_147_483_647]) {
@@ -101,7 +101,7 @@ describe('pages', () => {
     }
   })
 
-  test('a page holds up to 100, and every video is on exactly one page however the list is sorted', async () => {
+  test('a page has up to 100 items, and every video is on exactly one page in every sort order', async () => {
     await create(...Array.from({ length: 105 }, (_, i) => ({ title: 'same', tags: [`t${i % 103}`] })))
     await query(service.database, `update videos set created_at = now(), updated_at = now()`)
     for (const sortBy of ['title', 'createdAt', 'updatedAt', 'publishedAt']) {
@@ -120,15 +120,15 @@ describe('pages', () => {
     assert.equal(tags.body.data.length, 3)
   })
 
-  test('the environments are counted apart', async () => {
+  test('each environment is counted separately', async () => {
     await create({ tags: ['x'] })
-    const answer = await call(`${service.url}/sandbox/videos?tags[]=x`, { key: sandboxKey })
-    assert.equal(answer.body.pagination.itemsTotal, 0)
+    const response = await call(`${service.url}/sandbox/videos?tags[]=x`, { key: sandboxKey })
+    assert.equal(response.body.pagination.itemsTotal, 0)
     const tags = await call(`${service.url}/sandbox/tags`, { key: sandboxKey })
     assert.deepEqual(tags.body.data, [])
   })
 
-  test('the numbers stay right while videos come and go', async () => {
+  test('counts stay correct after videos are created, changed and deleted', async () => {
     await create(
       ...Array.from({ length: 6 }, (_, i) => ({ title: `${i}`, tags: i % 2 ? ['odd'] : ['even'] })),
     )
@@ -152,7 +152,7 @@ describe('pages', () => {
 })
 
 describe('filters', () => {
-  test('tags are understood in every form that clients write', async () => {
+  test('a tag filter is accepted in every notation that clients use', async () => {
     await create({ title: 'one', tags: ['a b'] }, { title: 'both', tags: ['a b', 'c'] })
     for (const search of [
       'tags[]=a+b&tags[]=c',
@@ -163,17 +163,17 @@ describe('filters', () => {
       'tags%5B%5D%5B0%5D=a+b&tags%5B%5D%5B1%5D=c',
       'tags[]=a+b&tags=c&tags[]=c',
     ]) {
-      assert.deepEqual(await found(search), ['both'], search)
+      assert.deepEqual(await findTitles(search), ['both'], search)
     }
     for (const search of ['tags[]=a+b', 'tags=a+b', 'tags[]=a+b&tags[]=a+b', 'tags[]=a+b&tags[]=']) {
-      assert.deepEqual(await found(search), ['both', 'one'], search)
+      assert.deepEqual(await findTitles(search), ['both', 'one'], search)
     }
-    assert.deepEqual(await found('tags[]=A+B'), [])
-    assert.deepEqual(await found('tags[]=a+b,c'), [])
-    assert.deepEqual(await found('tags[]='), ['both', 'one'])
+    assert.deepEqual(await findTitles('tags[]=A+B'), [])
+    assert.deepEqual(await findTitles('tags[]=a+b,c'), [])
+    assert.deepEqual(await findTitles('tags[]='), ['both', 'one'])
   })
 
-  test('metadata is matched by whole pairs, all of them, whatever characters they have', async () => {
+  test('a metadata filter matches exact pairs, with any characters, and all of them must match', async () => {
     await create(
       { title: 'a', metadata: [{ k: 'v' }, { 'é & ü': 'ß=?' }] },
       { title: 'b', metadata: [{ k: 'v' }, { 'k 1': 'v' }, { __proto__x: '%_\\' }] },
@@ -192,11 +192,11 @@ describe('filters', () => {
       ['metadata[__proto__]=v', ''],
       ['metadata[constructor]=v', ''],
     ] as const) {
-      assert.equal((await found(search)).join(''), expected, search)
+      assert.equal((await findTitles(search)).join(''), expected, search)
     }
   })
 
-  test('a title or description is found by any part, in any case', async () => {
+  test('title and description filters match any substring and ignore case', async () => {
     await create(
       { title: 'Ünter den LINDEN', description: 'Straßen in Berlin' },
       { title: 'Żółta łódź', description: 'Pełny opis' },
@@ -218,11 +218,11 @@ describe('filters', () => {
       ['title=ab&description=Y', ['ab']],
       ['title=linden+den', []],
     ] as const) {
-      assert.deepEqual((await found(search)).sort(), [...expected].sort(), search)
+      assert.deepEqual((await findTitles(search)).sort(), [...expected].sort(), search)
     }
   })
 
-  test('what is a wildcard to the database means itself', async () => {
+  test('SQL wildcards in a filter match literally', async () => {
     await create(
       { title: '100% sure' },
       { title: '100 sure' },
@@ -241,7 +241,7 @@ describe('filters', () => {
       ['c\\d', ['c\\d']],
       ['100%%', []],
     ] as const) {
-      assert.deepEqual(await found(`title=${encodeURIComponent(search)}`), expected, search)
+      assert.deepEqual(await findTitles(`title=${encodeURIComponent(search)}`), expected, search)
     }
     for (const [value, expected] of [
       ['0%', '50%'],
@@ -256,7 +256,7 @@ describe('filters', () => {
     }
   })
 
-  test('tags are found by any part, without regard to case and accents', async () => {
+  test('the tag search matches any substring and ignores case and accents', async () => {
     await create({ tags: ['Crème Brûlée', 'CREME', 'straße', 'naïveté', 'other'] })
     for (const [value, expected] of [
       ['creme', ['Crème Brûlée', 'CREME']],
@@ -277,9 +277,9 @@ describe('filters', () => {
     }
   })
 
-  test('parameters that are empty or not known do not narrow the list', async () => {
+  test('empty and unknown parameters do not filter the list', async () => {
     await create({ title: 'a' }, { title: 'b' })
     for (const search of ['title=', 'description=', 'tags[]=', 'foo=bar', '', '&&&=&'])
-      assert.deepEqual(await found(search), ['a', 'b'], search)
+      assert.deepEqual(await findTitles(search), ['a', 'b'], search)
   })
 })

@@ -13,14 +13,14 @@ import { assertProblem, call, query, sharedKinora, startKinora, waitFor } from '
 import { ago, insertSessions } from './session-rows.ts'
 import { createVideo, iso, type Loose, viewing } from './viewings.ts'
 
-// Reports when processes end, work at once, or pass midnight.
+// Playback reports across crashes, concurrent processes and midnight.
 
 const service = sharedKinora()
 
-const day = (by: number) => iso(Date.now() + by * 86_400_000).slice(0, 10)
-const partition = (by: number, kind = 'sessions') => `viewing_${kind}_${day(by).replaceAll('-', '')}`
+const day = (offset: number) => iso(Date.now() + offset * 86_400_000).slice(0, 10)
+const partition = (offset: number, kind = 'sessions') => `viewing_${kind}_${day(offset).replaceAll('-', '')}`
 
-test('a viewing goes on past midnight in its session, and not for ever', async (t) => {
+test('a session continues past midnight, but not after it has expired', async (t) => {
   const videoId = await createVideo(service)
   const db = openDb<Tables>(openPool(service.database, () => {}))
   t.after(() => db.destroy())
@@ -53,16 +53,16 @@ test('a viewing goes on past midnight in its session, and not for ever', async (
   now += 2 * 86_400_000
   const later = await long({ session_id: first[1] })
   assert.notEqual(later, first[1])
-  assert.equal(await long({ session_id: first[1] }), later, 'which then is the one')
+  assert.equal(await long({ session_id: first[1] }), later, 'later reports go to the new session')
 })
 
-test('several processes that hear of one viewing at once count it once', async (t) => {
+test('processes that receive the same reports concurrently count each session once', async (t) => {
   const videoId = await createVideo(service)
   const dbs = [1, 2].map(() => openDb<Tables>(openPool(service.database, () => {})))
   t.after(() => Promise.all(dbs.map((db) => db.destroy())))
   const log = createLog('silent', false)
   const writers = dbs.map((db) =>
-    createSessionWriter({ db, log, secret: Buffer.from('of both'), now: () => new Date() }),
+    createSessionWriter({ db, log, secret: Buffer.from('shared'), now: () => new Date() }),
   )
   const reports = Array.from({ length: 60 }, (_, i) => {
     const { event, report } = viewing(videoId, 30_000 + i * 100)
@@ -71,7 +71,7 @@ test('several processes that hear of one viewing at once count it once', async (
       readReport(report([event(1 + n, n === 0 ? 'play' : 'progress', { at: n })]) as Loose, sender),
     )
   })
-  // In another order by each.
+  // Each writer gets the reports in a different order.
   const sent = reports.flat()
   const ids = await Promise.all([
     ...sent.map((report) => writers[0]!.submit(report)),
@@ -92,18 +92,18 @@ test('several processes that hear of one viewing at once count it once', async (
   assert.equal(events, 240)
 })
 
-test('a partition that nobody has made is made on the spot', async () => {
+test('a report creates a missing partition', async () => {
   const videoId = await createVideo(service)
   const { event, report } = viewing(videoId, 1_000)
   for (const kind of ['sessions', 'events']) await query(service.database, `drop table ${partition(0, kind)}`)
   const body = report([event(0, 'ready')])
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 5 }, () =>
       call(`${service.url}/collector/vod`, { method: 'POST', key: '', json: body }),
     ),
   )
   assert.deepEqual(
-    answers.map(({ status }) => status),
+    responses.map(({ status }) => status),
     Array(5).fill(200),
   )
   assert.equal((await call(`${service.url}/analytics/videos/${videoId}`)).body.pagination.itemsTotal, 1)
@@ -115,8 +115,8 @@ const openTables = (t: TestContext) => {
   return db
 }
 
-/** Somebody else who has begun a transaction. */
-async function begin(t: TestContext): Promise<pg.Client> {
+/** Another connection with an open transaction. */
+async function beginTransaction(t: TestContext): Promise<pg.Client> {
   const client = new pg.Client(service.database)
   await client.connect()
   t.after(() => client.end())
@@ -131,7 +131,7 @@ const waitForLock = () =>
     return (await query(service.database, sql)).length > 0
   })
 
-test('nothing is written of a video that is deleted, also when it goes in that moment', async (t) => {
+test('no report is stored for a deleted video, even if it is deleted at the same time', async (t) => {
   const videoId = await createVideo(service)
   const { event, report } = viewing(videoId)
   const send = (seconds: number) =>
@@ -141,23 +141,23 @@ test('nothing is written of a video that is deleted, also when it goes in that m
       json: report([event(seconds, 'progress', { at: seconds })]),
     })
   assert.equal((await send(1)).status, 200)
-  const other = await begin(t)
+  const other = await beginTransaction(t)
   await other.query('delete from videos where id = $1', [videoId])
   const late = send(2)
   await waitForLock()
   await other.query('commit')
   assertProblem(await late, 404, 'resource-not-found', 'session[video_id]')
-  // While it is remembered.
+  // The session is still in the cache.
   assertProblem(await send(3), 404, 'resource-not-found', 'session[video_id]')
   const rows = await query(
     service.database,
     'select at from viewing_events join viewing_sessions on id = session_id where media_id = $1',
     [videoId],
   )
-  assert.deepEqual(rows, [{ at: 1 }], 'of before, for whoever removes what it leaves')
+  assert.deepEqual(rows, [{ at: 1 }], 'only the report before the deletion is stored')
 })
 
-test('forgetting and reports that lock each other out both come through', async (t) => {
+test('the deletion of sessions succeeds after a deadlock with a report', async (t) => {
   const videoId = await createVideo(service)
   const [first, last] = ['ps0g00first', 'ps0g00last']
   await insertSessions(service.database, [
@@ -165,18 +165,18 @@ test('forgetting and reports that lock each other out both come through', async 
     { id: last, media_id: videoId, loaded_at: ago(4_000) },
   ])
   const lock = 'select 1 from viewing_sessions where id = $1 for update'
-  const other = await begin(t)
-  // It is not the one to be ended.
+  const other = await beginTransaction(t)
+  // Makes Postgres abort the other transaction.
   await other.query("set local deadlock_timeout = '1min'")
   await other.query(lock, [last])
-  const forgotten = deleteSessions(openTables(t), { mediaId: videoId })
+  const deleted = deleteSessions(openTables(t), { mediaId: videoId })
   await waitForLock()
   await other.query(lock, [first])
   await other.query('commit')
-  assert.equal(await forgotten, 2)
+  assert.equal(await deleted, 2)
 })
 
-test('what waits is bounded by its bytes', async (t) => {
+test('the queue of waiting reports is limited by bytes', async (t) => {
   const videoId = await createVideo(service)
   const now = () => new Date()
   const writer = createSessionWriter({
@@ -194,78 +194,85 @@ test('what waits is bounded by its bytes', async (t) => {
   assert.equal(await submit(64 * MiB), await one)
 })
 
-test('an old partition that somebody reads does not keep the others', async (t) => {
-  for (const by of [-40, -39]) await query(service.database, 'select make_viewing_partitions($1)', [day(by)])
-  const there = async () =>
+test('an old partition that is locked by a reader does not block the removal of others', async (t) => {
+  for (const offset of [-40, -39])
+    await query(service.database, 'select make_viewing_partitions($1)', [day(offset)])
+  const listPartitions = async () =>
     (
       await query(service.database, 'select relname from pg_class where relname = any($1) order by relname', [
-        [-40, -39].flatMap((by) => [partition(by), partition(by, 'events')]),
+        [-40, -39].flatMap((offset) => [partition(offset), partition(offset, 'events')]),
       ])
     ).map(({ relname }) => relname)
   const context = { db: openTables(t), log: createLog('silent', false), now: () => new Date() }
-  const keep = () => updatePartitions({ ...context, config: { analyticsDays: 30 } })
-  const reader = await begin(t)
+  const update = () => updatePartitions({ ...context, config: { analyticsDays: 30 } })
+  const reader = await beginTransaction(t)
   await reader.query(`select 1 from ${partition(-40)}`)
-  await keep()
-  assert.deepEqual(await there(), [partition(-40)])
+  await update()
+  assert.deepEqual(await listPartitions(), [partition(-40)])
   await reader.query('commit')
-  await keep()
-  assert.deepEqual(await there(), [])
+  await update()
+  assert.deepEqual(await listPartitions(), [])
 })
 
-// The last one: the service is gone after it.
-test('kill -9 among reports: what was answered is there, once', async (t) => {
+// This test must be the last one, because it kills the shared service.
+test('after kill -9, every acknowledged report is stored exactly once', async (t) => {
   const videoId = await createVideo(service)
   const sent = viewing(videoId, 60_000)
-  const answered: { session: string; at: number }[] = []
+  const acknowledged: { session: string; at: number }[] = []
   const collect = (url: string, body: unknown) =>
     fetch(`${url}/collector/vod`, { method: 'POST', body: JSON.stringify(body) })
-  let isFinished = false
+  let isKilled = false
   const viewer = async (number: number) => {
     const { event, report } = viewing(videoId, 50_000 + number * 100)
-    for (let at = 0; !isFinished; at++) {
+    for (let at = 0; !isKilled; at++) {
       const response = await collect(
         service.url,
         report([event(at / 10, 'progress', { at: at / 10 })]),
       ).catch(() => undefined)
       if (!response?.ok) return
-      answered.push({ session: ((await response.json()) as { session: string }).session, at: at / 10 })
+      acknowledged.push({ session: ((await response.json()) as { session: string }).session, at: at / 10 })
     }
   }
   const viewers = Array.from({ length: 20 }, (_, i) => viewer(i))
-  await waitFor(() => answered.length > 300)
+  await waitFor(() => acknowledged.length > 300)
   await service.kill()
-  isFinished = true
+  isKilled = true
   await Promise.all(viewers)
   const rows = await query(
     service.database,
-    "select session_id || ' ' || at as seen, count(*)::int as n from viewing_events group by 1",
+    "select session_id || ' ' || at as event, count(*)::int as n from viewing_events group by 1",
   )
-  const seen = new Map(rows.map((row) => [row.seen, row.n]))
-  for (const { session, at } of answered) assert.equal(seen.get(`${session} ${at}`), 1, `${session} at ${at}`)
+  const counts = new Map(rows.map((row) => [row.event, row.n]))
+  for (const { session, at } of acknowledged)
+    assert.equal(counts.get(`${session} ${at}`), 1, `${session} at ${at}`)
 
-  await prepareOld(service.database)
+  await insertOldData(service.database)
   const again = await startKinora({
     ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
     KINORA_ANALYTICS_DAYS: '3',
   })
   t.after(() => again.stop())
-  await t.test('a report whose answer got lost is sent again, to another process', async () => {
-    const lost = sent.report([sent.event(0, 'ready', { at: 0 }), sent.event(1, 'play', { at: 0 })])
+  await t.test('a report that is sent again to another process belongs to the same session', async () => {
+    const repeated = sent.report([sent.event(0, 'ready', { at: 0 }), sent.event(1, 'play', { at: 0 })])
     const ids = new Set<string>()
     for (let i = 0; i < 3; i++) {
-      const response = await collect(again.url, lost)
+      const response = await collect(again.url, repeated)
       ids.add(((await response.json()) as { session: string }).session)
     }
     assert.equal(ids.size, 1)
   })
-  await t.test('what is too old goes, and the next days are made', () => assertKept(service.database))
+  await t.test(
+    'old partitions and sessions are removed, and the partitions of the next days are created',
+    () => assertExpired(service.database),
+  )
 })
 
-/** Partitions of other days, and a session of each environment that is 25 hours old. */
-async function prepareOld(database: string): Promise<void> {
-  for (const by of [-10, -4, -3, -2]) await query(database, 'select make_viewing_partitions($1)', [day(by)])
-  for (const by of [1, 2]) await query(database, `drop table ${partition(by)}, ${partition(by, 'events')}`)
+/** Partitions of other days, and one session of each environment that is 25 hours old. */
+async function insertOldData(database: string): Promise<void> {
+  for (const offset of [-10, -4, -3, -2])
+    await query(database, 'select make_viewing_partitions($1)', [day(offset)])
+  for (const offset of [1, 2])
+    await query(database, `drop table ${partition(offset)}, ${partition(offset, 'events')}`)
   await query(
     database,
     `insert into viewing_sessions select (jsonb_populate_record(null::viewing_sessions, s.s || jsonb_build_object(
@@ -282,22 +289,22 @@ async function prepareOld(database: string): Promise<void> {
   )
 }
 
-async function assertKept(database: string): Promise<void> {
-  let there: string[] = []
+async function assertExpired(database: string): Promise<void> {
+  let partitions: string[] = []
   let old: string[] = []
-  const look = async () => {
+  const isDone = async () => {
     const tables = await query(database, "select relname from pg_class where relname ~ '^viewing_.*_2\\d+$'")
-    there = tables.map(({ relname }) => relname)
+    partitions = tables.map(({ relname }) => relname)
     const sessions = await query(database, "select environment from viewing_sessions where media_id = 'old'")
     old = sessions.map(({ environment }) => environment)
-    return !there.includes(partition(-4)) && there.includes(partition(2)) && old.length === 1
+    return !partitions.includes(partition(-4)) && partitions.includes(partition(2)) && old.length === 1
   }
-  await waitFor(look, () => `${there} ${old}`)
+  await waitFor(isDone, () => `${partitions} ${old}`)
   assert.deepEqual(old, ['production'])
-  for (const by of [-3, 0, 1, 2])
+  for (const offset of [-3, 0, 1, 2])
     for (const kind of ['sessions', 'events'])
-      assert.ok(there.includes(partition(by, kind)), partition(by, kind))
-  assert.ok(!there.includes(partition(-10)) && !there.includes(partition(-4, 'events')))
+      assert.ok(partitions.includes(partition(offset, kind)), partition(offset, kind))
+  assert.ok(!partitions.includes(partition(-10)) && !partitions.includes(partition(-4, 'events')))
   const past = await query(database, "select plays::int from past_plays where media_id = 'past'")
-  assert.deepEqual(past, [{ plays: 7 }], 'what was played in them is still counted')
+  assert.deepEqual(past, [{ plays: 7 }], 'the plays of removed sessions are no longer counted')
 }

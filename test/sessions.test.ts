@@ -19,7 +19,7 @@ import { createVideo, type Event, iso, type Loose, viewing } from './viewings.ts
 
 const service = sharedKinora({ KINORA_COUNTRY_HEADER: 'X-Country', KINORA_TRUST_PROXY: '127.0.0.1' })
 
-/** As a page sends it: without a key, as text. */
+/** Sends a report as a page does, without a key and as text. */
 const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod'): Promise<Answer> =>
   call(`${service.url}/collector/${path}`, {
     method: 'POST',
@@ -28,8 +28,8 @@ const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod
     body: typeof report === 'string' ? report : JSON.stringify(report),
   })
 
-async function accepted(answer: Promise<Answer>): Promise<string> {
-  const { status, text, body } = await answer
+async function sessionIdOf(response: Promise<Answer>): Promise<string> {
+  const { status, text, body } = await response
   assert.equal(status, 200, text)
   assert.match(body.session, /^ps[0-9a-z]{23}$/)
   return body.session
@@ -42,7 +42,7 @@ const eventsOf = async (sessionId: string) =>
   (await call(`${service.url}/analytics/sessions/${sessionId}/events?pageSize=100`)).body
 
 describe('reports', () => {
-  test('a viewing is one session, with what was watched and by whom', async () => {
+  test('the reports of one playback form one session, with watch data and viewer', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId, 30_000, {
       referrer: 'https://shop.example/page?x=1',
@@ -53,15 +53,15 @@ describe('reports', () => {
       'user-agent':
         'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36',
     }
-    const session = await accepted(send(report([event(1, 'ready', { at: 0 })]), headers))
+    const session = await sessionIdOf(send(report([event(1, 'ready', { at: 0 })]), headers))
     const watched = [
       event(2, 'play', { at: 0 }),
       event(12, 'progress', { at: 10 }),
       event(13, 'seek.forward', { from: 11, to: 50 }),
       event(23, 'progress', { at: 60 }),
     ]
-    await accepted(send(report(watched, { session_id: session }), headers))
-    await accepted(send(report([event(28, 'pause', { at: 65 })], { session_id: session }), headers))
+    await sessionIdOf(send(report(watched, { session_id: session }), headers))
+    await sessionIdOf(send(report([event(28, 'pause', { at: 65 })], { session_id: session }), headers))
 
     const { data, pagination } = await sessionsOf(videoId)
     assert.equal(pagination.itemsTotal, 1)
@@ -97,25 +97,29 @@ describe('reports', () => {
     const [row] = await query(service.database, 'select * from viewing_sessions where id = $1', [session])
     assert.equal(row.ready_ms, 1_000)
     assert.equal(row.continent, 'EU')
-    assert.doesNotMatch(JSON.stringify(row), /127\.0\.0\.1/, 'addresses are not kept')
+    assert.doesNotMatch(JSON.stringify(row), /127\.0\.0\.1/, 'an IP address is stored')
   })
 
-  test('the second format: numbers for words, a session of its own making', async () => {
+  test('the second report format uses numeric event types and an id from the client', async () => {
     const videoId = await createVideo(service)
     const start = Date.now() - 20_000
-    const of = (pid: string, eve: unknown[]) => ({
+    const report = (pid: string, eve: unknown[]) => ({
       ...{ sat: Date.now(), sid: 'a-tab', mid: videoId, pid, ref: 'https://a.example/', ver: '2.0.0', eve },
     })
     const eve = (seconds: number, typ: number, vti: number, pau = false) => ({
       ...{ eat: start + seconds * 1_000, typ, vti, vwi: 640, vhe: 360, pau, eco: 0 },
     })
-    const first = await accepted(
-      send(of('p1', [eve(0, 1, 0, true), eve(1, 2, 0), eve(5, 4, 4)]), {}, 'watch'),
+    const first = await sessionIdOf(
+      send(report('p1', [eve(0, 1, 0, true), eve(1, 2, 0), eve(5, 4, 4)]), {}, 'watch'),
     )
-    const more = of('p1', [eve(9, 4, 8), eve(9.1, 7, 40), eve(14, 4, 45), eve(14.1, 6, 45, true)])
-    assert.equal(await accepted(send(more, {}, 'watch')), first)
-    assert.equal(await accepted(send(more, {}, 'watch')), first, 'a repeat finds the same session')
-    assert.notEqual(await accepted(send(of('p2', [eve(16, 2, 0)]), {}, 'watch')), first)
+    const more = report('p1', [eve(9, 4, 8), eve(9.1, 7, 40), eve(14, 4, 45), eve(14.1, 6, 45, true)])
+    assert.equal(await sessionIdOf(send(more, {}, 'watch')), first)
+    assert.equal(
+      await sessionIdOf(send(more, {}, 'watch')),
+      first,
+      'a repeated report belongs to another session',
+    )
+    assert.notEqual(await sessionIdOf(send(report('p2', [eve(16, 2, 0)]), {}, 'watch')), first)
     const found = (await sessionsOf(videoId)).data.find(
       (one: { session: { sessionId: string } }) => one.session.sessionId === first,
     )
@@ -131,17 +135,21 @@ describe('reports', () => {
     )
   })
 
-  test('a report that comes again counts once, also the first, and whatever it overtakes', async () => {
+  test('repeated and reordered reports are counted once, including the first', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId)
-    const begun = [event(0, 'ready', { at: 0 }), event(1, 'play', { at: 0 }), event(2, 'progress', { at: 1 })]
-    const first = report(begun)
-    const ids = await Promise.all(Array.from({ length: 5 }, () => accepted(send(first))))
-    assert.equal(new Set(ids).size, 1, 'one session')
+    const beginning = [
+      event(0, 'ready', { at: 0 }),
+      event(1, 'play', { at: 0 }),
+      event(2, 'progress', { at: 1 }),
+    ]
+    const first = report(beginning)
+    const ids = await Promise.all(Array.from({ length: 5 }, () => sessionIdOf(send(first))))
+    assert.equal(new Set(ids).size, 1, 'there are several sessions')
     const [session_id] = ids
     const last = report([event(11, 'end', { at: 10 })], { session_id })
-    for (let i = 0; i < 3; i++) await accepted(send(last))
-    await accepted(send(report([event(6, 'progress', { at: 5 })], { session_id })))
+    for (let i = 0; i < 3; i++) await sessionIdOf(send(last))
+    await sessionIdOf(send(report([event(6, 'progress', { at: 5 })], { session_id })))
     const { data } = await sessionsOf(videoId)
     assert.equal(data.length, 1)
     assert.equal(data[0].watch.seconds, 10)
@@ -153,16 +161,16 @@ describe('reports', () => {
     )
   })
 
-  test('two tabs are two sessions; loading one again is another play of its session', async () => {
+  test('two tabs are two sessions; reloading a tab adds a play to its session', async () => {
     const videoId = await createVideo(service)
     const tabs = [viewing(videoId, 30_000), viewing(videoId, 29_999)]
     const ids: string[] = []
     for (const { event, report } of tabs)
-      ids.push(await accepted(send(report([event(0, 'ready', { at: 0 }), event(1, 'play', { at: 0 })]))))
+      ids.push(await sessionIdOf(send(report([event(0, 'ready', { at: 0 }), event(1, 'play', { at: 0 })]))))
     assert.notEqual(ids[0], ids[1])
     const again = viewing(videoId, 10_000)
     const events = [again.event(0, 'ready', { at: 0 }), again.event(1, 'play', { at: 0 })]
-    assert.equal(await accepted(send(again.report(events, { session_id: ids[0] }))), ids[0])
+    assert.equal(await sessionIdOf(send(again.report(events, { session_id: ids[0] }))), ids[0])
     const { data } = await sessionsOf(videoId)
     const plays = Object.fromEntries(
       data.map((one: { session: { sessionId: string }; watch: { plays: number } }) => [
@@ -173,10 +181,10 @@ describe('reports', () => {
     assert.deepEqual(plays, { [ids[0]!]: 2, [ids[1]!]: 1 })
   })
 
-  test('a session that is not its own is begun anew', async () => {
+  test('a report with an unknown or foreign session id starts a new session', async () => {
     const [one, other] = [await createVideo(service), await createVideo(service)]
-    const theirs = viewing(one)
-    const session = await accepted(send(theirs.report([theirs.event(0, 'ready')])))
+    const foreign = viewing(one)
+    const session = await sessionIdOf(send(foreign.report([foreign.event(0, 'ready')])))
     const { event, report } = viewing(other)
     for (const session_id of [
       session,
@@ -185,18 +193,22 @@ describe('reports', () => {
       "ps' or 1=1",
       `ps0001${session.slice(6)}`,
     ]) {
-      const given = await accepted(send(report([event(1, 'play', { at: 0 })], { session_id })))
-      assert.notEqual(given, session)
-      assert.notEqual(given, session_id)
+      const assigned = await sessionIdOf(send(report([event(1, 'play', { at: 0 })], { session_id })))
+      assert.notEqual(assigned, session)
+      assert.notEqual(assigned, session_id)
     }
-    assert.equal((await eventsOf(session)).data.length, 1, 'nothing was added to it')
-    assert.equal((await sessionsOf(other)).pagination.itemsTotal, 1, 'and all were of one viewing')
+    assert.equal((await eventsOf(session)).data.length, 1, 'an event was added to the foreign session')
+    assert.equal(
+      (await sessionsOf(other)).pagination.itemsTotal,
+      1,
+      'the reports of one playback have several sessions',
+    )
   })
 
-  test('lies are bounded: by time, by the length of the video, by the clock', async () => {
+  test('false reports are limited by elapsed time, the duration of the video and the clock', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId, 20_000)
-    const lies = [
+    const falseEvents = [
       event(0, 'play', { at: -50 }),
       event(5, 'progress', { at: 1e9 }),
       event(6, 'seek.backward', { from: 1e300, to: -1 }),
@@ -206,19 +218,21 @@ describe('reports', () => {
       event(-1e7, 'pause', { at: 3 }),
       event(1e8, 'progress', { at: null }),
     ]
-    const body = JSON.stringify(report(lies)).replace('-50', '1e999')
-    const session = await accepted(send(body))
+    const body = JSON.stringify(report(falseEvents)).replace('-50', '1e999')
+    const session = await sessionIdOf(send(body))
     const { data } = await sessionsOf(videoId)
     assert.ok(data[0].watch.seconds <= 4 * 25, String(data[0].watch.seconds))
     const events = (await eventsOf(session)).data as (Event & { emittedAt: string })[]
     for (const { emittedAt, at, from, to } of events) {
-      const ago = Date.now() - Date.parse(emittedAt)
-      assert.ok(ago > -70_000 && ago < 90_000, emittedAt)
-      for (const place of [at, from, to]) assert.ok(place == null || (place >= 0 && place <= 100))
+      const ageMs = Date.now() - Date.parse(emittedAt)
+      assert.ok(ageMs > -70_000 && ageMs < 90_000, emittedAt)
+      for (const position of [at, from, to]) assert.ok(position == null || (position >= 0 && position <= 100))
     }
   })
 
-  test('the published collector (v1) in a browser, from a page of another origin', { skip }, async (t) => {
+  test('the published analytics library (v1) works in a browser on a page of another origin', {
+    skip,
+  }, async (t) => {
     const videoId = await createVideo(service)
     const library = await readFile(join(root, 'node_modules/@api.video/player-analytics/dist/index.js'))
     const pages = await servePages((request, response) => {
@@ -232,11 +246,12 @@ describe('reports', () => {
     t.after(() => browser?.close())
     const page = await browser!.newPage()
     await page.goto(pages.url)
-    const drive = `(async () => {
-      const given = new Promise((resolve) => { window.given = resolve })
+    // The library reports real time, so the script plays for 1.1 seconds.
+    const playback = `(async () => {
+      const sessionId = new Promise((resolve) => { window.onSessionId = resolve })
       const analytics = new PlayerAnalytics({
         pingUrl: '${service.url}/collector/vod', videoId: '${videoId}', videoType: 'vod',
-        metadata: { viewer: 'from the page', nobody: 'asked' }, onSessionIdReceived: window.given,
+        metadata: { viewer: 'from the page', undeclared: 'x' }, onSessionIdReceived: window.onSessionId,
       })
       await analytics.ready()
       await analytics.play()
@@ -248,9 +263,9 @@ describe('reports', () => {
       await analytics.updateTime(20)
       await analytics.end()
       await analytics.destroy()
-      return given
+      return sessionId
     })()`
-    const session = (await page.evaluate(drive)) as string
+    const session = (await page.evaluate(playback)) as string
     const { data } = await sessionsOf(videoId)
     assert.equal(data.length, 1)
     assert.equal(data[0].session.sessionId, session)
@@ -262,25 +277,27 @@ describe('reports', () => {
       (await eventsOf(session)).data.map(({ type }: Event) => type),
       ['ready', 'play', 'pause', 'resume', 'seek.forward', 'end', 'pause'],
     )
-    // The tab keeps its session.
+    // A reload keeps the session of the tab.
     await page.reload()
-    assert.equal(await page.evaluate(drive), session)
+    assert.equal(await page.evaluate(playback), session)
     assert.equal((await sessionsOf(videoId)).data[0].watch.plays, 2)
   })
 })
 
 describe('metadata', () => {
-  test('only declared keys are kept, as text, and a later report may add one', async () => {
+  test('only declared keys are stored, as text, and a later report may add one', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId)
     const markup = '<script>alert(1)</script>'
     const given = [
       { viewer: markup },
-      { nobody: 'asked', author: 'Eve', __proto__: 'x', constructor: 'y' },
+      { undeclared: 'x', author: 'Eve', __proto__: 'x', constructor: 'y' },
       JSON.parse('{"__proto__": "z"}'),
     ]
-    const session_id = await accepted(send(report([event(0, 'ready')], { metadata: given })))
-    await accepted(send(report([], { session_id, metadata: [{ course: 'maths' }, { viewer: 'another' }] })))
+    const session_id = await sessionIdOf(send(report([event(0, 'ready')], { metadata: given })))
+    await sessionIdOf(
+      send(report([], { session_id, metadata: [{ course: 'maths' }, { viewer: 'another' }] })),
+    )
     const { data } = await sessionsOf(videoId)
     assert.deepEqual(data[0].session.metadata, [
       { key: 'course', value: 'maths' },
@@ -288,11 +305,13 @@ describe('metadata', () => {
     ])
   })
 
-  test('a value that is too long or no text is left out', async () => {
+  test('a value that is too long or not valid text is omitted', async () => {
     const videoId = await createVideo(service)
     for (const [i, value] of ['x'.repeat(2_001), 'a\0b', '\ud800'].entries()) {
       const { event, report } = viewing(videoId, 20_000 - i * 1_000)
-      const session_id = await accepted(send(report([event(0, 'ready')], { metadata: [{ viewer: value }] })))
+      const session_id = await sessionIdOf(
+        send(report([event(0, 'ready')], { metadata: [{ viewer: value }] })),
+      )
       const { data } = await sessionsOf(videoId)
       const found = data.find(
         (one: { session: { sessionId: string } }) => one.session.sessionId === session_id,
@@ -305,10 +324,10 @@ describe('metadata', () => {
 describe('reads', () => {
   const tagged = async (videoId: string, agoMs: number, values: Record<string, string>) => {
     const { event, report } = viewing(videoId, agoMs, { metadata: [values] })
-    return accepted(send(report([event(0, 'ready')])))
+    return sessionIdOf(send(report([event(0, 'ready')])))
   }
 
-  test('sessions are filtered by metadata and period, and paged', async () => {
+  test('sessions can be filtered by metadata and period, and paged', async () => {
     const videoId = await createVideo(service)
     const a = await tagged(videoId, 5_000, { viewer: 'a', course: 'one' })
     const b = await tagged(videoId, 4_000, { viewer: 'b', course: 'one' })
@@ -321,7 +340,7 @@ describe('reads', () => {
     assert.deepEqual(await ids('?metadata[viewer]=b'), [b])
     assert.deepEqual(await ids('?metadata[viewer]=a&metadata[course]=one'), [a])
     assert.deepEqual(await ids('?metadata[viewer]=c'), [])
-    assert.deepEqual(await ids('?metadata[nobody]=a'), [])
+    assert.deepEqual(await ids('?metadata[undeclared]=a'), [])
     const page = await sessionsOf(videoId, '?metadata[course]=one&pageSize=1&currentPage=2')
     assert.deepEqual([page.pagination.itemsTotal, page.pagination.pagesTotal, page.data.length], [2, 2, 1])
     assert.ok(page.pagination.links[0].uri.includes('metadata%5Bcourse%5D=one'))
@@ -334,41 +353,41 @@ describe('reads', () => {
       assert.deepEqual(await ids(`?period=${period}`), [], period)
   })
 
-  test('what is wrong is named', async () => {
+  test('an error names the invalid parameter', async () => {
     const videoId = await createVideo(service)
-    const of = (path: string) => call(`${service.url}/analytics/${path}`)
+    const get = (path: string) => call(`${service.url}/analytics/${path}`)
     for (const period of ['tomorrow', '2026-02-30', '2026-01-02/2026-01-01', ''])
       assertProblem(
-        await of(`videos/${videoId}?period=${period}`),
+        await get(`videos/${videoId}?period=${period}`),
         400,
         'request-invalid-query-parameter',
         'period',
       )
     assertProblem(
-      await of(`videos/${videoId}?metadata=x`),
+      await get(`videos/${videoId}?metadata=x`),
       400,
       'request-invalid-query-parameter',
       'metadata',
     )
     assertProblem(
-      await of(`videos/${videoId}?pageSize=0`),
+      await get(`videos/${videoId}?pageSize=0`),
       400,
       'request-invalid-query-parameter',
       'pageSize',
     )
-    assertProblem(await of('videos/vi0000000000000000000000'), 404, 'resource-not-found', 'videoId')
+    assertProblem(await get('videos/vi0000000000000000000000'), 404, 'resource-not-found', 'videoId')
     assertProblem(
-      await of('live-streams/li0000000000000000000000'),
+      await get('live-streams/li0000000000000000000000'),
       404,
       'resource-not-found',
       'liveStreamId',
     )
     for (const id of ['ps', 'ps0g0z0000000000000000000', '%27'])
-      assertProblem(await of(`sessions/${id}/events`), 404, 'resource-not-found', 'sessionId')
+      assertProblem(await get(`sessions/${id}/events`), 404, 'resource-not-found', 'sessionId')
     assert.equal((await call(`${service.url}/analytics/videos/${videoId}`, { key: '' })).status, 401)
   })
 
-  test('sessions, numbers and values are read in turns, of which there is one row', async (t) => {
+  test('all analytics reads share one concurrency limit and one queue', async (t) => {
     const videoId = await createVideo(service)
     const other = new pg.Client(service.database)
     await other.connect()
@@ -378,15 +397,15 @@ describe('reads', () => {
       ...[`analytics/videos/${videoId}`, 'data/metrics/play/count', 'analytics/metadata'],
       'analytics/videos/plays?dimension=country',
     ]
-    // Four are read, a hundred wait, and one is too many.
-    const answers = Array.from({ length: 105 }, (_, i) => call(`${service.url}/${paths[i % paths.length]}`))
-    assertProblem(await Promise.race(answers), 503, 'service-unavailable')
+    // Four reads run, a hundred wait, and one is rejected.
+    const responses = Array.from({ length: 105 }, (_, i) => call(`${service.url}/${paths[i % paths.length]}`))
+    assertProblem(await Promise.race(responses), 503, 'service-unavailable')
     await other.query('commit')
-    const refused = (await Promise.all(answers)).filter(({ status }) => status !== 200)
-    assert.equal(refused.length, 1)
+    const rejected = (await Promise.all(responses)).filter(({ status }) => status !== 200)
+    assert.equal(rejected.length, 1)
   })
 
-  test('environments are apart, and a deleted video takes its sessions with it', async () => {
+  test('environments are separate, and deleting a video deletes its sessions', async () => {
     const [ours, theirs] = [await createVideo(service), await createVideo(service, sandboxKey)]
     const [mine, other] = [
       await tagged(ours, 5_000, { viewer: 'x' }),
@@ -397,9 +416,9 @@ describe('reads', () => {
     assert.equal((await sandbox(`sessions/${other}/events`)).body.data.length, 1)
     assert.equal((await sandbox(`videos/${ours}`)).status, 404)
     assert.equal((await sandbox(`sessions/${mine}/events`)).status, 404)
-    const forgotten = await call(`${service.url}/analytics/sessions?metadata[viewer]=x`, { method: 'DELETE' })
-    assert.deepEqual([forgotten.status, forgotten.body], [200, { deleted: 1 }])
-    assert.equal((await sandbox(`videos/${theirs}`)).body.data.length, 1, 'the sandbox keeps its own')
+    const deleted = await call(`${service.url}/analytics/sessions?metadata[viewer]=x`, { method: 'DELETE' })
+    assert.deepEqual([deleted.status, deleted.body], [200, { deleted: 1 }])
+    assert.equal((await sandbox(`videos/${theirs}`)).body.data.length, 1, 'the sandbox session was deleted')
 
     await call(`${service.url}/sandbox/videos/${theirs}`, { method: 'DELETE', key: sandboxKey })
     assert.equal((await sandbox(`sessions/${other}/events`)).status, 404)
@@ -414,19 +433,19 @@ describe('reads', () => {
     })
   })
 
-  test('a viewer is forgotten with all sessions and events, and nobody else', async () => {
+  test('deleting a viewer deletes all sessions and events of that viewer only', async () => {
     const [one, other] = [await createVideo(service), await createVideo(service)]
     const gone = [
       await tagged(one, 5_000, { viewer: 'ann', course: 'a' }),
       await tagged(other, 5_000, { viewer: 'ann', course: 'b' }),
     ]
     const kept = await tagged(one, 4_000, { viewer: 'bob', course: 'a' })
-    const forget = (search: string) =>
+    const deleteSessions = (search: string) =>
       call(`${service.url}/analytics/sessions${search}`, { method: 'DELETE' })
-    assertProblem(await forget(''), 400, 'attribute-required', 'metadata')
-    assertProblem(await forget('?metadata=ann'), 400, 'request-invalid-query-parameter', 'metadata')
-    assert.deepEqual((await forget('?metadata[viewer]=ann&metadata[course]=c')).body, { deleted: 0 })
-    assert.deepEqual((await forget('?metadata[viewer]=ann')).body, { deleted: 2 })
+    assertProblem(await deleteSessions(''), 400, 'attribute-required', 'metadata')
+    assertProblem(await deleteSessions('?metadata=ann'), 400, 'request-invalid-query-parameter', 'metadata')
+    assert.deepEqual((await deleteSessions('?metadata[viewer]=ann&metadata[course]=c')).body, { deleted: 0 })
+    assert.deepEqual((await deleteSessions('?metadata[viewer]=ann')).body, { deleted: 2 })
     const rows = await query(
       service.database,
       'select id from viewing_sessions where id = any($1) union all select session_id from viewing_events where session_id = any($1)',
@@ -436,12 +455,12 @@ describe('reads', () => {
   })
 })
 
-describe('bad reports', () => {
-  test('are refused by name, and nothing is counted', async () => {
+describe('invalid reports', () => {
+  test('an invalid report is rejected with the name of the attribute and not counted', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId)
     const good = report([event(0, 'ready')])
-    const with_ = (change: (body: typeof good) => void) => {
+    const sendChanged = (change: (body: typeof good) => void) => {
       const body = structuredClone(good)
       change(body)
       return send(body)
@@ -475,16 +494,16 @@ describe('bad reports', () => {
       ['events[0][at]', (body) => Object.assign(body.events[0], { at: 'x' })],
     ]
     for (const [name, change] of cases) {
-      const answer = await with_(change)
-      assert.equal(answer.status, 400, `${name}: ${answer.text}`)
-      assert.equal(answer.body.name, name, answer.text)
+      const response = await sendChanged(change)
+      assert.equal(response.status, 400, `${name}: ${response.text}`)
+      assert.equal(response.body.name, name, response.text)
     }
     const huge = report([], { metadata: [{ viewer: 'x'.repeat(65_536) }] })
-    const refused = await callRaw(service.url, '/collector/vod', {
+    const rejected = await callRaw(service.url, '/collector/vod', {
       method: 'POST',
       body: JSON.stringify(huge),
     })
-    assertProblem(refused, 413, 'payload-too-large')
+    assertProblem(rejected, 413, 'payload-too-large')
     assert.equal(
       (await send({ sat: 1, sid: 'a', mid: videoId, pid: 'b', eve: [{ eat: 1, typ: 9 }] }, {}, 'watch')).body
         .name,
@@ -493,7 +512,7 @@ describe('bad reports', () => {
     assert.equal((await sessionsOf(videoId)).pagination.itemsTotal, 0)
   })
 
-  test('ids that do not exist are never counted', async () => {
+  test('reports for unknown ids are rejected', async () => {
     const { event, report } = viewing('vi0000000000000000000000')
     const body = report([event(0, 'ready')])
     assertProblem(await send(body), 404, 'resource-not-found', 'session[video_id]')
@@ -508,7 +527,7 @@ describe('bad reports', () => {
     assert.equal(rows.length, 0)
   })
 
-  test('pages of any origin may send, with a preflight where their content type needs one', async () => {
+  test('pages of any origin may send reports, also with a preflight request', async () => {
     const preflight = await callRaw(service.url, '/collector/vod', {
       method: 'OPTIONS',
       headers: {
@@ -519,33 +538,33 @@ describe('bad reports', () => {
     })
     assert.equal(preflight.status, 204)
     assert.equal(preflight.headers.get('access-control-allow-origin'), '*')
-    const answer = await send('{', { origin: 'https://a.example' })
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
+    const response = await send('{', { origin: 'https://a.example' })
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
   })
 
-  test('an address that floods is told to wait; others are not', async () => {
+  test('an IP address that sends too many reports gets 429; others do not', async () => {
     const { event, report } = viewing('vi0000000000000000000000')
-    // As heavy as a report may be.
+    // The maximum cost of one report.
     const body = JSON.stringify(report(Array(200).fill(event(0, 'ready'))))
-    const from = (address: string) => send(body, { 'x-forwarded-for': address })
-    let refused: Answer | undefined
-    for (let i = 0; i < 200 && !refused; i++) {
-      const answers = await Promise.all(Array.from({ length: 20 }, () => from('192.0.2.7')))
-      refused = answers.find(({ status }) => status === 429)
+    const from = (ipAddress: string) => send(body, { 'x-forwarded-for': ipAddress })
+    let rejected: Answer | undefined
+    for (let i = 0; i < 200 && !rejected; i++) {
+      const responses = await Promise.all(Array.from({ length: 20 }, () => from('192.0.2.7')))
+      rejected = responses.find(({ status }) => status === 429)
     }
-    assertProblem(refused!, 429, 'too-many-requests')
-    assert.ok(Number(refused!.headers.get('retry-after')) >= 1)
+    assertProblem(rejected!, 429, 'too-many-requests')
+    assert.ok(Number(rejected!.headers.get('retry-after')) >= 1)
     assert.equal((await from('192.0.2.8')).status, 404)
   })
 
-  test('a long body counts as several reports, whatever is in it', async () => {
-    const long = (address: string) => send(`{}${' '.repeat(64_000)}`, { 'x-forwarded-for': address })
+  test('a long body counts as several reports, regardless of its content', async () => {
+    const sendLong = (ipAddress: string) => send(`{}${' '.repeat(64_000)}`, { 'x-forwarded-for': ipAddress })
     let sent = 0
-    for (let isRefused = false; !isRefused; sent += 20) {
+    for (let isRejected = false; !isRejected; sent += 20) {
       assert.ok(sent < 400, String(sent))
-      const answers = await Promise.all(Array.from({ length: 20 }, () => long('192.0.2.9')))
-      isRefused = answers.some(({ status }) => status === 429)
+      const responses = await Promise.all(Array.from({ length: 20 }, () => sendLong('192.0.2.9')))
+      isRejected = responses.some(({ status }) => status === 429)
     }
-    assert.equal((await long('192.0.2.10')).status, 400)
+    assert.equal((await sendLong('192.0.2.10')).status, 400)
   })
 })

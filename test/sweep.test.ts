@@ -31,17 +31,17 @@ import { createDeployment } from './recovery.ts'
 import { startS3Store } from './s3-store.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
-// Files without rows go, rows without files are reported, and whatever is used stays.
+// The sweep removes files without rows, reports rows without files, and keeps everything in use.
 
 const day = 86_400
 
-/** Writes files that are as old as they say. */
-async function leave(data: string, keys: string[], ageSeconds = day): Promise<void> {
+/** Writes files with a modification time in the past. */
+async function writeOldFiles(data: string, keys: string[], ageSeconds = day): Promise<void> {
   const time = Date.now() / 1_000 - ageSeconds
   for (const key of keys) {
     const path = join(data, 'files', key)
     await mkdir(dirname(path), { recursive: true })
-    await writeFile(path, 'left behind')
+    await writeFile(path, 'orphan file')
     await utimes(path, time, time)
   }
 }
@@ -64,25 +64,26 @@ async function runSweep(env: Record<string, string>, ...args: string[]) {
 const keysOf = (findings: Finding[]) =>
   findings.flatMap((finding) => (finding.kind === 'missing' ? [] : [finding.key])).sort()
 
-const isThereAll = async (data: string, keys: string[]) =>
+const checkExistence = async (data: string, keys: string[]) =>
   Promise.all(keys.map((key) => isThere(join(data, 'files', key))))
 
 const deleteVideo = ({ url }: Pick<Service, 'url'>, videoId: string) =>
   call(`${url}/videos/${videoId}`, { method: 'DELETE' })
 
-/** No job of these queues is waiting or under way. */
+/** Waits until these queues have no waiting or active job. */
 const waitForJobs = (database: string, ...names: string[]) =>
   waitFor(async () => {
     const open = `select from pgboss.job where name = any($1) and state in ('created', 'retry', 'active')`
     return (await query(database, open, [names])).length === 0
   })
 
-/** As if the runs of before were long ago. */
-const forgetRuns = (database: string) => query(database, `delete from sweep_state where name <> 'store'`)
+/** Makes the next sweep start a new pass at once. */
+const resetSweepState = (database: string) => query(database, `delete from sweep_state where name <> 'store'`)
 
 suite('sweep on disk', { concurrency: 4 }, () => {
-  test('what no row refers to is reported, then removed; what is known, young, in use or foreign stays', async (t) => {
-    const service = await kinora(t)
+  test('the sweep reports and then removes files that no row refers to, and keeps known, recent, used and foreign files', async (t) => {
+    // The sweep of the service itself could remove the files before the command finds them.
+    const service = await kinora(t, { KINORA_SWEEP: 'off' })
     const { data } = service
     const videoId = await makeVideo(service, onDisk(service))
     const busyId = await makeVideo(service, onDisk(service))
@@ -107,7 +108,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       `videos/${videoId}/pictures/automatic-240p-whole-${randomUUID()}.jpg`,
       `videos/${videoId}/pictures/sprites-${randomUUID()}/0.jpg`,
     ]
-    const [deleted, young] = [newId('vi'), newId('vi')]
+    const [deleted, recent] = [newId('vi'), newId('vi')]
     const ofDeleted = [`videos/${deleted}/source`, `videos/${deleted}/hls/240p/0-x/0.m4s`]
     const kept = [
       `videos/${busyId}/hls/240p/1-${randomUUID()}/0.m4s`,
@@ -115,25 +116,25 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       'videos/of-somebody-else/source',
       'elsewhere/file',
     ]
-    await leave(data, [...orphans, ...ofDeleted, ...kept])
-    const youngKeys = [`videos/${young}/source`, `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`]
-    await leave(data, youngKeys, 60)
+    await writeOldFiles(data, [...orphans, ...ofDeleted, ...kept])
+    const recentKeys = [`videos/${recent}/source`, `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`]
+    await writeOldFiles(data, recentKeys, 60)
     for (const folder of [`videos/${videoId}/mp4/empty/deep`, `videos/${newId('vi')}/hls`])
       await mkdir(join(data, 'files', folder), { recursive: true })
 
     const reported = await runSweep(envOf(service))
     assert.deepEqual(keysOf(reported), [...orphans, `videos/${deleted}`].sort())
-    const all = [...known, ...orphans, ...ofDeleted, ...kept, ...youngKeys]
-    assert.ok((await isThereAll(data, all)).every(Boolean), 'a report removes nothing')
+    const all = [...known, ...orphans, ...ofDeleted, ...kept, ...recentKeys]
+    assert.ok((await checkExistence(data, all)).every(Boolean), 'a sweep without --remove removed files')
 
     const removed = await runSweep(envOf(service), '--remove')
     assert.deepEqual(keysOf(removed), keysOf(reported))
-    const whole = removed.find((each) => each.kind === 'orphans' && each.key === `videos/${deleted}`)
-    assert.deepEqual(whole, {
+    const ofVideo = removed.find((each) => each.kind === 'orphans' && each.key === `videos/${deleted}`)
+    assert.deepEqual(ofVideo, {
       ...{ kind: 'orphans', key: `videos/${deleted}`, files: 2, bytes: 22, isRemoved: true },
     })
-    assert.ok((await isThereAll(data, [...known, ...kept, ...youngKeys])).every(Boolean))
-    assert.ok(!(await isThereAll(data, [...orphans, ...ofDeleted])).some(Boolean))
+    assert.ok((await checkExistence(data, [...known, ...kept, ...recentKeys])).every(Boolean))
+    assert.ok(!(await checkExistence(data, [...orphans, ...ofDeleted])).some(Boolean))
     const entries = await readdir(join(data, 'files/videos'), { recursive: true, withFileTypes: true })
     const folders = entries.filter((entry) => entry.isDirectory())
     for (const { parentPath, name } of folders)
@@ -141,13 +142,13 @@ suite('sweep on disk', { concurrency: 4 }, () => {
 
     assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '2' }), [])
     const late = await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '0' }, '--remove')
-    assert.deepEqual(keysOf(late), [`videos/${young}`, youngKeys[1]].sort())
+    assert.deepEqual(keysOf(late), [`videos/${recent}`, recentKeys[1]].sort())
   })
 
-  test('files that a row refers to and that are gone are reported by video, in the log and as a metric', async (t) => {
+  test('missing files that a row refers to are reported per video, in the log and as a metric', async (t) => {
     const at = await createDeployment(t)
     const service = { ...(await at.start({ KINORA_ROLES: 'api' })), ...at }
-    const [broken, well] = [
+    const [broken, intact] = [
       await makeVideo(service, onDisk(service)),
       await makeVideo(service, onDisk(service)),
     ]
@@ -161,34 +162,34 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     const metric = async () => (await call(`${worker.url}/metrics`)).text
     await waitFor(async () => /kinora_sweep_missing_files_total 2\n/.test(await metric()))
     assert.match(worker.output(), new RegExp(`"videoId":"${broken}".*files of a video are missing`))
-    assert.doesNotMatch(worker.output(), new RegExp(well))
+    assert.doesNotMatch(worker.output(), new RegExp(intact))
   })
 
-  test('a worker sweeps by itself, and says what it removed', async (t) => {
+  test('a worker sweeps periodically and logs what it removed', async (t) => {
     const at = await createDeployment(t, { KINORA_LOG_LEVEL: 'info' })
     const first = await at.start({ KINORA_SWEEP: 'off' })
     const videoId = await makeVideo({ ...first, ...at }, onDisk({ ...first, ...at }))
     const orphans = [`videos/${newId('vi')}/source`, `videos/${videoId}/mp4/${randomUUID()}.mp4`]
-    await leave(at.data, orphans)
+    await writeOldFiles(at.data, orphans)
     const reporting = await at.start({ KINORA_SWEEP: 'report' })
     await waitFor(() => /the sweep found orphaned files/.test(reporting.output()))
-    assert.deepEqual(await isThereAll(at.data, orphans), [true, true])
-    await forgetRuns(at.database)
+    assert.deepEqual(await checkExistence(at.data, orphans), [true, true])
+    await resetSweepState(at.database)
     const service = await at.start()
     await waitFor(() => /the sweep removed orphaned files/.test(service.output()))
-    assert.deepEqual(await isThereAll(at.data, orphans), [false, false])
+    assert.deepEqual(await checkExistence(at.data, orphans), [false, false])
     assert.match(service.output(), /"files":2,"bytes":22/)
     assert.match((await call(`${service.url}/metrics`)).text, /kinora_sweep_files_total 2\n/)
   })
 
-  test('while a job of the video may store a file, nothing of it is removed', async (t) => {
+  test('the sweep removes no file of a video while one of its jobs may store files', async (t) => {
     const service = await kinora(t, { KINORA_ROLES: 'api' })
     const videoId = await makeVideo(service, onDisk(service))
     const stored = {
       finish: `videos/${videoId}/mp4/240p-silent-${randomUUID()}.mp4`,
       pictures: `videos/${videoId}/pictures/automatic-${randomUUID()}.jpg`,
     }
-    await leave(service.data, Object.values(stored))
+    await writeOldFiles(service.data, Object.values(stored))
     for (const name of ['finish', 'pictures'] as const) {
       const job = new pg.Client(service.database)
       await job.connect()
@@ -199,7 +200,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     assert.equal((await runSweep(envOf(service), '--remove')).length, 2)
   })
 
-  test('the files of another database are never touched', async (t) => {
+  test('the sweep never touches the files of another database', async (t) => {
     const service = await kinora(t)
     const videoId = await makeVideo(service, onDisk(service))
     const source = `videos/${videoId}/hls/240p/0-x/0.m4s`
@@ -208,10 +209,10 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     const other = await kinora(t, { KINORA_DATA_DIR: service.data, KINORA_SWEEP_GRACE_MINUTES: '0' })
     await waitFor(() => /the sweep does not touch the file store/.test(other.output()))
     const grace = { KINORA_SWEEP_GRACE_MINUTES: '0' }
-    const refused = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
-    assert.match(refused.stderr, /belongs to another database/)
-    assert.equal(refused.code, 1)
-    // Nor while the store has no id, as with a version that did not write one.
+    const rejected = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
+    assert.match(rejected.stderr, /belongs to another database/)
+    assert.equal(rejected.code, 1)
+    // A store that an older version wrote has no id.
     await rm(join(service.data, 'files/kinora-store-id'))
     const unknown = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
     assert.match(unknown.stderr, /knows none of its videos/)
@@ -219,9 +220,9 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     assert.deepEqual(await runSweep({ ...envOf(service), ...grace }), [])
   })
 
-  test('what a killed process was receiving or working on is cleared at the next start, and nothing of others', async (t) => {
+  test('the next start removes the unfinished uploads and work folders of a killed process, but not those of others', async (t) => {
     const at = await createDeployment(t, { KINORA_LOG_LEVEL: 'info' })
-    const [killed, living] = [await at.start(), await at.start({ KINORA_ROLES: 'api' })]
+    const [killed, running] = [await at.start(), await at.start({ KINORA_ROLES: 'api' })]
     const { body } = await call(`${killed.url}/upload-tokens`, { method: 'POST', json: {} })
     const bytes = randomBytes(6 * MiB)
     const upload = ({ url }: { url: string }) =>
@@ -235,29 +236,33 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     const [recorded] = await listed()
     await upload(killed).write(5 * MiB)
     await waitFor(async () => (await listed()).length === 2)
-    const left = (await listed()).find((name) => name !== recorded)!
-    const open = upload(living)
+    const abandoned = (await listed()).find((name) => name !== recorded)!
+    const open = upload(running)
     await open.write(5 * MiB)
     await waitFor(async () => (await listed()).length === 3)
-    const owner = left.split('.')[0]
+    const owner = abandoned.split('.')[0]
     const work = join(at.data, 'work')
     const spooled = `spool/${owner}.${randomUUID()}`
-    await leave(at.data, [spooled], 0)
+    await writeOldFiles(at.data, [spooled], 0)
     for (const name of [`${owner}.${randomUUID()}`, randomUUID()])
       await mkdir(join(work, name), { recursive: true })
     await killed.kill()
-    // The database had time to commit what the process had sent.
+    // Old enough that the last transaction of the process must have ended.
     for (const name of ['', 'claims', 'whole'])
-      await utimes(join(uploads, left, name), Date.now() / 1_000 - 60, Date.now() / 1_000 - 60)
+      await utimes(join(uploads, abandoned, name), Date.now() / 1_000 - 60, Date.now() / 1_000 - 60)
 
     await at.start()
-    await waitFor(async () => !(await isThere(join(uploads, left))))
+    await waitFor(async () => !(await isThere(join(uploads, abandoned))))
     await waitFor(async () => !(await isThere(join(at.data, 'files', spooled))))
     await waitFor(async () => (await readdir(work)).length === 1)
-    assert.equal((await listed()).length, 2, 'the upload of a row, and the one of a living process')
-    const answer = await open.end()
-    assert.equal(answer.status, 201, answer.text)
-    const last = await sendFile(`${living.url}/videos/${videoId}/source`, bytes, { range: 'part 2/2' })
+    assert.equal(
+      (await listed()).length,
+      2,
+      'the recorded upload and the upload of the running process remain',
+    )
+    const response = await open.end()
+    assert.equal(response.status, 201, response.text)
+    const last = await sendFile(`${running.url}/videos/${videoId}/source`, bytes, { range: 'part 2/2' })
     assert.equal(last.status, 201, last.text)
     await waitFor(() => isThere(sourcePath(at.data, videoId)))
   })
@@ -277,7 +282,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
 
   const listed = async (files: Files, prefix: string) => (await Array.fromAsync(files.list(prefix))).sort()
 
-  /** As the command does it, at another time. */
+  /** Sweeps as the command does, with the clock two hours ahead. */
   async function sweepLater(t: TestContext, database: string, files: Files): Promise<Finding[]> {
     const log = createLog('silent', false)
     const config = readConfig({ KINORA_DATABASE_URL: database })
@@ -290,7 +295,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     return findings
   }
 
-  test('a clone that is deleted while it is copied leaves nothing', async (t) => {
+  test('a clone that is deleted during the copy leaves no files', async (t) => {
     const { store, files, at } = await start(t)
     const service = await at.start()
     const create = async (json: object) =>
@@ -310,13 +315,13 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await deleteVideo(service, clone)
     await waitForJobs(at.database, 'remove-files')
     release()
-    await waitFor(() => copies()[0]?.state === 'answered')
+    await waitFor(() => copies()[0]?.state === 'completed')
     await waitForJobs(at.database, 'fetch-source', 'plan-encoding')
     assert.deepEqual(await listed(files, `videos/${clone}`), [])
     assert.ok((await listed(files, `videos/${original}`)).includes(`videos/${original}/source`))
   })
 
-  test('a video that is deleted while its parts are joined leaves neither parts nor files', async (t) => {
+  test('a video that is deleted while its parts are joined leaves no parts and no files', async (t) => {
     const { store, files, at } = await start(t)
     const service = await at.start()
     const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
@@ -325,10 +330,10 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     const release = store.hold(isCopy)
     for (const i of [1, 2]) {
       const range = `part ${i}/2`
-      const answer = await sendFile(`${service.url}/videos/${videoId}/source`, randomBytes(6 * MiB), {
+      const response = await sendFile(`${service.url}/videos/${videoId}/source`, randomBytes(6 * MiB), {
         range,
       })
-      assert.equal(answer.status, 201, answer.text)
+      assert.equal(response.status, 201, response.text)
     }
     await waitFor(() => store.requests.filter(({ method, path }) => isCopy(method, path)).length === 2)
     await deleteVideo(service, videoId)
@@ -340,7 +345,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     assert.deepEqual(await Array.fromAsync(files.listUploads()), [])
   })
 
-  test('segments that a worker stored after their video was deleted, and before it was killed, are removed', async (t) => {
+  test('the sweep removes segments that a worker stored for a deleted video before it was killed', async (t) => {
     const { store, files, at } = await start(t)
     const service = await at.start()
     const clip = join(await temporaryFolder(t), 'clip.mp4')
@@ -352,38 +357,38 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await waitFor(() => puts().length > 0)
     await deleteVideo(service, videoId)
     await waitForJobs(at.database, 'remove-files')
-    // The worker that would remove them itself is killed before it can.
+    // Keeps the worker from removing the segments itself before it is killed.
     store.hold((method, path) => method === 'DELETE' && path.includes(videoId))
     release()
-    await waitFor(() => puts().some(({ state }) => state === 'answered'))
+    await waitFor(() => puts().some(({ state }) => state === 'completed'))
     await waitFor(async () => (await listed(files, `videos/${videoId}`)).length > 0)
     await service.kill()
     store.releaseAll()
-    const left = await listed(files, `videos/${videoId}`)
+    const orphans = await listed(files, `videos/${videoId}`)
     assert.ok(
-      left.every((key) => key.includes('/hls/')),
-      left.join(),
+      orphans.every((key) => key.includes('/hls/')),
+      orphans.join(),
     )
 
-    await forgetRuns(at.database)
+    await resetSweepState(at.database)
     const next = await at.start({ KINORA_SWEEP_GRACE_MINUTES: '0', KINORA_LOG_LEVEL: 'info' })
     await waitFor(() => /the sweep removed orphaned files/.test(next.output()))
     assert.deepEqual(await listed(files, 'videos'), [])
   })
 
-  test('multipart uploads of a killed process, recorded or not, are aborted, and their parts go', async (t) => {
+  test('the sweep aborts the multipart uploads of a killed process, with or without a lease, and removes their parts', async (t) => {
     const { store, files, at } = await start(t)
     const service = await at.start()
     const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
     const bytes = randomBytes(20 * MiB)
-    // One that is killed with parts on their way, and one before it could write its lease.
+    // The first upload is killed while it sends parts, the second before it could write its lease.
     const isLease = (_: string, path: string) => path.includes('lease-')
     await openUpload(`${service.url}/videos/${videoId}/source`, bytes, { range: 'part 1/2' }).write(18 * MiB)
     await waitFor(async () => (await store.openUploads()).length === 1)
     await waitFor(async () => (await Array.fromAsync(files.listUploads())).length === 1)
     store.hold(isLease)
     const { body } = await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })
-    // Not awaited: the service reads no further than it can store.
+    // Not awaited, because the service stops reading when it cannot store.
     void openUpload(`${service.url}/upload?token=${body.token}`, bytes, { key: '' }).write(18 * MiB)
     await waitFor(async () => (await store.openUploads()).length === 2)
     await service.kill()
@@ -396,12 +401,12 @@ suite('sweep on S3', { concurrency: 2 }, () => {
       JSON.stringify(findings),
     )
     assert.deepEqual(await store.openUploads(), [])
-    // The upload itself goes on.
+    // The client can still complete the upload.
     const next = await at.start()
     for (const i of [1, 2]) {
       const range = `part ${i}/2`
-      const answer = await sendFile(`${next.url}/videos/${videoId}/source`, bytes, { range })
-      assert.equal(answer.status, 201, answer.text)
+      const response = await sendFile(`${next.url}/videos/${videoId}/source`, bytes, { range })
+      assert.equal(response.status, 201, response.text)
     }
     await waitFor(async () => (await files.stat(`videos/${videoId}/source`))?.size === 2 * bytes.length)
   })

@@ -9,8 +9,8 @@ import { gzipSync } from 'node:zlib'
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3'
 import { temporaryFolder, waitFor } from './harness.ts'
 
-// OpenStack Swift with its S3 API, as a single node on loopback. Unlike an emulator, a real store starts slowly, has its
-// own limits, keeps the parts of an object visible, and words its errors differently.
+// OpenStack Swift with its S3 layer, as one node on loopback. A real store behaves differently from an emulator: it starts
+// slowly, has its own limits, keeps the parts of objects visible, and words its responses differently.
 
 const servers = ['account', 'container', 'object', 'proxy'] as const
 type Server = (typeof servers)[number]
@@ -28,7 +28,7 @@ const isOnPath = (program: string) =>
 /** The reason to skip tests that need Swift. False if Swift is installed. */
 export const lacksSwift: string | false =
   !servers.every((server) => isOnPath(`swift-${server}-server`)) &&
-  'missing packages: swift-proxy swift-account swift-container swift-object'
+  'packages are not installed: swift-proxy swift-account swift-container swift-object'
 
 export type Swift = {
   endpoint: string
@@ -37,11 +37,11 @@ export type Swift = {
   createBucket(): Promise<string>
   /** Every object of a bucket, and every stored part that belongs to no object, as `segments/…`. */
   list(bucket: string): Promise<string[]>
-  /** Kills all its processes with SIGKILL. */
+  /** kill -9 of all its processes. */
   kill(): Promise<void>
-  /** Starts it again on the same ports, with the same content. */
+  /** Starts it again at the same endpoint, with the same content. */
   start(): Promise<void>
-  /** Sends SIGSTOP or SIGCONT to the proxy, which clients connect to. */
+  /** SIGSTOP or SIGCONT to the process that clients talk to. */
   signal(signal: NodeJS.Signals): void
 }
 
@@ -75,7 +75,7 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
   }
   t.after(() => client.destroy())
   t.after(kill)
-  // Ctrl-C does not reach the Swift processes, because they run in their own sessions. Our exit handler kills them.
+  // The Swift processes run in sessions of their own, which Ctrl-C does not reach. They are killed when this process exits.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   await start()
   return {
@@ -95,7 +95,7 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
 
 type Ports = Record<Server, number>
 
-/** Opens all listeners before it closes any, so that the ports differ. */
+/** All ports are open at the same time, so that they differ. */
 async function freePorts(): Promise<Ports> {
   const listeners = servers.map(() => createServer().listen(0, '127.0.0.1'))
   await Promise.all(listeners.map((listener) => once(listener, 'listening')))
@@ -117,8 +117,8 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 /**
- * A ring with one device and one partition, in Swift's format 1. `swift-ring-builder` would take nine seconds, because
- * it must run three times for each ring.
+ * A ring of one device and one partition, in Swift's format 1. `swift-ring-builder` needs three calls for each ring, which
+ * take nine seconds in total.
  */
 function ringOf(port: number): Buffer {
   const address = { ip: '127.0.0.1', port, replication_ip: '127.0.0.1', replication_port: port }
@@ -131,8 +131,8 @@ function ringOf(port: number): Buffer {
 }
 
 /**
- * Each server runs as one process. The timeouts are long, because no replicator runs here that would repair an incomplete
- * listing on a busy machine. Listings have short pages, so that tests read several.
+ * Each server is one process. The timeouts are long because no replicator runs here that would repair an incomplete
+ * listing later. Listing pages are short, so that clients have to page.
  */
 function configOf(server: Server, folder: string, port: number, cache: number): string {
   const shared = `[DEFAULT]
@@ -168,7 +168,7 @@ max_bucket_listing = 10
 ${['catch_errors', 'gatekeeper', 'copy', 'slo', 'dlo', 'listing_formats', 'versioned_writes'].map((name) => `[filter:${name}]\nuse = egg:swift#${name}\n`).join('')}`
 }
 
-/** The memcached commands that Swift uses. Without a cache every request takes twice as long. */
+/** The part of memcached that Swift uses. Without a cache every request takes twice as long. */
 async function startCache(t: { after(end: () => unknown): void }): Promise<number> {
   const values = new Map<string, string>()
   const server = createServer((socket) => {
@@ -209,7 +209,7 @@ function startServer(folder: string, server: Server): Child {
   child.stderr.on('data', append)
   const exited = once(child, 'exit')
   const killNow = () => child.kill('SIGKILL')
-  // The tests may end before they call `end`.
+  // Kills the server even if the tests exit early.
   process.once('exit', killNow)
   return {
     process: child,
@@ -222,7 +222,7 @@ function startServer(folder: string, server: Server): Child {
   }
 }
 
-/** Queries the servers behind the proxy, because the S3 API lists neither parts nor orphans. */
+/** Reads from the servers behind the proxy, because the S3 layer lists neither parts nor orphans. */
 async function listBucket(ports: Ports, bucket: string): Promise<string[]> {
   const names = async (container: string) => {
     const path = `d1/0/${account}/${encodeURIComponent(container)}`

@@ -5,9 +5,9 @@ import { type Attempt, createWebhook, startReceiver } from './receiver.ts'
 import { recordEvents } from './record-events.ts'
 
 const count = 1_000
-const lost = 'The worker ended before it knew the outcome.'
+const lostError = 'The worker ended before it knew the outcome.'
 
-test('kill -9 of a worker among many deliveries: each event arrives, and the log tells of each attempt', async (t) => {
+test('after kill -9 of a worker, every event is still delivered and every attempt is in the log', async (t) => {
   const workers: Kinora[] = []
   t.after(() => Promise.all(workers.map((worker) => worker.stop())))
   const env = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true', KINORA_LOG_LEVEL: 'warn' }
@@ -33,7 +33,7 @@ test('kill -9 of a worker among many deliveries: each event arrives, and the log
     (await query(service.database, "select count(*)::int as n from deliveries where state = 'pending'"))[0].n
   await waitFor(
     async () => (await pending()) === 0,
-    () => `${receiver.received.length} arrived`,
+    () => `${receiver.received.length} requests arrived`,
   )
 
   const rows: { path: string; id: string; state: string; attempts: Attempt[] }[] = await query(
@@ -47,18 +47,18 @@ test('kill -9 of a worker among many deliveries: each event arrives, and the log
   let losses = 0
   for (const { path, id, state, attempts } of rows) {
     assert.equal(state, 'succeeded')
-    const known = attempts.filter(({ error }) => error !== lost)
+    const known = attempts.filter(({ error }) => error !== lostError)
     assert.equal(known.length, 1)
     assert.equal(known[0]!.status, 200)
     losses += attempts.length - known.length
-    // One whose worker was killed may or may not have gone out.
+    // The request of a killed worker may or may not have been sent.
     const arrived = arrivals.get(`${path} ${id}`)!.length
     assert.ok(arrived >= 1 && arrived <= attempts.length, `${arrived} of ${attempts.length}`)
   }
-  // Those under way, 16 for each webhook, and those that had ended and were about to be written.
+  // Lost attempts are those in progress, 16 for each webhook, and those that had ended but were not yet written.
   assert.ok(losses > 0 && losses < count / 2, `${losses} attempts were lost`)
   for (const path of paths) {
-    const bodies = new Set(receiver.at(path).map(({ body }) => JSON.parse(body).videoId))
+    const bodies = new Set(receiver.requestsTo(path).map(({ body }) => JSON.parse(body).videoId))
     assert.equal(bodies.size, count)
   }
 })

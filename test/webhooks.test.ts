@@ -5,7 +5,7 @@ import { assertProblem, call, client, kinora, query, sandboxKey, sharedKinora } 
 import { createWebhook, encoded, post } from './receiver.ts'
 import { withDb } from './record-events.ts'
 
-// The webhook object and the log of events, over HTTP.
+// The webhook object and the event log, over HTTP.
 
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 const url = 'https://example.com/hook?x=1&y=a%20b'
@@ -22,7 +22,7 @@ const allEvents = [
   'video.summary.generated',
 ]
 
-test('the published client creates, shows, lists and deletes webhooks (4.2 to 4.5)', async () => {
+test('the published client creates, shows, lists and deletes webhooks', async () => {
   const { webhooks } = client(service.url)
   const created = await webhooks.create({ events: allEvents, url })
   assert.match(created.webhookId!, /^webhook_[0-9A-Za-z]{22}$/)
@@ -49,7 +49,7 @@ test('the published client creates, shows, lists and deletes webhooks (4.2 to 4.
   assert.deepEqual((await webhooks.list()).data, [other])
 })
 
-test('a webhook has its id under both names, its secret in both forms, and 201 and 204 as answers', async () => {
+test('a webhook has both id fields and both secret formats; creation returns 201 and deletion 204', async () => {
   const { status, body } = await post(hooks(), { events: [encoded], url })
   assert.equal(status, 201)
   assert.equal(body.id, body.webhookId)
@@ -58,11 +58,11 @@ test('a webhook has its id under both names, its secret in both forms, and 201 a
   assert.equal((await call(`${hooks()}/${body.id}`, { method: 'DELETE' })).status, 204)
 })
 
-test('what is missing or wrong is told all at once, by name', async () => {
+test('a response lists every missing or invalid attribute by name', async () => {
   const problemsOf = async (json: unknown) => {
-    const answer = await post(hooks(), json)
-    assert.equal(answer.status, 400, answer.text)
-    return answer.body.problems.map(
+    const response = await post(hooks(), json)
+    assert.equal(response.status, 400, response.text)
+    return response.body.problems.map(
       ({ type, name }: { type: string; name: string }) => `${type.split('/').pop()} ${name}`,
     )
   }
@@ -84,13 +84,13 @@ test('what is missing or wrong is told all at once, by name', async () => {
   assertProblem(await call(hooks(), { method: 'POST' }), 400, 'invalid-payload')
 })
 
-test('an event that is named twice counts once; other fields are ignored', async () => {
+test('duplicate events are stored once and unknown attributes are ignored', async () => {
   const { status, body } = await post(hooks(), { events: [encoded, encoded], url, record: true })
   assert.equal(status, 201)
   assert.deepEqual(body.events, [encoded])
 })
 
-test('addresses that are not of the public web are refused in every notation', async () => {
+test('URLs outside the public internet are rejected in every notation', async () => {
   for (const each of [
     'example.com/hook',
     '',
@@ -122,14 +122,14 @@ test('addresses that are not of the public web are refused in every notation', a
   assert.deepEqual((await call(hooks())).body.data, [])
 })
 
-test('queries that do not fit are refused by name', async () => {
+test('invalid query parameters are rejected by name', async () => {
   for (const [name, value] of [
     ['events', 'video.gone'],
     ['currentPage', '0'],
     ['pageSize', '101'],
   ] as const) {
-    const answer = await call(`${hooks()}?${name}=${value}`)
-    assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+    const response = await call(`${hooks()}?${name}=${value}`)
+    assertProblem(response, 400, 'request-invalid-query-parameter', name)
   }
 })
 
@@ -143,8 +143,8 @@ test('webhooks and events belong to their environment', async () => {
   assertProblem(await call(`${sandbox}/webhooks/${webhookId}`, as), 404, 'resource-not-found', 'webhookId')
   for (const path of ['', '/rotate-secret', '/test', '/deliveries/delivery_1/redeliver']) {
     const method = path === '' ? 'DELETE' : 'POST'
-    const answer = await call(`${sandbox}/webhooks/${webhookId}${path}`, { ...as, method })
-    assertProblem(answer, 404, 'resource-not-found', 'webhookId')
+    const response = await call(`${sandbox}/webhooks/${webhookId}${path}`, { ...as, method })
+    assertProblem(response, 404, 'resource-not-found', 'webhookId')
   }
   assert.equal((await call(`${sandbox}/webhooks`, as)).body.pagination.itemsTotal, 0)
   assert.equal((await call(`${sandbox}/events`, as)).body.pagination.itemsTotal, 0)
@@ -152,18 +152,18 @@ test('webhooks and events belong to their environment', async () => {
   assertProblem(await call(hooks(), { key: '' }), 401, 'authentication-missing-authorization-header')
 })
 
-test('ids that are none are answered 404', async () => {
+test('unknown and malformed ids return 404', async () => {
   const { webhookId } = await createWebhook(service.url, url)
   for (const id of ['webhook_x', 'x', '%00', `${webhookId}x`, 'webhook_0000000000000000000000']) {
     assertProblem(await call(`${hooks()}/${id}`), 404, 'resource-not-found', 'webhookId')
   }
   for (const id of ['delivery_1', 'delivery_99999999999999999999', 'x', '1']) {
-    const answer = await post(`${hooks()}/${webhookId}/deliveries/${id}/redeliver`)
-    assertProblem(answer, 404, 'resource-not-found', 'deliveryId')
+    const response = await post(`${hooks()}/${webhookId}/deliveries/${id}/redeliver`)
+    assertProblem(response, 404, 'resource-not-found', 'deliveryId')
   }
 })
 
-test('a secret is rotated, and the previous one is valid for a while', async () => {
+test('after a secret is rotated, the previous one stays valid for a limited time', async () => {
   const { webhookId, signatureSecret } = await createWebhook(service.url, url)
   const rotate = (json?: unknown) => call(`${hooks()}/${webhookId}/rotate-secret`, { method: 'POST', json })
   const first = await rotate()
@@ -179,7 +179,7 @@ test('a secret is rotated, and the previous one is valid for a while', async () 
     assertProblem(await rotate({ validForSeconds }), 400, 'invalid-attribute', 'validForSeconds')
 })
 
-test('an environment has so many webhooks and no more, also when they come at once', async (t) => {
+test('the limit of webhooks per environment also holds for concurrent requests', async (t) => {
   const limited = await kinora(t, { KINORA_ROLES: 'api', KINORA_WEBHOOK_LIMIT: '3' })
   const create = (path = '', key?: string) =>
     call(`${limited.url}${path}/webhooks`, {
@@ -187,8 +187,8 @@ test('an environment has so many webhooks and no more, also when they come at on
       json: { events: [encoded], url },
       ...(key && { key }),
     })
-  const answers = await Promise.all(Array.from({ length: 8 }, () => create()))
-  assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 201, 400, 400, 400, 400, 400])
+  const responses = await Promise.all(Array.from({ length: 8 }, () => create()))
+  assert.deepEqual(responses.map(({ status }) => status).sort(), [201, 201, 201, 400, 400, 400, 400, 400])
   assertProblem(await create(), 400, 'webhook-limit-reached')
   assert.equal((await create('/sandbox', sandboxKey)).status, 201)
   const { body } = await call(`${limited.url}/webhooks`)
@@ -196,7 +196,7 @@ test('an environment has so many webhooks and no more, also when they come at on
   assert.equal((await create()).status, 201)
 })
 
-test('the log of events is filtered by kind, video and time, the newest first', async () => {
+test('the event log is sorted newest first and filtered by type, video and time', async () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
   await withDb(service.database, async (trx) => {
     for (const [second, videoId] of ['vi1', 'vi2', 'vi1'].entries())
@@ -229,7 +229,7 @@ test('the log of events is filtered by kind, video and time, the newest first', 
     ['from', '5'],
     ['type', 'video.gone'],
   ] as const) {
-    const answer = await call(`${service.url}/events?${name}=${value}`)
-    assertProblem(answer, 400, 'request-invalid-query-parameter', name)
+    const response = await call(`${service.url}/events?${name}=${value}`)
+    assertProblem(response, 400, 'request-invalid-query-parameter', name)
   }
 })

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { assertProblem, call, sandboxKey, sendRaw, sharedKinora } from './harness.ts'
 
-// What existing clients rely on in the answers, letter by letter (interface notes 1, 3, 6 and 19).
+// Details of requests and responses that existing clients rely on.
 
 const service = sharedKinora()
 const at = (path: string) => service.url + path
 
 async function create(json: unknown = { title: 'A video' }) {
-  const answer = await call(at('/videos'), { method: 'POST', json })
-  assert.equal(answer.status, 201, answer.text)
-  return answer.body
+  const response = await call(at('/videos'), { method: 'POST', json })
+  assert.equal(response.status, 201, response.text)
+  return response.body
 }
 
-describe('bodies', () => {
-  test('every success is exactly application/json, without a charset', async () => {
+describe('response bodies', () => {
+  test('the content type of every success is application/json, without a charset', async () => {
     const { id } = await create()
     for (const [method, path, json] of [
       ['POST', '/videos', {}],
@@ -27,50 +27,53 @@ describe('bodies', () => {
       ['GET', '/openapi.json'],
       ['GET', '/healthz'],
     ] as const) {
-      const answer = await call(at(path), { method, json })
-      assert.ok(answer.status === 200 || answer.status === 201, `${method} ${path} ${answer.text}`)
-      assert.equal(answer.headers.get('content-type'), 'application/json', `${method} ${path}`)
+      const response = await call(at(path), { method, json })
+      assert.ok(response.status === 200 || response.status === 201, `${method} ${path} ${response.text}`)
+      assert.equal(response.headers.get('content-type'), 'application/json', `${method} ${path}`)
     }
   })
 
-  test('a deletion answers 204 without a body, also to a client that names a type for the body it does not send', async () => {
+  test('a deletion returns 204 without a body, even if the request has a content type but no body', async () => {
     for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
       const { id } = await create()
-      const answer = await call(at(`/videos/${id}`), { method: 'DELETE', headers: { 'content-type': type } })
-      assert.deepEqual([answer.status, answer.text], [204, ''])
-      assert.ok([null, 'application/json'].includes(answer.headers.get('content-type')))
+      const response = await call(at(`/videos/${id}`), {
+        method: 'DELETE',
+        headers: { 'content-type': type },
+      })
+      assert.deepEqual([response.status, response.text], [204, ''])
+      assert.ok([null, 'application/json'].includes(response.headers.get('content-type')))
     }
   })
 
-  test('JSON is read whatever type it is sent under', async () => {
+  test('a JSON body is accepted with any content type', async () => {
     for (const type of [
       'application/json; charset=utf-8',
       'text/plain;charset=UTF-8',
       'application/x-www-form-urlencoded',
     ]) {
-      const answer = await call(at('/videos'), {
+      const response = await call(at('/videos'), {
         method: 'POST',
         headers: { 'content-type': type },
         body: '{"title":"Ünïcode"}',
       })
-      assert.equal(answer.body.title, 'Ünïcode', type)
+      assert.equal(response.body.title, 'Ünïcode', type)
     }
   })
 
-  test('times are whole seconds of UTC in the ATOM form', async () => {
+  test('timestamps are in UTC, in ATOM format, without fractions of a second', async () => {
     const video = await create()
     for (const time of [video.createdAt, video.updatedAt, video.publishedAt]) {
       assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$/)
     }
   })
 
-  test('the id is there under both names and begins with vi', async () => {
+  test('a video has both id fields, and the id starts with vi', async () => {
     const video = await create()
     assert.equal(video.id, video.videoId)
     assert.match(video.id, /^vi[0-9A-Za-z]{22}$/)
   })
 
-  test('attributes that are not known are ignored', async () => {
+  test('unknown attributes are ignored', async () => {
     const video = await create({ title: 'Kept', record: true, futureField: { deep: [1] }, __proto__: null })
     assert.equal(video.title, 'Kept')
     assert.equal(video.futureField, undefined)
@@ -78,7 +81,7 @@ describe('bodies', () => {
 })
 
 describe('requests', () => {
-  test('slashes run together count as one, in either environment', async () => {
+  test('repeated slashes count as one, in both environments', async () => {
     const { id } = await create({ title: 'a//b' })
     assert.equal((await call(at(`//videos///${id}`))).body.id, id)
     assert.equal((await call(at('//videos?title=a//b'))).body.data[0].id, id)
@@ -86,12 +89,12 @@ describe('requests', () => {
     assert.equal((await call(at('/sandboxes'))).status, 404)
   })
 
-  test('a slash at the end of the path changes nothing', async () => {
+  test('a trailing slash is ignored', async () => {
     assert.equal((await call(at('/videos/'))).status, 200)
     assert.equal((await call(at('/sandbox/videos/'), { key: sandboxKey })).status, 200)
   })
 
-  test('a request may name the whole address, as it does through a proxy', async () => {
+  test('a request line may contain an absolute URL, as a proxy sends it', async () => {
     const raw = await sendRaw(
       service.url,
       `GET ${at('/healthz')} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`,
@@ -99,20 +102,20 @@ describe('requests', () => {
     assert.match(raw, /^HTTP\/1\.1 200 /)
   })
 
-  test('headers that tell where a request comes from are never a reason to refuse it', async () => {
+  test('no value of the av-origin headers causes a rejection', async () => {
     for (const value of ['nodejs:2.6.8', 'no version', 'x'.repeat(500), '']) {
       const headers = { 'av-origin-client': value, 'av-origin-app': value, 'av-origin-sdk': value }
       assert.equal((await call(at('/videos'), { headers })).status, 200)
     }
   })
 
-  test('the media type that once named the version is accepted', async () => {
+  test('the old Accept media type with a version is accepted', async () => {
     const headers = { accept: 'application/vnd.api.video+json;version=1' }
-    const answer = await call(at('/videos'), { headers })
-    assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'application/json'])
+    const response = await call(at('/videos'), { headers })
+    assert.deepEqual([response.status, response.headers.get('content-type')], [200, 'application/json'])
   })
 
-  test('every answer has the id of its request', async () => {
+  test('every response has a request id', async () => {
     const ids = new Set<string | null>()
     for (const path of ['/videos', '/nothing', '/healthz', '/videos/x', '/videos/%zz'])
       ids.add((await call(at(path))).headers.get('x-request-id'))
@@ -121,17 +124,17 @@ describe('requests', () => {
   })
 })
 
-describe('problems', () => {
-  test('an invalid attribute: every problem is listed, and the first is repeated on top', async () => {
+describe('error responses', () => {
+  test('an error for invalid attributes lists every problem and repeats the first at the top level', async () => {
     const json = {
       title: 1,
       tags: ['a', 2],
       metadata: [{ key: 'a', value: 3 }],
       clip: { startTimecode: 'now' },
     }
-    const answer = await call(at('/videos'), { method: 'POST', json })
-    const { problems, type, title, name } = answer.body
-    assertProblem(answer, 400, 'invalid-attribute', name)
+    const response = await call(at('/videos'), { method: 'POST', json })
+    const { problems, type, title, name } = response.body
+    assertProblem(response, 400, 'invalid-attribute', name)
     assert.deepEqual(problems[0], { type, title, name })
     assert.deepEqual(problems.map((problem: { name: string }) => problem.name).sort(), [
       'clip[startTimecode]',
@@ -141,30 +144,30 @@ describe('problems', () => {
     ])
   })
 
-  test('a missing attribute', async () => {
+  test('an error names a missing attribute', async () => {
     for (const [path, name] of [
       ['/auth/api-key', 'apiKey'],
       ['/auth/refresh', 'refreshToken'],
     ] as const) {
-      const answer = await call(at(path), { method: 'POST', json: {} })
-      assertProblem(answer, 400, 'attribute-required', name)
-      assert.equal(answer.body.problems.length, 1)
+      const response = await call(at(path), { method: 'POST', json: {} })
+      assertProblem(response, 400, 'attribute-required', name)
+      assert.equal(response.body.problems.length, 1)
     }
   })
 
-  test('an invalid query parameter, with the range that it may have', async () => {
+  test('an error for an invalid query parameter contains the allowed range', async () => {
     for (const [parameter, range] of [
       ['currentPage=0', { min: 1 }],
       ['pageSize=0', { min: 1, max: 100 }],
       ['pageSize=101', { min: 1, max: 100 }],
     ] as const) {
-      const answer = await call(at(`/videos?${parameter}`))
-      assertProblem(answer, 400, 'request-invalid-query-parameter', parameter.split('=')[0])
-      assert.deepEqual({ ...answer.body.range, ...range }, answer.body.range, answer.text)
+      const response = await call(at(`/videos?${parameter}`))
+      assertProblem(response, 400, 'request-invalid-query-parameter', parameter.split('=')[0])
+      assert.deepEqual({ ...response.body.range, ...range }, response.body.range, response.text)
     }
   })
 
-  test('an unknown video is named by its parameter, whatever is asked of it', async () => {
+  test('every request for an unknown video returns 404 with the parameter name', async () => {
     for (const [method, path, json] of [
       ['GET', ''],
       ['PATCH', '', { title: 'x' }],
@@ -173,13 +176,13 @@ describe('problems', () => {
       ['DELETE', ''],
       ['GET', '/status'],
     ] as const) {
-      const answer = await call(at(`/videos/vi0123456789012345678901${path}`), { method, json })
-      assertProblem(answer, 404, 'resource-not-found', 'videoId')
+      const response = await call(at(`/videos/vi0123456789012345678901${path}`), { method, json })
+      assertProblem(response, 404, 'resource-not-found', 'videoId')
     }
     assert.deepEqual((await call(at('/tags'))).body.data, [])
   })
 
-  test('an unknown address has no name, with or without a key', async () => {
+  test('an unknown path returns 404 without a name, with or without a key', async () => {
     for (const path of [
       '/nothing',
       '/videos/x/y/z',
@@ -192,7 +195,7 @@ describe('problems', () => {
     }
   })
 
-  test('a method that an address does not have is refused with those that it has', async () => {
+  test('an unsupported method returns 405 with the allowed methods', async () => {
     for (const [method, path, allowed] of [
       ['PUT', '/videos', ['GET', 'HEAD', 'POST']],
       ['DELETE', '/videos/', ['GET', 'HEAD', 'POST']],
@@ -200,13 +203,13 @@ describe('problems', () => {
       ['POST', '/sandbox/tags', ['GET', 'HEAD']],
       ['GET', '/auth/api-key', ['POST']],
     ] as const) {
-      const answer = await call(at(path), { method })
-      assertProblem(answer, 405, 'method-not-allowed')
-      assert.deepEqual(answer.headers.get('allow')?.split(', ').sort(), allowed, `${method} ${path}`)
+      const response = await call(at(path), { method })
+      assertProblem(response, 405, 'method-not-allowed')
+      assert.deepEqual(response.headers.get('allow')?.split(', ').sort(), allowed, `${method} ${path}`)
     }
   })
 
-  test('the type of a problem is a link that opens its explanation', async () => {
+  test('the type of an error is the URL of its documentation', async () => {
     for (const [path, key] of [
       ['/nothing', ''],
       ['/videos', ''],
@@ -222,30 +225,30 @@ describe('problems', () => {
   })
 })
 
-describe('creating and changing', () => {
-  test('an empty container is 201, and a video with a source 202', async () => {
+describe('creating and updating', () => {
+  test('creating an empty video returns 201, and creating one with a source returns 202', async () => {
     assert.equal((await call(at('/videos'), { method: 'POST', json: {} })).status, 201)
     const { id } = await create({ title: 'Original' })
     for (const source of ['https://example.com/a.mp4', 'http://example.com', id]) {
-      const answer = await call(at('/videos'), { method: 'POST', json: { source } })
-      assert.equal(answer.status, 202, source)
-      assert.equal(answer.body.assets.hls, at(`/vod/${answer.body.id}/hls/manifest.m3u8`))
+      const response = await call(at('/videos'), { method: 'POST', json: { source } })
+      assert.equal(response.status, 202, source)
+      assert.equal(response.body.assets.hls, at(`/vod/${response.body.id}/hls/manifest.m3u8`))
     }
   })
 
-  test('a title that is not given is empty, or the name of the file in the source', async () => {
+  test('the default title is the file name of the source, or empty', async () => {
     assert.equal((await create({})).title, '')
     for (const [source, title] of [
       ['https://example.com/films/My%20film.mp4?x=1', 'My film.mp4'],
       ['https://example.com/100%.mp4', '100%.mp4'],
       ['https://example.com', ''],
     ]) {
-      const answer = await call(at('/videos'), { method: 'POST', json: { source } })
-      assert.equal(answer.body.title, title)
+      const response = await call(at('/videos'), { method: 'POST', json: { source } })
+      assert.equal(response.body.title, title)
     }
   })
 
-  test('metadata is taken in both forms and given in one', async () => {
+  test('metadata is accepted in two formats and returned in one', async () => {
     const video = await create({
       metadata: [
         { key: 'author', value: 'Ada' },
@@ -268,7 +271,7 @@ describe('creating and changing', () => {
     assert.deepEqual(changed.body.metadata, [{ key: 'place', value: 'Rome' }])
   })
 
-  test('a change cannot touch the id, the dates, the source or the clip', async () => {
+  test('an update cannot change the id, the dates, the source or the clip', async () => {
     const video = await create({ title: 'Firm' })
     const json = {
       id: 'vi1',
@@ -283,7 +286,7 @@ describe('creating and changing', () => {
     assert.deepEqual(changed.body, video)
   })
 
-  test('a tag that is given twice is kept and counted once', async () => {
+  test('a duplicate tag is stored and counted once', async () => {
     assert.deepEqual((await create({ tags: ['a', 'a', 'A'] })).tags, ['a', 'A'])
     const { body } = await call(at('/tags'))
     assert.deepEqual(
@@ -292,7 +295,7 @@ describe('creating and changing', () => {
     )
   })
 
-  test('tags are counted right when a video is changed and deleted at the same time', async () => {
+  test('tag counts stay correct when a video is updated and deleted concurrently', async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await create({ tags: ['before'] })
       const change = (tag: string) => call(at(`/videos/${id}`), { method: 'PATCH', json: { tags: [tag] } })
@@ -304,12 +307,12 @@ describe('creating and changing', () => {
   })
 })
 
-describe('browsers', () => {
+describe('CORS', () => {
   const origin = 'https://shop.example.com'
   const needed =
     'authorization, content-type, content-range, av-origin-client, av-origin-app, av-origin-sdk, accept'
 
-  test('a preflight is answered without a key, for every method and header of the clients', async () => {
+  test('a preflight request needs no key and allows every method and header of the clients', async () => {
     for (const path of [
       '/videos',
       '/sandbox/videos',
@@ -323,18 +326,18 @@ describe('browsers', () => {
           'access-control-request-method': method,
           'access-control-request-headers': needed.replaceAll(' ', ''),
         }
-        const answer = await call(at(path), { method: 'OPTIONS', key: '', headers })
-        const given = (name: string) => answer.headers.get(`access-control-${name}`) ?? ''
-        assert.deepEqual([answer.status, answer.text], [204, ''], path)
-        assert.equal(given('allow-origin'), '*')
-        assert.ok(given('allow-methods').includes(method), method)
-        for (const header of needed.split(', ')) assert.ok(given('allow-headers').includes(header), header)
-        assert.ok(Number(given('max-age')) > 0)
+        const response = await call(at(path), { method: 'OPTIONS', key: '', headers })
+        const header = (name: string) => response.headers.get(`access-control-${name}`) ?? ''
+        assert.deepEqual([response.status, response.text], [204, ''], path)
+        assert.equal(header('allow-origin'), '*')
+        assert.ok(header('allow-methods').includes(method), method)
+        for (const name of needed.split(', ')) assert.ok(header('allow-headers').includes(name), name)
+        assert.ok(Number(header('max-age')) > 0)
       }
     }
   })
 
-  test('any page may read every answer, errors too, and the headers that matter', async () => {
+  test('any page may read every response, including errors and the rate limit headers', async () => {
     for (const [expected, path, options] of [
       [200, '/videos', {}],
       [401, '/videos', { key: '' }],
@@ -345,10 +348,10 @@ describe('browsers', () => {
       [413, '/videos', { method: 'POST', body: ' '.repeat(1024 * 1024 + 1) }],
       [400, '/videos/%zz', {}],
     ] as const) {
-      const answer = await call(at(path), { ...options, headers: { origin } })
-      assert.equal(answer.status, expected, path)
-      assert.equal(answer.headers.get('access-control-allow-origin'), '*', path)
-      const exposed = answer.headers.get('access-control-expose-headers') ?? ''
+      const response = await call(at(path), { ...options, headers: { origin } })
+      assert.equal(response.status, expected, path)
+      assert.equal(response.headers.get('access-control-allow-origin'), '*', path)
+      const exposed = response.headers.get('access-control-expose-headers') ?? ''
       for (const name of ['limit', 'remaining', 'retry-after'])
         assert.ok(exposed.includes(`x-ratelimit-${name}`))
     }

@@ -20,10 +20,10 @@ import { lacksSwift, type Swift, startSwift } from './swift.ts'
 
 const MiB = 1024 * 1024
 
-/** A new, empty store. To the store, each `open` is another process. */
+/** A new, empty store. Each `open` acts like a separate process. */
 type Store = {
   open(): Promise<Files>
-  /** The keys of everything in the store, including what belongs to no finished file. */
+  /** The keys of everything in the store, including unfinished uploads. */
   list(): Promise<string[]>
 }
 
@@ -31,7 +31,7 @@ async function* streamed(bytes: Buffer, chunk = 64 * 1024): AsyncGenerator<Buffe
   for (let at = 0; at < bytes.length; at += chunk) yield bytes.subarray(at, at + chunk)
 }
 
-/** Referenced here, because a promise that nothing can resolve is garbage collected, and its open files with it. */
+/** Keeps references to pending promises. Otherwise they are garbage collected together with their open files. */
 const hanging: unknown[] = []
 
 /** A body that fails like a broken connection after these bytes, or sends nothing more. */
@@ -87,7 +87,7 @@ function contract(
   }
 
   describe(`files ${name}`, { skip }, () => {
-    test('a file is read as it was put, complete or by range', async (t) => {
+    test('a stored file can be read completely or by range', async (t) => {
       const { files } = await start(t)
       await files.check()
       for (const size of [0, 1, 100_000, 20 * MiB + 7]) {
@@ -109,7 +109,7 @@ function contract(
       assert.equal((await part(1000, 1001)).length, 0)
     })
 
-    test('a small file is cached once for all callers, others are not', async (t) => {
+    test('a small file is cached once for all callers, and a large file is not cached', async (t) => {
       const { files } = await start(t)
       const bytes = randomBytes(100_000)
       await files.put('a/small', bytes)
@@ -129,7 +129,7 @@ function contract(
       await assert.rejects(files.acquire('../a', 10, true), /is not a key/)
     })
 
-    test('a missing file is reported as such and can be removed', async (t) => {
+    test('reading a missing file fails, and removing it does not', async (t) => {
       const { files } = await start(t)
       await files.put('videos/vi1/source', Buffer.from('x'))
       assert.equal(await files.stat('videos/vi2/source'), undefined)
@@ -277,9 +277,9 @@ function contract(
       const { store, files } = await start(t)
       const handle = await files.beginUpload('v/source')
       const [wrong, right, rest] = [randomBytes(8 * MiB), randomBytes(6 * MiB), randomBytes(3)]
-      const refused = await files.writeChunk(handle, streamed(wrong), { order: 1, offset: 0 })
-      await files.removeChunk(handle, refused)
-      await files.removeChunk(handle, refused)
+      const removed = await files.writeChunk(handle, streamed(wrong), { order: 1, offset: 0 })
+      await files.removeChunk(handle, removed)
+      await files.removeChunk(handle, removed)
       const chunks = [
         await files.writeChunk(handle, streamed(right), { order: 1, offset: 0 }),
         await files.writeChunk(handle, streamed(rest), { order: 2, offset: 6 * MiB }),
@@ -289,7 +289,7 @@ function contract(
       assert.deepEqual(await store.list(), ['v/source'])
     })
 
-    test('a single chunk of any size, with and without an offset', async (t) => {
+    test('a single chunk of any size becomes the file, with and without an offset', async (t) => {
       const { files } = await start(t)
       for (const size of [0, 1, 300_000, 9 * MiB]) {
         for (const offset of usesOffsets ? [0, undefined] : [0]) {
@@ -302,7 +302,7 @@ function contract(
       }
     })
 
-    test('many tiny parts', async (t) => {
+    test('many tiny parts become the file', async (t) => {
       const { store, files } = await start(t)
       const bytes = randomBytes(200_003)
       const handle = await files.beginUpload('v/source')
@@ -371,12 +371,12 @@ function contract(
         const broken = files.writeChunk(handle, cutOff(bytes, 'breaks'), { order: 1, offset })
         await assert.rejects(broken, { code: 'ECONNRESET' })
         const end = new AbortController()
-        const hung = cutOff(bytes, 'hangs', () => end.abort(new Error('given up')))
+        const hung = cutOff(bytes, 'hangs', () => end.abort(new Error('cancelled')))
         const waiting = files.writeChunk(handle, hung, { order: 1, offset, signal: end.signal })
-        await assert.rejects(waiting, /given up/)
+        await assert.rejects(waiting, /cancelled/)
         await assert.rejects(
           files.writeChunk(handle, streamed(bytes), { order: 1, offset, signal: end.signal }),
-          /given up/,
+          /cancelled/,
         )
         assert.deepEqual(
           (await store.list()).filter((key) => !key.endsWith('/whole')),
@@ -501,7 +501,7 @@ describe('files on disk', () => {
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'kinora-test', folder], { stdio: 'pipe' })
     } catch (error) {
-      return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
+      return t.skip(`cannot mount a small disk: ${(error as Error).message}`)
     }
     try {
       const files = await openDiskFiles(folder)
@@ -575,7 +575,7 @@ describe('files on disk', () => {
   })
 
   test('a folder without write permission is reported as refused', async (t) => {
-    if (process.getuid?.() === 0) return t.skip('root may write everywhere')
+    if (process.getuid?.() === 0) return t.skip('root can write to every folder')
     const folder = await temporaryFolder(t)
     const files = await openDiskFiles(folder)
     await chmod(folder, 0o500)
@@ -628,18 +628,18 @@ describe('files on Swift', { skip: lacksSwift }, () => {
     t.after(() => files.close())
     const bytes = randomBytes(9 * MiB)
     await files.put('v/a', streamed(bytes))
-    const answer = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
-    const address = (await files.signedUrl?.('v/a', answer)) ?? ''
-    const whole = await fetch(address)
+    const headers = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
+    const url = (await files.signedUrl?.('v/a', headers)) ?? ''
+    const complete = await fetch(url)
     assert.deepEqual(
-      ['content-type', 'cache-control', 'content-disposition'].map((name) => whole.headers.get(name)),
+      ['content-type', 'cache-control', 'content-disposition'].map((name) => complete.headers.get(name)),
       ['video/mp4', 'private, max-age=5', 'attachment'],
     )
-    assert.ok(bytes.equals(Buffer.from(await whole.arrayBuffer())))
-    const part = await fetch(address, { headers: { range: 'bytes=8388600-8388700' } })
+    assert.ok(bytes.equals(Buffer.from(await complete.arrayBuffer())))
+    const part = await fetch(url, { headers: { range: 'bytes=8388600-8388700' } })
     assert.equal(part.status, 206)
     assert.ok(bytes.subarray(8_388_600, 8_388_701).equals(Buffer.from(await part.arrayBuffer())))
-    assert.equal((await fetch(address.replace('v/a', 'v/b'))).status, 403)
+    assert.equal((await fetch(url.replace('v/a', 'v/b'))).status, 403)
   })
 
   test('a body with a signed hash is accepted', async (t) => {
@@ -651,9 +651,9 @@ describe('files on Swift', { skip: lacksSwift }, () => {
     assert.ok(bytes.equals(await bytesOf(await files.read('v/a'))))
   })
 
-  test('a killed store loses nothing: readers wait for it, writers can try again', async (t) => {
+  test('a killed store loses nothing: readers wait for it, and writers can try again', async (t) => {
     const { store, settings } = await startOnSwift()
-    // It takes seconds to start.
+    // Swift takes seconds to start.
     const files = openS3Files({ ...settings, limits: { totalMs: patienceMs } })
     t.after(() => files.close())
     const bytes = randomBytes(24 * MiB)
@@ -682,13 +682,13 @@ describe('files on Swift', { skip: lacksSwift }, () => {
 describe('files on S3', () => {
   test('a store that is unreachable, denies access, has no bucket, fails or is full is reported as such', async (t) => {
     const { settings } = await startS3Store(t)
-    const answer = { status: 500, code: 'InternalError' }
+    const failure = { status: 500, code: 'InternalError' }
     let requests = 0
     const failing = createServer((request, response) => {
       requests++
       request.resume().on('end', () => {
-        response.writeHead(answer.status, { 'content-type': 'application/xml' })
-        response.end(request.method === 'HEAD' ? '' : `<Error><Code>${answer.code}</Code></Error>`)
+        response.writeHead(failure.status, { 'content-type': 'application/xml' })
+        response.end(request.method === 'HEAD' ? '' : `<Error><Code>${failure.code}</Code></Error>`)
       })
     }).listen(0, '127.0.0.1')
     await once(failing, 'listening')
@@ -715,9 +715,9 @@ describe('files on S3', () => {
     await check({ endpoint: 'http://no-such-host.invalid' }, 'unreachable')
     await check({ bucket: 'another' }, 'refused')
     await check({ endpoint }, 'unreachable')
-    Object.assign(answer, { status: 403, code: 'AccessDenied' })
+    Object.assign(failure, { status: 403, code: 'AccessDenied' })
     await check({ endpoint }, 'refused')
-    Object.assign(answer, { status: 507, code: 'XMinioStorageFull' })
+    Object.assign(failure, { status: 507, code: 'XMinioStorageFull' })
     await check({ endpoint }, 'full')
   })
 
@@ -730,19 +730,18 @@ describe('files on S3', () => {
     t.after(() => files.close())
     const bytes = randomBytes(1000)
     await files.put('v/a', bytes)
-    const answer = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
-    const address = new URL((await files.signedUrl?.('v/a', answer)) ?? '')
-    assert.ok(bytes.equals(Buffer.from(await (await fetch(address)).arrayBuffer())))
+    const headers = { type: 'video/mp4', cacheControl: 'private, max-age=5', disposition: 'attachment' }
+    const url = new URL((await files.signedUrl?.('v/a', headers)) ?? '')
+    assert.ok(bytes.equals(Buffer.from(await (await fetch(url)).arrayBuffer())))
     // The store of the tests ignores the requested headers.
     assert.deepEqual(
       ['type', 'cache-control', 'disposition'].map(
         (name) =>
-          address.searchParams.get(`response-content-${name}`) ??
-          address.searchParams.get(`response-${name}`),
+          url.searchParams.get(`response-content-${name}`) ?? url.searchParams.get(`response-${name}`),
       ),
       ['video/mp4', 'private, max-age=5', 'attachment'],
     )
-    assert.throws(() => files.signedUrl?.('../a', answer), /is not a key/)
+    assert.throws(() => files.signedUrl?.('../a', headers), /is not a key/)
   })
 
   test('a store that disappears during a body is reported, and its orphans are removed later', async (t) => {
@@ -825,7 +824,7 @@ describe('files on S3', () => {
     const files = openS3Files({ ...store.settings, limits: patient })
     t.after(() => files.close())
     const held = () => store.requests.filter(({ state, path }) => state === 'held' && isPart('PUT', path))
-    for (const end of ['breaks', 'is given up'] as const) {
+    for (const end of ['breaks', 'is cancelled'] as const) {
       store.requests.length = 0
       const release = store.hold(isPart)
       const given = new AbortController()
@@ -833,7 +832,7 @@ describe('files on S3', () => {
         yield* streamed(randomBytes(17 * MiB))
         await waitFor(() => held().length === 2)
         if (end === 'breaks') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
-        given.abort(new Error('given up'))
+        given.abort(new Error('cancelled'))
         await new Promise((done) => hanging.push(done))
       }
       const handle = await files.beginUpload('v/source')
@@ -844,7 +843,7 @@ describe('files on S3', () => {
       await files.put('v/other', Buffer.from('x'))
       assert.ok(!store.requests.some(isAbort), 'aborted while its parts were being sent')
       release()
-      await assert.rejects(writing, /aborted|given up/)
+      await assert.rejects(writing, /aborted|cancelled/)
       assert.ok(store.requests.some(isAbort))
       assert.deepEqual(await store.openUploads(), [])
       assert.deepEqual(await Array.fromAsync(files.listUploads()), [])

@@ -16,16 +16,16 @@ import { type Jobs, queues } from '../server/queues.ts'
 import { fetchSource } from '../server/uploads/fetch-source.ts'
 import { assertSource, call, isThere, kinora, MiB, type Service, sourcePath, waitFor } from './harness.ts'
 
-// Servers that mean no good, or do not know what they say: the fetch fails, and the status says why.
+// Fetches from malicious or faulty servers fail, and the status shows the reason.
 
 const film = randomBytes(100_000)
 
-async function origin(t: TestContext, answer: (response: ServerResponse) => void) {
+async function origin(t: TestContext, respond: (response: ServerResponse) => void) {
   const state = { url: '', hits: 0 }
   const server = createServer((_, response) => {
     state.hits++
     response.on('error', () => {})
-    answer(response)
+    respond(response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -37,9 +37,9 @@ async function origin(t: TestContext, answer: (response: ServerResponse) => void
 }
 
 async function create({ url }: Service, source: string): Promise<string> {
-  const answer = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
-  assert.equal(answer.status, 202, answer.text)
-  return answer.body.videoId
+  const response = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
+  assert.equal(response.status, 202, response.text)
+  return response.body.videoId
 }
 
 const statusOf = async ({ url }: Service, videoId: string) =>
@@ -48,7 +48,7 @@ const statusOf = async ({ url }: Service, videoId: string) =>
 async function assertFailed(service: Service, videoId: string, reason: RegExp) {
   await waitFor(
     async () => (await statusOf(service, videoId)).ingest.failure !== undefined,
-    () => 'it has not failed',
+    () => 'the fetch has not failed',
   )
   const { ingest, encoding } = await statusOf(service, videoId)
   assert.match(ingest.failure, reason)
@@ -60,11 +60,11 @@ async function assertFailed(service: Service, videoId: string, reason: RegExp) {
   assert.equal(await isThere(sourcePath(service.data, videoId)), false)
 }
 
-const reachable = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
+const privateNetworks = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
 
-suite('what the service fetches', { concurrency: 3 }, () => {
-  test('compressed content is refused at once, and nothing is unpacked', async (t) => {
-    const service = await kinora(t, reachable)
+suite('limits of fetches', { concurrency: 3 }, () => {
+  test('compressed content is rejected without another attempt and is not decompressed', async (t) => {
+    const service = await kinora(t, privateNetworks)
     const bomb = gzipSync(Buffer.alloc(64 * MiB))
     for (const coding of ['gzip', 'GZIP', 'deflate', 'br', 'gzip, gzip']) {
       const server = await origin(t, (response) => {
@@ -75,8 +75,8 @@ suite('what the service fetches', { concurrency: 3 }, () => {
     }
   })
 
-  test('a file that is shorter than its length fails after some tries, and of a longer one the rest is not read', async (t) => {
-    const service = await kinora(t, reachable)
+  test('a file that is shorter than its Content-Length fails after five attempts, and a longer one is cut at its length', async (t) => {
+    const service = await kinora(t, privateNetworks)
     const [tooLong, tooShort] = await Promise.all([
       origin(t, (response) => {
         response.writeHead(200, { 'content-length': film.length + 1 })
@@ -89,21 +89,21 @@ suite('what the service fetches', { concurrency: 3 }, () => {
     ])
     const [failing, cut] = [await create(service, tooLong.url), await create(service, tooShort.url)]
     await assertSource(service.data, cut, film.subarray(0, -1))
-    // Five tries, with pauses of 2, 4, 8 and 16 s.
+    // Five attempts, with delays of 2, 4, 8 and 16 s.
     await assertFailed(service, failing, /closed the connection too early/)
     assert.equal(tooLong.hits, 5)
   })
 
-  test('a file that does not end fails after 100 GiB', async (t) => {
-    // Without a worker: the test itself does the job, with a network and a disk that take no time.
-    const service = await kinora(t, { ...reachable, KINORA_ROLES: 'api' })
+  test('an endless file fails after 100 GiB', async (t) => {
+    // There is no worker. The test runs the job itself, with a network and a disk in memory.
+    const service = await kinora(t, { ...privateNetworks, KINORA_ROLES: 'api' })
     const videoId = await create(service, 'http://127.0.0.1/endless.mp4')
-    const much = Buffer.alloc(64 * MiB)
+    const block = Buffer.alloc(64 * MiB)
     let isCancelled = false
     const fetch: GuardedFetch = {
       async request(url) {
         const body = (async function* () {
-          while (!isCancelled) yield much
+          while (!isCancelled) yield block
         })()
         const cancel = () => {
           isCancelled = true

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { suite, type TestContext, test } from 'node:test'
+import { afterEach, suite, type TestContext, test } from 'node:test'
 import {
   assertProblem,
   assertSource,
@@ -20,20 +20,20 @@ import {
   waitFor,
 } from './harness.ts'
 
-// Content that the service fetches by itself: from an address, or from another video.
+// Sources that the service fetches from a URL or copies from another video.
 
 const film = randomBytes(11 * MiB + 5)
 const other = randomBytes(9 * MiB + 3)
 
-type Answering = (request: IncomingMessage, response: ServerResponse, hit: number) => void
+type Respond = (request: IncomingMessage, response: ServerResponse, hit: number) => void
 
-/** A server that others would run. `seen` has the headers of each request. */
-async function origin(t: TestContext, answer: Answering) {
+/** A server of somebody else. `seen` contains the headers of each request. */
+async function origin(t: TestContext, respond: Respond) {
   const seen: IncomingMessage['headers'][] = []
   const server = createServer((request, response) => {
     seen.push(request.headers)
     response.on('error', () => {})
-    answer(request, response, seen.length)
+    respond(request, response, seen.length)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -43,7 +43,7 @@ async function origin(t: TestContext, answer: Answering) {
   return { seen, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4` }
 }
 
-/** As a server of files answers, with ranges. */
+/** Responds like a file server that supports ranges. */
 function serve(request: IncomingMessage, response: ServerResponse, content: Buffer, etag: string) {
   const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0)
   const isRange = request.headers.range !== undefined && request.headers['if-range'] === etag
@@ -56,7 +56,7 @@ function serve(request: IncomingMessage, response: ServerResponse, content: Buff
   response.end(body)
 }
 
-/** Sends the beginning, then ends the connection. */
+/** Sends the first bytes, then closes the connection. */
 function drop(
   response: ServerResponse,
   content: Buffer,
@@ -69,10 +69,14 @@ function drop(
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 
+afterEach(() => {
+  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+})
+
 async function create(source: string, url = service.url): Promise<string> {
-  const answer = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
-  assert.equal(answer.status, 202, answer.text)
-  return answer.body.videoId
+  const response = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
+  assert.equal(response.status, 202, response.text)
+  return response.body.videoId
 }
 
 const statusOf = async (videoId: string, url = service.url) =>
@@ -101,16 +105,16 @@ async function assertFailed(videoId: string, reason: RegExp, url = service.url):
   assert.equal(await isThere(sourcePath(service.data, videoId)), false)
 }
 
-async function uploaded(content: Buffer): Promise<string> {
+async function uploadVideo(content: Buffer): Promise<string> {
   const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
-  const answer = await sendFile(`${service.url}/videos/${body.videoId}/source`, content)
-  assert.equal(answer.status, 201, answer.text)
+  const response = await sendFile(`${service.url}/videos/${body.videoId}/source`, content)
+  assert.equal(response.status, 201, response.text)
   return body.videoId
 }
 
-// --- addresses
+// --- URLs
 
-test('a file is fetched from its address', async (t) => {
+test('a file is fetched from its URL', async (t) => {
   const { url, seen } = await origin(t, (request, response) => serve(request, response, film, '"v1"'))
   const videoId = await create(url)
   await assertIngested(videoId, film)
@@ -119,7 +123,7 @@ test('a file is fetched from its address', async (t) => {
   assert.equal(seen[0]?.authorization, undefined)
 })
 
-test('a file whose length nobody tells is fetched to its end', async (t) => {
+test('a file without Content-Length is fetched to its end', async (t) => {
   const { url } = await origin(t, (_, response) => {
     response.write(film.subarray(0, 6 * MiB))
     response.end(film.subarray(6 * MiB))
@@ -127,7 +131,7 @@ test('a file whose length nobody tells is fetched to its end', async (t) => {
   await assertIngested(await create(url), film)
 })
 
-test('redirects are followed, also relative ones', async (t) => {
+test('absolute and relative redirects are followed', async (t) => {
   const { url, seen } = await origin(t, (request, response, hit) => {
     if (hit === 1) response.writeHead(302, { location: '/a?b=c' }).end('moved')
     else if (hit === 2) response.writeHead(308, { location: url }).end()
@@ -137,12 +141,12 @@ test('redirects are followed, also relative ones', async (t) => {
   assert.equal(seen.length, 3)
 })
 
-test('redirects without end fail', async (t) => {
+test('endless redirects fail', async (t) => {
   const { url } = await origin(t, (_, response) => response.writeHead(302, { location: url }).end())
   await assertFailed(await create(url), /redirect/i)
 })
 
-test('a dropped connection is resumed where it broke off, if the file is still the same', async (t) => {
+test('after a dropped connection the fetch resumes at the received offset, if the file has not changed', async (t) => {
   const { url, seen } = await origin(t, (request, response, hit) => {
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else serve(request, response, film, '"v1"')
@@ -154,22 +158,22 @@ test('a dropped connection is resumed where it broke off, if the file is still t
   assert.ok(from >= 5 * MiB && from <= 7 * MiB, String(seen[1]?.range))
 })
 
-test('a fetch that goes on after a dropped connection is ingesting until all is there', async (t) => {
-  let goOn: (() => void) | undefined
+test('the status is ingesting while a fetch continues after a dropped connection', async (t) => {
+  let resume: (() => void) | undefined
   const { url } = await origin(t, (request, response, hit) => {
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
-    else goOn = () => serve(request, response, film, '"v1"')
+    else resume = () => serve(request, response, film, '"v1"')
   })
   const videoId = await create(url)
-  await waitFor(() => goOn !== undefined)
+  await waitFor(() => resume !== undefined)
   const { ingest } = await statusOf(videoId)
   assert.equal(ingest.status, 'ingesting')
   assert.equal(ingest.failure, undefined)
-  goOn?.()
+  resume?.()
   await assertIngested(videoId, film)
 })
 
-test('a server that knows no ranges is asked for everything again', async (t) => {
+test('a server without range support is asked for the entire file again', async (t) => {
   const { url, seen } = await origin(t, (_, response, hit) => {
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else response.writeHead(200, { 'content-length': film.length, etag: '"v1"' }).end(film)
@@ -178,7 +182,7 @@ test('a server that knows no ranges is asked for everything again', async (t) =>
   assert.equal(seen.length, 2)
 })
 
-test('a file that has changed after a dropped connection is fetched anew, and nothing of the old one stays', async (t) => {
+test('a file that changed after a dropped connection is fetched again from the start', async (t) => {
   const { url, seen } = await origin(t, (request, response, hit) => {
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else serve(request, response, other, '"v2"')
@@ -187,7 +191,7 @@ test('a file that has changed after a dropped connection is fetched anew, and no
   assert.equal(seen[1]?.['if-range'], '"v1"')
 })
 
-test('a server that answers with another range than was asked for does not garble the file', async (t) => {
+test('a response with a different range than requested does not corrupt the file', async (t) => {
   const { url } = await origin(t, (_, response, hit) => {
     if (hit === 1) return drop(response, film, 7 * MiB, { etag: '"v1"' })
     if (hit > 2) return response.writeHead(200, { 'content-length': film.length }).end(film)
@@ -203,7 +207,7 @@ test('a server that answers with another range than was asked for does not garbl
   else await assertFailed(videoId, /206|range/i)
 })
 
-test('an address that refuses fails at once, and says why', async (t) => {
+test('a 4xx response fails the fetch without another attempt, and the status shows the reason', async (t) => {
   for (const code of [404, 403, 410, 401]) {
     const { url, seen } = await origin(t, (_, response) => response.writeHead(code).end('no'))
     await assertFailed(await create(url), new RegExp(`${code}`))
@@ -211,12 +215,12 @@ test('an address that refuses fails at once, and says why', async (t) => {
   }
 })
 
-test('an empty file fails', async (t) => {
+test('an empty file fails the fetch', async (t) => {
   const { url } = await origin(t, (_, response) => response.writeHead(200, { 'content-length': 0 }).end())
   await assertFailed(await create(url), /empty/i)
 })
 
-test('a server that is overloaded for a moment is asked again', async (t) => {
+test('a fetch that receives 503 is tried again', async (t) => {
   const { url, seen } = await origin(t, (request, response, hit) => {
     if (hit === 1) response.writeHead(503).end('later')
     else serve(request, response, other, '"v1"')
@@ -225,25 +229,25 @@ test('a server that is overloaded for a moment is asked again', async (t) => {
   assert.equal(seen.length, 2)
 })
 
-test('a video that is deleted while it is fetched leaves no file', async (t) => {
-  let isAsked = false
+test('a video that is deleted during its fetch leaves no file', async (t) => {
+  let isRequested = false
   let finish = () => {}
   const { url } = await origin(t, (_, response) => {
     response.writeHead(200, { 'content-length': film.length }).write(film.subarray(0, 6 * MiB))
     finish = () => void response.end(film.subarray(6 * MiB))
-    isAsked = true
+    isRequested = true
   })
   const videoId = await create(url)
-  await waitFor(() => isAsked)
+  await waitFor(() => isRequested)
   await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
   finish()
-  const next = await uploaded(other)
+  const next = await uploadVideo(other)
   await assertSource(service.data, next, other)
   await waitFor(async () => !(await isThere(sourcePath(service.data, videoId))))
   assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
 })
 
-test('addresses that are no web addresses are refused when the video is created', async () => {
+test('a source that is not an http or https URL is rejected when the video is created', async () => {
   for (const source of [
     'file:///etc/passwd',
     'ftp://example.com/a.mp4',
@@ -254,15 +258,15 @@ test('addresses that are no web addresses are refused when the video is created'
     'http://',
     '',
   ]) {
-    const answer = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x', source } })
-    assertProblem(answer, 400, 'invalid-attribute', 'source')
+    const response = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x', source } })
+    assertProblem(response, 400, 'invalid-attribute', 'source')
   }
 })
 
-// --- clones
+// --- Clones
 
-test('a clone has the content of its original, also after the original is gone', async () => {
-  const original = await uploaded(other)
+test('a clone has the content of its original, also after the original is deleted', async () => {
+  const original = await uploadVideo(other)
   await assertSource(service.data, original, other)
   const clone = await create(original)
   await assertIngested(clone, other)
@@ -273,11 +277,11 @@ test('a clone has the content of its original, also after the original is gone',
   await assertIngested(again, other)
 })
 
-test('a clone of a video without content, or of one that is deleted, fails and says so', async () => {
+test('a clone of a video without content or of a deleted video fails, and the status shows the reason', async () => {
   const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Empty' } })
   await assertFailed(await create(body.videoId), /content/i)
 
-  const original = await uploaded(other)
+  const original = await uploadVideo(other)
   const clone = await create(original)
   await call(`${service.url}/videos/${original}`, { method: 'DELETE' })
   await waitFor(async () => {
@@ -288,7 +292,7 @@ test('a clone of a video without content, or of one that is deleted, fails and s
   else await assertFailed(clone, /deleted|content/i)
 })
 
-test('a clone of an upload that is not whole yet is made when it is', async () => {
+test('a clone of an unfinished upload is created when the upload is complete', async () => {
   const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
   const url = `${service.url}/videos/${body.videoId}/source`
   const upload = openUpload(url, other, { range: 'part 1/2' })
@@ -300,16 +304,12 @@ test('a clone of an upload that is not whole yet is made when it is', async () =
   await assertIngested(clone, Buffer.concat([other, film]))
 })
 
-test('the service has logged no error in all of this', () => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
-
-suite('what takes long', { concurrency: 2 }, () => {
-  test('private addresses are refused without the setting, by number and by name, and nobody is asked', async (t) => {
+suite('with separate services', { concurrency: 2 }, () => {
+  test('without the setting, private IP addresses are rejected by number and by name, and no request is sent', async (t) => {
     const { url, seen } = await origin(t, (request, response) => serve(request, response, other, '"v1"'))
     const guarded = await kinora(t)
     const { port } = new URL(url)
-    for (const address of [
+    for (const source of [
       url,
       `http://localhost:${port}/film.mp4`,
       `http://[::1]:${port}/film.mp4`,
@@ -317,29 +317,29 @@ suite('what takes long', { concurrency: 2 }, () => {
       'http://169.254.169.254/latest/meta-data',
       'http://10.0.0.1/film.mp4',
     ]) {
-      const answer = await call(`${guarded.url}/videos`, {
+      const response = await call(`${guarded.url}/videos`, {
         method: 'POST',
-        json: { title: 'x', source: address },
+        json: { title: 'x', source },
       })
-      if (answer.status === 400) assertProblem(answer, 400, 'invalid-attribute', 'source')
-      else await assertFailed(answer.body.videoId, /./, guarded.url)
+      if (response.status === 400) assertProblem(response, 400, 'invalid-attribute', 'source')
+      else await assertFailed(response.body.videoId, /./, guarded.url)
     }
     assert.equal(seen.length, 0)
   })
 
-  test('a fetch that kill -9 cut off is done by the next process', async (t) => {
-    let isAsked = false
+  test('the next process completes a fetch that SIGKILL interrupted', async (t) => {
+    let isRequested = false
     const { url, seen } = await origin(t, (request, response, hit) => {
       if (hit > 1) return serve(request, response, film, '"v1"')
       response
         .writeHead(200, { 'content-length': film.length, etag: '"v1"' })
         .write(film.subarray(0, 6 * MiB))
-      isAsked = true
+      isRequested = true
     })
     const env = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
     const killed = await kinora(t, env)
     const videoId = await create(url, killed.url)
-    await waitFor(() => isAsked)
+    await waitFor(() => isRequested)
     await killed.kill()
     const next = await startKinora({
       ...env,

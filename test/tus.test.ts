@@ -27,7 +27,7 @@ const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
 
 const service = sharedKinora(withoutEncoding())
 
-/** One of its own, where all that is stored counts. */
+/** Starts a separate service, for tests that check everything that is stored. */
 async function start(t: TestContext) {
   const own = await kinora(t, withoutEncoding())
   return { ...own, folder: own.data }
@@ -35,7 +35,7 @@ async function start(t: TestContext) {
 
 type Options = Partial<tus.UploadOptions>
 
-/** The upload, and the promise of its end. */
+/** Returns the upload, and a promise that settles when it ends. */
 function upload(endpoint: string, content: Buffer, options: Options = {}) {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const sending = new tus.Upload(content, {
@@ -57,24 +57,24 @@ async function uploadAll(endpoint: string, content: Buffer, options: Options = {
   return sending.url ?? ''
 }
 
-const videoIn = (address: string) => /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? ''
+const videoIdOf = (uploadUrl: string) => /\/tus\/(vi\w{22})-/.exec(uploadUrl)?.[1] ?? ''
 
-/** Waits until the source is one file, and compares. */
+/** Waits until the source is stored, and compares its content. */
 async function assertStored(folder: string, videoId: string, content: Buffer): Promise<void> {
   const path = join(folder, 'files/videos', videoId, 'source')
   await waitFor(async () => (await readFile(path).catch(() => undefined)) !== undefined)
-  assert.ok((await readFile(path)).equals(content), 'the file has other bytes than were sent')
+  assert.ok((await readFile(path)).equals(content), 'the stored file differs from the content that was sent')
 }
 
-const head = (address: string) =>
-  call(address, { method: 'HEAD', key: '', headers: { 'tus-resumable': '1.0.0' } })
+const head = (uploadUrl: string) =>
+  call(uploadUrl, { method: 'HEAD', key: '', headers: { 'tus-resumable': '1.0.0' } })
 
-const offsetAt = async (address: string) => Number((await head(address)).headers.get('upload-offset'))
+const offsetAt = async (uploadUrl: string) => Number((await head(uploadUrl)).headers.get('upload-offset'))
 
 type Patch = { offset: number; body: Buffer; headers?: Record<string, string>; method?: string }
 
-async function patch(address: string, { offset, body, headers, method = 'PATCH' }: Patch) {
-  const response = await fetch(address, {
+async function patch(uploadUrl: string, { offset, body, headers, method = 'PATCH' }: Patch) {
+  const response = await fetch(uploadUrl, {
     method,
     headers: {
       'tus-resumable': '1.0.0',
@@ -97,22 +97,22 @@ async function createEmpty(url: string, length: number): Promise<string> {
   return created.headers.get('location') ?? ''
 }
 
-/** Sends a part of what it promises, and keeps the connection open. */
-function patchPartly(
-  address: string,
+/** Sends only a part of the declared body, and keeps the connection open. */
+function patchPartially(
+  uploadUrl: string,
   offset: number,
-  promised: number,
+  declaredBytes: number,
   part: Buffer,
   { method = 'PATCH', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
 ) {
-  const sent = request(address, {
+  const sent = request(uploadUrl, {
     method,
     agent: false,
     headers: {
       'tus-resumable': '1.0.0',
       'upload-offset': offset,
       'content-type': 'application/offset+octet-stream',
-      'content-length': promised,
+      'content-length': declaredBytes,
       ...headers,
     },
   })
@@ -122,8 +122,8 @@ function patchPartly(
 }
 
 /**
- * Waits until the service has read everything that was written. The kernel knows: no byte waits in the client's send
- * queue or in the service's receive queue.
+ * Waits until the service has read all bytes that were written: /proc/net/tcp shows an empty send queue of the client
+ * and an empty receive queue of the service.
  */
 async function untilReceived(sent: ClientRequest): Promise<void> {
   await waitFor(async () => {
@@ -141,12 +141,12 @@ async function untilReceived(sent: ClientRequest): Promise<void> {
   })
 }
 
-test('tus-js-client uploads a small file with a key, and the status shows it', async () => {
+test('tus-js-client uploads a small file with an API key, and the status shows it', async () => {
   const { url, data: folder } = service
   const content = randomBytes(100_000)
-  const address = await uploadAll(`${url}/tus`, content)
-  assert.ok(address.startsWith(`${url}/tus/vi`), address)
-  const videoId = videoIn(address)
+  const uploadUrl = await uploadAll(`${url}/tus`, content)
+  assert.ok(uploadUrl.startsWith(`${url}/tus/vi`), uploadUrl)
+  const videoId = videoIdOf(uploadUrl)
   await assertStored(folder, videoId, content)
   const { body: video } = await call(`${url}/videos/${videoId}`)
   assert.equal(video.title, 'holiday.mp4')
@@ -155,42 +155,42 @@ test('tus-js-client uploads a small file with a key, and the status shows it', a
   assert.equal(status.ingest.filesize, content.length)
   assert.deepEqual(status.ingest.receivedBytes, [{ from: 0, to: 99_999, total: 100_000 }])
   assert.equal(
-    await offsetAt(address),
+    await offsetAt(uploadUrl),
     content.length,
-    'a client whose last answer was lost learns that all is there',
+    'a client that lost the last response can see that the upload is complete',
   )
 })
 
-test('12 MiB in chunks of 5 MiB arrive byte for byte', async () => {
+test('tus-js-client uploads 12 MiB in chunks of 5 MiB', async () => {
   const { url, data: folder } = service
   const content = randomBytes(12 * MiB)
-  const address = await uploadAll(`${url}/tus`, content, { chunkSize: 5 * MiB })
-  await assertStored(folder, videoIn(address), content)
+  const uploadUrl = await uploadAll(`${url}/tus`, content, { chunkSize: 5 * MiB })
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('the content can come with the creation, or in pieces as small as a client likes', async () => {
+test('a client can send the content with the creation, or in chunks of any size', async () => {
   const { url, data: folder } = service
   const content = randomBytes(700_001)
-  const whole = await uploadAll(`${url}/tus`, content, { uploadDataDuringCreation: true })
-  await assertStored(folder, videoIn(whole), content)
+  const single = await uploadAll(`${url}/tus`, content, { uploadDataDuringCreation: true })
+  await assertStored(folder, videoIdOf(single), content)
   const small = await uploadAll(`${url}/tus`, content, { chunkSize: 50_000 })
-  await assertStored(folder, videoIn(small), content)
+  await assertStored(folder, videoIdOf(small), content)
 })
 
-test('the length can be told at the end', async () => {
+test('a client can declare the length with the last bytes, or after them', async () => {
   const { url, data: folder } = service
   const content = randomBytes(3 * MiB)
-  const address = await createDeferred(`${url}/tus`)
-  assert.equal((await head(address)).headers.get('upload-defer-length'), '1')
-  assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
+  const uploadUrl = await createDeferred(`${url}/tus`)
+  assert.equal((await head(uploadUrl)).headers.get('upload-defer-length'), '1')
+  assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
   const headers = { 'upload-length': String(content.length) }
-  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB), headers })).status, 204)
-  await assertStored(folder, videoIn(address), content)
+  assert.equal((await patch(uploadUrl, { offset: MiB, body: content.subarray(MiB), headers })).status, 204)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 
   const late = await createDeferred(`${url}/tus`)
   await patch(late, { offset: 0, body: content })
   assert.equal((await patch(late, { offset: content.length, body: Buffer.alloc(0), headers })).status, 204)
-  await assertStored(folder, videoIn(late), content)
+  await assertStored(folder, videoIdOf(late), content)
 })
 
 async function createDeferred(url: string): Promise<string> {
@@ -199,7 +199,7 @@ async function createDeferred(url: string): Promise<string> {
   return created.headers.get('location') ?? ''
 }
 
-test('an upload that was aborted goes on where it stopped', async () => {
+test('an aborted upload continues at the stored offset', async () => {
   const { url, data: folder } = service
   const content = randomBytes(12 * MiB)
   const accepted = Promise.withResolvers<void>()
@@ -210,38 +210,38 @@ test('an upload that was aborted goes on where it stopped', async () => {
   first.sending.start()
   await accepted.promise
   await first.sending.abort()
-  const address = first.sending.url ?? ''
-  const offset = await offsetAt(address)
+  const uploadUrl = first.sending.url ?? ''
+  const offset = await offsetAt(uploadUrl)
   assert.ok(offset >= 5 * MiB && offset < content.length, String(offset))
-  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl: address }), address)
-  await assertStored(folder, videoIn(address), content)
+  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl }), uploadUrl)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('what came before the connection dropped counts', async () => {
+test('bytes that arrive before the connection drops count', async () => {
   const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
-  const address = await createEmpty(url, content.length)
-  const cut = patchPartly(address, 0, content.length, content.subarray(0, 300_000))
+  const uploadUrl = await createEmpty(url, content.length)
+  const cut = patchPartially(uploadUrl, 0, content.length, content.subarray(0, 300_000))
   await untilReceived(cut)
   cut.destroy()
-  await waitFor(async () => (await offsetAt(address)) === 300_000)
-  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl: address }), address)
-  await assertStored(folder, videoIn(address), content)
+  await waitFor(async () => (await offsetAt(uploadUrl)) === 300_000)
+  assert.equal(await uploadAll(`${url}/tus`, content, { uploadUrl }), uploadUrl)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('a client that comes back ends its own request that still hangs', async (t) => {
+test('a new request of a client ends its previous request, which still hangs', async (t) => {
   const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
-  const address = await createEmpty(url, content.length)
-  const hanging = patchPartly(address, 0, content.length, content.subarray(0, MiB))
+  const uploadUrl = await createEmpty(url, content.length)
+  const hanging = patchPartially(uploadUrl, 0, content.length, content.subarray(0, MiB))
   t.after(() => hanging.destroy())
   await untilReceived(hanging)
-  await waitFor(async () => (await offsetAt(address)) === MiB)
-  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 204)
-  await assertStored(folder, videoIn(address), content)
+  await waitFor(async () => (await offsetAt(uploadUrl)) === MiB)
+  assert.equal((await patch(uploadUrl, { offset: MiB, body: content.subarray(MiB) })).status, 204)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('a client that comes back to another process ends its request that still hangs', async (t) => {
+test('a new request to another process ends the previous request, which still hangs', async (t) => {
   const one = service
   const env = {
     KINORA_DATABASE_URL: one.database,
@@ -252,56 +252,56 @@ test('a client that comes back to another process ends its request that still ha
   const two = await startKinora(env)
   t.after(() => two.stop())
   const content = randomBytes(2 * MiB)
-  const address = await createEmpty(one.url, content.length)
-  const elsewhere = address.replace(one.url, two.url)
-  const hanging = patchPartly(address, 0, content.length, content.subarray(0, MiB))
+  const uploadUrl = await createEmpty(one.url, content.length)
+  const elsewhere = uploadUrl.replace(one.url, two.url)
+  const hanging = patchPartially(uploadUrl, 0, content.length, content.subarray(0, MiB))
   t.after(() => hanging.destroy())
   await untilReceived(hanging)
   await waitFor(async () => (await offsetAt(elsewhere)) === MiB)
   assert.equal((await patch(elsewhere, { offset: MiB, body: content.subarray(MiB) })).status, 204)
-  await assertStored(one.data, videoIn(address), content)
+  await assertStored(one.data, videoIdOf(uploadUrl), content)
 })
 
-test('ranges of the other way of uploading do not overwrite what tus has written', async () => {
+test('a byte range in a form upload does not overwrite bytes that were sent with tus', async () => {
   const { url, data: folder } = service
   const content = randomBytes(2 * MiB)
-  const address = await createEmpty(url, content.length)
-  await patch(address, { offset: 0, body: content.subarray(0, MiB) })
+  const uploadUrl = await createEmpty(url, content.length)
+  await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })
   const form = new FormData()
   form.set('file', new Blob([content]), 'x.mp4')
-  const overlapping = await fetch(`${url}/videos/${videoIn(address)}/source`, {
+  const overlapping = await fetch(`${url}/videos/${videoIdOf(uploadUrl)}/source`, {
     method: 'POST',
     headers: { authorization: basic(productionKey), 'content-range': `bytes 0-${2 * MiB - 1}/${2 * MiB}` },
     body: form,
   })
   assert.equal(overlapping.status, 400)
-  assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 204)
-  await assertStored(folder, videoIn(address), content)
+  assert.equal((await patch(uploadUrl, { offset: MiB, body: content.subarray(MiB) })).status, 204)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('of two requests for the same offset one is accepted', async () => {
+test('concurrent requests with the same offset do not corrupt the file', async () => {
   const { url, data: folder } = service
   const content = randomBytes(6 * MiB)
-  const address = await createEmpty(url, content.length)
-  const answers = await Promise.all([1, 2, 3].map(() => patch(address, { offset: 0, body: content })))
-  const statuses = answers.map(({ status }) => status)
+  const uploadUrl = await createEmpty(url, content.length)
+  const responses = await Promise.all([1, 2, 3].map(() => patch(uploadUrl, { offset: 0, body: content })))
+  const statuses = responses.map(({ status }) => status)
   assert.ok(
     statuses.every((status) => [204, 409].includes(status)),
     String(statuses),
   )
-  const offset = await offsetAt(address)
-  if (offset < content.length) await patch(address, { offset, body: content.subarray(offset) })
-  await assertStored(folder, videoIn(address), content)
+  const offset = await offsetAt(uploadUrl)
+  if (offset < content.length) await patch(uploadUrl, { offset, body: content.subarray(offset) })
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('an upload token is enough, and its lack or a wrong one is refused', async () => {
+test('an upload token is sufficient, and a missing or invalid one is rejected', async () => {
   const { url, data: folder } = service
   const content = randomBytes(50_000)
   const { body: token } = await call(`${url}/upload-tokens`, { method: 'POST', json: {} })
   const endpoint = `${url}/tus?token=${token.token}`
-  const address = await uploadAll(endpoint, content, { headers: {}, metadata: { title: 'By token' } })
-  await assertStored(folder, videoIn(address), content)
-  assert.equal((await call(`${url}/videos/${videoIn(address)}`)).body.title, 'By token')
+  const uploadUrl = await uploadAll(endpoint, content, { headers: {}, metadata: { title: 'By token' } })
+  await assertStored(folder, videoIdOf(uploadUrl), content)
+  assert.equal((await call(`${url}/videos/${videoIdOf(uploadUrl)}`)).body.title, 'By token')
 
   const length = { 'upload-length': '5' }
   const none = { key: '' }
@@ -323,20 +323,20 @@ test('an upload token is enough, and its lack or a wrong one is refused', async 
   assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
 })
 
-test('the sandbox has uploads of its own', async () => {
+test('uploads of the sandbox are separate from uploads of production', async () => {
   const { url, data: folder } = service
   const content = randomBytes(50_000)
   const headers = { authorization: `Bearer ${sandboxKey}` }
-  const address = await uploadAll(`${url}/sandbox/tus`, content, { headers, chunkSize: 30_000 })
-  assert.ok(address.startsWith(`${url}/sandbox/tus/vi`), address)
-  await assertStored(folder, videoIn(address), content)
-  assert.equal((await head(address.replace('/sandbox', ''))).status, 200)
+  const uploadUrl = await uploadAll(`${url}/sandbox/tus`, content, { headers, chunkSize: 30_000 })
+  assert.ok(uploadUrl.startsWith(`${url}/sandbox/tus/vi`), uploadUrl)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
+  assert.equal((await head(uploadUrl.replace('/sandbox', ''))).status, 200)
 
   const production = await uploadAll(`${url}/tus`, content)
   assert.equal((await head(production.replace('/tus/', '/sandbox/tus/'))).status, 404)
 })
 
-test('at the plain address, the key or token decides the environment of an upload', async () => {
+test('without the /sandbox prefix, the key or token determines the environment of an upload', async () => {
   const { url, data: folder } = service
   const content = randomBytes(50_000)
   const { body: token } = await call(`${url}/upload-tokens`, { method: 'POST', key: sandboxKey, json: {} })
@@ -346,10 +346,10 @@ test('at the plain address, the key or token decides the environment of an uploa
     [`${url}/tus`, byKey],
     [`${url}/tus?token=${token.token}`, byToken],
   ] as const) {
-    const address = await uploadAll(endpoint, content, { ...options, chunkSize: 30_000 })
-    assert.ok(address.startsWith(`${url}/tus/vi`), address)
-    await assertStored(folder, videoIn(address), content)
-    const video = `${url}/videos/${videoIn(address)}`
+    const uploadUrl = await uploadAll(endpoint, content, { ...options, chunkSize: 30_000 })
+    assert.ok(uploadUrl.startsWith(`${url}/tus/vi`), uploadUrl)
+    await assertStored(folder, videoIdOf(uploadUrl), content)
+    const video = `${url}/videos/${videoIdOf(uploadUrl)}`
     assert.deepEqual(
       [(await call(video, { key: sandboxKey })).status, (await call(video)).status],
       [200, 404],
@@ -363,13 +363,13 @@ test('at the plain address, the key or token decides the environment of an uploa
   assert.equal((await call(`${url}/videos`, { key: sandboxKey })).body.pagination.itemsTotal, 2)
 })
 
-test('a video that was created before is filled, once', async () => {
+test('an upload can fill an existing video, but only once', async () => {
   const { url, data: folder } = service
   const content = randomBytes(50_000)
   const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
   const metadata = { filename: 'x.mp4', videoId: video.videoId, title: 'not this' }
-  const address = await uploadAll(`${url}/tus`, content, { metadata })
-  assert.equal(videoIn(address), video.videoId)
+  const uploadUrl = await uploadAll(`${url}/tus`, content, { metadata })
+  assert.equal(videoIdOf(uploadUrl), video.videoId)
   await assertStored(folder, video.videoId, content)
   assert.equal((await call(`${url}/videos/${video.videoId}`)).body.title, 'Mine')
   const named = (id: string) => ({ 'upload-length': '5', 'upload-metadata': `videoId ${btoa(id)}` })
@@ -377,155 +377,181 @@ test('a video that was created before is filled, once', async () => {
   assertProblem(await create(`${url}/tus`, named('viUnknown')), 404, 'resource-not-found', 'videoId')
 })
 
-test('metadata and the id of the video are told with the offset', async () => {
+test('HEAD returns the metadata and the id of the video together with the offset', async () => {
   const { url } = service
   const metadata = `filename ${btoa('a.mp4')},filetype ${btoa('video/mp4')},relativePath`
   const created = await create(`${url}/tus`, { 'upload-length': '5', 'upload-metadata': metadata })
-  const address = created.headers.get('location') ?? ''
-  const videoId = videoIn(address)
+  const uploadUrl = created.headers.get('location') ?? ''
+  const videoId = videoIdOf(uploadUrl)
   assert.equal(created.headers.get('x-video-id'), videoId)
   assert.ok(Date.parse(created.headers.get('upload-expires') ?? '') > Date.now() + 6 * 24 * 3_600_000)
-  const { headers } = await head(address)
+  const { headers } = await head(uploadUrl)
   assert.equal(headers.get('upload-metadata'), `${metadata},videoId ${btoa(videoId)}`)
   assert.equal(headers.get('x-video-id'), videoId)
   assert.equal(headers.get('upload-length'), '5')
   assert.equal(headers.get('cache-control'), 'no-store')
 })
 
-test('a finished upload cannot be taken back by its address', async () => {
+test('DELETE does not remove a complete upload', async () => {
   const { url, data: folder } = service
   const content = randomBytes(1_000)
-  const address = await uploadAll(`${url}/tus`, content)
+  const uploadUrl = await uploadAll(`${url}/tus`, content)
   const headers = { 'tus-resumable': '1.0.0' }
-  assert.equal((await call(address, { method: 'DELETE', key: '', headers })).status, 400)
-  await assertStored(folder, videoIn(address), content)
+  assert.equal((await call(uploadUrl, { method: 'DELETE', key: '', headers })).status, 400)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('bytes that have not the checksum they came with do not count', async () => {
+test('bytes that do not match their checksum do not count', async () => {
   const { url, data: folder } = service
   const content = randomBytes(MiB)
-  const address = await createEmpty(url, content.length)
+  const uploadUrl = await createEmpty(url, content.length)
   const sum = (name: string, of: Buffer) => ({
     'upload-checksum': `${name} ${createHash(name).update(of).digest('base64')}`,
   })
   const half = content.subarray(0, MiB / 2)
   const other = randomBytes(MiB / 2)
-  assert.equal((await patch(address, { offset: 0, body: other, headers: sum('sha1', half) })).status, 460)
-  assert.equal(await offsetAt(address), 0)
+  assert.equal((await patch(uploadUrl, { offset: 0, body: other, headers: sum('sha1', half) })).status, 460)
+  assert.equal(await offsetAt(uploadUrl), 0)
   const unknown = { 'upload-checksum': 'crc32 AAAA' }
-  assert.equal((await patch(address, { offset: 0, body: half, headers: unknown })).status, 400)
-  assert.equal((await patch(address, { offset: 0, body: half, headers: sum('sha1', half) })).status, 204)
+  assert.equal((await patch(uploadUrl, { offset: 0, body: half, headers: unknown })).status, 400)
+  assert.equal((await patch(uploadUrl, { offset: 0, body: half, headers: sum('sha1', half) })).status, 204)
   const rest = content.subarray(MiB / 2)
   assert.equal(
-    (await patch(address, { offset: MiB / 2, body: rest, headers: sum('sha256', rest) })).status,
+    (await patch(uploadUrl, { offset: MiB / 2, body: rest, headers: sum('sha256', rest) })).status,
     204,
   )
-  await assertStored(folder, videoIn(address), content)
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('what the protocol forbids is refused by its status, as a problem', async () => {
+test('requests that violate the protocol are rejected with the status of the protocol and a problem body', async () => {
   const { url } = service
-  const address = await createEmpty(url, 10)
+  const uploadUrl = await createEmpty(url, 10)
   const body = Buffer.from('12345')
-  const refusedPatch = async (
+  const assertRejectedPatch = async (
     at: string,
     options: Partial<Patch>,
     status: number,
     slug: string,
     name?: string,
   ) => {
-    const answer = await patch(at, { offset: 0, body, ...options })
-    assertProblem({ ...answer, body: JSON.parse(answer.text || '{}') }, status, slug, name)
-    assert.equal(answer.headers.get('tus-resumable'), '1.0.0')
-    return answer
+    const response = await patch(at, { offset: 0, body, ...options })
+    assertProblem({ ...response, body: JSON.parse(response.text || '{}') }, status, slug, name)
+    assert.equal(response.headers.get('tus-resumable'), '1.0.0')
+    return response
   }
   const headers = (changed: Record<string, string>) => ({ headers: changed })
-  await refusedPatch(address, { offset: 3 }, 409, 'upload-offset-conflict', 'Upload-Offset')
-  await refusedPatch(address, { body: Buffer.alloc(11) }, 413, 'upload-too-large')
+  await assertRejectedPatch(uploadUrl, { offset: 3 }, 409, 'upload-offset-conflict', 'Upload-Offset')
+  await assertRejectedPatch(uploadUrl, { body: Buffer.alloc(11) }, 413, 'upload-too-large')
   const media = headers({ 'content-type': 'video/mp4' })
-  await refusedPatch(address, media, 415, 'unsupported-media-type', 'Content-Type')
+  await assertRejectedPatch(uploadUrl, media, 415, 'unsupported-media-type', 'Content-Type')
   const version = headers({ 'tus-resumable': '0.2.2' })
-  const old = await refusedPatch(address, version, 412, 'tus-version-not-supported', 'Tus-Resumable')
+  const old = await assertRejectedPatch(uploadUrl, version, 412, 'tus-version-not-supported', 'Tus-Resumable')
   assert.equal(old.headers.get('tus-version'), '1.0.0')
   for (const name of ['Upload-Offset', 'Upload-Length'])
-    await refusedPatch(address, headers({ [name.toLowerCase()]: '-1' }), 400, 'invalid-tus-request', name)
-  await refusedPatch(address, headers({ 'upload-length': '20' }), 400, 'invalid-tus-request', 'Upload-Length')
-  const gone = [
-    `${address}0`,
-    `${address.slice(0, -1)}g`,
-    `${url}/tus/${videoIn(address)}`,
+    await assertRejectedPatch(
+      uploadUrl,
+      headers({ [name.toLowerCase()]: '-1' }),
+      400,
+      'invalid-tus-request',
+      name,
+    )
+  await assertRejectedPatch(
+    uploadUrl,
+    headers({ 'upload-length': '20' }),
+    400,
+    'invalid-tus-request',
+    'Upload-Length',
+  )
+  const missing = [
+    `${uploadUrl}0`,
+    `${uploadUrl.slice(0, -1)}g`,
+    `${url}/tus/${videoIdOf(uploadUrl)}`,
     `${url}/tus/%2e%2e%2fx`,
   ]
-  for (const at of gone) await refusedPatch(at, {}, 404, 'resource-not-found', 'upload')
-  await refusedPatch(address, { method: 'POST' }, 405, 'method-not-allowed')
-  assert.equal(await offsetAt(address), 0)
+  for (const at of missing) await assertRejectedPatch(at, {}, 404, 'resource-not-found', 'upload')
+  await assertRejectedPatch(uploadUrl, { method: 'POST' }, 405, 'method-not-allowed')
+  assert.equal(await offsetAt(uploadUrl), 0)
 
-  const refused = async (headers: Record<string, string>, status: number, slug: string, name?: string) =>
-    assertProblem(await create(`${url}/tus`, headers), status, slug, name)
+  const assertRejectedCreation = async (
+    headers: Record<string, string>,
+    status: number,
+    slug: string,
+    name?: string,
+  ) => assertProblem(await create(`${url}/tus`, headers), status, slug, name)
   const invalid = 'invalid-tus-request'
-  await refused({}, 400, invalid, 'Upload-Length')
-  await refused({ 'upload-length': '-5' }, 400, invalid, 'Upload-Length')
-  await refused({ 'upload-length': '0' }, 400, 'uploaded-file-empty', 'Upload-Length')
-  await refused({ 'upload-length': '9223372036854776000' }, 413, 'upload-too-large', 'Upload-Length')
-  await refused({ 'upload-length': '5', 'upload-defer-length': '1' }, 400, invalid, 'Upload-Length')
+  await assertRejectedCreation({}, 400, invalid, 'Upload-Length')
+  await assertRejectedCreation({ 'upload-length': '-5' }, 400, invalid, 'Upload-Length')
+  await assertRejectedCreation({ 'upload-length': '0' }, 400, 'uploaded-file-empty', 'Upload-Length')
+  await assertRejectedCreation(
+    { 'upload-length': '9223372036854776000' },
+    413,
+    'upload-too-large',
+    'Upload-Length',
+  )
+  await assertRejectedCreation(
+    { 'upload-length': '5', 'upload-defer-length': '1' },
+    400,
+    invalid,
+    'Upload-Length',
+  )
   const metadata = (value: string) => ({ 'upload-length': '5', 'upload-metadata': value })
-  await refused(metadata('filename %%%'), 400, invalid, 'Upload-Metadata')
-  await refused(metadata(`title ${btoa('a\0b')}`), 400, 'invalid-attribute', 'title')
-  await refused(metadata(`title ${btoa('x'.repeat(1001))}`), 400, 'invalid-attribute', 'title')
+  await assertRejectedCreation(metadata('filename %%%'), 400, invalid, 'Upload-Metadata')
+  await assertRejectedCreation(metadata(`title ${btoa('a\0b')}`), 400, 'invalid-attribute', 'title')
+  await assertRejectedCreation(metadata(`title ${btoa('x'.repeat(1001))}`), 400, 'invalid-attribute', 'title')
   const parallel = { 'upload-length': '5', 'upload-concat': 'partial' }
-  await refused(parallel, 501, 'tus-extension-not-supported')
+  await assertRejectedCreation(parallel, 501, 'tus-extension-not-supported')
   const tooMuch = { 'upload-length': '2', 'content-type': 'application/offset+octet-stream' }
-  const answer = await call(`${url}/tus`, {
+  const response = await call(`${url}/tus`, {
     method: 'POST',
     headers: { 'tus-resumable': '1.0.0', ...tooMuch },
     body: '12345',
   })
-  assertProblem(answer, 413, 'upload-too-large', 'Upload-Length')
+  assertProblem(response, 413, 'upload-too-large', 'Upload-Length')
   assert.equal((await call(`${url}/videos`)).body.pagination.itemsTotal, 1)
 })
 
-test('an empty Upload-Metadata header is as good as none', async () => {
+test('an empty Upload-Metadata header is ignored', async () => {
   const { url, data: folder } = service
-  // As tus-py-client and go-tus send it.
+  // tus-py-client and go-tus send it.
   for (const empty of ['', ' ']) {
     const headers = { 'upload-length': '5', 'upload-metadata': empty }
     const created = await create(`${url}/tus`, headers)
     assert.equal(created.status, 201, created.text)
-    const address = created.headers.get('location') ?? ''
-    const told = (await head(address)).headers.get('upload-metadata')
-    assert.equal(told, `videoId ${btoa(videoIn(address))}`)
-    assert.equal((await patch(address, { offset: 0, body: Buffer.from('12345') })).status, 204)
-    await assertStored(folder, videoIn(address), Buffer.from('12345'))
+    const uploadUrl = created.headers.get('location') ?? ''
+    const returned = (await head(uploadUrl)).headers.get('upload-metadata')
+    assert.equal(returned, `videoId ${btoa(videoIdOf(uploadUrl))}`)
+    assert.equal((await patch(uploadUrl, { offset: 0, body: Buffer.from('12345') })).status, 204)
+    await assertStored(folder, videoIdOf(uploadUrl), Buffer.from('12345'))
   }
 })
 
-test('a creation whose answer was lost is repeated for the same video, until bytes have arrived', async () => {
+test('a client can create the upload of a video again, until bytes have arrived', async () => {
   const { url, data: folder } = service
   const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
   const headers = { 'upload-length': '5', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
   const lost = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
   const again = await create(`${url}/tus`, headers)
   assert.equal(again.status, 201, again.text)
-  const address = again.headers.get('location') ?? ''
-  assert.notEqual(address, lost)
+  const uploadUrl = again.headers.get('location') ?? ''
+  assert.notEqual(uploadUrl, lost)
   assert.equal((await head(lost)).status, 404)
-  assert.equal((await patch(address, { offset: 0, body: Buffer.from('12') })).status, 204)
+  assert.equal((await patch(uploadUrl, { offset: 0, body: Buffer.from('12') })).status, 204)
   assertProblem(
     await create(`${url}/tus`, headers),
     400,
     'video-content-range-already-initiated',
     'Content-Range',
   )
-  assert.equal((await patch(address, { offset: 2, body: Buffer.from('345') })).status, 204)
+  assert.equal((await patch(uploadUrl, { offset: 2, body: Buffer.from('345') })).status, 204)
   await assertStored(folder, video.videoId, Buffer.from('12345'))
 })
 
-test('while a tus upload runs, the status shows what has arrived as one range, and nothing before it', async () => {
+test('the status of a tus upload shows the received bytes as one range, or null while there are none', async () => {
   const { url } = service
-  const address = await createEmpty(url, 10)
-  const videoId = videoIn(address)
+  const uploadUrl = await createEmpty(url, 10)
+  const videoId = videoIdOf(uploadUrl)
   const ingest = async () => (await call(`${url}/videos/${videoId}/status`)).body.ingest
-  const hanging = patchPartly(address, 0, 10, Buffer.alloc(0))
+  const hanging = patchPartially(uploadUrl, 0, 10, Buffer.alloc(0))
   const isLocked = async () =>
     (
       await query(service.database, 'select from sources where video_id = $1 and lock_until > now()', [
@@ -538,26 +564,26 @@ test('while a tus upload runs, the status shows what has arrived as one range, a
   hanging.destroy()
   await waitFor(async () => !(await isLocked()))
   for (const offset of [0, 1, 2])
-    assert.equal((await patch(address, { offset, body: Buffer.from('x') })).status, 204)
+    assert.equal((await patch(uploadUrl, { offset, body: Buffer.from('x') })).status, 204)
   assert.deepEqual((await ingest()).receivedBytes, [{ from: 0, to: 2, total: 10 }])
 })
 
-test('POST stands in for PATCH where a proxy does not know it', async () => {
+test('a client can send POST with X-HTTP-Method-Override instead of PATCH', async () => {
   const { url, data: folder } = service
   const content = randomBytes(60_000)
-  const address = await uploadAll(`${url}/tus`, content, { overridePatchMethod: true })
-  await assertStored(folder, videoIn(address), content)
+  const uploadUrl = await uploadAll(`${url}/tus`, content, { overridePatchMethod: true })
+  await assertStored(folder, videoIdOf(uploadUrl), content)
 })
 
-test('a browser may read and send what the protocol needs', async () => {
+test('CORS headers allow and expose the headers of the protocol', async () => {
   const { url } = service
-  const asked = {
+  const preflight = {
     origin: 'https://shop.example',
     'access-control-request-method': 'PATCH',
     'access-control-request-headers': 'tus-resumable,upload-offset,content-type',
   }
-  for (const address of [`${url}/tus`, `${url}/sandbox/tus`, `${url}/tus/x`]) {
-    const { status, headers } = await call(address, { method: 'OPTIONS', key: '', headers: asked })
+  for (const endpoint of [`${url}/tus`, `${url}/sandbox/tus`, `${url}/tus/x`]) {
+    const { status, headers } = await call(endpoint, { method: 'OPTIONS', key: '', headers: preflight })
     assert.equal(status, 204)
     assert.equal(headers.get('access-control-allow-origin'), '*')
     const methods = headers.get('access-control-allow-methods') ?? ''
@@ -570,20 +596,20 @@ test('a browser may read and send what the protocol needs', async () => {
     assert.match(headers.get('tus-extension') ?? '', /creation,creation-with-upload.*termination.*checksum/)
     assert.match(headers.get('tus-checksum-algorithm') ?? '', /^sha1,/)
   }
-  for (const answer of [
+  for (const response of [
     await create(`${url}/tus`, { 'upload-length': '5' }),
     await create(`${url}/tus`, { 'upload-length': '5' }, { key: '' }),
     await head(`${url}/tus/x`),
   ]) {
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
-    assert.equal(answer.headers.get('tus-resumable'), '1.0.0')
-    const exposed = answer.headers.get('access-control-expose-headers') ?? ''
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
+    assert.equal(response.headers.get('tus-resumable'), '1.0.0')
+    const exposed = response.headers.get('access-control-expose-headers') ?? ''
     for (const name of ['location', 'upload-offset', 'upload-length', 'tus-resumable', 'upload-expires'])
       assert.ok(exposed.includes(name), `${name} is not in ${exposed}`)
   }
 })
 
-/** A service whose files are in a store that speaks S3, and a way to read them there. */
+/** A service with S3 storage, and a function that checks the stored files. */
 async function startOnS3(t: TestContext) {
   const folder = await temporaryFolder(t)
   const open = (port: number) => startFauxqs({ port, host: '127.0.0.1', logger: false, s3StorageDir: folder })
@@ -611,14 +637,14 @@ async function startOnS3(t: TestContext) {
       const path = (await listed()).find(isStored) ?? ''
       assert.ok(
         (await readFile(join(folder, path))).equals(content),
-        'the file has other bytes than were sent',
+        'the stored file differs from the content that was sent',
       )
     },
   }
 }
 
-suite('with a service of its own', { concurrency: 3 }, () => {
-  test('a creation whose answer nobody gets leaves no video', async (t) => {
+suite('with a separate service', { concurrency: 3 }, () => {
+  test('a creation whose client disconnects leaves no video', async (t) => {
     const { url, folder } = await start(t)
     const content = randomBytes(MiB)
     const headers = {
@@ -631,7 +657,7 @@ suite('with a service of its own', { concurrency: 3 }, () => {
       (await patch(`${url}/tus`, { method: 'POST', offset: 0, body: content, headers: sum })).status,
       460,
     )
-    const cut = patchPartly(`${url}/tus`, 0, content.length, content.subarray(0, 300_000), {
+    const cut = patchPartially(`${url}/tus`, 0, content.length, content.subarray(0, 300_000), {
       method: 'POST',
       headers,
     })
@@ -642,24 +668,24 @@ suite('with a service of its own', { concurrency: 3 }, () => {
     await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
   })
 
-  test('a video that is deleted while its upload runs is gone, and the sender is told so', async (t) => {
+  test('an upload returns 404 if its video is deleted in the meantime', async (t) => {
     const { url, folder } = await start(t)
     const content = randomBytes(8 * MiB)
-    const address = await createEmpty(url, content.length)
-    const running = patchPartly(address, 0, content.length, content.subarray(0, 3 * MiB))
-    const answered = once(running, 'response')
+    const uploadUrl = await createEmpty(url, content.length)
+    const running = patchPartially(uploadUrl, 0, content.length, content.subarray(0, 3 * MiB))
+    const responded = once(running, 'response')
     await untilReceived(running)
-    assert.equal((await call(`${url}/videos/${videoIn(address)}`, { method: 'DELETE' })).status, 204)
+    assert.equal((await call(`${url}/videos/${videoIdOf(uploadUrl)}`, { method: 'DELETE' })).status, 204)
     await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
     running.end(content.subarray(3 * MiB))
-    const [response] = await answered
+    const [response] = await responded
     assert.equal(response.statusCode, 404)
     response.resume()
-    assert.equal((await head(address)).status, 404)
+    assert.equal((await head(uploadUrl)).status, 404)
     assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
   })
 
-  test('after kill -9 an upload goes on from what was stored for certain', async (t) => {
+  test('after SIGKILL an upload continues at the last stored offset', async (t) => {
     const folder = await temporaryFolder(t)
     const env = {
       KINORA_DATABASE_URL: await createDatabase(t),
@@ -670,10 +696,10 @@ suite('with a service of its own', { concurrency: 3 }, () => {
     const first = await startKinora(env)
     t.after(() => first.kill())
     const content = randomBytes(24 * MiB)
-    const address = await createEmpty(first.url, content.length)
-    assert.equal((await patch(address, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
-    const running = patchPartly(
-      address,
+    const uploadUrl = await createEmpty(first.url, content.length)
+    assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
+    const running = patchPartially(
+      uploadUrl,
       5 * MiB,
       content.length - 5 * MiB,
       content.subarray(5 * MiB, 9 * MiB),
@@ -683,36 +709,36 @@ suite('with a service of its own', { concurrency: 3 }, () => {
 
     const second = await startKinora(env)
     t.after(() => second.stop())
-    const again = address.replace(first.url, second.url)
+    const again = uploadUrl.replace(first.url, second.url)
     const { headers, status } = await head(again)
     assert.equal(status, 200)
     assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
     const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
     await uploadAll(`${second.url}/tus`, content, options)
-    await assertStored(folder, videoIn(again), content)
+    await assertStored(folder, videoIdOf(again), content)
   })
 
-  test('an upload that is given up leaves nothing behind', async (t) => {
+  test('a terminated upload leaves nothing behind', async (t) => {
     const { url, folder, database } = await start(t)
     const content = randomBytes(2 * MiB)
-    const address = await createEmpty(url, content.length)
-    await patch(address, { offset: 0, body: content.subarray(0, MiB) })
-    await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
-    assert.equal((await head(address)).status, 404)
-    assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 404)
-    assert.equal((await call(`${url}/videos/${videoIn(address)}`)).status, 404)
+    const uploadUrl = await createEmpty(url, content.length)
+    await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })
+    await tus.Upload.terminate(uploadUrl, { headers: {} } as tus.UploadOptions)
+    assert.equal((await head(uploadUrl)).status, 404)
+    assert.equal((await patch(uploadUrl, { offset: MiB, body: content.subarray(MiB) })).status, 404)
+    assert.equal((await call(`${url}/videos/${videoIdOf(uploadUrl)}`)).status, 404)
     await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
     assert.deepEqual(await query(database, 'select from sources'), [])
     assert.deepEqual(await query(database, 'select from source_pieces'), [])
   })
 
-  test('giving up an upload into a video that was there before leaves the video, empty', async (t) => {
+  test('terminating an upload into an existing video leaves the video empty', async (t) => {
     const { url, folder } = await start(t)
     const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
     const headers = { 'upload-length': '100', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
-    const address = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
-    await patch(address, { offset: 0, body: randomBytes(50) })
-    await tus.Upload.terminate(address, { headers: {} } as tus.UploadOptions)
+    const uploadUrl = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
+    await patch(uploadUrl, { offset: 0, body: randomBytes(50) })
+    await tus.Upload.terminate(uploadUrl, { headers: {} } as tus.UploadOptions)
     assert.equal((await call(`${url}/videos/${video.videoId}/status`)).body.ingest, null)
     assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
     const content = randomBytes(100)
@@ -720,23 +746,23 @@ suite('with a service of its own', { concurrency: 3 }, () => {
     await assertStored(folder, video.videoId, content)
   })
 
-  test('on S3, pieces that are smaller than its parts may be become one file', async (t) => {
+  test('on S3, chunks that are smaller than the minimum part size become one file', async (t) => {
     const { url, assertStored } = await startOnS3(t)
     const content = randomBytes(7 * MiB + 1)
-    const address = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
-    await assertStored(videoIn(address), content)
+    const uploadUrl = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
+    await assertStored(videoIdOf(uploadUrl), content)
   })
 
-  test('while the file store is out of reach clients are told to come back, and then go on', async (t) => {
+  test('while the file store is unreachable requests return 503, and the upload continues afterwards', async (t) => {
     const { url, stopStore, startStore, assertStored } = await startOnS3(t)
     const content = randomBytes(2 * MiB)
-    const address = await createEmpty(url, content.length)
-    assert.equal((await patch(address, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
+    const uploadUrl = await createEmpty(url, content.length)
+    assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })).status, 204)
     await stopStore()
-    assert.equal((await patch(address, { offset: MiB, body: content.subarray(MiB) })).status, 503)
-    assert.equal(await offsetAt(address), MiB)
+    assert.equal((await patch(uploadUrl, { offset: MiB, body: content.subarray(MiB) })).status, 503)
+    assert.equal(await offsetAt(uploadUrl), MiB)
     await startStore()
-    await uploadAll(`${url}/tus`, content, { uploadUrl: address })
-    await assertStored(videoIn(address), content)
+    await uploadAll(`${url}/tus`, content, { uploadUrl })
+    await assertStored(videoIdOf(uploadUrl), content)
   })
 })

@@ -8,7 +8,6 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '../server/database.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { createLog } from '../server/lib/log.ts'
@@ -38,37 +37,42 @@ import {
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// Clients that fall silent, are slow or send ten thousand chunkCount; disks that are full; uploads that nobody ends.
+// Clients that stop, are slow or send ten thousand chunks, full disks, and abandoned uploads.
 
-const piece = 5 * MiB
-const big = randomBytes(2 * piece + 4321)
-const parts = [big.subarray(0, piece), big.subarray(piece, 2 * piece), big.subarray(2 * piece)] as const
+const chunkBytes = 5 * MiB
+const big = randomBytes(2 * chunkBytes + 4321)
+const parts = [
+  big.subarray(0, chunkBytes),
+  big.subarray(chunkBytes, 2 * chunkBytes),
+  big.subarray(2 * chunkBytes),
+] as const
 
 async function newVideo({ url }: Service): Promise<string> {
   return (await call(`${url}/videos`, { method: 'POST', json: { title: 'Film' } })).body.videoId
 }
 
-/** The address of an empty tus upload. */
-async function newTus({ url }: Service, length: number) {
+/** Creates an empty tus upload and returns its URL. */
+async function newTusUpload({ url }: Service, length: number) {
   const headers = { 'tus-resumable': '1.0.0', 'upload-length': String(length) }
   return (await call(`${url}/tus`, { method: 'POST', headers })).headers.get('location')
 }
 
 const sourceOf = ({ url }: Service, videoId: string) => `${url}/videos/${videoId}/source`
 
-async function accepted(service: Service, videoId: string, i: 0 | 1 | 2): Promise<void> {
-  const answer = await sendFile(sourceOf(service, videoId), parts[i], { range: `part ${i + 1}/3` })
-  assert.equal(answer.status, 201, answer.text)
+async function sendPart(service: Service, videoId: string, i: 0 | 1 | 2): Promise<void> {
+  const response = await sendFile(sourceOf(service, videoId), parts[i], { range: `part ${i + 1}/3` })
+  assert.equal(response.status, 201, response.text)
 }
 
-const claims = async ({ database }: Service, videoId: string) =>
+const countLeases = async ({ database }: Service, videoId: string) =>
   (await query(database, 'select from source_pieces where video_id = $1 and place is null', [videoId])).length
 
-/** Folders of uploads that are not whole yet. */
-const pending = ({ data }: Service) => readdir(join(data, 'files/.uploads')).catch(() => [] as string[])
+/** The folders of unfinished uploads. */
+const listUnfinished = ({ data }: Service) =>
+  readdir(join(data, 'files/.uploads')).catch(() => [] as string[])
 
-/** Passes bytes on to the service, and leaves the way to it open when the client is gone. */
-async function forgetfulProxy(t: TestContext, service: Service) {
+/** A proxy that keeps its connection to the service open when the client is gone. */
+async function lingeringProxy(t: TestContext, service: Service) {
   const far: Socket[] = []
   const server = createServer((near) => {
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
@@ -84,35 +88,35 @@ async function forgetfulProxy(t: TestContext, service: Service) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, far }
 }
 
-suite('what takes long', { concurrency: 6 }, () => {
-  test('a piece whose client vanished without a word is taken when it is sent again at once', async (t) => {
+suite('limits of uploads', { concurrency: 6 }, () => {
+  test('a chunk is accepted when it is sent again right after its client vanished', async (t) => {
     const service = await kinora(t, withoutEncoding())
-    const proxy = await forgetfulProxy(t, service)
+    const proxy = await lingeringProxy(t, service)
     const videoId = await newVideo(service)
-    await accepted(service, videoId, 1)
+    await sendPart(service, videoId, 1)
     const lost = openUpload(`${proxy.url}/videos/${videoId}/source`, parts[0], { range: 'part 1/3' })
     await lost.write(2 * MiB)
-    await waitFor(async () => (await claims(service, videoId)) === 1)
+    await waitFor(async () => (await countLeases(service, videoId)) === 1)
     await lost.abort()
-    // The browser library gives up at any 4xx.
-    await accepted(service, videoId, 0)
-    await accepted(service, videoId, 2)
+    // A 4xx would not do, because the browser library stops at any 4xx.
+    await sendPart(service, videoId, 0)
+    await sendPart(service, videoId, 2)
     await assertSource(service.data, videoId, big)
 
     const [far] = proxy.far
     assert.ok(far && !far.destroyed)
-    let said = ''
+    let received = ''
     far.on('data', (chunk) => {
-      said += chunk
+      received += chunk
     })
     await waitFor(() => far.closed)
-    assert.match(said, /^HTTP\/1\.1 4/)
-    await waitFor(async () => (await pending(service)).length === 0)
+    assert.match(received, /^HTTP\/1\.1 4/)
+    await waitFor(async () => (await listUnfinished(service)).length === 0)
     await assertSource(service.data, videoId, big)
     assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
   })
 
-  test('a client that pauses keeps its piece, unless another has sent it meanwhile', async (t) => {
+  test('a client that pauses can complete its chunk, unless another request sent the chunk in the meantime', async (t) => {
     const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const url = sourceOf(service, videoId)
@@ -120,49 +124,49 @@ suite('what takes long', { concurrency: 6 }, () => {
     const overtaken = openUpload(url, other, { range: 'part 1/3' })
     const alone = openUpload(url, parts[1], { range: 'part 2/3' })
     await Promise.all([overtaken.write(2 * MiB), alone.write(2 * MiB)])
-    await waitFor(async () => (await claims(service, videoId)) === 2)
-    await accepted(service, videoId, 0)
+    await waitFor(async () => (await countLeases(service, videoId)) === 2)
+    await sendPart(service, videoId, 0)
     assertProblem(await overtaken.end(), 409, 'upload-in-progress')
-    const answer = await alone.end()
-    assert.equal(answer.status, 201, answer.text)
-    await accepted(service, videoId, 2)
+    const response = await alone.end()
+    assert.equal(response.status, 201, response.text)
+    await sendPart(service, videoId, 2)
     await assertSource(service.data, videoId, big)
-    // The file is moved to its place before the rest goes.
-    await waitFor(async () => (await pending(service)).length === 0)
+    // The source is stored before the folder of the upload is removed.
+    await waitFor(async () => (await listUnfinished(service)).length === 0)
   })
 
-  test('of a hundred requests for a piece that is being written, few wait and the others are refused at once', async (t) => {
+  test('of a hundred requests for a chunk that is being written, a few wait and the others are rejected immediately', async (t) => {
     const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const content = randomBytes(20_000)
-    const address = (await newTus(service, 10)) ?? ''
+    const uploadUrl = (await newTusUpload(service, 10)) ?? ''
     const range = 'part 1/1'
     const writer = openUpload(sourceOf(service, videoId), content, { range })
     await writer.write(1000)
-    await waitFor(async () => (await claims(service, videoId)) === 1)
-    const answers: Answer[] = []
+    await waitFor(async () => (await countLeases(service, videoId)) === 1)
+    const responses: Answer[] = []
     const sent = Array.from({ length: 100 }, async () => {
-      const answer = await sendFile(sourceOf(service, videoId), content, { range })
-      answers.push(answer)
-      return answer
+      const response = await sendFile(sourceOf(service, videoId), content, { range })
+      responses.push(response)
+      return response
     })
-    // The writer goes on meanwhile: a silent one would lose its piece to one of those who wait.
+    // The writer keeps sending. Otherwise it would lose its lease to a waiting request.
     await waitFor(async () => {
       await writer.write(1)
-      return answers.length === 96
+      return responses.length === 96
     })
-    for (const answer of answers) {
-      assertProblem(answer, 409, 'upload-in-progress')
-      assert.equal(answer.headers.get('retry-after'), '10')
+    for (const response of responses) {
+      assertProblem(response, 409, 'upload-in-progress')
+      assert.equal(response.headers.get('retry-after'), '10')
     }
     assert.equal((await writer.end()).status, 201)
-    // They have sent the same bytes.
+    // The waiting requests sent the same bytes.
     const statuses = (await Promise.all(sent)).map(({ status }) => status)
     assert.equal(statuses.filter((status) => status === 201).length, 4)
     await assertSource(service.data, videoId, content)
 
     const patch = () =>
-      fetch(address, {
+      fetch(uploadUrl, {
         method: 'PATCH',
         headers: {
           'tus-resumable': '1.0.0',
@@ -177,7 +181,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
   })
 
-  test('a request reads no more rows beside ten thousand pieces than beside ten', async (t) => {
+  test('a request reads the same number of rows with ten thousand chunks as with ten', async (t) => {
     const service = await kinora(t, withoutEncoding())
     const config = { databaseUrl: service.database, dataDir: service.data }
     const log = createLog('silent', false)
@@ -193,13 +197,13 @@ suite('what takes long', { concurrency: 6 }, () => {
     const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
     const files = await openDiskFiles(join(service.data, 'files'))
     const deps = { db, files, queue, log, now: () => new Date(), coordinator: createUploadCoordinator() }
-    const sender = { created_by: null, token: null, filename: null, address: null }
+    const origin = { created_by: null, token: null, filename: null, address: null }
     const counted = async (work: () => Promise<unknown>) => {
       rows = 0
       await work()
       return rows
     }
-    const addPieces = async (videoId: string, first: number, count: number, size: number) => {
+    const addChunks = async (videoId: string, first: number, count: number, size: number) => {
       await query(
         service.database,
         `insert into source_pieces (video_id, position, size, place)
@@ -216,43 +220,43 @@ suite('what takes long', { concurrency: 6 }, () => {
       )
     }
 
-    async function costs(pieces: number) {
+    async function countRows(chunkCount: number) {
       const [byParts, byBytes] = [await newVideo(service), await newVideo(service)]
-      const sendPart = (part: number) =>
+      const sendPartDirectly = (part: number) =>
         receiveChunk(
           deps,
           byParts,
           { form: 'parts', part, total: undefined },
-          sender,
+          origin,
           Readable.from([parts[0]]),
         )
-      await sendPart(pieces + 1)
-      await addPieces(byParts, 1, pieces, piece)
+      await sendPartDirectly(chunkCount + 1)
+      await addChunks(byParts, 1, chunkCount, chunkBytes)
       const sendRange = (from: number) => {
-        const range = { form: 'bytes', from, to: from + piece - 1, total: undefined } as const
-        return receiveChunk(deps, byBytes, range, sender, Readable.from([parts[0]]))
+        const range = { form: 'bytes', from, to: from + chunkBytes - 1, total: undefined } as const
+        return receiveChunk(deps, byBytes, range, origin, Readable.from([parts[0]]))
       }
-      await sendRange(pieces * piece)
-      await addPieces(byBytes, 0, pieces, piece)
-      const address = (await newTus(service, 100_000)) ?? ''
-      const tusId = /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? ''
-      await addPieces(tusId, 0, pieces, 1)
+      await sendRange(chunkCount * chunkBytes)
+      await addChunks(byBytes, 0, chunkCount, chunkBytes)
+      const uploadUrl = (await newTusUpload(service, 100_000)) ?? ''
+      const tusId = /\/tus\/(vi\w{22})-/.exec(uploadUrl)?.[1] ?? ''
+      await addChunks(tusId, 0, chunkCount, 1)
       const lockOwner = 'test'
       const lease = { now: new Date(), until: new Date(Date.now() + 3_600_000) }
       assert.ok(await acquireLock(plain, tusId, lockOwner, lease))
       const tus = new TusDataStore(deps, { lockOwner, checksum: undefined })
-      assert.equal((await tus.getUpload(tusId)).offset, pieces)
+      assert.equal((await tus.getUpload(tusId)).offset, chunkCount)
       return {
-        part: await counted(() => sendPart(pieces + 2)),
-        partAgain: await counted(() => sendPart(pieces + 2)),
-        range: await counted(() => sendRange((pieces + 1) * piece)),
-        tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), tusId, pieces)),
+        part: await counted(() => sendPartDirectly(chunkCount + 2)),
+        partAgain: await counted(() => sendPartDirectly(chunkCount + 2)),
+        range: await counted(() => sendRange((chunkCount + 1) * chunkBytes)),
+        tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), tusId, chunkCount)),
         offset: await counted(() => tus.getUpload(tusId)),
       }
     }
 
     try {
-      const [few, many] = [await costs(10), await costs(9_990)]
+      const [few, many] = [await countRows(10), await countRows(9_990)]
       t.diagnostic(JSON.stringify(few))
       assert.deepEqual(many, few)
     } finally {
@@ -261,7 +265,7 @@ suite('what takes long', { concurrency: 6 }, () => {
     }
   })
 
-  test('a client that sends too slowly gets a 408, and nothing of its upload stays', async (t) => {
+  test('a client that sends too slowly receives 408, and its upload leaves nothing behind', async (t) => {
     const service = await kinora(t, withoutEncoding())
     const videoId = await newVideo(service)
     const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
@@ -272,18 +276,17 @@ suite('what takes long', { concurrency: 6 }, () => {
       `upload-length: ${big.length}`,
       'content-type: application/offset+octet-stream',
     ]
-    const ways = [
+    const requests = [
       { path: `/videos/${videoId}/source`, headers: [formType], body: form },
       { path: `/upload?token=${token}`, headers: [formType], body: form },
       { path: '/tus', headers: tusHeaders, body: big },
     ].map(async ({ path, headers, body }) => {
       const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
       t.after(() => socket.destroy())
-      const closed = new Promise((done) => socket.once('close', done))
-      let answer = ''
+      let response = ''
       socket.on('error', () => {})
       socket.on('data', (chunk) => {
-        answer += chunk
+        response += chunk
       })
       const head = [
         `POST ${path} HTTP/1.1`,
@@ -292,37 +295,37 @@ suite('what takes long', { concurrency: 6 }, () => {
         ...headers,
         `content-length: ${body.length}`,
       ]
-      const begun = 64 * 1024
+      let sent = 64 * 1024
       socket.write(`${head.join('\r\n')}\r\n\r\n`)
-      socket.write(body.subarray(0, begun))
-      for (let sent = begun; !socket.closed && sent < begun + 60; sent++) {
-        socket.write(body.subarray(sent, sent + 1))
-        await Promise.race([delay(1_000), closed])
-      }
-      assert.ok(socket.closed, 'the connection is still open after a minute')
-      assert.match(answer, /^HTTP\/1\.1 408 .*"type":"[^"]*\/request-timeout"/s)
+      socket.write(body.subarray(0, sent))
+      const trickle = setInterval(() => socket.write(body.subarray(sent, ++sent)), 1_000)
+      await waitFor(
+        () => socket.closed,
+        () => `the connection is still open after ${sent} bytes`,
+      ).finally(() => clearInterval(trickle))
+      assert.match(response, /^HTTP\/1\.1 408 .*"type":"[^"]*\/request-timeout"/s)
     })
-    await Promise.all(ways)
-    assert.equal(await claims(service, videoId), 0)
+    await Promise.all(requests)
+    assert.equal(await countLeases(service, videoId), 0)
     assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest, null)
     assert.equal((await query(service.database, 'select from videos')).length, 1)
     const listFiles = async () => {
       const files = await readdir(join(service.data, 'files'), { recursive: true, withFileTypes: true })
-      // Apart from the file by which the sweep knows the store.
+      // The sweep keeps this file to identify the store.
       return files
         .filter((entry) => entry.isFile() && entry.name !== 'kinora-store-id')
         .map(({ name }) => name)
     }
-    // A job removes the files of the video that the tus request has created.
+    // A job removes the files of the video that the tus request created.
     await waitFor(async () => (await listFiles()).length === 0)
     assert.deepEqual(await listFiles(), [])
-    const answer = await sendFile(sourceOf(service, videoId), big)
-    assert.equal(answer.status, 201, answer.text)
+    const response = await sendFile(sourceOf(service, videoId), big)
+    assert.equal(response.status, 201, response.text)
     await assertSource(service.data, videoId, big)
   })
 
-  test('hundreds of tiny chunks become the file, and memory does not grow with them', async (t) => {
-    // Little room between what is used and what is freed, so that what is seen from outside is what is used.
+  test('hundreds of tiny chunks become the file, and memory does not grow with their number', async (t) => {
+    // With a small heap, little garbage accumulates, so the resident memory shows what is in use.
     const service = await kinora(t, { NODE_OPTIONS: '--max-old-space-size=160 --max-semi-space-size=2' })
     const chunkCount = 450
     const content = randomBytes(chunkCount * 100)
@@ -331,7 +334,7 @@ suite('what takes long', { concurrency: 6 }, () => {
       headers: { 'tus-resumable': '1.0.0', 'upload-length': String(content.length) },
     })
     assert.equal(created.status, 201, created.text)
-    const address = created.headers.get('location') ?? ''
+    const uploadUrl = created.headers.get('location') ?? ''
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     t.after(() => agent.destroy())
     const send = async (i: number) => {
@@ -342,7 +345,7 @@ suite('what takes long', { concurrency: 6 }, () => {
         'content-type': 'application/offset+octet-stream',
         'content-length': body.length,
       }
-      const sent = request(address, { method: 'PATCH', agent, headers }).end(body)
+      const sent = request(uploadUrl, { method: 'PATCH', agent, headers }).end(body)
       const [response] = await once(sent, 'response')
       response.resume()
       assert.equal(response.statusCode, 204)
@@ -352,29 +355,37 @@ suite('what takes long', { concurrency: 6 }, () => {
       const status = await readFile(`/proc/${service.process.pid}/status`, 'utf8')
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
     }
-    // What is compiled and cached on the way comes with the first ones.
-    const warm = 200
-    for (let i = 0; i < warm; i++) await send(i)
+    // The first requests fill caches and compile code.
+    const warmUpCount = 200
+    for (let i = 0; i < warmUpCount; i++) await send(i)
     const before = await memoryMiB()
-    for (let i = warm; i < chunkCount; i++) await send(i)
+    for (let i = warmUpCount; i < chunkCount; i++) await send(i)
     const grown = (await memoryMiB()) - before
     t.diagnostic(`grown by ${grown.toFixed(1)} MiB`)
     assert.ok(grown < 32, `grown by ${grown} MiB`)
-    await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(address)?.[1] ?? '', content)
+    await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(uploadUrl)?.[1] ?? '', content)
   })
 
-  test('an upload that nothing was added to for seven days is cleared away, and its video takes another', async (t) => {
+  test('an upload without new chunks for seven days is removed, and its video accepts another upload', async (t) => {
     const service = await kinora(t, withoutEncoding())
-    const [old, young, whole] = [await newVideo(service), await newVideo(service), await newVideo(service)]
-    for (const videoId of [old, young]) await accepted(service, videoId, 0)
-    assert.equal((await sendFile(sourceOf(service, whole), big)).status, 201)
-    await assertSource(service.data, whole, big)
-    const age = (videoId: string, by: string) =>
+    const [abandoned, active, complete] = [
+      await newVideo(service),
+      await newVideo(service),
+      await newVideo(service),
+    ]
+    for (const videoId of [abandoned, active]) await sendPart(service, videoId, 0)
+    assert.equal((await sendFile(sourceOf(service, complete), big)).status, 201)
+    await assertSource(service.data, complete, big)
+    const backdate = (videoId: string, by: string) =>
       query(service.database, 'update sources set updated_at = now() - $2::interval where video_id = $1', [
         videoId,
         by,
       ])
-    await Promise.all([age(old, '7 days 1 minute'), age(young, '6 days 23 hours'), age(whole, '30 days')])
+    await Promise.all([
+      backdate(abandoned, '7 days 1 minute'),
+      backdate(active, '6 days 23 hours'),
+      backdate(complete, '30 days'),
+    ])
     const handles = await query(service.database, 'select video_id, handle from sources')
     const folderOf = (videoId: string) =>
       join(service.data, 'files/.uploads', handles.find((row) => row.video_id === videoId)!.handle)
@@ -389,56 +400,59 @@ suite('what takes long', { concurrency: 6 }, () => {
       await close()
     }
 
-    assert.equal(await isThere(folderOf(old)), false)
-    assert.equal(await isThere(folderOf(young)), true)
-    assert.deepEqual(await pending(service), [folderOf(young).split('/').pop()])
+    assert.equal(await isThere(folderOf(abandoned)), false)
+    assert.equal(await isThere(folderOf(active)), true)
+    assert.deepEqual(await listUnfinished(service), [folderOf(active).split('/').pop()])
     for (const table of ['sources', 'source_pieces'])
-      assert.deepEqual(await query(service.database, `select from ${table} where video_id = $1`, [old]), [])
-    assert.equal((await call(`${service.url}/videos/${old}/status`)).body.ingest, null)
-    await assertSource(service.data, whole, big)
+      assert.deepEqual(
+        await query(service.database, `select from ${table} where video_id = $1`, [abandoned]),
+        [],
+      )
+    assert.equal((await call(`${service.url}/videos/${abandoned}/status`)).body.ingest, null)
+    await assertSource(service.data, complete, big)
 
     const other = randomBytes(100_000)
-    const answer = await sendFile(sourceOf(service, old), other)
-    assert.equal(answer.status, 201, answer.text)
-    await assertSource(service.data, old, other)
-    for (const i of [1, 2] as const) await accepted(service, young, i)
-    await assertSource(service.data, young, big)
+    const response = await sendFile(sourceOf(service, abandoned), other)
+    assert.equal(response.status, 201, response.text)
+    await assertSource(service.data, abandoned, other)
+    for (const i of [1, 2] as const) await sendPart(service, active, i)
+    await assertSource(service.data, active, big)
   })
 
-  test('a full disk is told as such, and once there is space again the same upload goes on', async (t) => {
+  test('uploads to a full disk return 503 and can be continued once there is space again', async (t) => {
     if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
     const folder = await temporaryFolder(t)
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=24m', 'kinora-test', folder], { stdio: 'pipe' })
     } catch (error) {
-      return t.skip(`no small disk can be mounted here: ${(error as Error).message}`)
+      return t.skip(`cannot mount a small disk: ${(error as Error).message}`)
     }
     try {
       const service = await kinora(t, { KINORA_DATA_DIR: folder })
-      const [inParts, whole] = [await newVideo(service), await newVideo(service)]
-      await accepted(service, inParts, 0)
+      const [inParts, inOneRequest] = [await newVideo(service), await newVideo(service)]
+      await sendPart(service, inParts, 0)
       const filler = join(folder, 'filler')
       await writeFile(filler, Buffer.alloc(17 * MiB))
       const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
-      const refusals = [
+      const rejections = [
         await sendFile(sourceOf(service, inParts), parts[1], { range: 'part 2/3' }),
-        await sendFile(sourceOf(service, whole), big),
+        await sendFile(sourceOf(service, inOneRequest), big),
         await sendFile(`${service.url}/upload?token=${token}`, big, { key: '' }),
       ]
-      for (const refusal of refusals) {
-        assertProblem(refusal, 503, 'service-unavailable')
-        assert.equal(refusal.headers.get('retry-after'), '2')
+      for (const rejection of rejections) {
+        assertProblem(rejection, 503, 'service-unavailable')
+        assert.equal(rejection.headers.get('retry-after'), '2')
       }
       const { body } = await call(`${service.url}/videos/${inParts}/status`)
       assert.deepEqual(body.ingest.receivedParts, { parts: [1], total: 3 })
       assert.equal((await query(service.database, 'select from videos')).length, 2)
 
       await rm(filler)
-      for (const i of [1, 2] as const) await accepted(service, inParts, i)
+      for (const i of [1, 2] as const) await sendPart(service, inParts, i)
       await assertSource(folder, inParts, big)
-      const answer = await sendFile(sourceOf(service, whole), big)
-      assert.equal(answer.status, 201, answer.text)
-      await assertSource(folder, whole, big)
+      const response = await sendFile(sourceOf(service, inOneRequest), big)
+      assert.equal(response.status, 201, response.text)
+      await assertSource(folder, inOneRequest, big)
       await service.stop()
     } finally {
       execFileSync('umount', ['-l', folder])

@@ -22,7 +22,7 @@ import {
 } from './harness.ts'
 import { type LossyPostgres, lossyPostgres } from './lossy-postgres.ts'
 
-// A commit whose answer is lost has counted: what it speaks of must stay, and the client goes on when it comes again.
+// A commit whose response is lost has succeeded. Its files must stay, and the client continues when it tries again.
 
 const small = randomBytes(20_000)
 const [first, last] = [randomBytes(5 * MiB), randomBytes(1_000)] as const
@@ -68,8 +68,8 @@ const createTus = (length: number, videoId?: string) =>
     },
   })
 
-const patch = (address: string, offset: number, body: string) =>
-  call(address, {
+const patch = (uploadUrl: string, offset: number, body: string) =>
+  call(uploadUrl, {
     method: 'PATCH',
     key: '',
     headers: {
@@ -80,7 +80,7 @@ const patch = (address: string, offset: number, body: string) =>
     body,
   })
 
-test('of a source that was inserted, the upload stays: the file is taken when it is sent again', async () => {
+test('if the response to the insert of a source is lost, the file is accepted when it is sent again', async () => {
   const forms = [
     { range: undefined, content: small },
     { range: 'part 1/1', content: small },
@@ -99,19 +99,19 @@ test('of a source that was inserted, the upload stays: the file is taken when it
   }
 })
 
-test('of a first part by token whose video was made and noted, everything stays', async () => {
+test('if the response to the commit of a first part with a token is lost, the next part completes the upload', async () => {
   const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
   const send = (content: Buffer, range: string) =>
     sendFile(`${service.url}/upload?token=${token}`, content, { key: '', range })
   const lost = postgres.loseCommitOf(insertsSource)
   assertProblem(await send(first, 'part 1/2'), 503, 'service-unavailable')
   await lost
-  const answer = await send(last, 'part 2/2')
-  assert.equal(answer.status, 201, answer.text)
-  await assertSource(data, answer.body.videoId, Buffer.concat([first, last]))
+  const response = await send(last, 'part 2/2')
+  assert.equal(response.status, 201, response.text)
+  await assertSource(data, response.body.videoId, Buffer.concat([first, last]))
 })
 
-test('of a piece that was recorded, the bytes stay, by parts and by tus', async () => {
+test('if the response to the commit of a chunk is lost, its bytes stay, in a part upload and in a tus upload', async () => {
   const videoId = await newVideo()
   const lostPart = postgres.loseCommitOf(/update source_pieces set size/)
   assertProblem(await sendFile(sourceOf(videoId), first, { range: 'part 1/2' }), 503, 'service-unavailable')
@@ -124,17 +124,17 @@ test('of a piece that was recorded, the bytes stay, by parts and by tus', async 
   await assertSource(data, videoId, Buffer.concat([first, last]))
 
   const created = await createTus(8)
-  const address = created.headers.get('location') ?? ''
+  const uploadUrl = created.headers.get('location') ?? ''
   const lostPatch = postgres.loseCommitOf(/insert into source_pieces/)
-  assertProblem(await patch(address, 0, 'abcd'), 503, 'service-unavailable')
+  assertProblem(await patch(uploadUrl, 0, 'abcd'), 503, 'service-unavailable')
   await lostPatch
-  const { headers } = await call(address, { method: 'HEAD', key: '', headers: tusHeaders })
+  const { headers } = await call(uploadUrl, { method: 'HEAD', key: '', headers: tusHeaders })
   assert.equal(headers.get('upload-offset'), '4')
-  assert.equal((await patch(address, 4, 'efgh')).status, 204)
+  assert.equal((await patch(uploadUrl, 4, 'efgh')).status, 204)
   await assertSource(data, created.headers.get('x-video-id') ?? '', Buffer.from('abcdefgh'))
 })
 
-test('a tus creation that counted leaves nothing behind, or nothing in the way', async () => {
+test('if the response to the commit of a tus creation is lost, the client can create the upload again', async () => {
   const before = (await query(database, 'select from videos')).length
   const lost = postgres.loseCommitOf(insertsSource)
   assertProblem(await createTus(4), 503, 'service-unavailable')
@@ -152,7 +152,7 @@ test('a tus creation that counted leaves nothing behind, or nothing in the way',
   await waitFor(async () => (await readdir(join(data, 'files/.uploads'))).length === 0)
 })
 
-test('a source that is fetched is fetched all the same', async (t) => {
+test('if the response to the insert of a fetched source is lost, the source is fetched', async (t) => {
   const origin = createServer((_, response) => response.end(small)).listen(0, '127.0.0.1')
   t.after(() => origin.close())
   await once(origin, 'listening')
@@ -164,16 +164,16 @@ test('a source that is fetched is fetched all the same', async (t) => {
   await assertSource(data, videoId, small)
 })
 
-test('an upload that has received nothing and whose folder is gone begins anew', async () => {
+test('an upload that has received nothing and whose folder is missing starts again', async () => {
   const videoId = await newVideo()
-  // A refused piece leaves the row.
+  // A rejected chunk leaves the row.
   assert.equal((await sendFile(sourceOf(videoId), last, { range: 'part 1/2' })).status, 400)
   const [{ handle }] = await query(database, 'select handle from sources where video_id = $1', [videoId])
   await rm(join(data, 'files/.uploads', handle), { recursive: true })
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     sendFile(sourceOf(videoId), first, { range: 'part 1/2' }),
     sendFile(sourceOf(videoId), last, { range: 'part 2/2' }),
   ])
-  for (const { status, text } of answers) assert.equal(status, 201, text)
+  for (const { status, text } of responses) assert.equal(status, 201, text)
   await assertSource(data, videoId, Buffer.concat([first, last]))
 })

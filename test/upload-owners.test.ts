@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import {
   type Answer,
   assertProblem,
@@ -20,12 +20,17 @@ import {
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// Whose video an upload token may fill: those that it created itself, or the one that it is bound to.
+// An upload token can fill the videos that it created, or the video that it is bound to.
 
 const service = sharedKinora(withoutEncoding())
-const piece = 5 * MiB
-const big = randomBytes(2 * piece)
-const [first, second] = [big.subarray(0, piece), big.subarray(piece)] as const
+
+afterEach(() => {
+  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+})
+
+const chunkBytes = 5 * MiB
+const big = randomBytes(2 * chunkBytes)
+const [first, second] = [big.subarray(0, chunkBytes), big.subarray(chunkBytes)] as const
 const small = randomBytes(10_000)
 
 async function newVideo(json: object = { title: 'Film' }, prefix = '', key = productionKey): Promise<string> {
@@ -46,7 +51,7 @@ async function newToken(json: object = {}, prefix = '', key = productionKey): Pr
 const send = (token: string, content: Buffer, options: FileOptions = {}) =>
   sendFile(`${service.url}/upload?token=${token}`, content, { key: '', ...options })
 
-/** Creates a tus upload; with metadata that names a video, into it. */
+/** Creates a tus upload, into an existing video if there is a videoId. */
 const createTus = (token: string, videoId?: string, length = small.length) =>
   call(`${service.url}/tus?token=${token}`, {
     method: 'POST',
@@ -58,8 +63,8 @@ const createTus = (token: string, videoId?: string, length = small.length) =>
     },
   })
 
-async function patch(address: string, content: Buffer, offset = 0): Promise<number> {
-  const { status } = await fetch(address, {
+async function patch(uploadUrl: string, content: Buffer, offset = 0): Promise<number> {
+  const { status } = await fetch(uploadUrl, {
     method: 'PATCH',
     headers: {
       'tus-resumable': '1.0.0',
@@ -72,25 +77,25 @@ async function patch(address: string, content: Buffer, offset = 0): Promise<numb
 }
 
 const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
-const isUnknown = (answer: Answer) => assertProblem(answer, 404, 'resource-not-found', 'videoId')
+const assertNotFound = (response: Answer) => assertProblem(response, 404, 'resource-not-found', 'videoId')
 
-// --- other people's videos
+// --- Videos of others
 
-test('a token cannot fill a video that a key created, whichever way it names it', async () => {
+test('a token cannot fill a video that an API key created, by any kind of upload', async () => {
   const [token, bound] = [await newToken(), await newToken({ videoId: await newVideo() })]
   for (const json of [{ title: 'Open' }, { title: 'Closed', public: false }]) {
     const videoId = await newVideo(json)
     const unknown = await send(token, small, { before: { videoId: 'vi0000000000000000000000' } })
     for (const mine of [token, bound]) {
-      for (const place of ['before', 'after'] as const) {
+      for (const position of ['before', 'after'] as const) {
         for (const range of [undefined, 'part 1/1', 'part 2/2']) {
-          const options = { [place]: { videoId }, ...(range && { range }) }
-          const answer = await send(mine, small, options)
-          isUnknown(answer)
-          assert.deepEqual(answer.body, unknown.body)
+          const options = { [position]: { videoId }, ...(range && { range }) }
+          const response = await send(mine, small, options)
+          assertNotFound(response)
+          assert.deepEqual(response.body, unknown.body)
         }
       }
-      isUnknown(await createTus(mine, videoId))
+      assertNotFound(await createTus(mine, videoId))
     }
     assert.equal((await statusOf(videoId)).ingest, null)
     assert.equal((await sendFile(`${service.url}/videos/${videoId}/source`, small)).status, 201)
@@ -98,15 +103,15 @@ test('a token cannot fill a video that a key created, whichever way it names it'
   assert.equal((await query(service.database, 'select from videos')).length, 3)
 })
 
-test('a token cannot go on with what another one has begun', async () => {
+test('a token cannot continue the upload of another token', async () => {
   const [one, other] = [await newToken(), await newToken()]
   const begun = await send(one, first, { range: 'part 1/2' })
   assert.equal(begun.status, 201, begun.text)
   const { videoId } = begun.body
-  for (const place of ['before', 'after'] as const)
-    isUnknown(await send(other, second, { range: 'part 2/2', [place]: { videoId } }))
-  isUnknown(await createTus(other, videoId))
-  // The same name from the same address, but another token.
+  for (const position of ['before', 'after'] as const)
+    assertNotFound(await send(other, second, { range: 'part 2/2', [position]: { videoId } }))
+  assertNotFound(await createTus(other, videoId))
+  // The file name and the IP address are the same, but the token is different.
   assertProblem(await send(other, second, { range: 'part 2/2' }), 400, 'attribute-required', 'videoId')
   assert.deepEqual((await statusOf(videoId)).ingest.receivedParts.parts, [1])
   const ended = await send(one, second, { range: 'part 2/2', after: { videoId } })
@@ -114,7 +119,7 @@ test('a token cannot go on with what another one has begun', async () => {
   await assertSource(service.data, videoId, big)
 })
 
-test('a token cannot compare its guesses with what others have uploaded', async () => {
+test('a token cannot find out what others have uploaded by sending the same content', async () => {
   const videoId = await newVideo()
   const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
   assert.equal((await send(one, first, { range: 'part 1/2' })).status, 201)
@@ -122,27 +127,27 @@ test('a token cannot compare its guesses with what others have uploaded', async 
   assertProblem(guess, 400, 'video-content-range-already-initiated', 'Content-Range')
 })
 
-test('a token of the sandbox knows no video of production', async () => {
+test('a sandbox token cannot find a video of production', async () => {
   const token = await newToken({}, '/sandbox', sandboxKey)
   const videoId = await newVideo()
   const url = `${service.url}/sandbox/upload?token=${token}`
-  for (const place of ['before', 'after'] as const)
-    isUnknown(await sendFile(url, small, { key: '', [place]: { videoId } }))
+  for (const position of ['before', 'after'] as const)
+    assertNotFound(await sendFile(url, small, { key: '', [position]: { videoId } }))
   assertProblem(await createToken({ videoId }, '/sandbox', sandboxKey), 400, 'invalid-attribute', 'videoId')
 })
 
-test('an upload by tus belongs to the token that created it', async () => {
+test('a tus upload belongs to the token that created it', async () => {
   const [one, other] = [await newToken(), await newToken()]
   const created = await createTus(one)
   assert.equal(created.status, 201, created.text)
   const videoId = created.headers.get('x-video-id') ?? ''
-  isUnknown(await createTus(other, videoId))
-  isUnknown(await send(other, small, { before: { videoId } }))
+  assertNotFound(await createTus(other, videoId))
+  assertNotFound(await send(other, small, { before: { videoId } }))
   assert.equal(await patch(created.headers.get('location') ?? '', small), 204)
   await assertSource(service.data, videoId, small)
 })
 
-test('an API key may go on with any upload of its environment', async () => {
+test('an API key can continue every upload of its environment', async () => {
   const begun = await send(await newToken(), first, { range: 'part 1/2' })
   const { videoId } = begun.body
   const ended = await sendFile(`${service.url}/videos/${videoId}/source`, second, { range: 'part 2/2' })
@@ -150,38 +155,38 @@ test('an API key may go on with any upload of its environment', async () => {
   await assertSource(service.data, videoId, big)
 })
 
-test('a video that a token created stays its own when the token is deleted', async () => {
+test('after a token is deleted, no other token can fill the video that it created', async () => {
   const [one, other] = [await newToken(), await newToken()]
   const { videoId } = (await send(one, first, { range: 'part 1/2' })).body
   await call(`${service.url}/upload-tokens/${one}`, { method: 'DELETE' })
   const options = { range: 'part 2/2', before: { videoId } }
   assertProblem(await send(one, second, options), 401, 'authentication-invalid-upload-token')
-  isUnknown(await send(other, second, options))
+  assertNotFound(await send(other, second, options))
 })
 
-// --- what the answer gives away
+// --- Private videos
 
-test('the answer to a token gives no access to a private video', async () => {
+test('the response to an upload with a token gives no access to a private video', async () => {
   const videoId = await newVideo({ title: 'Closed', public: false })
   const token = await newToken({ videoId })
   for (const [i, content] of [first, second].entries()) {
-    const answer = await send(token, content, {
+    const response = await send(token, content, {
       range: `part ${i + 1}/2`,
       ...(i === 0 && { before: { videoId } }),
     })
-    assert.equal(answer.status, 201, answer.text)
-    assert.equal(answer.body.public, false)
-    const { assets } = answer.body
+    assert.equal(response.status, 201, response.text)
+    assert.equal(response.body.public, false)
+    const { assets } = response.body
     assert.equal(assets.player, `${service.url}/vod/${videoId}`)
-    for (const address of Object.values<string>(assets)) assert.doesNotMatch(address, /token/)
+    for (const url of Object.values<string>(assets)) assert.doesNotMatch(url, /token/)
   }
   const { assets } = (await call(`${service.url}/videos/${videoId}`)).body
   assert.match(assets.hls, /\/token\//)
 })
 
-// --- bound tokens
+// --- Bound tokens
 
-test('a bound token shows its video, and fills it alone, once', async () => {
+test('a bound token shows its video and can fill only this video, once', async () => {
   const videoId = await newVideo({ title: 'Mine' })
   const created = await createToken({ ttl: 60, videoId })
   assert.equal(created.body.videoId, videoId)
@@ -192,11 +197,11 @@ test('a bound token shows its video, and fills it alone, once', async () => {
   const unbound = (await createToken()).body
   assert.ok(!('videoId' in unbound))
 
-  const answer = await send(token, small)
+  const response = await send(token, small)
   assert.deepEqual(
-    [answer.status, answer.body.videoId, answer.body.title],
+    [response.status, response.body.videoId, response.body.title],
     [201, videoId, 'Mine'],
-    answer.text,
+    response.text,
   )
   await assertSource(service.data, videoId, small)
   assertProblem(await send(token, first), 400, 'video-source-already-uploaded')
@@ -204,16 +209,16 @@ test('a bound token shows its video, and fills it alone, once', async () => {
   assert.equal((await query(service.database, 'select from videos')).length, 1)
 })
 
-test('a bound token fills its video by tus, named or not, and giving up leaves the video', async () => {
+test('a bound token fills its video with tus, with or without the id, and a termination leaves the video', async () => {
   for (const isNamed of [true, false]) {
     const videoId = await newVideo({ title: 'Mine' })
     const token = await newToken({ videoId })
     const created = await createTus(token, isNamed ? videoId : undefined)
     assert.equal(created.status, 201, created.text)
     assert.equal(created.headers.get('x-video-id'), videoId)
-    const address = created.headers.get('location') ?? ''
+    const uploadUrl = created.headers.get('location') ?? ''
     const headers = { 'tus-resumable': '1.0.0' }
-    assert.equal((await call(address, { method: 'DELETE', key: '', headers })).status, 204)
+    assert.equal((await call(uploadUrl, { method: 'DELETE', key: '', headers })).status, 204)
     assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 200)
     const again = (await createTus(token, isNamed ? videoId : undefined)).headers.get('location') ?? ''
     assert.equal(await patch(again, small), 204)
@@ -221,10 +226,10 @@ test('a bound token fills its video by tus, named or not, and giving up leaves t
   }
 })
 
-test('of two tokens that are bound to one video, the first that sends has the upload', async () => {
+test('if two tokens are bound to one video, the first one that sends bytes owns the upload', async () => {
   const videoId = await newVideo()
   const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
-  // An upload that was begun and has received nothing belongs to nobody yet: it may be replaced.
+  // An upload that has received nothing has no owner yet and can be replaced.
   const empty = (await createTus(one, undefined, big.length)).headers.get('location') ?? ''
   const slow = openUpload(`${service.url}/upload?token=${other}`, big, { key: '', before: { videoId } })
   await slow.write(2 * MiB)
@@ -235,12 +240,12 @@ test('of two tokens that are bound to one video, the first that sends has the up
   assert.equal(await patch(empty, small), 404)
   const already = await send(one, first, { range: 'part 1/2', before: { videoId } })
   assertProblem(already, 400, 'video-content-range-already-initiated', 'Content-Range')
-  const answer = await slow.end()
-  assert.equal(answer.status, 201, answer.text)
+  const response = await slow.end()
+  assert.equal(response.status, 201, response.text)
   await assertSource(service.data, videoId, big)
 })
 
-test('a token is bound to a video of its environment that has no content, or not made', async () => {
+test('a token can only be bound to a video of its environment without content', async () => {
   const filled = await newVideo()
   assert.equal((await sendFile(`${service.url}/videos/${filled}/source`, small)).status, 201)
   const begun = await newVideo()
@@ -255,7 +260,7 @@ test('a token is bound to a video of its environment that has no content, or not
     assertProblem(await createToken({ videoId }), 400, 'invalid-attribute', 'videoId')
 })
 
-test('a token goes with the video that it is bound to', async () => {
+test('deleting a video deletes the tokens that are bound to it', async () => {
   const videoId = await newVideo()
   const token = await newToken({ videoId })
   assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
@@ -264,8 +269,4 @@ test('a token goes with the video that it is bound to', async () => {
   assertProblem(await createTus(token), 401, 'authentication-invalid-upload-token')
   assertProblem(await call(`${service.url}/upload-tokens/${token}`), 404, 'resource-not-found', 'uploadToken')
   assert.equal(await isThere(sourcePath(service.data, videoId)), false)
-})
-
-test('the service has logged no error in all of this', () => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
 })

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer as createProxy } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { after, afterEach, before, describe, type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
@@ -23,15 +23,15 @@ import {
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 
-// The published library for web pages, as it is, in a real browser: from a page of another origin, and over HTTPS,
-// as it speaks nothing else.
+// The published, unmodified browser library in a real browser. The page has another origin than the service, and the
+// service uses HTTPS, because the library supports nothing else.
 
 const big = randomBytes(13 * MiB + 77)
 const small = big.subarray(0, 1_000_000)
-/** The smallest that the library takes. */
+/** The smallest chunk size that the library accepts. */
 const chunkSize = 5 * MiB
 
-/** What the page does with the library: its uploads begin with bytes that the page fetches from the test. */
+/** The script of the page. It fetches the content of its uploads from the test. */
 const script = `
   const bytes = async (from, to) => (await fetch('/bytes?' + from + '-' + to)).blob()
 
@@ -54,7 +54,7 @@ const script = `
     const uploader = new ProgressiveUploader(options)
     const parts = await Promise.all(cuts.slice(1).map((cut, i) => bytes(cuts[i], cut)))
     return outcomeOf(uploader, async () => {
-      // As a recorder does, without waiting for the part before.
+      // A recorder does not wait for the previous part either.
       const sent = parts.slice(0, -1).map((part) => uploader.uploadPart(part))
       const video = await uploader.uploadLastPart(parts.at(-1))
       await Promise.all(sent)
@@ -63,7 +63,7 @@ const script = `
   }`
 
 const tls: Record<string, string> = {}
-const usualAuthorities = getCACertificates('default')
+const defaultAuthorities = getCACertificates('default')
 let pages: Pages
 let browser: Browser | undefined
 
@@ -75,8 +75,8 @@ before(async () => {
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '1']
   const files = ['-keyout', tls.KINORA_TLS_KEY, '-out', tls.KINORA_TLS_CERT]
   execFileSync('openssl', ['req', '-x509', ...key, ...subject, ...files], { stdio: 'pipe' })
-  // For what the test itself asks the service; the browser is told not to look.
-  setDefaultCACertificates([...usualAuthorities, readFileSync(tls.KINORA_TLS_CERT, 'utf8')])
+  // For the requests of the test itself. The browser ignores certificate errors.
+  setDefaultCACertificates([...defaultAuthorities, readFileSync(tls.KINORA_TLS_CERT, 'utf8')])
 
   const library = readFileSync(fileURLToPath(import.meta.resolve('@api.video/video-uploader')))
   const contents: Record<string, [type: string, content: string | Buffer]> = {
@@ -92,10 +92,14 @@ before(async () => {
   browser = await launchBrowser()
 })
 const service = sharedKinora({ ...tls, ...withoutEncoding() })
+
+afterEach(() => {
+  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+})
 after(async () => {
   await browser?.close()
   pages.close()
-  setDefaultCACertificates(usualAuthorities)
+  setDefaultCACertificates(defaultAuthorities)
 })
 
 type Progress = { currentChunk: number; uploadedBytes: number; part: number }
@@ -108,7 +112,7 @@ type Failure = {
   name?: string
 }
 type Uploaded = { videoId: string; title: string; _public: boolean; createdAt: Date; assets: { hls: string } }
-type Outcome = { video?: Uploaded; error?: Failure; progress: Progress[]; said: string[] }
+type Outcome = { video?: Uploaded; error?: Failure; progress: Progress[]; messages: string[] }
 type Job = Record<string, unknown>
 
 const hostOf = (url: string) => url.replace('https://', '')
@@ -116,10 +120,10 @@ const hostOf = (url: string) => url.replace('https://', '')
 async function inPage(t: TestContext, script: (page: Page) => Promise<unknown>): Promise<Outcome> {
   const page = await browser!.newPage({ ignoreHTTPSErrors: true })
   t.after(() => page.close())
-  const said: string[] = []
-  page.on('console', (message) => said.push(message.text()))
+  const messages: string[] = []
+  page.on('console', (message) => messages.push(message.text()))
   await page.goto(pages.url)
-  return { ...((await script(page)) as Outcome), said }
+  return { ...((await script(page)) as Outcome), messages }
 }
 
 const uploadFile = (t: TestContext, options: Job) => {
@@ -136,8 +140,8 @@ const post = async (path: string, json: unknown, key = productionKey) =>
 const newToken = async (json = {}): Promise<string> => (await post('/upload-tokens', json)).token
 const newVideo = async (): Promise<string> => (await post('/videos', { title: 'Prepared' })).videoId
 
-/** Exactly one video is there, and it consists of these parts and bytes. */
-async function assertArrived({ video, error }: Outcome, parts: number, content: Buffer, path = '') {
+/** Checks that there is exactly one video, and that it has received this number of parts and this content. */
+async function assertUploaded({ video, error }: Outcome, parts: number, content: Buffer, path = '') {
   assert.ok(video, JSON.stringify(error))
   assert.deepEqual(await query(service.database, 'select id from videos'), [{ id: video.videoId }])
   const key = path === '/sandbox' ? sandboxKey : productionKey
@@ -150,15 +154,15 @@ async function assertArrived({ video, error }: Outcome, parts: number, content: 
 }
 
 /**
- * Stands between browser and service, and breaks the connection: each time that the browser has sent so many bytes,
- * or that the service answers after that.
+ * A proxy between the browser and the service. It closes the connection during the request, or during the response to
+ * it, each time the browser has sent the next number of bytes in `afterBytes`.
  */
-async function breakingProxy(t: TestContext, at: 'request' | 'answer', afterBytes: readonly number[]) {
+async function breakingProxy(t: TestContext, at: 'request' | 'response', afterBytes: readonly number[]) {
   let sentBytes = 0
   const proxy = { host: '', broken: 0 }
   const server = createProxy((near) => {
     const far = connect(Number(new URL(service.url).port), 'localhost')
-    const pass = (direction: 'request' | 'answer') => (chunk: Buffer) => {
+    const forward = (direction: 'request' | 'response') => (chunk: Buffer) => {
       if (direction === 'request') sentBytes += chunk.length
       if (direction === at && sentBytes > (afterBytes[proxy.broken] ?? Number.POSITIVE_INFINITY)) {
         proxy.broken++
@@ -166,8 +170,8 @@ async function breakingProxy(t: TestContext, at: 'request' | 'answer', afterByte
         far.destroy()
       } else (direction === 'request' ? far : near).write(chunk)
     }
-    near.on('data', pass('request'))
-    far.on('data', pass('answer'))
+    near.on('data', forward('request'))
+    far.on('data', forward('response'))
     near.on('error', () => {}).on('close', () => far.destroy())
     far.on('error', () => {}).on('close', () => near.destroy())
   })
@@ -180,7 +184,7 @@ async function breakingProxy(t: TestContext, at: 'request' | 'answer', afterByte
 describe('the browser library', { skip }, () => {
   test('uploads a file in one request with an upload token', async (t) => {
     const outcome = await uploadFile(t, { uploadToken: await newToken(), size: small.length })
-    await assertArrived(outcome, 1, small)
+    await assertUploaded(outcome, 1, small)
     const { title, _public, createdAt, assets } = outcome.video!
     assert.deepEqual([title, _public], ['holiday.mp4', true])
     assert.ok(Math.abs(createdAt.getTime() - Date.now()) < 60_000)
@@ -188,36 +192,36 @@ describe('the browser library', { skip }, () => {
     assert.ok(outcome.progress.at(-1)!.uploadedBytes >= small.length)
   })
 
-  test('uploads a file in chunks with an upload token, into one video', async (t) => {
+  test('uploads a file in chunks into one video with an upload token', async (t) => {
     const outcome = await uploadFile(t, { uploadToken: await newToken(), name: 'Sommer & Ü 100 %.mp4' })
-    await assertArrived(outcome, 3, big)
+    await assertUploaded(outcome, 3, big)
     assert.equal(outcome.video?.title, 'Sommer & Ü 100 %.mp4')
     const chunks = new Set(outcome.progress.map(({ currentChunk }) => currentChunk))
     assert.deepEqual([...chunks], [1, 2, 3])
-    assert.deepEqual(outcome.said, [])
+    assert.deepEqual(outcome.messages, [])
   })
 
-  test('fills a video that was made before, with an upload token', async (t) => {
+  test('fills an existing video with an upload token', async (t) => {
     const videoId = await newVideo()
     const uploadToken = await newToken({ videoId })
     const outcome = await uploadFile(t, { uploadToken, videoId, videoName: 'other.mp4' })
-    await assertArrived(outcome, 3, big)
+    await assertUploaded(outcome, 3, big)
     assert.deepEqual([outcome.video?.videoId, outcome.video?.title], [videoId, 'Prepared'])
   })
 
-  test('uploads with an API key, and says on whose behalf', async (t) => {
+  test('uploads with an API key and sends the name of its application', async (t) => {
     const videoId = await newVideo()
     const origin = {
       application: { name: 'my-app', version: '1.2.3' },
       sdk: { name: 'my-sdk', version: '4.5' },
     }
-    await assertArrived(await uploadFile(t, { apiKey: productionKey, videoId, origin }), 3, big)
+    await assertUploaded(await uploadFile(t, { apiKey: productionKey, videoId, origin }), 3, big)
   })
 
-  test('uploads into the sandbox, which has a path of its own', async (t) => {
+  test('uploads into the sandbox by its path prefix', async (t) => {
     const { videoId } = await post('/sandbox/videos', { title: 'Trial' }, sandboxKey)
     const apiHost = `${hostOf(service.url)}/sandbox`
-    await assertArrived(
+    await assertUploaded(
       await uploadFile(t, { apiKey: sandboxKey, videoId, apiHost, size: small.length }),
       1,
       small,
@@ -225,29 +229,29 @@ describe('the browser library', { skip }, () => {
     )
   })
 
-  test('uploads with an access token, and renews one that is no longer valid', async (t) => {
+  test('uploads with an access token and renews an expired one', async (t) => {
     const tokens = await post('/auth/api-key', { apiKey: productionKey })
     const videoId = await newVideo()
-    await assertArrived(await uploadFile(t, { accessToken: tokens.access_token, videoId }), 3, big)
+    await assertUploaded(await uploadFile(t, { accessToken: tokens.access_token, videoId }), 3, big)
 
     await query(service.database, 'delete from videos')
     const again = { videoId: await newVideo(), accessToken: 'expired', refreshToken: tokens.refresh_token }
     const outcome = await uploadFile(t, again)
-    await assertArrived(outcome, 3, big)
+    await assertUploaded(outcome, 3, big)
     assert.deepEqual(
-      outcome.said.filter((line) => line.includes('retried')),
+      outcome.messages.filter((line) => line.includes('retried')),
       [],
     )
   })
 
-  test('uploads parts while they are being recorded, small ones together, with an upload token', async (t) => {
+  test('joins small recorded parts and uploads them with an upload token', async (t) => {
     const cuts = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13].map((each) => each * MiB)
     const outcome = await uploadParts(t, {
       uploadToken: await newToken(),
       videoName: 'recorded.webm',
       cuts: [...cuts, big.length],
     })
-    await assertArrived(outcome, 3, big)
+    await assertUploaded(outcome, 3, big)
     assert.equal(outcome.video?.title, 'recorded.webm')
     assert.deepEqual([...new Set(outcome.progress.map(({ part }) => part))], [1, 2, 3])
   })
@@ -255,21 +259,21 @@ describe('the browser library', { skip }, () => {
   test('uploads a recording whose last part is empty', async (t) => {
     const cuts = [0, chunkSize, 2 * chunkSize, 2 * chunkSize]
     const outcome = await uploadParts(t, { uploadToken: await newToken(), cuts })
-    await assertArrived(outcome, 3, big.subarray(0, 2 * chunkSize))
+    await assertUploaded(outcome, 3, big.subarray(0, 2 * chunkSize))
   })
 
-  test('uploads a recording that is over before it has come to a full part', async (t) => {
+  test('uploads a recording that is smaller than one part', async (t) => {
     const outcome = await uploadParts(t, { uploadToken: await newToken(), cuts: [0, 1000, small.length] })
-    await assertArrived(outcome, 1, small)
+    await assertUploaded(outcome, 1, small)
   })
 
-  test('uploads parts with an API key, holding the last back to prevent an empty one', async (t) => {
+  test('uploads parts with an API key and holds back the last one to prevent an empty part', async (t) => {
     const cuts = [0, 6 * MiB, 12 * MiB, big.length]
     const options = { apiKey: productionKey, videoId: await newVideo(), preventEmptyParts: true }
-    await assertArrived(await uploadParts(t, { ...options, cuts }), 2, big)
+    await assertUploaded(await uploadParts(t, { ...options, cuts }), 2, big)
   })
 
-  test('shows why a large upload is refused, and does not try again', async (t) => {
+  test('reports why a large upload is rejected and does not try again', async (t) => {
     const videoId = await newVideo()
     const cases = [
       [{ uploadToken: 'to0000000000000000000000' }, 401, 'authentication-invalid-upload-token', undefined],
@@ -279,34 +283,30 @@ describe('the browser library', { skip }, () => {
       [{ apiKey: productionKey, videoId: 'vi00000000000000' }, 404, 'resource-not-found', 'videoId'],
     ] as const
     for (const [options, status, slug, name] of cases) {
-      const { error, video, said } = await uploadFile(t, { ...options, chunkSize: 128 * MiB })
+      const { error, video, messages } = await uploadFile(t, { ...options, chunkSize: 128 * MiB })
       assert.ok(error, JSON.stringify(video))
       assert.deepEqual([error.status, error.type?.split('/').pop(), error.name], [status, slug, name])
       assert.ok(error.title && error.title.length > 5)
       assert.equal(JSON.parse(error.raw ?? '').title, error.title)
       assert.deepEqual(
-        said.filter((line) => line.includes('retried')),
+        messages.filter((line) => line.includes('retried')),
         [],
       )
     }
     assert.equal(await isThere(sourcePath(service.data, videoId)), false)
   })
 
-  // Twice each: once the browser itself sends a request again that a used connection has lost.
+  // The connection breaks twice, because the browser itself repeats a request that it lost on a reused connection.
   for (const [at, afterBytes] of [
     ['request', [chunkSize + 2 * MiB, chunkSize + 4 * MiB]],
-    ['answer', [2 * chunkSize, 3 * chunkSize]],
+    ['response', [2 * chunkSize, 3 * chunkSize]],
   ] as const) {
-    test(`goes on after a connection that broke in the ${at} of a chunk`, async (t) => {
+    test(`continues after the connection breaks during the ${at} of a chunk`, async (t) => {
       const proxy = await breakingProxy(t, at, afterBytes)
       const outcome = await uploadFile(t, { uploadToken: await newToken(), apiHost: proxy.host })
-      await assertArrived(outcome, 3, big)
+      await assertUploaded(outcome, 3, big)
       assert.equal(proxy.broken, 2)
-      assert.match(outcome.said.join('\n'), /NETWORK_ERROR, will be retried/)
+      assert.match(outcome.messages.join('\n'), /NETWORK_ERROR, will be retried/)
     })
   }
-
-  test('meets no error of the service in all of this', () => {
-    assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-  })
 })

@@ -4,7 +4,7 @@ import { createUploadCoordinator } from './coordinator.ts'
 
 const turn = () => new Promise((done) => setImmediate(done))
 
-test('one task at a time for each source, and few in total', async () => {
+test('one task at a time runs for each source, and few run in total', async () => {
   const { runExclusive } = createUploadCoordinator()
   let running = 0
   let maxRunning = 0
@@ -47,6 +47,6 @@ test('a member that leaves wakes the others, even if they do not wait yet', asyn
   const [writer, waiter] = [join('chunk', 2)!, join('chunk', 2)!]
   const wait = waiter.listen()
   writer.leave()
-  // Far longer than the test may take: the wait ends by the wake signal, or the test does not.
+  // The timeout is far longer than the test, so only the wake signal can end the wait.
   await wait(2 ** 30)
 })

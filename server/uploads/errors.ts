@@ -34,7 +34,7 @@ export const uploadsErrors = defineErrors({
   inProgress: [
     'upload-in-progress',
     409,
-    'Another request is uploading this part.',
+    'Another request is uploading this chunk.',
     'Wait until that request ends, or try again in a few seconds.',
   ],
 })
@@ -51,7 +51,7 @@ export const rangeErrors = defineErrors({
     'video-content-range-already-initiated',
     400,
     'The upload was started in another form.',
-    'An upload that was started in parts must continue in parts. A single-request upload cannot be continued in parts.',
+    'An upload that was started in chunks must continue in chunks. A single-request upload cannot be continued in chunks.',
   ],
   'started-with-bytes': [
     'video-content-range-started-with-bytes',

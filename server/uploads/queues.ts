@@ -3,7 +3,7 @@ import type { Queues } from '../lib/queue.ts'
 export type UploadsJobs = {
   /** Fetches the source of a video from a URL, or copies it from another video. */
   'fetch-source': { videoId: string }
-  /** Joins the parts of a complete upload into one file. */
+  /** Joins the chunks of a complete upload to one file. */
   'store-source': { videoId: string }
 }
 

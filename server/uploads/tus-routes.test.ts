@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { registerHooks } from 'node:module'
 import { test } from 'node:test'
 
-test('@tus/server is not loaded at the start, which it would slow down, but by the first request', async () => {
+test('the first tus request loads @tus/server, because loading it at the start would slow down the start', async () => {
   const loaded = new Set<string>()
   const hooks = registerHooks({
     resolve(specifier, context, nextResolve) {

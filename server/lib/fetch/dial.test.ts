@@ -79,7 +79,7 @@ test('a closed port is unreachable', async (t) => {
   await assert.rejects(client.request(server.url, usual), isFailure('unreachable', true))
 })
 
-test('a name that does not exist is a permanent error, a resolver that fails is transient', async (t) => {
+test('a name that does not exist is a permanent error, and a failing resolver is a transient error', async (t) => {
   const failing = (code: string) =>
     open(t, { lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), { code }), []) })
   await assert.rejects(

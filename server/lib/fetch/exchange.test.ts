@@ -23,7 +23,7 @@ test('headers that trickle in do not extend the timeout for headers', async (t) 
   await assert.rejects(request, isFailure('timeout', true))
 })
 
-test('endless interim responses do not extend it either', async (t) => {
+test('endless interim responses do not extend the timeout for headers', async (t) => {
   const server = await listen(t, (socket) => {
     const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n'), 5)
     socket.once('close', () => clearInterval(flood))
@@ -181,7 +181,7 @@ test('a gigabyte of headers is cut off after some kilobytes, before the body and
   }
 })
 
-test('compressed content is rejected, a compressed error or redirect is not', async (t) => {
+test('compressed content is rejected, but a compressed error or redirect is not', async (t) => {
   const bomb = gzipSync(Buffer.alloc(1024 ** 2)).toString('latin1')
   for (const coding of ['gzip', 'br', 'GZIP', 'identity, gzip']) {
     const server = await listen(

@@ -181,7 +181,7 @@ test('with maxRedirects 0 a redirect is returned, and so is a redirect without a
   nowhere.cancel()
 })
 
-test('secret headers are only sent to their origin, other headers to every origin', async (t) => {
+test('secret headers are only sent to their origin, and other headers to every origin', async (t) => {
   const seen: string[] = []
   const server = await listen(
     t,

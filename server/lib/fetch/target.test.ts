@@ -6,7 +6,7 @@ import { blockedIpv4, blockedIpv6, blockedPorts, globalIpv6 } from './ip-ranges.
 import { isPublicAddress, parseTarget } from './target.ts'
 
 const strict = { allowPrivateNetworks: false }
-const refuses = (url: string, message?: RegExp) =>
+const rejects = (url: string, message?: RegExp) =>
   assert.throws(
     () => parseTarget(url, strict),
     (error) => error instanceof UrlNotAllowedError && (!message || message.test(error.message)),
@@ -125,8 +125,8 @@ test('a private address is rejected in every notation', () => {
     [::1] [::] [0:0:0:0:0:0:0:1] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:FFFF:7F00:0001] [::127.0.0.1]
     [64:ff9b::7f00:1] [64:ff9b::127.0.0.1] [2002:7f00:1::] [2001:0:7f00:1::] [fd00::1] [FE80::1] [ff02::1]`
   for (const host of words(hosts)) {
-    refuses(`http://${host}/`, /private or reserved network/)
-    refuses(`https://${host}:8443/a?b#c`, /private or reserved network/)
+    rejects(`http://${host}/`, /private or reserved network/)
+    rejects(`https://${host}:8443/a?b#c`, /private or reserved network/)
   }
   for (const url of [
     'http:127.0.0.1',
@@ -135,7 +135,7 @@ test('a private address is rejected in every notation', () => {
     ' http://127.0.0.1',
     'ht\ntp://127.0.\t0.1',
   ]) {
-    refuses(url, /private or reserved network/)
+    rejects(url, /private or reserved network/)
   }
 })
 
@@ -150,9 +150,9 @@ test('zone ids and other invalid URLs are rejected', () => {
     'http://1.2.3.4.5/',
     'http://a b/',
   ]) {
-    refuses(url, /not a valid URL/)
+    rejects(url, /not a valid URL/)
   }
-  refuses(`http://example.com/${'a'.repeat(9000)}`, /longer than 8192/)
+  rejects(`http://example.com/${'a'.repeat(9000)}`, /longer than 8192/)
 })
 
 test('only http and https are allowed', () => {
@@ -167,7 +167,7 @@ test('only http and https are allowed', () => {
     'unix:/var/run/docker.sock',
     'HTTPX://example.com',
   ]) {
-    refuses(url, /must begin with http:\/\/ or https:\/\//)
+    rejects(url, /must begin with http:\/\/ or https:\/\//)
   }
 })
 
@@ -178,14 +178,14 @@ test('a user name or a password is rejected', () => {
     'https://:b@example.com/',
     'http://example.com@127.0.0.1/',
   ]) {
-    refuses(url, /user name or password/)
+    rejects(url, /user name or password/)
   }
 })
 
 test('ports of other protocols are rejected, even if private networks are allowed', () => {
   for (const port of [0, 22, 25, 110, 143, 3306, 5432, 6379, 11211, 27017]) {
     assert.ok(blockedPorts.has(port), String(port))
-    refuses(`http://example.com:${port}/`, new RegExp(`^Port ${port} belongs`))
+    rejects(`http://example.com:${port}/`, new RegExp(`^Port ${port} belongs`))
     assert.throws(
       () => parseTarget(`http://10.0.0.1:${port}/`, { allowPrivateNetworks: true }),
       UrlNotAllowedError,
@@ -197,7 +197,7 @@ test('ports of other protocols are rejected, even if private networks are allowe
   }
 })
 
-test('names and public addresses are accepted, and private ones where they are allowed', () => {
+test('names and public addresses are accepted, and private addresses are accepted if they are allowed', () => {
   for (const url of [
     'http://example.com',
     'https://8.8.8.8/',

@@ -47,7 +47,7 @@ test('the weight never exceeds the limit, and files in use are not closed', asyn
   assert.deepEqual(closed, ['b', 'a'])
 })
 
-test('unused files are closed after a while, files in use are not', async () => {
+test('unused files are closed after a while, and files in use are not', async () => {
   const { cache, opened, closed } = files(30)
   await cache.acquire('a', 10)
   const b = await cache.acquire('b', 10)

@@ -62,21 +62,21 @@ const script = `
     })
   }`
 
-const tls: Record<string, string> = {}
+const settings: Record<string, string> = withoutEncoding()
 const defaultAuthorities = getCACertificates('default')
 let pages: Pages
 let browser: Browser | undefined
 
 before(async () => {
   const folder = await temporaryFolder({ after })
-  tls.KINORA_TLS_CERT = join(folder, 'cert.pem')
-  tls.KINORA_TLS_KEY = join(folder, 'key.pem')
+  settings.KINORA_TLS_CERT = join(folder, 'cert.pem')
+  settings.KINORA_TLS_KEY = join(folder, 'key.pem')
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '1']
-  const files = ['-keyout', tls.KINORA_TLS_KEY, '-out', tls.KINORA_TLS_CERT]
+  const files = ['-keyout', settings.KINORA_TLS_KEY, '-out', settings.KINORA_TLS_CERT]
   execFileSync('openssl', ['req', '-x509', ...key, ...subject, ...files], { stdio: 'pipe' })
   // For the requests of the test itself. The browser ignores certificate errors.
-  setDefaultCACertificates([...defaultAuthorities, readFileSync(tls.KINORA_TLS_CERT, 'utf8')])
+  setDefaultCACertificates([...defaultAuthorities, readFileSync(settings.KINORA_TLS_CERT, 'utf8')])
 
   const library = readFileSync(fileURLToPath(import.meta.resolve('@api.video/video-uploader')))
   const contents: Record<string, [type: string, content: string | Buffer]> = {
@@ -91,7 +91,7 @@ before(async () => {
   })
   browser = await launchBrowser()
 })
-const service = sharedKinora({ ...tls, ...withoutEncoding() })
+const service = sharedKinora(settings)
 
 afterEach(() => {
   assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)

@@ -201,8 +201,13 @@ describe('the thumbnail of an encoded video', () => {
     // After concurrent requests, the thumbnail matches the request that the database recorded last.
     await Promise.all([pick(videoId, '9'), upload(videoId, red), pick(videoId, '10'), upload(videoId, red)])
     await waitFor(async () => {
-      const { wish, timecode, thumbnail_key: key, uploading_key: uploading } = await rowOf(videoId)
-      if (wish === 'uploaded') return key.includes('/uploaded-') && (await isRed(videoId))
+      const {
+        thumbnail_source: source,
+        timecode,
+        thumbnail_key: key,
+        uploading_key: uploading,
+      } = await rowOf(videoId)
+      if (source === 'uploaded') return key.includes('/uploaded-') && (await isRed(videoId))
       return uploading === null && key.includes(`/picked-360p-${Number(timecode) * 25}-`)
     })
     // The files of earlier thumbnails are removed.

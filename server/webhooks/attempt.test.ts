@@ -103,7 +103,7 @@ test('closing early and not speaking HTTP are failures with a reason', async (t)
     t,
     answering(() => 'SSH-2.0-OpenSSH_9.9\r\n'),
   )
-  assert.deepEqual([garbage.status, garbage.error], [null, '127.0.0.1 sent something that is not HTTP.'])
+  assert.deepEqual([garbage.status, garbage.error], [null, '127.0.0.1 sent an invalid HTTP response.'])
   const cut = await postTo(
     t,
     answering(() => 'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhalf'),

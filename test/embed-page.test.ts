@@ -403,5 +403,6 @@ describe('a link to the player page', () => {
     ] as const)
       assertProblem(await oembed(player, `&${name}=${value}`), 400, invalidParameter, name)
     assertProblem(await oembed(player, '&format=xml'), 501, 'format-not-implemented', 'format')
+    assert.doesNotMatch(service.output(), /request failed/, 'an unsupported format is not logged as an error')
   })
 })

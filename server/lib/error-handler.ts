@@ -50,7 +50,8 @@ export function handleErrors(app: App, typeBase: () => string): void {
         ? new ApiError(httpErrors.badRequest, { cause: error })
         : toApiError(error)
     if (isGone && request.routeOptions.logLevel !== 'silent') logAborted(request)
-    if (apiError.status >= 500)
+    // 501 answers a request for a feature that does not exist; nothing has failed.
+    if (apiError.status >= 500 && apiError.status !== 501)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
     reply.code(apiError.status).headers(apiError.extra.headers ?? {})
     // The route's serializer is for its success response only.

@@ -16,7 +16,7 @@ import {
   VideoUpdate,
   videoFilters,
 } from './schemas.ts'
-import { listTags, listVideos } from './search.ts'
+import { listTags, listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
 import { findVideo } from './store.ts'
 import { updateVideo } from './update.ts'

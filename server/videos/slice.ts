@@ -2,7 +2,7 @@ import type { Slice } from '../slice.ts'
 import { deleteOldSandboxVideos } from './delete.ts'
 import { videoRoutes } from './routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './schemas.ts'
-import { mergeCounts } from './search.ts'
+import { mergeCounts } from './search-store.ts'
 
 export const videos: Slice = {
   schemas: [Video, VideoList, VideoStatus, TagList],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { selectiveTrigrams } from './search.ts'
+import { selectiveTrigrams } from './search-store.ts'
 
 test('the trigrams for the index come from the two longest words, in the order of the text', () => {
   assert.deepEqual(selectiveTrigrams('how to grow tomatoes on a balcony'), ['tom', 'oes', 'bal', 'ony'])

@@ -10,14 +10,13 @@ import 'media-chrome/dist/media-seek-forward-button.js'
 import 'media-chrome/dist/media-time-display.js'
 import 'media-chrome/dist/media-time-range.js'
 import 'media-chrome/dist/media-volume-range.js'
-import 'media-chrome/dist/menu/media-captions-menu.js'
-import 'media-chrome/dist/menu/media-captions-menu-button.js'
 import 'media-chrome/dist/menu/media-playback-rate-menu.js'
 import 'media-chrome/dist/menu/media-rendition-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-button.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
 import { type ControlName, controlNames } from './control-names.ts'
+import { element } from './element.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { icon } from './status-screen.ts'
 
@@ -38,6 +37,10 @@ export type Controls = {
   setTitleShown(isShown: boolean): void
   setPosterShown(isShown: boolean): void
   setQualityCount(count: number): void
+  /** Adds a menu and the button that opens it. The place of the button depends on its `data-control`. */
+  addMenu(button: HTMLElement, menu: HTMLElement): void
+  /** Adds a layer between the video and the controls. */
+  addLayer(layer: HTMLElement): void
 }
 
 /** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
@@ -87,6 +90,12 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       if (count > 1) settings.append(quality)
       else quality.remove()
     },
+    addMenu(button, menu) {
+      controller.querySelector(`.${button.dataset.control}-slot`)?.replaceWith(button)
+      settings.after(menu)
+      apply()
+    },
+    addLayer: (layer) => (controller.querySelector('.panorama') ?? video).after(layer),
   }
 }
 
@@ -96,7 +105,7 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
   const { video, poster, title, unmute, settings } = elements
   const controller = element(
     'media-controller',
-    // Preferences are not stored on the viewer's device.
+    // media-chrome does not store preferences on the viewer's device.
     {
       novolumepref: '',
       nomutedpref: '',
@@ -116,7 +125,6 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
       'data-control': 'play',
     }),
     settings,
-    config.captions.length > 0 ? element('media-captions-menu', { hidden: '', anchor: 'auto' }) : '',
     element(
       'div',
       { class: 'bottom' },
@@ -143,8 +151,9 @@ function buildControlBar(config: PlayerConfig): HTMLElement {
       element('media-volume-range'),
     ),
     element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
+    element('span', { class: 'chapters-slot' }),
     element('span', { class: 'gap' }),
-    config.captions.length > 0 ? element('media-captions-menu-button', { 'data-control': 'subtitles' }) : '',
+    element('span', { class: 'subtitles-slot' }),
     settingsButton(),
     config.mp4 ? downloadLink(config.mp4) : '',
     element('media-pip-button', { 'data-control': 'pictureInPicture' }),
@@ -206,15 +215,4 @@ function safeUrl(text: string | null): string | undefined {
   } catch {
     return undefined
   }
-}
-
-function element(
-  name: string,
-  attributes: Record<string, string> = {},
-  ...children: (Node | string)[]
-): HTMLElement {
-  const made = document.createElement(name)
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  made.append(...children.filter((child) => child !== ''))
-  return made
 }

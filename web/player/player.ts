@@ -1,12 +1,14 @@
 import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
+import { element } from './element.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
+import { startTracks } from './tracks.ts'
 
 /** A video with its controls. */
 export type Player = {
@@ -41,7 +43,7 @@ export function startPlayer(
   const { signal } = abort
   const { video, stream } = media
 
-  addTracks(video, config, options.showSubtitles)
+  if (config.sprites) addSprites(video, config.sprites)
   const controls = createControls(media, config, options)
   const { controller } = controls
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
@@ -57,6 +59,7 @@ export function startPlayer(
   stopAtEnd(video, options, signal)
   video.loop = options.loop
   keepFocus(controller, video, signal)
+  const tracks = startTracks(media, controls, { config, options, signal })
   forwardKeys(controller, options.hotkeys, signal)
   const refreshing = setInterval(() => {
     // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
@@ -77,7 +80,7 @@ export function startPlayer(
       video.loop = isOn
     },
     setChromeless,
-    setSubtitlesShown: (isShown) => setSubtitlesShown(video, isShown),
+    setSubtitlesShown: (isShown) => tracks.setSubtitlesShown(isShown),
     destroy() {
       abort.abort()
       clearInterval(refreshing)
@@ -200,27 +203,10 @@ function stopAtEnd(
   video.addEventListener('timeupdate', check, { signal })
 }
 
-function setSubtitlesShown(video: HTMLVideoElement, isShown: boolean): void {
-  const captions = [...video.textTracks].filter(({ kind }) => kind === 'captions' || kind === 'subtitles')
-  const selected = captions.find(({ mode }) => mode === 'showing') ?? captions[0]
-  for (const track of captions) track.mode = isShown && track === selected ? 'showing' : 'disabled'
-}
-
-function addTracks(video: HTMLVideoElement, config: PlayerConfig, showSubtitles: boolean): void {
-  const add = (attributes: Record<string, string>) => {
-    const track = video.appendChild(document.createElement('track'))
-    for (const [name, value] of Object.entries(attributes)) track.setAttribute(name, value)
-  }
-  if (config.sprites) add({ kind: 'metadata', label: 'thumbnails', default: '', src: config.sprites })
-  for (const { src, srclang, label } of config.chapters.slice(0, 1)) {
-    add({ kind: 'chapters', default: '', src, srclang, label })
-  }
-  const shown = config.captions.find((each) => each.default) ?? config.captions[0]
-  for (const each of config.captions) {
-    const { src, srclang, label } = each
-    const isShown = each === shown && (showSubtitles || each.default)
-    add({ kind: 'captions', src, srclang, label, ...(isShown && { default: '' }) })
-  }
+/** The preview images above the timeline, which media-chrome reads from a track. */
+function addSprites(video: HTMLVideoElement, src: string): void {
+  const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
+  video.append(track)
 }
 
 /** The large play button disappears when it is pressed. A keyboard user continues at the small one. */

@@ -23,6 +23,8 @@ type Callbacks = {
 }
 
 export type Stream = {
+  /** The browser plays HLS itself, with the captions of the stream. */
+  isNative: boolean
   qualities: QualityList
   setMinQuality(height: number): void
   setMaxQuality(height: number): void
@@ -76,6 +78,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Cal
   hls.attachMedia(video)
 
   return {
+    isNative: false,
     qualities,
     setMinQuality(height) {
       minQuality = height > 0 ? height : undefined
@@ -199,6 +202,7 @@ function openNative(video: HTMLVideoElement, options: StreamOptions, callbacks: 
   video.addEventListener('error', () => video.error && callbacks.onFailure(undefined), { signal })
   load(options.startSeconds)
   return {
+    isNative: true,
     qualities: new QualityList(),
     setMinQuality() {},
     setMaxQuality() {},

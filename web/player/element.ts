@@ -1,0 +1,11 @@
+/** Creates an element. Text becomes text nodes, never markup, because titles and names are untrusted. */
+export function element(
+  name: string,
+  attributes: Record<string, string> = {},
+  ...children: (Node | string)[]
+): HTMLElement {
+  const made = document.createElement(name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  made.append(...children.filter((child) => child !== ''))
+  return made
+}

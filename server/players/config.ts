@@ -1,7 +1,9 @@
 import type { Access } from '../access/check.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
+import { nativeName } from '../lib/languages.ts'
 import { secondsOf } from '../media/grid.ts'
 import { checkPlayable } from '../renditions/playable.ts'
+import type { TrackKind } from '../text-tracks/tables.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { PageRow } from './store.ts'
 import { fillStyle, logoPath, type Style } from './theme.ts'
@@ -22,7 +24,7 @@ export type PlayerConfig = {
   poster: string | null
   sprites: string | null
   captions: { src: string; srclang: string; label: string; default: boolean }[]
-  chapters: { src: string; srclang: string; label: string }[]
+  chapters: { src: string; srclang: string }[]
   durationSeconds: number | null
   theme: Style & { logo: string | null; logoLink: string | null }
   collector: string
@@ -51,6 +53,11 @@ export function videoConfig(
 ): PlayerConfig {
   const urlOf = (file: string) => access && `${access.path}/${file}${access.query}`
   const { plan, player } = row
+  const tracks = (kind: TrackKind) =>
+    row.tracks.flatMap(({ language, isDefault, ...track }) => {
+      const src = track.kind === kind && urlOf(`${kind}/${language}.vtt`)
+      return src ? [{ src, srclang: language, isDefault }] : []
+    })
   return {
     ...emptyConfig({ videoId: row.id, type: 'vod' }, 'missing'),
     state: checkPlayable(row).state,
@@ -61,6 +68,12 @@ export function videoConfig(
     mp4: (row.hasMp4 && urlOf('mp4/source.mp4')) || null,
     poster: (row.hasThumbnail && urlOf('thumbnail.jpg')) || null,
     sprites: (row.hasSprites && urlOf('sprites.vtt')) || null,
+    captions: tracks('captions').map(({ isDefault, ...track }) => ({
+      ...track,
+      label: nativeName(track.srclang),
+      default: isDefault,
+    })),
+    chapters: tracks('chapters').map(({ src, srclang }) => ({ src, srclang })),
     durationSeconds: plan && secondsOf(plan, plan.frames),
     theme: {
       ...fillStyle(player?.style ?? null),

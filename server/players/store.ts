@@ -5,6 +5,7 @@ import type { Page } from '../lib/paging.ts'
 import type { PlayableRow } from '../renditions/playable.ts'
 import { playableColumns, playableTables } from '../renditions/playable-store.ts'
 import type { Tables } from '../tables.ts'
+import type { TextTrackRow } from '../text-tracks/tables.ts'
 import type { sortKeys } from './schemas.ts'
 import type { PlayerRow } from './tables.ts'
 import type { Style } from './theme.ts'
@@ -110,6 +111,8 @@ export async function findLogo(db: Db<Tables>, id: string, name: string): Promis
   return row?.logo ?? undefined
 }
 
+export type PageTrack = Pick<TextTrackRow, 'kind' | 'language'> & { isDefault: boolean }
+
 /** The content of a video's player page. */
 export type PageRow = PlayableRow & {
   id: string
@@ -121,6 +124,8 @@ export type PageRow = PlayableRow & {
   hasMp4: boolean
   hasThumbnail: boolean
   hasSprites: boolean
+  /** Captions and chapters, by language. */
+  tracks: PageTrack[]
   player: (Pick<PlayerRow, 'id' | 'logo_name' | 'logo_link'> & { style: Partial<Style> }) | null
 }
 
@@ -132,6 +137,9 @@ const page = prepare<PageRow>(
        select from renditions
        where video_id = $1 and type = 'mp4' and state = 'encoded' and key is not null) as "hasMp4",
      pictures.thumbnail_key is not null as "hasThumbnail", pictures.sprites is not null as "hasSprites",
+     (select coalesce(jsonb_agg(jsonb_build_object(
+          'kind', kind, 'language', language, 'isDefault', is_default) order by language), '[]')
+        from text_tracks where video_id = $1) as tracks,
      case when p.id is not null then jsonb_build_object(
        'id', p.id, 'style', p.style, 'logo_name', p.logo_name, 'logo_link', p.logo_link) end as player
    from ${playableTables}

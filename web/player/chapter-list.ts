@@ -1,7 +1,7 @@
 export type Chapter = { title: string; startSeconds: number; endSeconds: number }
 
-/** More chapters would neither fit into the timeline nor into a menu. */
-const maxChapters = 300
+/** On a narrow timeline, more marks than this would leave nothing between them. */
+const maxChapters = 100
 
 /**
  * Chapters in order, none of which overlaps the next or is after the end of the video. A chapter with an invalid end lasts
@@ -22,4 +22,7 @@ export function cleanChapters(chapters: Chapter[], durationSeconds: number): Cha
 
 /** The index of the chapter at a position, or -1. */
 export const chapterAt = (chapters: Chapter[], seconds: number): number =>
-  chapters.findIndex(({ startSeconds, endSeconds }) => startSeconds <= seconds && seconds < endSeconds)
+  chapters.findIndex(({ startSeconds, endSeconds }, index) => {
+    const isLast = index === chapters.length - 1
+    return startSeconds <= seconds && (seconds < endSeconds || (isLast && seconds === endSeconds))
+  })

@@ -18,8 +18,9 @@ export type PlayerConfig = {
   poster: string | null
   /** WebVTT file of the thumbnails above the seek bar. */
   sprites: string | null
+  /** WebVTT files. The label is the native name of the language. */
   captions: { src: string; srclang: string; label: string; default: boolean }[]
-  chapters: { src: string; srclang: string; label: string }[]
+  chapters: { src: string; srclang: string }[]
   durationSeconds: number | null
   theme: Theme
   collector: string

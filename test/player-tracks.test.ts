@@ -1,0 +1,409 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser, skip } from './browser.ts'
+import { call, kinora, type Service, sendFile, temporaryFolder } from './harness.ts'
+import { makeClip, uploadVideo, waitForEncoding } from './media.ts'
+import { openPlayer, type View } from './player-page.ts'
+
+// Captions and chapters in the player, in a real browser.
+
+const english = `WEBVTT
+
+00:01.000 --> 00:02.000
+<b>First</b> line
+
+00:02.000 --> 00:03.500
+Second line
+in two rows
+
+00:03.000 --> 00:03.500 line:0
+At the top
+
+00:04.000 --> 00:05.000
+<script>window.attack = 1</script><img src="x" onerror="window.attack = 1"> 1 &lt; 2
+
+backwards
+00:05.800 --> 00:05.100
+Backwards
+
+00:59.000 --> 01:00.000
+After the end
+`
+const arabic = `WEBVTT
+
+00:01.000 --> 00:02.000
+مرحبا بكم!
+
+00:02.000 --> 00:03.000
+iPhone هاتف.
+`
+const chapters = `WEBVTT
+
+00:00.000 --> 00:02.000
+Opening
+
+00:02.000 --> 00:04.000
+The <i>middle</i> & more
+
+00:04.000 --> 00:06.000
+Closing
+`
+const hebrewChapters = 'WEBVTT\n\n00:00.000 --> 00:06.000\nפתיחה!\n'
+/** In the wrong order, overlapping, backwards, empty, after the end. */
+const badChapters = `WEBVTT
+
+00:04.000 --> 00:09.000
+C
+
+00:00.000 --> 00:05.000
+A
+
+00:02.000 --> 00:01.000
+B <img src=x onerror="window.attack = 1">
+
+00:02.000 --> 00:03.000
+Again
+
+10:00:00.000 --> 11:00:00.000
+After the end
+`
+
+let service: Service
+let browser: Browser | undefined
+/** Captions in Arabic, English and French, and chapters in English and Hebrew. */
+let videoId: string
+let privateId: string
+/** With English chapters that are wrong, and without captions. */
+let badId: string
+const ends: (() => unknown)[] = []
+
+async function add(id: string, path: string, content: string): Promise<void> {
+  const { status, text } = await sendFile(`${service.url}/videos/${id}/${path}`, Buffer.from(content))
+  assert.equal(status, 200, text)
+}
+
+before(async () => {
+  if (skip) return
+  const folder = await temporaryFolder({ after })
+  const clip = join(folder, 'clip.mp4')
+  browser = await launchBrowser()
+  service = await kinora({ after: (end) => ends.push(end) })
+  await makeClip(clip, { size: '320x180', rate: '25', seconds: 6 })
+  videoId = await uploadVideo(service, clip, { title: 'Captions' })
+  privateId = await uploadVideo(service, clip, { public: false })
+  badId = await uploadVideo(service, clip)
+  await add(videoId, 'captions/en', english)
+  await add(videoId, 'captions/ar', arabic)
+  await add(videoId, 'captions/fr', 'WEBVTT\n\n00:01.000 --> 00:02.000\nBonjour\n')
+  await add(videoId, 'chapters/en', chapters)
+  await add(videoId, 'chapters/he', hebrewChapters)
+  await add(privateId, 'captions/en', english)
+  await add(privateId, 'chapters/en', chapters)
+  await add(badId, 'chapters/en', badChapters)
+  for (const id of [videoId, privateId, badId]) await waitForEncoding(service, id)
+})
+after(async () => {
+  await browser?.close()
+  for (const end of ends) await end()
+})
+
+/** Opens the player, plays a moment and pauses, so that the poster is gone. */
+async function open(t: TestContext, path: string, view: View = {}) {
+  const url = path.startsWith('http') ? path : `${service.url}/vod/${path}`
+  const player = await openPlayer(t, browser!, url, view)
+  const { page, until, evaluate } = player
+  await until('video?.readyState >= 2')
+  await page.click('.big')
+  await until('video.currentTime > 0')
+  await evaluate('video.pause()')
+  return {
+    ...player,
+    /** Seeks, and returns the text of each caption that is shown then. */
+    async captionsAt(seconds: number): Promise<string[]> {
+      await evaluate(`(video.currentTime = ${seconds})`)
+      await until('!video.seeking')
+      return evaluate(cueTexts)
+    },
+    /** Waits until these captions are shown at a position. */
+    async untilCaptionsAt(seconds: number, texts: string[]) {
+      await evaluate(`(video.currentTime = ${seconds})`)
+      await until(`!video.seeking && JSON.stringify(${cueTexts}) === ${JSON.stringify(JSON.stringify(texts))}`)
+    },
+  }
+}
+
+const cueTexts = `[...document.querySelectorAll('.cue')].map((cue) => cue.textContent)`
+
+const openMenu = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: typeof name === 'string' }).click()
+const radio = (page: Page, name: string) => page.getByRole('menuitemradio', { name, exact: true })
+
+async function chooseLanguage(page: Page, name: string): Promise<void> {
+  await openMenu(page, 'Captions')
+  await radio(page, name).click()
+}
+
+async function newContext(t: TestContext, options: object = {}): Promise<BrowserContext> {
+  const context = await browser!.newContext({ viewport: { width: 640, height: 360 }, ...options })
+  t.after(() => context.close())
+  return context
+}
+
+const setDefault = (language: string, isDefault: boolean) =>
+  call(`${service.url}/videos/${videoId}/captions/${language}`, {
+    method: 'PATCH',
+    json: { default: isDefault },
+  })
+
+describe('captions', { skip }, () => {
+  test('the menu lists them by native name, and each cue is shown at its second', async (t) => {
+    const context = await newContext(t)
+    const requests: string[] = []
+    context.on('request', (request) => requests.push(request.url()))
+    const { page, until, captionsAt, untilCaptionsAt, errors } = await open(t, videoId, { context })
+    await openMenu(page, 'Captions')
+    const items = page.locator('#subtitles-menu > .choices > [role=menuitemradio]')
+    assert.deepEqual(await items.allTextContents(), ['Off', 'العربية', 'English', 'Français'])
+    assert.equal(await radio(page, 'Off').getAttribute('aria-checked'), 'true')
+    const isCaption = (url: string) => url.includes('/captions/')
+    assert.deepEqual(requests.filter(isCaption), [], 'nothing is loaded before it is shown')
+    await radio(page, 'English').click()
+
+    await untilCaptionsAt(1, ['First line'])
+    assert.deepEqual(await captionsAt(0.99), [])
+    assert.deepEqual(await captionsAt(1.99), ['First line'])
+    assert.deepEqual(await captionsAt(2), ['Second line\nin two rows'])
+    assert.deepEqual((await captionsAt(3.2)).sort(), ['At the top', 'Second line\nin two rows'])
+    assert.deepEqual(await captionsAt(3.6), [])
+    await until(`document.querySelector('#subtitles-button').classList.contains('on')`)
+    await chooseLanguage(page, 'Français')
+    await untilCaptionsAt(1.5, ['Bonjour'])
+    await chooseLanguage(page, 'Off')
+    await untilCaptionsAt(1.5, [])
+    assert.equal(requests.filter(isCaption).length, 2)
+    assert.deepEqual(errors, [])
+  })
+
+  test('cues with scripts and markup are text', async (t) => {
+    const { page, untilCaptionsAt, evaluate, errors } = await open(t, videoId)
+    await chooseLanguage(page, 'English')
+    await untilCaptionsAt(4.5, ['window.attack = 1 1 < 2'])
+    assert.equal(await evaluate(`document.querySelectorAll('.captions :is(script, img)').length`), 0)
+    assert.equal(await evaluate('window.attack'), undefined)
+    await untilCaptionsAt(1.5, ['First line'])
+    assert.equal(await evaluate(`document.querySelector('.cue b').textContent`), 'First')
+    assert.deepEqual(errors, [])
+  })
+
+  test('the default and the option show captions, and the last choice of the viewer comes first', async (t) => {
+    const shown = async (path: string, view: View, texts: string[]) => {
+      const player = await open(t, path, view)
+      await player.untilCaptionsAt(1.5, texts)
+      return player
+    }
+    t.after(() => setDefault('fr', false))
+    const context = await newContext(t, { locale: 'ar-EG' })
+    await shown(`${videoId}?showSubtitles=true`, { context }, ['\u200fمرحبا بكم!'])
+    assert.equal((await setDefault('fr', true)).status, 200)
+    const { page } = await shown(videoId, { context }, ['Bonjour'])
+    await chooseLanguage(page, 'English')
+    const { page: other } = await shown(videoId, { context }, ['First line'])
+    await chooseLanguage(other, 'Off')
+    const last = await shown(`${videoId}#show-subtitles`, { context }, [])
+    // The shortcut turns on the default.
+    await last.page.keyboard.press('c')
+    await last.untilCaptionsAt(1.5, ['Bonjour'])
+    await last.page.keyboard.press('c')
+    await last.untilCaptionsAt(1.5, [])
+  })
+
+  test('captions work where the browser stores nothing', async (t) => {
+    const context = await newContext(t)
+    await context.addInitScript({
+      content: `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError') } })`,
+    })
+    const { page, untilCaptionsAt, errors } = await open(t, videoId, { context })
+    await chooseLanguage(page, 'English')
+    await untilCaptionsAt(1.5, ['First line'])
+    assert.deepEqual(errors, [])
+  })
+
+  test('the viewer sets size and background, and finds them again', async (t) => {
+    const context = await newContext(t)
+    const style = `(() => {
+      const { fontSize, backgroundColor } = getComputedStyle(document.querySelector('.cue'))
+      return [Number.parseFloat(fontSize), backgroundColor]
+    })()`
+    const { page, untilCaptionsAt, evaluate } = await open(t, `${videoId}?showSubtitles`, { context })
+    await untilCaptionsAt(2.5, ['Second line\nin two rows'])
+    const [size, background] = await evaluate<[number, string]>(style)
+    assert.equal(background, 'rgba(0, 0, 0, 0.75)')
+    for (const [menu, choice] of [
+      ['Size', '200%'],
+      ['Background', 'None'],
+    ] as const) {
+      await openMenu(page, 'Captions')
+      await page.getByRole('menuitem', { name: menu }).click()
+      await radio(page, choice).click()
+      await page.keyboard.press('Escape')
+    }
+    assert.deepEqual(await evaluate(style), [size * 2, 'rgba(0, 0, 0, 0)'])
+    const again = await open(t, `${videoId}?showSubtitles`, { context })
+    await again.untilCaptionsAt(2.5, ['Second line\nin two rows'])
+    assert.deepEqual(await again.evaluate(style), [size * 2, 'rgba(0, 0, 0, 0)'])
+  })
+
+  test('captions are above the controls and inside the video, in every size', async (t) => {
+    for (const [width, height] of [
+      [320, 180],
+      [390, 700],
+      [1280, 720],
+    ] as const) {
+      const context = await newContext(t, { viewport: { width, height } })
+      await context.addInitScript({
+        content: `localStorage.setItem('kinora-captions', '{"language":"en","size":"2"}')`,
+      })
+      const { untilCaptionsAt, until, evaluate } = await open(t, videoId, { context })
+      await untilCaptionsAt(2.5, ['Second line\nin two rows'])
+      const box = `document.querySelector('.cues').getBoundingClientRect()`
+      await until(`${box}.bottom <= document.querySelector('media-time-range').getBoundingClientRect().top`)
+      const [top, left, right] = await evaluate<number[]>(`(({ top, left, right }) => [top, left, right])(${box})`)
+      assert.ok(top! >= 0 && left! >= 0 && right! <= width, `${width}: ${top} ${left} ${right}`)
+    }
+  })
+
+  test('right-to-left text is read from the right, with its punctuation on the left', async (t) => {
+    const { page, untilCaptionsAt, evaluate } = await open(t, videoId)
+    await openMenu(page, 'Captions')
+    const direction = `getComputedStyle(document.querySelector('[role=menuitemradio][value=ar] bdi')).direction`
+    assert.equal(await evaluate(direction), 'rtl')
+    await radio(page, 'العربية').click()
+    // The horizontal position of a character of the caption.
+    const leftOf = (character: string) =>
+      evaluate<number>(`(() => {
+        const walker = document.createTreeWalker(document.querySelector('.cue'), NodeFilter.SHOW_TEXT)
+        const node = walker.nextNode()
+        const range = document.createRange()
+        const index = node.data.indexOf('${character}')
+        range.setStart(node, index)
+        range.setEnd(node, index + 1)
+        return range.getBoundingClientRect().left
+      })()`)
+    await untilCaptionsAt(1.5, ['\u200fمرحبا بكم!'])
+    assert.ok((await leftOf('!')) < (await leftOf('م')))
+    await untilCaptionsAt(2.5, ['\u200fiPhone هاتف.'])
+    assert.ok((await leftOf('.')) < (await leftOf('ه')))
+    assert.ok((await leftOf('ه')) < (await leftOf('P')))
+    assert.equal(await evaluate(`document.querySelector('.captions').lang`), 'ar')
+  })
+
+  test('a browser that plays HLS itself shows the tracks of the stream', async (t) => {
+    const context = await newContext(t)
+    await context.addInitScript({ content: 'delete window.MediaSource; delete window.ManagedMediaSource' })
+    const mp4 = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`)
+    const body = Buffer.from(await mp4.arrayBuffer())
+    // Stands in for the browser's own HLS playback, which this browser lacks.
+    await context.route(/manifest\.m3u8/, (route) => route.fulfill({ body, contentType: 'video/mp4' }))
+    const { page, until, evaluate, errors } = await open(t, videoId, { context })
+    await page.getByRole('button', { name: 'Captions', exact: true }).waitFor()
+    const modes = `[...video.textTracks].filter(({ kind }) => kind === 'subtitles').map(({ language, mode }) => language + ' ' + mode)`
+    await evaluate(
+      `['en', 'fr'].forEach((language) => video.addTextTrack('subtitles', language, language).mode = 'disabled')`,
+    )
+    await chooseLanguage(page, 'Français')
+    assert.deepEqual(await evaluate(modes), ['en disabled', 'fr showing'])
+    // The browser's own menu, for example in the full screen of an iPhone.
+    await evaluate(`[...video.textTracks].forEach((track) => {
+      if (track.kind === 'subtitles') track.mode = track.language === 'en' ? 'showing' : 'disabled'
+    })`)
+    await openMenu(page, 'Captions')
+    await until(`document.querySelector('[value=en]').getAttribute('aria-checked') === 'true'`)
+    await radio(page, 'Off').click()
+    assert.deepEqual(await evaluate(modes), ['en disabled', 'fr disabled'])
+    assert.equal(await evaluate(`document.querySelectorAll('.captions').length`), 0)
+    assert.deepEqual(errors, [])
+  })
+
+  test('a private video has captions and chapters', async (t) => {
+    const { body } = await call(`${service.url}/videos/${privateId}`)
+    const { pathname, search } = new URL(body.assets.player)
+    const { page, untilCaptionsAt } = await open(t, `${service.url}${pathname}${search}`)
+    await chooseLanguage(page, 'English')
+    await untilCaptionsAt(1.5, ['First line'])
+    await openMenu(page, /^Chapters/)
+    await radio(page, 'Closing').waitFor()
+  })
+})
+
+describe('chapters', { skip }, () => {
+  test('the timeline has marks and shows the title of a chapter while hovering', async (t) => {
+    const { page, until, evaluate, errors } = await open(t, videoId)
+    const bar = `document.querySelector('media-time-range')`
+    await until(`${bar}.shadowRoot.querySelectorAll('#segments-clipping rect').length === 3`)
+    const { x, y, width, height } = (await page.locator('media-time-range').boundingBox())!
+    for (const [share, title] of [
+      [0.15, 'Opening'],
+      [0.5, 'The middle & more'],
+      [0.9, 'Closing'],
+    ] as const) {
+      await page.mouse.move(x + width * share, y + height / 2)
+      await until(`${bar}.getAttribute('mediapreviewchapter') === ${JSON.stringify(title)}`)
+    }
+    const display = `${bar}.shadowRoot.querySelector('media-preview-chapter-display')`
+    await until(`${display}.shadowRoot.textContent.includes('Closing') && ${display}.checkVisibility()`)
+    assert.equal(await evaluate('window.attack'), undefined)
+    assert.deepEqual(errors, [])
+  })
+
+  test('the menu jumps to a chapter, by mouse and by keyboard, and the button names the current one', async (t) => {
+    const { page, until, evaluate } = await open(t, videoId)
+    await openMenu(page, 'Chapters, now: Opening')
+    assert.deepEqual(await page.locator('#chapters-menu [role=menuitemradio] bdi').allTextContents(), [
+      'Opening',
+      'The middle & more',
+      'Closing',
+    ])
+    await page.getByRole('menuitemradio', { name: /^The middle/ }).click()
+    await until('video.currentTime === 2')
+    await until(
+      `document.querySelector('#chapters-button').getAttribute('aria-label') === 'Chapters, now: The middle & more'`,
+    )
+    await evaluate(`(video.currentTime = 3)`)
+    await until('!video.seeking')
+    await evaluate(`document.querySelector('#chapters-button').focus()`)
+    await page.keyboard.press('Enter')
+    // The menu starts at the current chapter. Choosing it again returns to its start.
+    await until(`document.activeElement.textContent.startsWith('The middle')`)
+    await page.keyboard.press('Enter')
+    await until('video.currentTime === 2')
+    await until(`document.activeElement.id === 'chapters-button'`)
+    await page.keyboard.press('Enter')
+    await until(`document.activeElement.textContent.startsWith('The middle')`)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await until('video.currentTime === 4')
+  })
+
+  test('the chapters are in the language of the viewer, else in the first one', async (t) => {
+    const context = await newContext(t, { locale: 'he-IL' })
+    const { page } = await open(t, videoId, { context })
+    await openMenu(page, 'Chapters, now: פתיחה!')
+    const { page: other } = await open(t, videoId, { context: await newContext(t, { locale: 'ja-JP' }) })
+    await openMenu(other, 'Chapters, now: Opening')
+  })
+
+  test('chapters that overlap, run backwards or are after the end do no harm', async (t) => {
+    const { page, until, evaluate, errors } = await open(t, badId)
+    await openMenu(page, 'Chapters, now: A')
+    assert.deepEqual(await page.locator('#chapters-menu bdi').allTextContents(), ['A', 'B', 'C'])
+    const marks = `document.querySelector('media-time-range').shadowRoot.querySelectorAll('#segments-clipping rect').length`
+    assert.equal(await evaluate(marks), 3)
+    await page.getByRole('menuitemradio', { name: /^C/ }).click()
+    await until('video.currentTime === 4')
+    assert.equal(await evaluate('window.attack'), undefined)
+    assert.equal(await page.locator('#subtitles-button').count(), 0, 'a video without captions has no menu for them')
+    assert.deepEqual(errors, [])
+  })
+})

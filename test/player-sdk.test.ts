@@ -5,7 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
-import { kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
 // The published, unmodified SDK on a page of another origin.
@@ -45,6 +45,9 @@ before(async () => {
   await makeClip(second, { size: '320x240', rate: '25', seconds: 3 })
   long = await uploadVideo(service, first, { title: 'Long', mp4Support: true })
   short = await uploadVideo(service, second, { title: 'Short', mp4Support: false })
+  const captions = Buffer.from('WEBVTT\n\n00:00.000 --> 00:06.000\nHello\n')
+  for (const path of ['captions/en', 'chapters/en'])
+    assert.equal((await sendFile(`${service.url}/videos/${long}/${path}`, captions)).status, 200)
   await assertEncoded(service, long, ['hls 240p', 'hls 360p', 'mp4 360p'])
   await waitForEncoding(service, short)
 })
@@ -187,7 +190,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await becomes('.bottom', false)
     await run('player.setChromeless(false)')
     await becomes('.bottom', true)
-    await run('player.showSubtitles(); player.hideSubtitles(); player.showPoster(); player.hidePoster()')
+    await run('player.showPoster(); player.hidePoster()')
 
     const property = (name: string) =>
       inside<string>(`document.querySelector('media-controller').style.getPropertyValue('${name}')`)
@@ -203,6 +206,34 @@ describe('@api.video/player-sdk', { skip }, () => {
 
     await run('player.destroy()')
     await waitFor(async () => (await page.locator('iframe').count()) === 0)
+  })
+
+  test('the commands and the option for subtitles work', async (t) => {
+    const { run, inside, event } = await openPage(t)
+    const captions = `[...document.querySelectorAll('.cue')].map((cue) => cue.textContent).join()`
+    const becomes = (text: string) =>
+      waitFor(
+        async () => (await inside(captions)) === text,
+        () => `the captions are not "${text}"`,
+      )
+    await run(`create(${optionsOf(long)})`)
+    // Before the player is ready, the SDK queues the command.
+    await run('player.showSubtitles()')
+    await event('ready')
+    await becomes('Hello')
+    await run('player.hideSubtitles()')
+    await becomes('')
+    await run('player.showSubtitles()')
+    await becomes('Hello')
+    const isShown = (name: string) => inside<boolean>(`document.querySelector('${name}')?.checkVisibility() === true`)
+    await waitFor(() => isShown('#chapters-button'))
+    await run(`player.hideControls(['subtitles', 'chapters'])`)
+    await waitFor(async () => !(await isShown('#subtitles-button')) && !(await isShown('#chapters-button')))
+    await run(`player.showControls(['subtitles'])`)
+    await waitFor(async () => (await isShown('#subtitles-button')) && !(await isShown('#chapters-button')))
+    await run(`player.destroy(); create(${optionsOf(long, { showSubtitles: true })})`)
+    await event('ready')
+    await becomes('Hello')
   })
 
   test('loadConfig plays another video in the same player, and reports a video that cannot be played', async (t) => {

@@ -1,4 +1,5 @@
 import { type Place, placeOf } from './cue-place.ts'
+import { parseCue } from './cue-text.ts'
 import { element } from './element.ts'
 import { hasRightToLeft } from './languages.ts'
 
@@ -55,11 +56,9 @@ function boxAt({ left, width, align, top }: Place): HTMLElement {
   return box
 }
 
-/** The parser of the browser returns only elements for text style. Other markup and scripts become text or nothing. */
 function lineOf({ text }: VTTCue, isRightToLeft: boolean): HTMLElement {
   const lines = text.split(/\r?\n/).map((line) => (isRightToLeft ? markRightToLeft(line) : line))
-  const content = new VTTCue(0, 0, lines.join('\n')).getCueAsHTML()
-  return element('div', {}, element('span', { class: 'cue' }, content))
+  return element('div', {}, element('span', { class: 'cue' }, parseCue(lines.join('\n'))))
 }
 
 /** A line of Arabic may start with a Latin name. The mark makes it a right-to-left line nevertheless. */

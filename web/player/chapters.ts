@@ -1,6 +1,7 @@
 import { type Chapter, chapterAt, cleanChapters } from './chapter-list.ts'
 import { createChapterMenu } from './chapter-menu.ts'
 import type { Controls } from './controls.ts'
+import { parseCue } from './cue-text.ts'
 import { findLanguage, hasRightToLeft } from './languages.ts'
 import type { PlayerConfig } from './player-config.ts'
 
@@ -46,7 +47,7 @@ function loadCues(video: HTMLVideoElement, src: string): Promise<VTTCue[]> {
 }
 
 const chapterOf = (cue: VTTCue): Chapter => ({
-  title: cue.getCueAsHTML().textContent?.replace(/\s+/g, ' ').trim() ?? '',
+  title: parseCue(cue.text).textContent?.replace(/\s+/g, ' ').trim() ?? '',
   startSeconds: cue.startTime,
   endSeconds: cue.endTime,
 })

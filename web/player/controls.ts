@@ -91,8 +91,9 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       else quality.remove()
     },
     addMenu(button, menu) {
-      controller.querySelector(`.${button.dataset.control}-slot`)?.replaceWith(button)
+      // The menu first, because the button looks for it.
       settings.after(menu)
+      controller.querySelector(`.${button.dataset.control}-slot`)?.replaceWith(button)
       apply()
     },
     addLayer: (layer) => (controller.querySelector('.panorama') ?? video).after(layer),

@@ -15,6 +15,7 @@ export function startTracks({ video, stream }: Media, controls: Controls, target
   async function openCaptions() {
     await firstData(video)
     const { startCaptions } = await import('./captions.ts')
+    signal.throwIfAborted()
     const { showSubtitles } = options
     return startCaptions({ video, controls, captions: config.captions, showSubtitles, isNative, signal })
   }
@@ -22,11 +23,12 @@ export function startTracks({ video, stream }: Media, controls: Controls, target
   async function openChapters() {
     await firstData(video)
     const { startChapters } = await import('./chapters.ts')
+    signal.throwIfAborted()
     await startChapters({ video, controls, config, signal })
   }
 
   const captions = config.captions.length > 0 ? openCaptions() : undefined
-  // The video plays without them if their code cannot be loaded.
+  // If their code cannot be loaded, the video plays without them.
   captions?.catch(() => {})
   if (config.chapters.length > 0) openChapters().catch(() => {})
   return {

@@ -91,7 +91,8 @@ const languages =
 /** Adds 50 captions of 2,000 cues each. One of them is shown from the start. */
 async function addCaptions(api: string, videoId: string): Promise<void> {
   const time = (ms: number) => new Date(ms).toISOString().slice(11, -1)
-  const cue = (_: unknown, i: number) => `${time(i * 3000)} --> ${time(i * 3000 + 2900)}\nThis is line ${i} of the film.\n`
+  const cue = (_: unknown, i: number) =>
+    `${time(i * 3000)} --> ${time(i * 3000 + 2900)}\nThis is line ${i} of the film.\n`
   const captions = `WEBVTT\n\n${Array.from({ length: 2000 }, cue).join('\n')}`
   for (const language of languages) {
     const path = `${api}/videos/${videoId}/captions/${language}`
@@ -127,7 +128,12 @@ export async function firstFrame(): Promise<void> {
     }
     const times = await measure(browser, pages)
     const ms = (name: keyof typeof pages) => `${Math.round(times[name])} ms`
-    const row = (measured: string, kinora: keyof typeof pages, reference: keyof typeof pages, goal: number) => {
+    const row = (
+      measured: string,
+      kinora: keyof typeof pages,
+      reference: keyof typeof pages,
+      goal: number,
+    ) => {
       const ratio = times[kinora] / times[reference]
       return { measured, kinora: ms(kinora), reference: ms(reference), ratio, goal: atMost(goal, ratio) }
     }

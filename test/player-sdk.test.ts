@@ -225,7 +225,8 @@ describe('@api.video/player-sdk', { skip }, () => {
     await becomes('')
     await run('player.showSubtitles()')
     await becomes('Hello')
-    const isShown = (name: string) => inside<boolean>(`document.querySelector('${name}')?.checkVisibility() === true`)
+    const isShown = (name: string) =>
+      inside<boolean>(`document.querySelector('${name}')?.checkVisibility() === true`)
     await waitFor(() => isShown('#chapters-button'))
     await run(`player.hideControls(['subtitles', 'chapters'])`)
     await waitFor(async () => !(await isShown('#subtitles-button')) && !(await isShown('#chapters-button')))

@@ -129,7 +129,9 @@ async function open(t: TestContext, path: string, view: View = {}) {
     /** Waits until these captions are shown at a position. */
     async untilCaptionsAt(seconds: number, texts: string[]) {
       await evaluate(`(video.currentTime = ${seconds})`)
-      await until(`!video.seeking && JSON.stringify(${cueTexts}) === ${JSON.stringify(JSON.stringify(texts))}`)
+      await until(
+        `!video.seeking && JSON.stringify(${cueTexts}) === ${JSON.stringify(JSON.stringify(texts))}`,
+      )
     },
   }
 }
@@ -272,7 +274,9 @@ describe('captions', { skip }, () => {
       await untilCaptionsAt(2.5, ['Second line\nin two rows'])
       const box = `document.querySelector('.cues').getBoundingClientRect()`
       await until(`${box}.bottom <= document.querySelector('media-time-range').getBoundingClientRect().top`)
-      const [top, left, right] = await evaluate<number[]>(`(({ top, left, right }) => [top, left, right])(${box})`)
+      const [top, left, right] = await evaluate<number[]>(
+        `(({ top, left, right }) => [top, left, right])(${box})`,
+      )
       assert.ok(top! >= 0 && left! >= 0 && right! <= width, `${width}: ${top} ${left} ${right}`)
     }
   })
@@ -410,7 +414,11 @@ describe('chapters', { skip }, () => {
     await page.getByRole('menuitemradio', { name: /^C/ }).click()
     await until('video.currentTime === 4')
     assert.equal(await evaluate('window.attack'), undefined)
-    assert.equal(await page.locator('#subtitles-button').count(), 0, 'a video without captions has no menu for them')
+    assert.equal(
+      await page.locator('#subtitles-button').count(),
+      0,
+      'a video without captions has no menu for them',
+    )
     assert.deepEqual(errors, [])
   })
 })

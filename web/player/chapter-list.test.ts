@@ -25,7 +25,11 @@ test('chapters after the end are removed, and the last one ends with the video',
 })
 
 test('the number of chapters is limited', () => {
-  const many = Array.from({ length: 100_000 }, (_, i) => ({ title: 'x', startSeconds: i / 1e4, endSeconds: 10 }))
+  const many = Array.from({ length: 100_000 }, (_, i) => ({
+    title: 'x',
+    startSeconds: i / 1e4,
+    endSeconds: 10,
+  }))
   assert.equal(cleanChapters(many, 60).length, 100)
 })
 
@@ -37,5 +41,8 @@ test('a position belongs to the chapter that contains it', () => {
     ],
     60,
   )
-  assert.deepEqual([0, 5, 10, 60].map((seconds) => chapterAt(chapters, seconds)), [-1, 0, 1, 1])
+  assert.deepEqual(
+    [0, 5, 10, 60].map((seconds) => chapterAt(chapters, seconds)),
+    [-1, 0, 1, 1],
+  )
 })

@@ -1,5 +1,5 @@
-import { MediaSettingsMenu } from 'media-chrome/dist/menu/media-settings-menu.js'
 import type { MediaChromeMenuItem } from 'media-chrome/dist/menu/media-chrome-menu-item.js'
+import { MediaSettingsMenu } from 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
 import { element } from './element.ts'
 
@@ -62,7 +62,12 @@ export function menuButton(
   menu.id = id
   menu.setAttribute('anchor', `${control}-button`)
   menu.setAttribute('aria-label', name)
-  const attributes = { id: `${control}-button`, invoketarget: id, 'aria-label': name, 'data-control': control }
+  const attributes = {
+    id: `${control}-button`,
+    invoketarget: id,
+    'aria-label': name,
+    'data-control': control,
+  }
   const tooltip = element('span', { slot: 'tooltip-content' }, name)
   return element('media-chrome-menu-button', { class: 'menu-button', ...attributes }, content, tooltip)
 }

@@ -4,7 +4,14 @@ import { type CueSettings, placeOf } from './cue-place.ts'
 
 const place = (settings: Partial<CueSettings> = {}) =>
   placeOf({
-    ...{ line: 'auto', snapToLines: true, position: 'auto', positionAlign: 'auto', size: 100, align: 'center' },
+    ...{
+      line: 'auto',
+      snapToLines: true,
+      position: 'auto',
+      positionAlign: 'auto',
+      size: 100,
+      align: 'center',
+    },
     ...settings,
   })
 

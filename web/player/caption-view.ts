@@ -15,8 +15,8 @@ export type CaptionView = {
  * Draws captions above the video. Not left to the browser, which would draw them below the canvas of a 360° video and,
  * in Firefox, behind the controls.
  */
-export function createCaptionView(): CaptionView {
-  const host = element('div', { class: 'captions', slot: 'media' })
+export function createCaptionView(video: HTMLVideoElement): CaptionView {
+  const host = element('div', { class: 'captions', slot: 'top-chrome', noautohide: '' })
   let shown: { track: TextTrack; isRightToLeft: boolean } | undefined
 
   function draw() {
@@ -24,7 +24,8 @@ export function createCaptionView(): CaptionView {
     const cues = shown?.track.mode === 'hidden' ? [...(shown.track.activeCues ?? [])] : []
     const boxes = new Map<string, HTMLElement>()
     for (const cue of cues) {
-      if (!(cue instanceof VTTCue)) continue
+      // For Chromium, a cue is still active at its end.
+      if (!(cue instanceof VTTCue) || cue.endTime <= video.currentTime) continue
       const place = placeOf(cue)
       const key = JSON.stringify(place)
       // Cues at the same place are shown below each other.

@@ -39,7 +39,7 @@ export type Controls = {
   setQualityCount(count: number): void
   /** Adds a menu and the button that opens it. The place of the button depends on its `data-control`. */
   addMenu(button: HTMLElement, menu: HTMLElement): void
-  /** Adds a layer between the video and the controls. */
+  /** Adds a layer above the video. */
   addLayer(layer: HTMLElement): void
 }
 
@@ -96,7 +96,7 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       controller.querySelector(`.${button.dataset.control}-slot`)?.replaceWith(button)
       apply()
     },
-    addLayer: (layer) => (controller.querySelector('.panorama') ?? video).after(layer),
+    addLayer: (layer) => controller.append(layer),
   }
 }
 

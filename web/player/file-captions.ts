@@ -7,7 +7,7 @@ type Target = { video: HTMLVideoElement; signal: AbortSignal; addLayer(layer: HT
 /** Captions of WebVTT files. Each file is loaded when it is shown for the first time. */
 export function openFileCaptions({ video, signal, addLayer }: Target): CaptionOutput {
   const loaded = new Map<Caption, HTMLTrackElement>()
-  const view = createCaptionView()
+  const view = createCaptionView(video)
   addLayer(view.host)
   let track: TextTrack | undefined
 

@@ -127,10 +127,7 @@ export async function listTracks(
   return { tracks, total }
 }
 
-export async function deleteTrack(
-  db: Db<Tables>,
-  { videoId, kind, language }: TrackKey,
-): Promise<boolean> {
+export async function deleteTrack(db: Db<Tables>, { videoId, kind, language }: TrackKey): Promise<boolean> {
   const deleted = await db
     .deleteFrom('text_tracks')
     .where('video_id', '=', videoId)
@@ -139,18 +136,6 @@ export async function deleteTrack(
     .returning('language')
     .executeTakeFirst()
   return deleted !== undefined
-}
-
-/** By language, for the player page. */
-export async function listChapterLanguages(db: Db<Tables>, videoId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('text_tracks')
-    .select('language')
-    .where('video_id', '=', videoId)
-    .where('kind', '=', 'chapters')
-    .orderBy('language')
-    .execute()
-  return rows.map(({ language }) => language)
 }
 
 const findContentRow = prepare<{ content: string }>(

@@ -151,6 +151,21 @@ async function patch(path: string, json: object) {
   return body
 }
 
+test('the configuration of the player lists captions and chapters by language', { skip }, async () => {
+  const path = `/vod/${videoId}`
+  const { body } = await call(`${service.url}${path}/config.json`, { key: '' })
+  assert.deepEqual(body.captions, [
+    { src: `${path}/captions/ar.vtt`, srclang: 'ar', label: 'العربية', default: false },
+    { src: `${path}/captions/en.vtt`, srclang: 'en', label: 'English', default: false },
+    { src: `${path}/captions/fr.vtt`, srclang: 'fr', label: 'Français', default: false },
+  ])
+  assert.deepEqual(body.chapters, [
+    { src: `${path}/chapters/en.vtt`, srclang: 'en' },
+    { src: `${path}/chapters/fr.vtt`, srclang: 'fr' },
+    { src: `${path}/chapters/he.vtt`, srclang: 'he' },
+  ])
+})
+
 describe('captions', { skip }, () => {
   test('the menu lists them by native name, and each cue is shown at its second, even without storage', async (t) => {
     const context = await newContext(t)

@@ -1,7 +1,7 @@
 import 'media-chrome/dist/menu/media-chrome-menu-button.js'
-import type { Caption } from './captions.ts'
 import { type Choice, type ChoiceMenu, createChoiceMenu, menuButton } from './choice-menu.ts'
 import { element } from './element.ts'
+import type { Caption } from './player-config.ts'
 import type { CaptionPreferences } from './preferences.ts'
 import { icon } from './status-screen.ts'
 

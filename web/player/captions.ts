@@ -3,15 +3,8 @@ import { createCaptionMenu } from './caption-menu.ts'
 import type { Controls } from './controls.ts'
 import { openFileCaptions } from './file-captions.ts'
 import { openNativeCaptions } from './native-captions.ts'
-import type { PlayerConfig } from './player-config.ts'
+import type { Caption } from './player-config.ts'
 import { type CaptionPreferences, readPreferences, savePreferences } from './preferences.ts'
-
-export type Caption = PlayerConfig['captions'][number]
-
-export type CaptionOutput = {
-  /** Shows these captions instead of others, or none. */
-  show(caption: Caption | undefined): void
-}
 
 export type Captions = {
   /** For the SDK. Unlike a choice of the viewer, it is not remembered. */

@@ -1,6 +1,7 @@
+import type { CaptionOutput } from './caption-output.ts'
 import { createCaptionView } from './caption-view.ts'
-import type { Caption, CaptionOutput } from './captions.ts'
 import { hasRightToLeft } from './languages.ts'
+import type { Caption } from './player-config.ts'
 
 type Target = { video: HTMLVideoElement; signal: AbortSignal; addLayer(layer: HTMLElement): void }
 

@@ -1,5 +1,6 @@
-import type { Caption, CaptionOutput } from './captions.ts'
+import type { CaptionOutput } from './caption-output.ts'
 import { findLanguage } from './languages.ts'
+import type { Caption } from './player-config.ts'
 
 type Target = {
   video: HTMLVideoElement

@@ -18,13 +18,15 @@ export type PlayerConfig = {
   poster: string | null
   /** WebVTT file of the thumbnails above the seek bar. */
   sprites: string | null
-  /** WebVTT files. The label is the native name of the language. */
-  captions: { src: string; srclang: string; label: string; default: boolean }[]
+  captions: Caption[]
   chapters: { src: string; srclang: string }[]
   durationSeconds: number | null
   theme: Theme
   collector: string
 }
+
+/** A WebVTT file. The label is the native name of the language. */
+export type Caption = { src: string; srclang: string; label: string; default: boolean }
 
 export type Theme = Colors & {
   enableApi: boolean

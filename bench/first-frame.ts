@@ -84,9 +84,8 @@ async function generateClip(path: string): Promise<void> {
 }
 
 const languages =
-  'af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja ka kk km kn ko lo lt lv mk ml mn mr ms nb nl pl'.split(
-    ' ',
-  )
+  `af am ar az be bg bn bs ca cs cy da de el en es et eu fa fi fil fr ga gl gu he hi hr hu hy id is it ja
+  ka kk km kn ko lo lt lv mk ml mn mr ms nb nl pl`.split(/\s+/)
 
 /** Adds 50 captions of 2,000 cues each. One of them is shown from the start. */
 async function addCaptions(api: string, videoId: string): Promise<void> {
@@ -94,16 +93,18 @@ async function addCaptions(api: string, videoId: string): Promise<void> {
   const cue = (_: unknown, i: number) =>
     `${time(i * 3000)} --> ${time(i * 3000 + 2900)}\nThis is line ${i} of the film.\n`
   const captions = `WEBVTT\n\n${Array.from({ length: 2000 }, cue).join('\n')}`
-  for (const language of languages) {
-    const path = `${api}/videos/${videoId}/captions/${language}`
-    const body = new FormData()
-    body.append('file', new Blob([captions]), 'captions.vtt')
-    const { ok, status } = await fetch(path, { method: 'POST', headers: { authorization }, body })
+  const send = async (language: string, init: RequestInit) => {
+    const headers = { authorization, ...init.headers }
+    const { ok, status } = await fetch(`${api}/videos/${videoId}/captions/${language}`, { ...init, headers })
     if (!ok) throw new Error(`captions in ${language}: ${status}`)
   }
-  const headers = { authorization, 'content-type': 'application/json' }
-  const body = JSON.stringify({ default: true })
-  await fetch(`${api}/videos/${videoId}/captions/en`, { method: 'PATCH', headers, body })
+  for (const language of languages) {
+    const body = new FormData()
+    body.append('file', new Blob([captions]), 'captions.vtt')
+    await send(language, { method: 'POST', body })
+  }
+  const json = { 'content-type': 'application/json' }
+  await send('en', { method: 'PATCH', headers: json, body: JSON.stringify({ default: true }) })
 }
 
 /** Time to the first frame of the player page, compared with a bare page, and with 50 captions. */

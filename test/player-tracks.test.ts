@@ -45,7 +45,7 @@ const chapters = `WEBVTT
 Opening
 
 00:02.000 --> 00:04.000
-The <i>middle</i> & more
+The <i>middle</i> & more than fits next to the buttons
 
 00:04.000 --> 00:06.000
 Closing
@@ -257,23 +257,30 @@ describe('captions', { skip }, () => {
     assert.deepEqual(await again.evaluate(style), [size * 2, 'rgba(0, 0, 0, 0)'])
   })
 
-  test('captions are above the controls and inside the video, in every size', async (t) => {
-    for (const [width, height] of [
-      [320, 180],
-      [1280, 720],
-    ] as const) {
-      const context = await newContext(t, { viewport: { width, height } })
-      await context.addInitScript({
-        content: `localStorage.setItem('kinora-captions', '{"language":"en","size":"2"}')`,
+  test('large captions are above the controls, and everything fits, at every width', async (t) => {
+    const context = await newContext(t)
+    await context.addInitScript({
+      content: `localStorage.setItem('kinora-captions', '{"language":"en","size":"2"}')`,
+    })
+    const { page, untilCaptionsAt, until } = await open(t, videoId, { context })
+    await untilCaptionsAt(2.5, ['Second line\nin two rows'])
+    await page.waitForSelector('#chapters-button')
+    // The elements that are too small or outside of the frame, and the captions if they cover the controls.
+    const misplaced = `(() => {
+      const box = (element) => element.getBoundingClientRect()
+      const captions = document.querySelector('.cues')
+      const isCovering = box(captions).bottom > box(document.querySelector('media-time-range')).top
+      const elements = [captions, ...document.querySelectorAll('.bottom [data-control]')]
+      const wrong = elements.filter((element) => {
+        const { top, left, right, bottom, width } = box(element)
+        const isOutside = top < 0 || left < 0 || right > innerWidth + 0.5 || bottom > innerHeight + 0.5
+        return isOutside || (width < 24 && element.checkVisibility())
       })
-      const { untilCaptionsAt, until, evaluate } = await open(t, videoId, { context })
-      await untilCaptionsAt(2.5, ['Second line\nin two rows'])
-      const box = `document.querySelector('.cues').getBoundingClientRect()`
-      await until(`${box}.bottom <= document.querySelector('media-time-range').getBoundingClientRect().top`)
-      const [top, left, right] = await evaluate<number[]>(
-        `(({ top, left, right }) => [top, left, right])(${box})`,
-      )
-      assert.ok(top! >= 0 && left! >= 0 && right! <= width, `${width}: ${top} ${left} ${right}`)
+      return [...wrong, ...(isCovering ? [captions] : [])].map((element) => element.outerHTML.slice(0, 60))
+    })()`
+    for (const width of [320, 390, 445, 500, 565, 640, 1280]) {
+      await page.setViewportSize({ width, height: Math.round((width * 9) / 16) })
+      await until(`innerWidth === ${width} && String(${misplaced}) === ''`)
     }
   })
 
@@ -352,7 +359,7 @@ describe('chapters', { skip }, () => {
     const { x, y, width, height } = (await page.locator('media-time-range').boundingBox())!
     for (const [share, title] of [
       [0.15, 'Opening'],
-      [0.5, 'The middle & more'],
+      [0.5, 'The middle & more than fits next to the buttons'],
       [0.9, 'Closing'],
     ] as const) {
       await page.mouse.move(x + width * share, y + height / 2)
@@ -369,13 +376,13 @@ describe('chapters', { skip }, () => {
     await openMenu(page, 'Chapters, now: Opening')
     assert.deepEqual(await page.locator('#chapters-menu [role=menuitemradio] bdi').allTextContents(), [
       'Opening',
-      'The middle & more',
+      'The middle & more than fits next to the buttons',
       'Closing',
     ])
     await page.getByRole('menuitemradio', { name: /^The middle/ }).click()
     await until('video.currentTime === 2')
     await until(
-      `document.querySelector('#chapters-button').getAttribute('aria-label') === 'Chapters, now: The middle & more'`,
+      `document.querySelector('#chapters-button').getAttribute('aria-label') === 'Chapters, now: The middle & more than fits next to the buttons'`,
     )
     await evaluate(`(video.currentTime = 3)`)
     await until('!video.seeking')

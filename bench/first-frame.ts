@@ -12,7 +12,7 @@ import { launchBrowser } from '../test/browser.ts'
 import { authorization, createVideo, median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
 import { atMost, printTable } from './table.ts'
 
-const rounds = 11
+const rounds = 25
 
 /** Runs in every page: records when the video shows its first frame, in milliseconds since the navigation began. */
 const recordFirstFrame = `

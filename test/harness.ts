@@ -167,6 +167,10 @@ export async function kinora(t: Ends, env: Record<string, string> = {}): Promise
   return { ...service, database, data }
 }
 
+/** A statement for tests that share a database. */
+export const deleteAllVideos =
+  'delete from video_count_changes; delete from video_counts; delete from all_videos'
+
 /** One service for all tests of a file, as a start takes longer than most of them; each finds it without videos. */
 export function sharedKinora(env: Record<string, string> = {}): Service {
   const service = {} as Service
@@ -174,9 +178,7 @@ export function sharedKinora(env: Record<string, string> = {}): Service {
   before(async () => {
     Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
   })
-  beforeEach(() =>
-    query(service.database, 'delete from video_count_changes; delete from video_counts; delete from videos'),
-  )
+  beforeEach(() => query(service.database, deleteAllVideos))
   after(async () => {
     for (const end of ends) await end()
   })

@@ -243,8 +243,6 @@ describe('encoding', () => {
     assert.ok(left > 0 && segments > 0)
 
     // Another video is encoded, and the discarded one is not.
-    await running.kill()
-    running = await deployment.start()
     await gated.encodeAll()
     const other = await uploadVideo(running, clip)
     await assertEncoded(running, other, ['hls 240p', 'mp4 240p'])
@@ -276,7 +274,8 @@ describe('the end of its time', () => {
 
     const env = { KINORA_DATABASE_URL: database, KINORA_DATA_DIR: data, KINORA_SWEEP_GRACE_MINUTES: '0' }
     const swept = await runKinora(['files', 'sweep', '--remove', '--json'], env)
-    assert.deepEqual([swept.code, swept.stdout], [0, ''], swept.stderr)
+    assert.equal(swept.code, 0, swept.stderr)
+    for (const each of all) assert.ok(!swept.stdout.includes(each), swept.stdout)
 
     await query(database, `update all_videos set deletes_at = now() where id = any($1)`, [all])
     // Tasks also run when a worker starts, and this service has already started.

@@ -367,9 +367,7 @@ test('a discarded sandbox video is not kept longer than other sandbox videos', a
 test('the command lists videos and discarded videos, and restores a video', async () => {
   const env = { KINORA_URL: service.url, KINORA_KEY: 'test-production-key' }
   const run = (...args: string[]) => runKinora(['videos', ...args], env)
-  assert.equal((await run('list', '--discarded')).stdout, 'There are no discarded videos.\n')
   const { videoId } = await discarded({ title: 'Gone\u001b[2J' })
-  assert.equal((await run('list')).stdout, 'There are no videos.\n')
   const line = await run('list', '--discarded')
   assert.match(
     line.stdout,
@@ -382,14 +380,9 @@ test('the command lists videos and discarded videos, and restores a video', asyn
   assert.deepEqual([restored.code, restored.stderr], [0, ''])
   assert.equal(restored.stdout, `${videoId} is restored: ${service.url}/vod/${videoId}\n`)
   assert.match((await run('list')).stdout, new RegExp(`^\\S+  ${videoId}  Gone \\[2J\\n$`))
+  assert.equal((await run('list', '--discarded')).stdout, 'There are no discarded videos.\n')
   const again = await run('restore', videoId)
   assert.equal(again.code, 1)
   assert.match(again.stderr, /answered 404: /)
-  for (const args of [
-    ['restore'],
-    ['restore', videoId, videoId],
-    ['restore', videoId, '--discarded'],
-    ['list', 'x'],
-  ])
-    assert.equal((await run(...args)).code, 2, args.join(' '))
+  assert.equal((await run('restore')).code, 2)
 })

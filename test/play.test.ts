@@ -153,7 +153,7 @@ const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '18', '-pix_fmt
 const colors = ['-colorspace', 'smpte170m', '-color_primaries', 'bt709', '-color_trc', 'bt709']
 
 const makeSource = (path: string, seconds: number, rate = '30000/1001') =>
-  ffmpeg(...testVideo(rate), ...testAudio, '-t', String(seconds), ...x264, ...colors, '-c:a', 'aac', path)
+  ffmpeg(...testVideo(rate), ...testAudio, '-t', String(seconds), ...x264, ...colors, '-c:a', 'alac', path)
 const makeSilent = () => ffmpeg(...testVideo('30000/1001'), '-t', '3', ...x264, sourceOf('silent'))
 const makeAudioOnly = () => ffmpeg(...testAudio, '-t', '3', '-c:a', 'aac', sourceOf('sound'))
 

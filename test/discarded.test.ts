@@ -3,7 +3,6 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import {
   assertProblem,
   call,
-  client,
   deleteAllVideos,
   type Kinora,
   kinora,
@@ -16,6 +15,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
+import { client } from './published-client.ts'
 import { makeVideo, mp4Of, onDisk, pathOf } from './stored-video.ts'
 import { createVideo as createViewable, viewing } from './viewings.ts'
 

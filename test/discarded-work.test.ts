@@ -11,8 +11,8 @@ import {
   assertProblem,
   assertSource,
   call,
+  fileExists,
   type Kinora,
-  kinora,
   MiB,
   openUpload,
   productionKey,
@@ -20,6 +20,7 @@ import {
   runKinora,
   sendFile,
   sharedKinora,
+  sourcePath,
   startKinora,
   temporaryFolder,
   waitFor,
@@ -148,8 +149,8 @@ describe('sources from a URL', () => {
     (await query(service.database, 'select from sources where video_id = $1 and is_paused', [videoId]))
       .length === 1
 
-  const create = async (source: string, url = service.url) =>
-    (await call(`${url}/videos`, { method: 'POST', json: { source } })).body.videoId
+  const create = async (source: string) =>
+    (await call(`${service.url}/videos`, { method: 'POST', json: { source } })).body.videoId
 
   const film = randomBytes(8 * MiB)
   const etag = '"film"'
@@ -180,37 +181,20 @@ describe('sources from a URL', () => {
     assert.equal(await isPaused(videoId), false)
   })
 
-  test('nothing is fetched or copied for a video that is discarded before its job runs', async (t) => {
-    let requests = 0
-    const url = await origin(t, (_from, response) => {
-      requests++
-      response.end(film)
-    })
-    // Without a worker.
-    const api = await kinora(t, { ...restoring, KINORA_ROLES: 'api' })
-    const fetched = await create(url, api.url)
-    const original = await createVideo(api)
-    assert.equal((await sendFile(`${api.url}/videos/${original}/source`, film)).status, 201)
-    const copied = await create(original, api.url)
-    for (const videoId of [fetched, copied]) await discard(api, videoId)
-    const worker = await startKinora({
-      KINORA_DATABASE_URL: api.database,
-      KINORA_DATA_DIR: api.data,
-      KINORA_ROLES: 'worker',
-      KINORA_ALLOW_PRIVATE_NETWORKS: 'true',
-      ...withoutEncoding(),
-    })
-    try {
-      const paused = () => query(api.database, 'select from sources where is_paused')
-      await waitFor(async () => (await paused()).length === 2)
-      await assertSource(api.data, original, film)
-      assert.equal(requests, 0)
-      for (const videoId of [fetched, copied]) await restore(api, videoId)
-      for (const videoId of [fetched, copied]) await assertSource(api.data, videoId, film)
-      assert.equal(requests, 1)
-    } finally {
-      await worker.stop()
-    }
+  test('a video that waits to be copied from another one is copied only after it is restored', async () => {
+    const original = await createVideo(service)
+    const send = (from: number, to: number) =>
+      sendFile(`${service.url}/videos/${original}/source`, film.subarray(from, to), {
+        range: `bytes ${from}-${to - 1}/${film.length}`,
+      })
+    assert.equal((await send(0, 5 * MiB)).status, 201)
+    const copy = await create(original)
+    await discard(service, copy)
+    assert.equal((await send(5 * MiB, film.length)).status, 201)
+    await waitFor(() => isPaused(copy))
+    assert.equal(await fileExists(sourcePath(service.data, copy)), false)
+    await restore(service, copy)
+    await assertSource(service.data, copy, film)
   })
 })
 

@@ -6,6 +6,7 @@ import { SettingsError } from '../lib/settings.ts'
 import { ClientError, type Server } from './client.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
+import { runTrackCommand } from './tracks.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import {
   findStatus,
@@ -25,6 +26,10 @@ const usage = `kinora: a self-hosted video hosting API
   kinora videos restore ID                                        restore a deleted video
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
+  kinora captions add FILE VIDEO --language L [--default]         upload WebVTT or SRT captions
+  kinora captions list VIDEO                                      list the captions of a video
+  kinora captions delete VIDEO --language L                       delete captions
+  kinora chapters add | list | delete                             the same for chapters, without --default
   kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
@@ -44,6 +49,8 @@ type Options = KeyOptions & {
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
+  language: string | undefined
+  default: boolean
 }
 
 const allOptions = {
@@ -58,6 +65,8 @@ const allOptions = {
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
+  language: { type: 'string', short: 'l' },
+  default: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -69,6 +78,12 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'videos restore': [],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'captions add': ['language', 'default', 'json'],
+  'captions list': ['json'],
+  'captions delete': ['language'],
+  'chapters add': ['language', 'json'],
+  'chapters list': ['json'],
+  'chapters delete': ['language'],
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
@@ -79,7 +94,14 @@ const optionsOf: Record<string, (keyof Options)[]> = {
 }
 
 /** Commands that take file names or ids. */
-const commandsWithNames = ['upload', 'videos status', 'videos retry', 'videos restore', 'events replay']
+const commandsWithNames = [
+  'upload',
+  'videos status',
+  'videos retry',
+  'videos restore',
+  'events replay',
+  ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
+]
 
 type Call = { command: string; names: string[]; options: Options }
 
@@ -114,12 +136,12 @@ function parseCall(args: string[]): Call | undefined {
     remove = false,
     discarded = false,
   } = values
-  const { name, title, type, video, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch, remove, discarded }
+  const { name, title, type, video, language, 'forward-to': target } = values
+  const flags = { json, private: isPrivate, watch, remove, discarded, default: values.default ?? false }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, 'forward-to': target },
+    options: { ...flags, environment, name, title, type, video, language, 'forward-to': target },
   }
 }
 
@@ -208,6 +230,8 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'videos list') return await listVideos(options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
+    if (/^(captions|chapters) /.test(command))
+      return console.log(await runTrackCommand(findServer, command, names, options))
     if (command === 'files sweep') return await sweep(options)
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))

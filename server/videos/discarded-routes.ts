@@ -57,7 +57,10 @@ function restore(app: App, context: Context): void {
       'The video can be played and found again, with everything it had. An upload or encoding that was interrupted continues.',
     params: videoParams,
     body: Type.Object({
-      discarded: Type.Boolean({ description: '`false` restores the video. `true` is not allowed.' }),
+      discarded: Type.Boolean({
+        description: '`false` restores the video. `true` is not allowed.',
+        examples: [false],
+      }),
     }),
     response: { 200: ref(Video) },
   }

@@ -179,9 +179,12 @@ export const Video = Type.Object(
     updatedAt: dateTime(),
     publishedAt: dateTime(),
     discarded: Type.Boolean({ description: 'Whether the video was deleted and can still be restored.' }),
-    discardedAt: nullable(dateTime()),
+    discardedAt: nullable(dateTime({ examples: ['2026-11-16T09:30:00+00:00'] })),
     deletesAt: nullable(
-      dateTime({ description: 'Until then a discarded video can be restored. Then it is deleted for good.' }),
+      dateTime({
+        description: 'Until then a discarded video can be restored. Then it is deleted for good.',
+        examples: ['2026-12-16T09:30:00+00:00'],
+      }),
     ),
   },
   { $id: 'Video' },

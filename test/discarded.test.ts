@@ -244,8 +244,17 @@ describe('playback', () => {
     )
     for (const key of [`${sheet}/0.jpg`, `videos/${videoId}/pictures/x.jpg`])
       await onDisk(service)(key, Buffer.from('image'))
+    const captions = `${service.url}/videos/${videoId}/captions/en`
+    const cue = Buffer.from('WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n')
+    assert.equal((await sendFile(captions, cue)).status, 200)
     const paths = [
-      ...['hls/manifest.m3u8', 'hls/240p/manifest.m3u8', 'hls/240p/init.mp4', 'thumbnail.jpg'],
+      ...[
+        'captions/en.vtt',
+        'hls/manifest.m3u8',
+        'hls/240p/manifest.m3u8',
+        'hls/240p/init.mp4',
+        'thumbnail.jpg',
+      ],
       ...['sprites.vtt', 'sprites/0.jpg', 'config.json'],
     ].map((file) => `/vod/${videoId}/${file}`)
     paths.push(pathOf(videoId, 0), pathOf(videoId, 1), mp4Of(videoId), `/vod/${videoId}`)

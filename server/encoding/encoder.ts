@@ -18,7 +18,7 @@ import {
 } from './chunk-store.ts'
 import { completeChunk, failChunk } from './complete-chunk.ts'
 import { encodeChunk, storeSegments } from './encode-chunk.ts'
-import { isTransient } from './transient-errors.ts'
+import { isTransient } from '../media/transient-errors.ts'
 
 /** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
 const leaseMs = 15_000

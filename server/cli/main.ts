@@ -7,7 +7,7 @@ import { ClientError, type Server } from './client.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
-import { findStatus, formatStatus, retryVideo, watchStatus } from './videos.ts'
+import { findStatus, formatStatus, retryVideo, transcribeVideo, watchStatus } from './videos.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
@@ -15,6 +15,7 @@ const usage = `kinora: a self-hosted video hosting API
   kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
+  kinora videos transcribe ID [--language L] [--summary]          make captions, and a summary, from the speech
   kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
@@ -33,6 +34,8 @@ type Options = KeyOptions & {
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
+  language: string | undefined
+  summary: boolean
 }
 
 const allOptions = {
@@ -46,6 +49,8 @@ const allOptions = {
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
+  language: { type: 'string', short: 'l' },
+  summary: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -55,6 +60,7 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   upload: ['title', 'private', 'watch', 'json'],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'videos transcribe': ['language', 'summary'],
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
@@ -65,7 +71,7 @@ const optionsOf: Record<string, (keyof Options)[]> = {
 }
 
 /** Commands that take file names or ids. */
-const commandsWithNames = ['upload', 'videos status', 'videos retry', 'events replay']
+const commandsWithNames = ['upload', 'videos status', 'videos retry', 'videos transcribe', 'events replay']
 
 type Call = { command: string; names: string[]; options: Options }
 
@@ -93,13 +99,13 @@ function parseCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
-  const { json = false, private: isPrivate = false, watch = false, remove = false } = values
-  const { name, title, type, video, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch, remove }
+  const { json = false, private: isPrivate = false, watch = false, remove = false, summary = false } = values
+  const { name, title, type, video, 'forward-to': target, language } = values
+  const flags = { json, private: isPrivate, watch, remove, summary }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, 'forward-to': target },
+    options: { ...flags, environment, name, title, type, video, 'forward-to': target, language },
   }
 }
 
@@ -135,6 +141,7 @@ async function video(command: string, ids: string[], options: Options): Promise<
   if (videoId === undefined || more.length > 0) throw new UsageError(`Which video? kinora ${command} ID`)
   const server = findServer()
   if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
+  if (command === 'videos transcribe') return console.log(await transcribeVideo(server, videoId, options))
   if (options.watch) await watch(server, videoId, options.json ? process.stderr : process.stdout)
   if (options.watch && !options.json) return
   const status = await findStatus(server, videoId)

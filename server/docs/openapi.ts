@@ -35,6 +35,7 @@ export const openapi = {
     { name: 'tus' },
     { name: 'Upload tokens' },
     { name: 'Tags' },
+    { name: 'Summaries' },
     { name: 'Signing keys' },
     { name: 'Player themes' },
     { name: 'Webhooks' },

@@ -43,7 +43,7 @@ export function viewVideo(
     tags: row.tags,
     metadata: row.metadata,
     language: row.language,
-    languageOrigin: row.language === null ? null : 'api',
+    languageOrigin: row.language === null ? null : row.is_language_detected ? 'auto' : 'api',
     source: viewSource(row),
     assets,
     createdAt,
@@ -70,7 +70,7 @@ export function viewStatus(
   row: StoredVideo,
   source: ReceivedSource | undefined,
   encoding: EncodingProgress | undefined,
-): VideoStatus {
+): Omit<VideoStatus, 'transcript'> {
   const failure = source?.state === 'failed' ? source.failure : encoding?.failure
   return {
     ingest: viewIngest(row, source),

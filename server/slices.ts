@@ -9,6 +9,7 @@ import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
 import { summaries } from './summaries/slice.ts'
 import { sweep } from './sweep/slice.ts'
+import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
 import { transcription } from './transcription/slice.ts'
 import { uploads } from './uploads/slice.ts'
@@ -21,6 +22,7 @@ export const slices: Slice[] = [
   videos,
   access,
   thumbnails,
+  textTracks,
   uploads,
   encoding,
   playback,

@@ -6,6 +6,7 @@ import { SettingsError } from '../lib/settings.ts'
 import { ClientError, type Server } from './client.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
+import { runTrackCommand } from './tracks.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, formatStatus, retryVideo, transcribeVideo, watchStatus } from './videos.ts'
 
@@ -16,6 +17,10 @@ const usage = `kinora: a self-hosted video hosting API
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
   kinora videos transcribe ID [--language L] [--summary]          make captions, and a summary, from the speech
+  kinora captions add FILE VIDEO --language L [--default]         upload WebVTT or SRT captions
+  kinora captions list VIDEO                                      list the captions of a video
+  kinora captions delete VIDEO --language L                       delete captions
+  kinora chapters add | list | delete                             the same for chapters, without --default
   kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
@@ -36,6 +41,7 @@ type Options = KeyOptions & {
   'forward-to': string | undefined
   language: string | undefined
   summary: boolean
+  default: boolean
 }
 
 const allOptions = {
@@ -51,6 +57,7 @@ const allOptions = {
   'forward-to': { type: 'string', short: 'f' },
   language: { type: 'string', short: 'l' },
   summary: { type: 'boolean' },
+  default: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -61,6 +68,12 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'videos status': ['watch', 'json'],
   'videos retry': [],
   'videos transcribe': ['language', 'summary'],
+  'captions add': ['language', 'default', 'json'],
+  'captions list': ['json'],
+  'captions delete': ['language'],
+  'chapters add': ['language', 'json'],
+  'chapters list': ['json'],
+  'chapters delete': ['language'],
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
@@ -71,7 +84,14 @@ const optionsOf: Record<string, (keyof Options)[]> = {
 }
 
 /** Commands that take file names or ids. */
-const commandsWithNames = ['upload', 'videos status', 'videos retry', 'videos transcribe', 'events replay']
+const commandsWithNames = [
+  'upload',
+  'videos status',
+  'videos retry',
+  'videos transcribe',
+  'events replay',
+  ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
+]
 
 type Call = { command: string; names: string[]; options: Options }
 
@@ -100,12 +120,12 @@ function parseCall(args: string[]): Call | undefined {
     throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
   const { json = false, private: isPrivate = false, watch = false, remove = false, summary = false } = values
-  const { name, title, type, video, 'forward-to': target, language } = values
-  const flags = { json, private: isPrivate, watch, remove, summary }
+  const { name, title, type, video, language, 'forward-to': target } = values
+  const flags = { json, private: isPrivate, watch, remove, summary, default: values.default ?? false }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, 'forward-to': target, language },
+    options: { ...flags, environment, name, title, type, video, language, 'forward-to': target },
   }
 }
 
@@ -184,6 +204,8 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
+    if (/^(captions|chapters) /.test(command))
+      return console.log(await runTrackCommand(findServer, command, names, options))
     if (command === 'files sweep') return await sweep(options)
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))

@@ -124,7 +124,10 @@ describe('a bad request', () => {
       assertProblem(answer, 400, 'invalid-attribute', 'transcript')
       assert.match(answer.body.title, /KINORA_TRANSCRIPTION_URL or KINORA_WHISPER_MODEL/)
     }
-    for (const answer of [await create({ transcriptSummary: true }), await update({ transcriptSummary: true })]) {
+    for (const answer of [
+      await create({ transcriptSummary: true }),
+      await update({ transcriptSummary: true }),
+    ]) {
       assertProblem(answer, 400, 'invalid-attribute', 'transcriptSummary')
       assert.match(answer.body.title, /KINORA_SUMMARY_URL/)
     }

@@ -102,7 +102,9 @@ test('a transcript survives kill -9, and whisper-cli is an alternative to a serv
   // A missing model fails with a reason that does not contain paths.
   await writeFile(program, '#!/bin/sh\nexit 0\n')
   const { body: broken } = await call(`${third.url}/videos`, { method: 'POST', json: { transcript: true } })
-  await query(deployment.database, 'update transcripts set attempts = 7 where video_id = $1', [broken.videoId])
+  await query(deployment.database, 'update transcripts set attempts = 7 where video_id = $1', [
+    broken.videoId,
+  ])
   await copyEncoding(deployment, videoId, broken.videoId)
   const { failure } = (await waitForTranscript(third.url, broken.videoId, 'failed'))!
   assert.equal(failure, 'The speech recognition program wrote no usable result.')

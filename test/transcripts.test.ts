@@ -153,14 +153,21 @@ describe('a transcript', () => {
     const videoId = await create({ transcript: true })
     const status = await waitForTranscript(videoId, 'completed')
     assert.deepEqual(status, { status: 'completed', language: 'en', progress: 100 })
-    assertWords(await captionOf(videoId))
+    const caption = await client(service.url).captions.get(videoId, 'en')
+    assert.equal(caption.languageName, 'English')
+    assertWords(await (await fetch(caption.src!)).text())
 
     const { language, languageOrigin } = await client(service.url).videos.get(videoId)
     assert.deepEqual({ language, languageOrigin }, { language: 'en', languageOrigin: 'auto' })
 
     const [{ emittedAt, captionId, ...event }, ...more] = await eventsOf(videoId)
     assert.deepEqual(more, [])
-    const expected = { type: 'video.caption.generated', videoId, generationMode: 'transcript', language: 'en' }
+    const expected = {
+      type: 'video.caption.generated',
+      videoId,
+      generationMode: 'transcript',
+      language: 'en',
+    }
     assert.deepEqual(event, expected)
     assert.match(captionId, /^caption_\w{22}$/)
     const [received] = await receiver.waitForRequests('/captions', 1)
@@ -181,7 +188,8 @@ describe('a transcript', () => {
       assert.ok(to_ms - from_ms <= 5_000)
       assert.equal(is_last, i === pieces.length - 1)
       const intoSecond = (to_ms % 1_000) / 1_000
-      if (!is_last) assert.ok(intoSecond > 0.62 && intoSecond < 0.98, `a piece ends in a word, at ${to_ms} ms`)
+      if (!is_last)
+        assert.ok(intoSecond > 0.62 && intoSecond < 0.98, `a piece ends in a word, at ${to_ms} ms`)
     }
     assert.ok(Math.abs(pieces.at(-1).to_ms - 17_000) < 50)
     assert.deepEqual(
@@ -305,7 +313,10 @@ describe('a server that fails', () => {
     ['answers 500', (_, response) => response.writeHead(500).end('oops')],
     ['closes the connection', (_, response) => response.destroy()],
     ['sends something else than JSON', (_, response) => response.end('<html>')],
-    ['stops in the middle', (_, response) => void response.writeHead(200, { 'content-length': 99 }).destroy()],
+    [
+      'stops in the middle',
+      (_, response) => void response.writeHead(200, { 'content-length': 99 }).destroy(),
+    ],
     [
       'sends times outside of the audio',
       (_, response) => sendJson(response, { segments: [{ start: 900, end: 901, text: 'late' }] }),

@@ -55,5 +55,14 @@ test('a WAV file has a header with its size, and at least one second', () => {
   assert.equal(wav.readUInt32LE(4), wav.length - 8)
   assert.equal(wav.readUInt32LE(24), 16_000)
   assert.equal(wav.readUInt32LE(40), 64_000)
-  assert.equal(wavOf(slicePcm(pcm(1, () => 0.5), 0, 10)).length, 44 + 32_000)
+  assert.equal(
+    wavOf(
+      slicePcm(
+        pcm(1, () => 0.5),
+        0,
+        10,
+      ),
+    ).length,
+    44 + 32_000,
+  )
 })

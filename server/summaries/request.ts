@@ -4,7 +4,7 @@ import type { Environment } from '../environments.ts'
 import { invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import type { Tables } from '../tables.ts'
-import { requestTranscript, requireTranscription } from '../transcripts/request.ts'
+import { requestTranscript } from '../transcripts/request.ts'
 import { announceWork, findTranscript } from '../transcripts/store.ts'
 import * as store from './store.ts'
 import { type SummaryAttribute, summaryAttributes } from './tables.ts'
@@ -41,9 +41,8 @@ export async function createSummary(
  * could not be generated is generated again.
  */
 export async function requestSummary(
-  config: Pick<Config, 'transcription'>,
   trx: Transaction<Tables>,
-  request: SummaryRequest & { language: string | null; name: string },
+  request: SummaryRequest & { language: string | null },
 ): Promise<store.Summary | undefined> {
   const { environment, videoId, language, now } = request
   const attributes = chosen(request.attributes)
@@ -52,10 +51,7 @@ export async function requestSummary(
     existing?.origin === 'auto' && (existing.state === 'failed' || existing.state === 'unprocessable')
   if (existing && !canRestart) return undefined
   const transcript = await findTranscript(trx, videoId)
-  if (transcript?.state !== 'completed') {
-    requireTranscription(config, request.name)
-    await requestTranscript(trx, { videoId, environment, language })
-  }
+  if (transcript?.state !== 'completed') await requestTranscript(trx, { videoId, environment, language })
   await announceWork(trx)
   if (existing) return store.restartSummary(trx, existing.id, { attributes, now })
   const summary = { id: newId('summary_'), environment, videoId, attributes, now }

@@ -4,6 +4,8 @@ import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
+import { requireTranscription } from '../transcripts/request.ts'
+import { findTranscript } from '../transcripts/store.ts'
 import { summariesErrors } from './errors.ts'
 import { createSummary, requestSummary, requireSummaries } from './request.ts'
 import {
@@ -54,8 +56,10 @@ function create(app: App, { config, db, now }: Context): void {
       if (!video) throw notFound('videoId')
       const request = { environment, videoId, attributes, now: now() }
       if (origin === undefined) return createSummary(trx, request)
+      const transcript = await findTranscript(trx, videoId)
+      if (transcript?.state !== 'completed') requireTranscription(config, 'origin')
       const language = video.is_language_detected ? null : video.language
-      return requestSummary(config, trx, { ...request, language, name: 'origin' })
+      return requestSummary(trx, { ...request, language })
     })
     if (!summary) throw new ApiError(summariesErrors.alreadyExists, { name: 'videoId' })
     return reply.code(201).send(viewSummary(summary))

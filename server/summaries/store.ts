@@ -63,7 +63,14 @@ export function restartSummary(
   return trx
     .updateTable('summaries')
     .set({
-      ...{ state: 'waiting', failure: null, attributes, attempts: 0, next_at: sql<Date>`now()`, updated_at: now },
+      ...{
+        state: 'waiting',
+        failure: null,
+        attributes,
+        attempts: 0,
+        next_at: sql<Date>`now()`,
+        updated_at: now,
+      },
       ...{ lease_owner: null, lease_until: null },
     })
     .where('id', '=', id)
@@ -100,11 +107,7 @@ export function updateSource(
     .executeTakeFirst()
 }
 
-export async function deleteSummary(
-  db: Db<Tables>,
-  environment: Environment,
-  id: string,
-): Promise<boolean> {
+export async function deleteSummary(db: Db<Tables>, environment: Environment, id: string): Promise<boolean> {
   const deleted = await db
     .deleteFrom('summaries')
     .where('id', '=', id)
@@ -174,11 +177,7 @@ export type SummaryResult = Pick<Partial<Summary>, 'abstract' | 'takeaways' | 'f
 }
 
 /** Ends the generation. False if the lease was lost. */
-export async function endSummary(
-  db: Db<Tables>,
-  lease: Lease,
-  result: SummaryResult,
-): Promise<boolean> {
+export async function endSummary(db: Db<Tables>, lease: Lease, result: SummaryResult): Promise<boolean> {
   const ended = await db
     .updateTable('summaries')
     .set({ ...result, lease_owner: null, lease_until: null })

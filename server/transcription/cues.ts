@@ -1,4 +1,5 @@
 import type { Phrase } from '../transcripts/tables.ts'
+import { segmentWords } from './words.ts'
 
 /** A line that fits on every screen in a readable size, and the usual number of them. */
 const maxLineWidth = 42
@@ -47,7 +48,7 @@ const fits = (open: Cue, part: Cue) =>
   part.toMs - open.fromMs <= maxCueMs &&
   part.fromMs - open.toMs < pauseMs
 
-/** The words of a phrase, each with the space before it. Their times are estimated from their length. */
+/** The words of a phrase. Their times are estimated from their length. */
 function divide({ fromMs, toMs, text }: Phrase, language: string): Phrase[] {
   const words = wordsOf(text, language)
   const length = words.reduce((sum, word) => sum + word.length, 0)
@@ -60,12 +61,12 @@ function divide({ fromMs, toMs, text }: Phrase, language: string): Phrase[] {
   })
 }
 
-/** Where a line can be broken. The segmenter also finds words in languages that are written without spaces. */
+/** The words of a text, each with the space before it: where a line can be broken. */
 function wordsOf(text: string, language: string): string[] {
   const separator = isWrittenWithoutSpaces(language) ? '' : ' '
   const words: string[] = []
   let word = separator
-  for (const { segment, isWordLike } of new Intl.Segmenter(language, { granularity: 'word' }).segment(text)) {
+  for (const { segment, isWordLike } of segmentWords(text, language)) {
     const isSpace = segment.trim() === ''
     const beginsWord = isSpace || (separator === '' && isWordLike === true)
     if (beginsWord && word.trim() !== '') {

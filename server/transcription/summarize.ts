@@ -6,7 +6,6 @@ import { findTranscript, listPhrases } from '../transcripts/store.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { ServerError, sendRequest } from './server-request.ts'
 import {
-  countWords,
   joinPhrases,
   type Message,
   minTranscriptWords,
@@ -17,6 +16,7 @@ import {
   splitText,
   summaryMessages,
 } from './summary-text.ts'
+import { countWords } from './words.ts'
 
 type SummaryContext = Pick<Context, 'config' | 'db' | 'now'> & { serverFetch: GuardedFetch }
 
@@ -42,12 +42,15 @@ export async function generateSummary(
   }
   const { language } = transcript
   const text = joinPhrases(await listPhrases(db, summary.video_id))
-  if (countWords(text, language) < minTranscriptWords) {
+  if (countWords(text, language, minTranscriptWords) < minTranscriptWords) {
     await end('unprocessable', `The transcript has fewer than ${minTranscriptWords} words.`)
     return
   }
   const chat = createChat(context, signal)
-  const condensed = await condense(chat, text, { language, maxCharacters: context.config.summaries.maxCharacters })
+  const condensed = await condense(chat, text, {
+    language,
+    maxCharacters: context.config.summaries.maxCharacters,
+  })
   const completion = await chat(summaryMessages(condensed, language, summary.attributes))
   const generated = readSummary(completion, language, summary.attributes)
   if (!generated) throw invalidAnswer()

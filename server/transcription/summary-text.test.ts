@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { countWords, readCompletion, readSummary, splitText, summaryMessages } from './summary-text.ts'
+import { readCompletion, readSummary, splitText, summaryMessages } from './summary-text.ts'
+import { countWords } from './words.ts'
 
 const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ')
 const summary = { abstract: words(30), takeaways: ['One.', 'Two.', 'Three.'] }
@@ -57,11 +58,15 @@ test('a long text is divided between lines into parts that fit', () => {
   const parts = splitText(text, 100)
   assert.equal(parts.join('\n'), text)
   assert.ok(parts.every((part) => part.length <= 100))
-  assert.deepEqual(splitText('x'.repeat(250), 100).map(({ length }) => length), [100, 100, 50])
+  assert.deepEqual(
+    splitText('x'.repeat(250), 100).map(({ length }) => length),
+    [100, 100, 50],
+  )
 })
 
 test('words are counted in every script', () => {
   assert.equal(countWords('Hello, world! 42', 'en'), 3)
+  assert.equal(countWords('Hello, world! 42', 'en', 2), 2)
   assert.ok(countWords('東京は日本の首都です。', 'ja') >= 5)
 })
 

@@ -1,5 +1,6 @@
 import type { SummaryAttribute } from '../summaries/tables.ts'
 import type { Phrase } from '../transcripts/tables.ts'
+import { countWords } from './words.ts'
 
 // Pure functions: the questions to the language model, and what is accepted as an answer.
 
@@ -14,13 +15,6 @@ export type SummaryText = { abstract?: string; takeaways?: string[] }
 
 export const joinPhrases = (phrases: Phrase[]) => phrases.map(({ text }) => text).join('\n')
 
-export function countWords(text: string, language: string): number {
-  let words = 0
-  for (const { isWordLike } of new Intl.Segmenter(language, { granularity: 'word' }).segment(text))
-    if (isWordLike) words++
-  return words
-}
-
 /** Divides a text at the ends of lines, or anywhere in a line that is too long. */
 export function splitText(text: string, maxCharacters: number): string[] {
   const parts: string[] = []
@@ -31,7 +25,8 @@ export function splitText(text: string, maxCharacters: number): string[] {
       part = ''
     }
     part = part === '' ? line : `${part}\n${line}`
-    for (; part.length > maxCharacters; part = part.slice(maxCharacters)) parts.push(part.slice(0, maxCharacters))
+    for (; part.length > maxCharacters; part = part.slice(maxCharacters))
+      parts.push(part.slice(0, maxCharacters))
   }
   return part === '' ? parts : [...parts, part]
 }
@@ -108,16 +103,13 @@ function readAbstract(value: unknown, language: string): string | undefined {
   if (typeof value !== 'string') return undefined
   const text = cleanText(value)
   const words = countWords(text, language)
-  const isValid =
-    text.length <= maxAbstractLength && words >= abstractWords.min && words <= abstractWords.max
+  const isValid = text.length <= maxAbstractLength && words >= abstractWords.min && words <= abstractWords.max
   return isValid ? text : undefined
 }
 
 function readTakeaways(value: unknown): string[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined
-  const texts = value
-    .slice(0, maxTakeaways)
-    .map((item) => (typeof item === 'string' ? cleanText(item) : ''))
+  const texts = value.slice(0, maxTakeaways).map((item) => (typeof item === 'string' ? cleanText(item) : ''))
   return texts.every((text) => text !== '' && text.length <= maxTakeawayLength) ? texts : undefined
 }
 

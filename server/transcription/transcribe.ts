@@ -76,7 +76,8 @@ async function transcribePiece(context: TranscriptionContext, step: Step): Promi
 }
 
 function planOf(encoding: Encoding | undefined) {
-  if (!encoding?.plan || encoding.state === 'failed') throw new Unprocessable('The video could not be encoded.')
+  if (!encoding?.plan || encoding.state === 'failed')
+    throw new Unprocessable('The video could not be encoded.')
   if (!encoding.plan.hasSound) throw new Unprocessable('The video has no audio.')
   if (encoding.sound_failure !== null) throw new Unprocessable('The audio of the video could not be encoded.')
   return encoding.plan
@@ -110,7 +111,11 @@ async function recordPiece({ db }: TranscriptionContext, step: Step, result: Res
   })
 }
 
-const moveBy = ({ fromMs, toMs, text }: Phrase, ms: number) => ({ fromMs: fromMs + ms, toMs: toMs + ms, text })
+const moveBy = ({ fromMs, toMs, text }: Phrase, ms: number) => ({
+  fromMs: fromMs + ms,
+  toMs: toMs + ms,
+  text,
+})
 
 function detectedLanguage({ language }: Recognized): string {
   if (language === undefined)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Log } from '../lib/log.ts'
 import { type Lease, leaseMs } from '../lib/leases.ts'
+import type { Log } from '../lib/log.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { isTransient } from '../media/transient-errors.ts'
 import { ServerError } from './server-request.ts'

@@ -13,13 +13,13 @@ import { requestTranscripts, wantsTranscript } from './transcript.ts'
  * an upload token can only be filled with that token.
  */
 export async function createVideo(
-  { config, db, queue, now }: Pick<Context, 'config' | 'db' | 'queue' | 'now'>,
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   scope: Scope,
   payload: VideoCreation,
   uploadToken: string | null = null,
 ): Promise<StoredVideo> {
   checkWatermark(payload.watermark)
-  const isTranscriptWanted = wantsTranscript(config, payload)
+  const isTranscriptWanted = wantsTranscript(payload)
   const source = await findSource(db, scope, payload.source)
   const time = now()
   const video: NewVideo = {
@@ -51,9 +51,7 @@ export async function createVideo(
           await insertVideo(trx, video)
           if (source.type !== 'upload') await queue.send(trx, 'fetch-source', { videoId: video.id })
           if (isTranscriptWanted)
-            await requestTranscripts(config, trx, {
-              ...{ environment: scope.environment, video, payload, now: time },
-            })
+            await requestTranscripts(trx, video, { environment: scope.environment, payload, now: time })
         }),
   )
   return video

@@ -8,7 +8,7 @@ import { requestTranscripts, wantsTranscript } from './transcript.ts'
 
 /** Attributes that are absent stay as they are, lists are replaced. Undefined when there is no such video. */
 export async function updateVideo(
-  { config, db, queue, now }: Pick<Context, 'config' | 'db' | 'queue' | 'now'>,
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   scope: Scope,
   id: string,
   payload: VideoUpdate,
@@ -25,7 +25,7 @@ export async function updateVideo(
     language: payload.language,
     is_language_detected: payload.language === undefined ? undefined : false,
   }
-  const isTranscriptWanted = wantsTranscript(config, payload)
+  const isTranscriptWanted = wantsTranscript(payload)
   const isChanged = isTranscriptWanted || Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return store.findVideo(db, scope.environment, id)
   return withPlayer(payload.playerId, () =>
@@ -34,7 +34,7 @@ export async function updateVideo(
       // The job makes the MP4 from the encoded segments, or removes it.
       if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
       if (video && isTranscriptWanted)
-        await requestTranscripts(config, trx, { environment: scope.environment, video, payload, now: now() })
+        await requestTranscripts(trx, video, { environment: scope.environment, payload, now: now() })
       return video
     }),
   )

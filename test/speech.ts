@@ -140,9 +140,12 @@ export async function copyEncoding(
   { database }: Pick<Service, 'database'>,
   fromId: string,
   toId: string,
+  { hasSound = true } = {},
 ): Promise<void> {
+  const plan = hasSound ? 'plan' : `jsonb_set(plan, '{hasSound}', 'false')`
   const copy = (table: string, columns: string) =>
-    `insert into ${table} (video_id, ${columns}) select '${toId}', ${columns} from ${table} where video_id = '${fromId}'`
+    `insert into ${table} (video_id, ${columns})
+     select '${toId}', ${columns.replace('plan', plan)} from ${table} where video_id = '${fromId}'`
   // One transaction: a worker looks for encodings all the time.
   await query(
     database,

@@ -5,13 +5,13 @@ import { makeCues, makeWebVtt } from './cues.ts'
 const sentence =
   'Whoever wants to read a caption while a film is running needs lines that are short enough, and cues that stay long enough.'
 
-test('a long phrase is divided into cues of two lines, and no word is lost', () => {
+test('a long phrase is divided into cues of two lines, and no word is lost', async () => {
   const phrases = [{ fromMs: 1_000, toMs: 9_000, text: sentence }]
   const cues = makeCues(phrases, 'en')
   assert.equal(cues.map(({ text }) => text).join(' '), sentence)
   assert.equal(cues[0]!.fromMs, 1_000)
   assert.equal(cues.at(-1)!.toMs, 9_000)
-  const lines = makeWebVtt(phrases, 'en')
+  const lines = (await makeWebVtt(phrases, 'en'))
     .split('\n')
     .filter((line) => line && line !== 'WEBVTT' && !line.includes('-->'))
   assert.ok(
@@ -31,7 +31,7 @@ test('single words become cues that end with a sentence, a pause or the maximum 
   )
 })
 
-test('cues do not overlap, whatever the times of the phrases are', () => {
+test('cues do not overlap, whatever the times of the phrases are', async () => {
   const phrases = [
     { fromMs: 0, toMs: 5_000, text: 'one two' },
     { fromMs: 100, toMs: 100, text: 'three four' },
@@ -43,6 +43,10 @@ test('cues do not overlap, whatever the times of the phrases are', () => {
     assert.ok(cue.toMs > cue.fromMs)
     if (i > 0) assert.ok(cue.fromMs >= cues[i - 1]!.toMs)
   }
+  const many = Array.from({ length: 1_000 }, () => ({ fromMs: 0, toMs: 100, text: 'a b' }))
+  const times = (await makeWebVtt(many, 'en')).match(/\d\d:\d\d:\d\d\.\d{3}/g)!
+  assert.equal(times.length, 2_000)
+  assert.deepEqual(times, times.toSorted())
 })
 
 test('languages without spaces are divided between words', () => {
@@ -52,8 +56,11 @@ test('languages without spaces are divided between words', () => {
   assert.equal(cues.map((cue) => cue.text).join(''), text)
 })
 
-test('markup is shown as text', () => {
-  const vtt = makeWebVtt([{ fromMs: 0, toMs: 1_000, text: '<script>alert(1)</script> a --> b & c' }], 'en')
+test('markup is shown as text', async () => {
+  const vtt = await makeWebVtt(
+    [{ fromMs: 0, toMs: 1_000, text: '<script>alert(1)</script> a --> b & c' }],
+    'en',
+  )
   assert.match(vtt, /&lt;script&gt;alert\(1\)&lt;\/script&gt; a\s--&gt; b\s&amp; c/)
   assert.equal(vtt.match(/-->/g)?.length, 1)
 })
@@ -64,7 +71,7 @@ test('a word without end is divided', () => {
   assert.ok(cues.every(({ text }) => text.length <= 84))
 })
 
-test('times have hours, minutes, seconds and milliseconds', () => {
-  const vtt = makeWebVtt([{ fromMs: 35_999_999, toMs: 36_001_001, text: 'end' }], 'en')
+test('times have hours, minutes, seconds and milliseconds', async () => {
+  const vtt = await makeWebVtt([{ fromMs: 35_999_999, toMs: 36_001_001, text: 'end' }], 'en')
   assert.equal(vtt, 'WEBVTT\n\n09:59:59.999 --> 10:00:01.001\nend\n')
 })

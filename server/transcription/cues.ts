@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Phrase } from '../transcripts/tables.ts'
 import { segmentWords } from './words.ts'
 
@@ -13,18 +14,26 @@ const minCueMs = 300
 
 type Cue = Phrase
 
+/** The speech of ten hours takes about a second. Other requests are handled between these numbers of phrases. */
+const batchSize = 200
+
 /** Makes a WebVTT file. Cues are in order and do not overlap. */
-export function makeWebVtt(phrases: Phrase[], language: string): string {
-  const cues = makeCues(phrases, language)
-  const blocks = cues.map(
-    ({ fromMs, toMs, text }) =>
-      `${timestamp(fromMs)} --> ${timestamp(toMs)}\n${breakLines(text, language).map(escapeText).join('\n')}\n`,
-  )
-  return ['WEBVTT\n', ...blocks].join('\n')
+export async function makeWebVtt(phrases: Phrase[], language: string): Promise<string> {
+  const blocks = ['WEBVTT\n']
+  let endMs = 0
+  for (let at = 0; at < phrases.length; at += batchSize) {
+    for (const { fromMs, toMs, text } of makeCues(phrases.slice(at, at + batchSize), language, endMs)) {
+      const lines = breakLines(text, language).map(escapeText)
+      blocks.push(`${timestamp(fromMs)} --> ${timestamp(toMs)}\n${lines.join('\n')}\n`)
+      endMs = toMs
+    }
+    await setImmediate()
+  }
+  return blocks.join('\n')
 }
 
-/** Joins short phrases, and divides long ones, into cues of a readable size. */
-export function makeCues(phrases: Phrase[], language: string): Cue[] {
+/** Joins short phrases, and divides long ones, into cues of a readable size. The first one begins at `startMs` or later. */
+export function makeCues(phrases: Phrase[], language: string, startMs = 0): Cue[] {
   const cues: Cue[] = []
   let open: Cue | undefined
   const close = () => {
@@ -40,7 +49,7 @@ export function makeCues(phrases: Phrase[], language: string): Cue[] {
     if (phrase.text.includes(' ') || /[.?!…。？！]["'”»)]?$/.test(phrase.text)) close()
   }
   close()
-  return spread(cues)
+  return spread(cues, startMs)
 }
 
 const fits = (open: Cue, part: Cue) =>
@@ -80,9 +89,9 @@ function wordsOf(text: string, language: string): string[] {
 
 const isWrittenWithoutSpaces = (language: string) => /^(zh|ja)\b/.test(language)
 
-const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/
+const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/g
 
-const widthOf = (text: string) => [...text].reduce((sum, char) => sum + (wide.test(char) ? 2 : 1), 0)
+const widthOf = (text: string) => text.length + (text.match(wide)?.length ?? 0)
 
 /** Divides a word that is too long for a line. */
 function fitLine(word: string): string[] {
@@ -103,8 +112,8 @@ function fitLine(word: string): string[] {
 }
 
 /** Cues begin at the end of the one before at the earliest, so that a player shows one at a time. */
-function spread(cues: Cue[]): Cue[] {
-  let end = 0
+function spread(cues: Cue[], startMs: number): Cue[] {
+  let end = startMs
   return cues.map(({ fromMs, toMs, text }) => {
     const start = Math.max(fromMs, end)
     end = Math.max(toMs, start + minCueMs)

@@ -19,7 +19,7 @@ export async function finishTranscript(
 ): Promise<void> {
   const videoId = lease.id
   const phrases = await store.listPhrases(db, videoId)
-  const content = language !== null && phrases.length > 0 ? makeWebVtt(phrases, language) : undefined
+  const content = language !== null && phrases.length > 0 ? await makeWebVtt(phrases, language) : undefined
   await db.transaction().execute(async (trx) => {
     // In the order in which an update of the video locks them.
     if (!(await lockVideo(trx, videoId)) || !(await store.lockLeased(trx, lease))) return

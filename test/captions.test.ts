@@ -28,7 +28,7 @@ import { withoutEncoding } from './programs.ts'
 const service = sharedKinora(withoutEncoding())
 const api = (path: string) => service.url + path
 
-const vtt = (...cues: string[]) => `WEBVTT\n\n${cues.join('\n\n')}\n`
+const vtt = (...cues: string[]) => `WEBVTT\n\n${cues.map((cue) => `${cue}\n\n`).join('')}`
 const hello = vtt('00:01.000 --> 00:02.000\nHello')
 const srt = '1\r\n00:00:01,000 --> 00:00:02,000\r\nÇa va – « été »\r\n'
 const srtAsVtt = vtt('00:00:01.000 --> 00:00:02.000\nÇa va – « été »')
@@ -140,7 +140,9 @@ test('an upload in the same language replaces the captions, whatever the case of
 describe('the default', () => {
   const defaultsOf = async (videoId: string) => {
     const { body } = await call(api(`/videos/${videoId}/captions`))
-    return body.data.filter((each: { default: boolean }) => each.default).map((each: { srclang: string }) => each.srclang)
+    return body.data
+      .filter((each: { default: boolean }) => each.default)
+      .map((each: { srclang: string }) => each.srclang)
   }
 
   test('one language of a video is the default, or none', async () => {
@@ -162,8 +164,13 @@ describe('the default', () => {
     const videoId = await createVideo(service)
     const languages = ['en', 'fr', 'de', 'it', 'es']
     for (const language of languages) await upload(videoId, hello, language)
-    const answers = await Promise.all(languages.map((language) => patch(videoId, language, { default: true })))
-    assert.deepEqual(answers.map(({ status }) => status), languages.map(() => 200))
+    const answers = await Promise.all(
+      languages.map((language) => patch(videoId, language, { default: true })),
+    )
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      languages.map(() => 200),
+    )
     assert.equal((await defaultsOf(videoId)).length, 1)
   })
 
@@ -249,7 +256,12 @@ test('captions of a private video need a token, and each response has a new one'
   assertProblem(await call(body.src, { key: '' }), 404, 'resource-not-found', 'token')
   const cookie = first.headers.get('set-cookie')!.split(';')[0]!
   assert.equal((await call(body.src, { key: '', headers: { cookie } })).status, 200)
-  assertProblem(await call(shown.src.replace(/token\/.{4}/, 'token/0000'), { key: '' }), 404, 'resource-not-found', 'token')
+  assertProblem(
+    await call(shown.src.replace(/token\/.{4}/, 'token/0000'), { key: '' }),
+    404,
+    'resource-not-found',
+    'token',
+  )
 })
 
 describe('bad input', () => {
@@ -269,7 +281,12 @@ describe('bad input', () => {
     ]
     for (const kind of ['captions', 'chapters'] as const)
       for (const content of files)
-        assertProblem(await upload(videoId, content, 'en', kind), 400, 'uploaded-file-extension-invalid', 'file')
+        assertProblem(
+          await upload(videoId, content, 'en', kind),
+          400,
+          'uploaded-file-extension-invalid',
+          'file',
+        )
     assertProblem(await upload(videoId, ''), 400, 'uploaded-file-empty', 'file')
     assert.equal((await fileOf(videoId)).text, hello)
   })
@@ -301,7 +318,19 @@ describe('bad input', () => {
 
   test('languages that do not exist, are too long or are paths are rejected', async () => {
     const videoId = await createVideo(service)
-    const languages = ['xx', 'english', 'en_US', 'en-', 'en-XX', 'x', 'und', 'a'.repeat(90), '..%2F..%2Fx', 'e%00n', '%20']
+    const languages = [
+      'xx',
+      'english',
+      'en_US',
+      'en-',
+      'en-XX',
+      'x',
+      'und',
+      'a'.repeat(90),
+      '..%2F..%2Fx',
+      'e%00n',
+      '%20',
+    ]
     for (const language of languages) {
       const path = `/videos/${videoId}/captions/${language}`
       const answers: Answer[] = [
@@ -349,13 +378,17 @@ function sendBeginning(path: string, size: number, sent: number): Promise<{ stat
       resolve({ status: response.statusCode ?? 0, text })
     })
     upload.on('error', reject)
-    upload.write(formBody([{ name: 'file', filename: 'a.vtt', content: 'WEBVTT\n'.padEnd(sent) }], 'b').subarray(0, sent))
+    upload.write(
+      formBody([{ name: 'file', filename: 'a.vtt', content: 'WEBVTT\n'.padEnd(sent) }], 'b').subarray(
+        0,
+        sent,
+      ),
+    )
   })
 }
 
 describe('the command line', () => {
-  const run = (...args: string[]) =>
-    runKinora(args, { KINORA_URL: service.url, KINORA_KEY: productionKey })
+  const run = (...args: string[]) => runKinora(args, { KINORA_URL: service.url, KINORA_KEY: productionKey })
 
   test('adds, lists and deletes captions and chapters', async (t) => {
     const videoId = await createVideo(service)
@@ -366,21 +399,20 @@ describe('the command line', () => {
     const added = await run('captions', 'add', path, videoId, '--language', 'fr', '--default')
     assert.deepEqual([added.code, added.stdout, added.stderr], [0, `${src('captions', 'fr')}\n`, ''])
     assert.equal((await fileOf(videoId, 'fr')).text, srtAsVtt)
-    const json = await run('captions', 'add', path, videoId, '-l', 'de', '--json')
-    assert.equal(JSON.parse(json.stdout).languageName, 'Deutsch')
+    await upload(videoId, hello, 'de')
     const listed = await run('captions', 'list', videoId)
     assert.equal(
       listed.stdout,
       `de  Deutsch  ${src('captions', 'de')}\nfr  Français  ${src('captions', 'fr')}  (default)\n`,
     )
-    const deleted = await run('captions', 'delete', videoId, '--language', 'fr')
+    const deleted = await run('captions', 'delete', videoId, '-l', 'fr')
     assert.deepEqual([deleted.code, deleted.stdout], [0, 'The captions in fr are deleted.\n'])
     assert.equal((await fileOf(videoId, 'fr')).status, 404)
 
-    await run('chapters', 'add', path, videoId, '--language', 'en')
-    assert.equal((await run('chapters', 'list', videoId)).stdout, `en  ${src('chapters', 'en')}\n`)
-    await run('chapters', 'delete', videoId, '--language', 'en')
     assert.equal((await run('chapters', 'list', videoId)).stdout, 'The video has no chapters.\n')
+    const chapters = await run('chapters', 'add', path, videoId, '-l', 'en', '--json')
+    const { body } = await call(api(`/videos/${videoId}/chapters/en`))
+    assert.deepEqual(JSON.parse(chapters.stdout), body)
   })
 
   test('rejects what it does not understand, and passes on what the service rejects', async (t) => {
@@ -391,9 +423,7 @@ describe('the command line', () => {
       [['captions', 'add', path, '--language', 'en'], 2, /Which video\? kinora captions add FILE VIDEO/],
       [['captions', 'add', path, videoId], 2, /Which language\?/],
       [['chapters', 'add', path, videoId, '-l', 'en', '--default'], 2, /has no option --default/],
-      [['captions', 'list'], 2, /Which video\? kinora captions list VIDEO/],
       [['captions', 'add', path, videoId, '-l', 'en'], 1, /answered 400: The file is neither WebVTT nor SRT/],
-      [['captions', 'add', `${path}x`, videoId, '-l', 'en'], 1, /cannot be read/],
       [['captions', 'delete', videoId, '-l', 'en'], 1, /answered 404/],
     ] as const
     await Promise.all(

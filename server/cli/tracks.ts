@@ -61,7 +61,11 @@ async function addTrack(server: Server, path: string, file: string, isDefault: b
 async function listTracks(server: Server, path: string): Promise<Track[]> {
   const found: Track[] = []
   for (let currentPage = 1; ; currentPage++) {
-    const { data, pagination } = await call<Page>(server, 'GET', `${path}?currentPage=${currentPage}&pageSize=100`)
+    const { data, pagination } = await call<Page>(
+      server,
+      'GET',
+      `${path}?currentPage=${currentPage}&pageSize=100`,
+    )
     found.push(...data)
     if (currentPage >= pagination.pagesTotal) return found
   }

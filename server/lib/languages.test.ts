@@ -19,7 +19,16 @@ test('tags of known languages get the usual spelling', () => {
 test('other strings are no languages', () => {
   for (const tag of [
     ...['', 'e', 'xx', 'english', 'und', 'en-XX', 'en-Abcd', 'en-us-latn', 'en_US', 'en-', '-en', 'en--US'],
-    ...['en-u-nu-latn', 'x-private', '../en', 'en/us', 'en.vtt', 'en\0', 'en\n', `en${'-abcdefgh'.repeat(50)}`],
+    ...[
+      'en-u-nu-latn',
+      'x-private',
+      '../en',
+      'en/us',
+      'en.vtt',
+      'en\0',
+      'en\n',
+      `en${'-abcdefgh'.repeat(50)}`,
+    ],
   ])
     assert.equal(readLanguage(tag), undefined, tag)
 })

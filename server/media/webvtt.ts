@@ -4,12 +4,13 @@ export type Cue = { startMs: number; endMs: number; text: string; settings: stri
 export const isWebVtt = (text: string) => /^WEBVTT(?:[ \t\r\n]|$)/.test(text)
 
 export function* linesOf(text: string): Generator<string> {
+  const plain = text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text
   let from = 0
-  for (const { 0: lineBreak, index } of text.matchAll(/\r\n?|\n/g)) {
-    yield text.slice(from, index)
-    from = index + lineBreak.length
+  for (let to = plain.indexOf('\n'); to >= 0; to = plain.indexOf('\n', from)) {
+    yield plain.slice(from, to)
+    from = to + 1
   }
-  yield text.slice(from)
+  yield plain.slice(from)
 }
 
 export type Timing = Omit<Cue, 'text'>
@@ -72,8 +73,9 @@ export function parseCues(content: string): Cue[] {
   let timing: Timing | undefined
   let lines: string[] = []
   const endCue = () => {
+    if (!timing) return
     const text = cleanText(lines.join('\n'))
-    if (timing && timing.endMs > timing.startMs && text.trim() !== '') cues.push({ ...timing, text })
+    if (timing.endMs > timing.startMs && text.trim() !== '') cues.push({ ...timing, text })
     timing = undefined
     lines = []
   }
@@ -96,8 +98,8 @@ export function formatTimestamp(ms: number): string {
 }
 
 const formatCue = ({ startMs, endMs, settings, text }: Cue) =>
-  `${formatTimestamp(startMs)} --> ${formatTimestamp(endMs)}${settings && ` ${settings}`}\n${text}\n`
+  `${formatTimestamp(startMs)} --> ${formatTimestamp(endMs)}${settings && ` ${settings}`}\n${text}\n\n`
 
-/** A WebVTT file. The header has no empty lines. */
+/** A WebVTT file. It ends with an empty line, because some readers of HLS join the segments, such as older ffmpeg. */
 export const formatWebVtt = (cues: Cue[], header: string[] = []) =>
-  [`${['WEBVTT', ...header].join('\n')}\n`, ...cues.map(formatCue)].join('\n')
+  `${['WEBVTT', ...header].join('\n')}\n\n${cues.map(formatCue).join('')}`

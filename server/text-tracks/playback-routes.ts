@@ -1,5 +1,5 @@
-import type { EncodingPlan } from '../encoding/tables.ts'
 import type { Context } from '../context.ts'
+import type { EncodingPlan } from '../encoding/tables.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { readLanguage } from '../lib/languages.ts'

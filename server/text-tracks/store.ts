@@ -127,10 +127,7 @@ export async function listTracks(
   return { tracks, total }
 }
 
-export async function deleteTrack(
-  db: Db<Tables>,
-  { videoId, kind, language }: TrackKey,
-): Promise<boolean> {
+export async function deleteTrack(db: Db<Tables>, { videoId, kind, language }: TrackKey): Promise<boolean> {
   const deleted = await db
     .deleteFrom('text_tracks')
     .where('video_id', '=', videoId)

@@ -12,10 +12,7 @@ import { isWebVtt } from '../media/webvtt.ts'
 const maxBytes = 4 * 1024 * 1024
 
 /** The WebVTT of an uploaded file. */
-export function receiveTrack(
-  { config }: Pick<Context, 'config'>,
-  request: IncomingMessage,
-): Promise<string> {
+export function receiveTrack({ config }: Pick<Context, 'config'>, request: IncomingMessage): Promise<string> {
   return withWorkFolder(config.dataDir, async (folder) =>
     toWebVtt(await readFile(await spoolUpload(request, folder, maxBytes))),
   )

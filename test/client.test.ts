@@ -116,7 +116,7 @@ test('the transaction that creates a video with a source also creates the fetch 
   assert.deepEqual({ ...video.source }, { type: 'url', uri: source, liveStream: undefined })
   const jobs = await query(
     database,
-    `select j.data, j.xmin = v.xmin as together from pgboss.job j, videos v where j.name = 'fetch-source'`,
+    `select j.data, j.xmin = v.xmin as together from pgboss.job j, all_videos v where j.name = 'fetch-source'`,
   )
   assert.deepEqual(jobs, [{ data: { videoId: video.videoId }, together: true }])
 

@@ -387,6 +387,21 @@ describe('a server that fails', () => {
   })
 })
 
+test('the transcript of a discarded video waits until the video is restored', async () => {
+  const videoId = await createVideo(service, { transcriptSummary: true })
+  const change = (values: string) =>
+    query(service.database, `update all_videos set ${values} where id = $1`, [videoId])
+  await change(`discarded_at = now(), deletes_at = now() + interval '1 day'`)
+  await copyEncoding(service, short, videoId)
+  assert.deepEqual((await call(`${service.url}/summaries?videoId=${videoId}`)).body.data, [])
+  // Workers that look for work now find this one, but not that of the discarded video.
+  await waitForTranscript(await create({ transcript: true }), 'completed')
+  assert.equal(speech.requests.length, 1)
+  await change('discarded_at = null, deletes_at = null')
+  await waitForTranscript(videoId, 'completed')
+  assert.equal((await call(`${service.url}/summaries?videoId=${videoId}`)).body.data.length, 1)
+})
+
 test('deleting a video stops its transcript and leaves nothing', async () => {
   const waiting = Promise.withResolvers<void>()
   speech.answer = () => waiting.resolve()

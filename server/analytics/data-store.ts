@@ -62,7 +62,7 @@ function matches(environment: Environment, filterBy: FilterBy): RawBuilder<boole
     isOneOf(sql`referrer`, referrer),
     tag !== undefined &&
       sql<boolean>`media_id in (
-        select id from videos
+        select id from all_videos
         where environment = ${environment} and tag_terms @> ${tagTerms(environment, [tag])}::uuid[])`,
   ]
   return sql.join(

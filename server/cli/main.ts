@@ -8,12 +8,23 @@ import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
 import { runTrackCommand } from './tracks.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
-import { findStatus, formatStatus, retryVideo, transcribeVideo, watchStatus } from './videos.ts'
+import {
+  findStatus,
+  findVideos,
+  formatStatus,
+  formatVideo,
+  restoreVideo,
+  retryVideo,
+  transcribeVideo,
+  watchStatus,
+} from './videos.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
   kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
+  kinora videos list [--discarded] [--json]                       list the newest videos, or deleted videos that can be restored
+  kinora videos restore ID                                        restore a deleted video
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
   kinora videos transcribe ID [--language L] [--summary]          make captions, and a summary, from the speech
@@ -36,6 +47,7 @@ type Options = KeyOptions & {
   private: boolean
   watch: boolean
   remove: boolean
+  discarded: boolean
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
@@ -52,6 +64,7 @@ const allOptions = {
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
   remove: { type: 'boolean' },
+  discarded: { type: 'boolean' },
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
@@ -65,6 +78,8 @@ const allOptions = {
 const optionsOf: Record<string, (keyof Options)[]> = {
   start: [],
   upload: ['title', 'private', 'watch', 'json'],
+  'videos list': ['discarded', 'json'],
+  'videos restore': [],
   'videos status': ['watch', 'json'],
   'videos retry': [],
   'videos transcribe': ['language', 'summary'],
@@ -88,6 +103,7 @@ const commandsWithNames = [
   'upload',
   'videos status',
   'videos retry',
+  'videos restore',
   'videos transcribe',
   'events replay',
   ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
@@ -119,9 +135,19 @@ function parseCall(args: string[]): Call | undefined {
   if (values.name !== undefined && !/^\S(.{0,98}\S)?$/.test(values.name)) {
     throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
-  const { json = false, private: isPrivate = false, watch = false, remove = false, summary = false } = values
+  const {
+    json = false,
+    private: isPrivate = false,
+    watch = false,
+    remove = false,
+    discarded = false,
+    summary = false,
+  } = values
   const { name, title, type, video, language, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch, remove, summary, default: values.default ?? false }
+  const flags = {
+    ...{ json, private: isPrivate, watch, remove, discarded, summary },
+    default: values.default ?? false,
+  }
   return {
     command,
     names,
@@ -156,12 +182,22 @@ async function watch(server: Server, videoId: string, out: NodeJS.WriteStream) {
   if (encoding.qualities.some(({ status }) => status === 'failed')) process.exitCode = 1
 }
 
+async function listVideos({ discarded: areDiscarded, json }: Options): Promise<void> {
+  const { videos, total } = await findVideos(findServer(), { areDiscarded })
+  if (json) console.log(JSON.stringify(videos))
+  else if (videos.length === 0)
+    console.log(areDiscarded ? 'There are no discarded videos.' : 'There are no videos.')
+  else console.log(videos.map(formatVideo).join('\n'))
+  if (videos.length < total) console.error(`These are the newest ${videos.length} of ${total} videos.`)
+}
+
 async function video(command: string, ids: string[], options: Options): Promise<void> {
   const [videoId, ...more] = ids
   if (videoId === undefined || more.length > 0) throw new UsageError(`Which video? kinora ${command} ID`)
   const server = findServer()
   if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
   if (command === 'videos transcribe') return console.log(await transcribeVideo(server, videoId, options))
+  if (command === 'videos restore') return console.log(await restoreVideo(server, videoId))
   if (options.watch) await watch(server, videoId, options.json ? process.stderr : process.stdout)
   if (options.watch && !options.json) return
   const status = await findStatus(server, videoId)
@@ -202,6 +238,7 @@ export async function main(args: string[]): Promise<void> {
     // Imported on demand: most commands finish faster than the service or the database module loads.
     if (command === 'start') return await (await import('../main.ts')).serve()
     if (command === 'upload') return await upload(names, options)
+    if (command === 'videos list') return await listVideos(options)
     if (command.startsWith('videos ')) return await video(command, names, options)
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
     if (/^(captions|chapters) /.test(command))

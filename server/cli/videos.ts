@@ -35,6 +35,44 @@ export async function transcribeVideo(
   return `The speech in ${videoId} will be transcribed. To follow: kinora videos status ${videoId}`
 }
 
+export async function restoreVideo(server: Server, videoId: string): Promise<string> {
+  const { assets } = await call<Video>(server, 'PATCH', `/discarded/videos/${encodeURIComponent(videoId)}`, {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ discarded: false }),
+  })
+  return `${videoId} is restored: ${assets?.player}`
+}
+
+type Video = {
+  videoId: string
+  title: string
+  createdAt: string
+  deletesAt: string | null
+  assets: { player: string } | null
+}
+
+const maxListed = 100
+
+/** The newest videos, newest last, and how many there are. */
+export async function findVideos(
+  server: Server,
+  { areDiscarded }: { areDiscarded: boolean },
+): Promise<{ videos: Video[]; total: number }> {
+  const path = areDiscarded ? '/discarded/videos' : '/videos'
+  const { data, pagination } = await call<{ data: Video[]; pagination: { itemsTotal: number } }>(
+    server,
+    'GET',
+    `${path}?sortBy=createdAt&sortOrder=desc&pageSize=${maxListed}`,
+  )
+  return { videos: data.toReversed(), total: pagination.itemsTotal }
+}
+
+/** Control characters in a title could change what the terminal shows. */
+export function formatVideo({ videoId, title, createdAt, deletesAt }: Video): string {
+  const end = deletesAt === null ? '' : `  deletes ${deletesAt}`
+  return `${createdAt}  ${videoId}${end}  ${title.replaceAll(/\p{Cc}/gu, ' ')}`.trimEnd()
+}
+
 /** One line for each quality, and one for the transcript. */
 export function formatStatus({ ingest, encoding, transcript }: Status): string {
   if (ingest === null) return 'Nothing has been uploaded yet.'

@@ -3,9 +3,10 @@ import type { Db } from '../lib/db.ts'
 import type { Encoding } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
 
+/** Also finds a discarded video: only the encoding of its chunks pauses. */
 export function findVideo(db: Db<Tables>, videoId: string) {
   return db
-    .selectFrom('videos')
+    .selectFrom('all_videos')
     .select(['id', 'environment', 'mp4_support', 'clip'])
     .where('id', '=', videoId)
     .executeTakeFirst()

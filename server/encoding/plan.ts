@@ -18,6 +18,7 @@ import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding, insertRenditions } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
+import { lockDiscardState } from '../videos/discarded-store.ts'
 import type { Clip } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
@@ -47,10 +48,12 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
     const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {
+      const is_paused = (await lockDiscardState(trx, videoId))?.isDiscarded ?? false
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
       if (!(await encodings.insertEncoding(trx, { ...row, created_at: now() }))) return
       await insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
-      await chunks.insertChunks(trx, row, listWork(plan))
+      const work = listWork(plan).map((chunk) => ({ ...chunk, is_paused }))
+      await chunks.insertChunks(trx, row, work)
       await chunks.announceChunks(trx)
     })
   } catch (error) {

@@ -54,6 +54,8 @@ export type ChunkRow = {
   failures: Generated<number>
   /** Attempts that ended with the loss of the worker or of its ffmpeg. */
   losses: Generated<number>
+  /** The video is discarded: no worker claims the chunk until the video is restored. */
+  is_paused: Generated<boolean>
 }
 
 export type EncodingTables = {

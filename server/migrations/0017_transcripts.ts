@@ -1,13 +1,15 @@
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  await sql`alter table videos add column is_language_detected boolean not null default false`.execute(db)
+  await sql`alter table all_videos add column is_language_detected boolean not null default false`.execute(db)
+  await sql`
+    create or replace view videos as select * from all_videos where discarded_at is null`.execute(db)
 
   // `language` is null until the spoken language is known. `requested_language` is the language that the recognition was
   // asked to assume, or null to detect it.
   await sql`
     create table transcripts (
-      video_id text primary key references videos (id) on delete cascade,
+      video_id text primary key references all_videos (id) on delete cascade,
       environment text not null check (environment in ('production', 'sandbox')),
       state text not null check (state in ('waiting', 'running', 'completed', 'failed', 'unprocessable')),
       failure text,

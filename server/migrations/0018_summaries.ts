@@ -5,7 +5,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     create table summaries (
       id text primary key,
       environment text not null check (environment in ('production', 'sandbox')),
-      video_id text not null unique references videos (id) on delete cascade,
+      video_id text not null unique references all_videos (id) on delete cascade,
       origin text not null check (origin in ('api', 'auto')),
       state text not null check (state in ('missing', 'waiting', 'failed', 'completed', 'unprocessable')),
       failure text,

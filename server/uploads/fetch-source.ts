@@ -10,6 +10,7 @@ import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensureUpload, newSource } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
+import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
 import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
@@ -39,6 +40,7 @@ export async function fetchSource(deps: Deps, { videoId }: { videoId: string }):
     if (form === 'clone') await copySource(deps, videoId, video.source_reference)
     else await download(deps, source, video.source_reference)
   } catch (error) {
+    if (error instanceof FetchPaused) return
     if (!(error instanceof SourceFetchError)) throw error
     deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
     await store.updateSource(deps.db, videoId, {
@@ -63,6 +65,7 @@ async function ensureSource(
 }
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
+  await pauseIfDiscarded(deps, videoId)
   const original = await store.findSource(deps.db, from)
   // An unfinished source wakes the videos that wait for it when it is stored.
   if (original?.state === 'receiving' || original?.state === 'received') return
@@ -80,6 +83,7 @@ async function download(deps: Deps, source: SourceRow, url: string): Promise<voi
   const { video_id: videoId } = source
   let validator = source.validator
   for (let attempt = 1; ; attempt++) {
+    await pauseIfDiscarded(deps, videoId)
     const before = await receivedBytes(deps, videoId)
     try {
       const response = await request(deps.fetch, url, before, validator)
@@ -149,6 +153,7 @@ async function receiveAll(
   let offset = from
   while (body.state === 'open') {
     offset += await storeNextChunk(deps, source, offset, body)
+    if (body.state === 'open') await pauseIfDiscarded(deps, source.video_id)
     if (total === null && offset > maxUnstatedBytes) throw new SourceFetchError('The file does not end.')
   }
   if (body.state === 'failed') throw body.error
@@ -200,13 +205,19 @@ async function storeNextChunk(
     await files.removeChunk(handle, chunk)
     return 0
   }
-  const isRecorded = await db.transaction().execute(async (trx) => {
-    if (!(await store.lockSource(trx, videoId))) return false
+  const received = await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.received_bytes !== offset) return source?.received_bytes
     await chunkStore.addChunk(trx, videoId, offset, chunk)
     await store.updateSource(trx, videoId, { updated_at: now() })
-    return true
+    return offset
   })
-  if (!isRecorded) throw new SourceFetchError('The video was deleted.')
+  if (received === undefined) throw new SourceFetchError('The video was deleted.')
+  if (received !== offset) {
+    // A job that was considered dead still runs. The retry continues after it.
+    await files.removeChunk(handle, chunk)
+    throw new Error(`another job is fetching the source of ${videoId}`)
+  }
   return chunk.size
 }
 

@@ -172,19 +172,28 @@ export const Video = Type.Object(
         }),
       ),
     }),
-    assets: Type.Object({
-      hls: Type.String({ format: 'uri' }),
-      iframe: Type.String(),
-      player: Type.String({ format: 'uri' }),
-      thumbnail: Type.String({ format: 'uri' }),
-      mp4: Type.Optional(Type.String({ format: 'uri', description: 'Absent when `mp4Support` is false.' })),
-    }),
+    assets: nullable(
+      Type.Object(
+        {
+          hls: Type.String({ format: 'uri' }),
+          iframe: Type.String(),
+          player: Type.String({ format: 'uri' }),
+          thumbnail: Type.String({ format: 'uri' }),
+          mp4: Type.Optional(
+            Type.String({ format: 'uri', description: 'Absent when `mp4Support` is false.' }),
+          ),
+        },
+        { description: 'Null while the video is discarded.' },
+      ),
+    ),
     createdAt: dateTime(),
     updatedAt: dateTime(),
     publishedAt: dateTime(),
-    discarded: Type.Boolean(),
+    discarded: Type.Boolean({ description: 'Whether the video was deleted and can still be restored.' }),
     discardedAt: nullable(dateTime()),
-    deletesAt: nullable(dateTime()),
+    deletesAt: nullable(
+      dateTime({ description: 'Until then a discarded video can be restored. Then it is deleted for good.' }),
+    ),
   },
   { $id: 'Video' },
 )

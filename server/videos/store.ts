@@ -178,9 +178,9 @@ export async function deleteVideo(
   return rows[0]
 }
 
-/** Whether the video exists, in any environment. */
+/** Whether the video exists, in any environment, discarded or not. Otherwise its files are removed. */
 export async function hasVideo(db: Db<Tables>, id: string): Promise<boolean> {
-  const row = await db.selectFrom('videos').select('id').where('id', '=', id).executeTakeFirst()
+  const row = await db.selectFrom('all_videos').select('id').where('id', '=', id).executeTakeFirst()
   return row !== undefined
 }
 
@@ -219,13 +219,13 @@ export async function findReceived(db: Db<Tables>, videoId: string): Promise<Rec
   return rows[0]
 }
 
-/** The URL or video that the content comes from. */
+/** The URL or video that the content comes from, also of a discarded video. */
 export function findSourceOfVideo(
   db: Db<Tables>,
   videoId: string,
 ): Promise<Pick<StoredVideo, 'source_type' | 'source_reference'> | undefined> {
   return db
-    .selectFrom('videos')
+    .selectFrom('all_videos')
     .select(['source_type', 'source_reference'])
     .where('id', '=', videoId)
     .executeTakeFirst()

@@ -32,6 +32,9 @@ export type VideoRow = {
   metadata_terms: string[]
   /** The upload token that created the video, if any. */
   upload_token: string | null
+  /** Both are set while the video is discarded: it can be restored until `deletes_at`. */
+  discarded_at: Date | null
+  deletes_at: Date | null
 }
 
 export type VideoCountRow = { environment: Environment; tag: string; videos: number }
@@ -39,7 +42,10 @@ export type VideoCountRow = { environment: Environment; tag: string; videos: num
 export type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
 export type VideosTables = {
+  /** A view of `all_videos` without discarded videos. For its readers, a discarded video does not exist. */
   videos: VideoRow
+  /** For statements that must see discarded videos: those that list, restore, delete or clean up. */
+  all_videos: VideoRow
   video_counts: VideoCountRow
   video_count_changes: VideoCountChangeRow
 }

@@ -23,7 +23,7 @@ import {
 
 let folder: string
 let clip: string
-const seconds = 18
+const seconds = 14
 const frames = seconds * 8
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 

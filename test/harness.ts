@@ -11,7 +11,6 @@ import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import ApiVideoClient from '@api.video/nodejs-client'
 import pg from 'pg'
 import { programsPath } from './programs.ts'
 
@@ -188,9 +187,6 @@ export function sharedKinora(env: Record<string, string> = {}): Service {
   })
   return service
 }
-
-/** Creates the published client for a service. */
-export const client = (url: string, apiKey = productionKey) => new ApiVideoClient({ baseUri: url, apiKey })
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
 export type ApiResponse = { status: number; headers: Headers; text: string; body: any }

@@ -5,7 +5,6 @@ import { launchBrowser, servePages, skip } from './browser.ts'
 import {
   type ApiResponse,
   assertProblem,
-  client,
   type Kinora,
   kinora,
   query,
@@ -15,6 +14,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, ffmpeg, ffprobe, makeClip, uploadVideo } from './media.ts'
+import { client } from './published-client.ts'
 
 // One encoded video, which is private at the start of each test. Two clients that send identical requests from the same
 // machine are two viewers, unless one knows the session of the other.

@@ -14,7 +14,6 @@ import {
   type ApiResponse,
   assertProblem,
   call,
-  client,
   kinora,
   query,
   type Service,
@@ -23,6 +22,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { client } from './published-client.ts'
 
 // Playback tokens that the customer signs, tested on one encoded private video.
 

@@ -35,9 +35,8 @@ export const videoWithTone = (options: NonNullable<Parameters<typeof numberedFra
   ...lavfi(numberedFrames(options)),
   ...tone(440, options.seconds ?? 3),
 ]
-export const aac = splitArgs('-c:a aac')
 export const hevc = (params: string) =>
-  splitArgs(`-c:v libx265 -preset veryfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
+  splitArgs(`-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
 export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
 /** Four vertical stripes with these 10-bit luma levels. */
 export const stripes = (levels: number[]) => {

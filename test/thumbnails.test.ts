@@ -7,7 +7,6 @@ import {
   type ApiResponse,
   assertProblem,
   call,
-  client,
   fileExists,
   kinora,
   MiB,
@@ -19,6 +18,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
+import { client } from './published-client.ts'
 import { createDeployment, expireLeases, fakeProgram, hangsOnce } from './recovery.ts'
 import {
   hevc,

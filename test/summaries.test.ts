@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { assertProblem, call, client, sharedKinora } from './harness.ts'
+import { assertProblem, call, sharedKinora } from './harness.ts'
 import { createVideo } from './media.ts'
 import { withoutEncoding } from './programs.ts'
+import { client } from './published-client.ts'
 
 // Nothing is configured: summaries are written by hand.
 

@@ -4,9 +4,10 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import {
   assertProblem,
   call,
-  client,
   kinora,
+  productionKey,
   query,
+  runKinora,
   type Service,
   sandboxKey,
   temporaryFolder,
@@ -14,6 +15,7 @@ import {
 } from './harness.ts'
 import { createVideo, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
+import { client } from './published-client.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
 import {
   answerSummary,
@@ -385,6 +387,18 @@ describe('a server that fails', () => {
     assert.match((await waitForTranscript(videoId, 'failed')).failure!, /without times/)
     assert.equal(speech.requests.length, 1)
   })
+})
+
+test('kinora videos transcribe requests a transcript, and kinora videos status shows it', async () => {
+  const run = (...args: string[]) =>
+    runKinora(['videos', ...args], { KINORA_URL: service.url, KINORA_KEY: productionKey })
+  const videoId = short
+  const { code, stdout, stderr } = await run('transcribe', videoId, '--language', 'fr', '--summary')
+  assert.equal(code, 0, stderr)
+  assert.match(stdout, /will be transcribed/)
+  assert.equal((await waitForTranscript(videoId, 'completed')).language, 'fr')
+  assert.equal((await call(`${service.url}/summaries?videoId=${videoId}`)).body.data.length, 1)
+  assert.match((await run('status', videoId)).stdout, /^transcript +█+ 100 % +completed$/m)
 })
 
 test('the transcript of a discarded video waits until the video is restored', async () => {

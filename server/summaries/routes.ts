@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { ApiError, notFound } from '../lib/errors.ts'
+import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -45,6 +45,7 @@ function create(app: App, { config, db, now }: Context): void {
       'With `origin`, the summary is generated from the transcript of the video, which is made first if there is none. Without it, add the text with `PATCH /summaries/{summaryId}/source`.',
     body: SummaryCreation,
     response: { 201: ref(Summary) },
+    'x-errors': [httpErrors.notFound, summariesErrors.alreadyExists],
   }
   app.post('/summaries', { schema }, async ({ body, scope }, reply) => {
     const { videoId, origin, attributes } = body
@@ -130,6 +131,7 @@ function updateSource(app: App, { db, now }: Context): void {
     params,
     body: SummaryUpdate,
     response: { 201: ref(SummarySource) },
+    'x-errors': [summariesErrors.inProgress],
   }
   app.patch('/summaries/:summaryId/source', { schema }, async ({ params, body, scope }, reply) => {
     const summary = await store.findSummary(db, scope.environment, checkId(params.summaryId))

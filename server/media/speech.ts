@@ -16,8 +16,10 @@ export const speechArgs = (options: { input: string; output: string }) => [
 /** The length of PCM in whole milliseconds. */
 export const durationOf = (pcm: Buffer) => Math.floor(pcm.length / bytesPerSample / samplesPerMs)
 
+const byteAt = (ms: number) => Math.round(ms * samplesPerMs) * bytesPerSample
+
 export const slicePcm = (pcm: Buffer, fromMs: number, toMs: number) =>
-  pcm.subarray(fromMs * samplesPerMs * bytesPerSample, toMs * samplesPerMs * bytesPerSample)
+  pcm.subarray(byteAt(fromMs), byteAt(toMs))
 
 /** Servers reject or ignore audio that is much shorter. */
 const minWavMs = 1_000

@@ -5,15 +5,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create or replace view videos as select * from all_videos where discarded_at is null`.execute(db)
 
-  // `language` is null until the spoken language is known. `requested_language` is the language that the recognition was
-  // asked to assume, or null to detect it.
+  // `language` is null until the spoken language is known.
   await sql`
     create table transcripts (
       video_id text primary key references all_videos (id) on delete cascade,
       environment text not null check (environment in ('production', 'sandbox')),
       state text not null check (state in ('waiting', 'running', 'completed', 'failed', 'unprocessable')),
       failure text,
-      requested_language text,
       language text,
       duration_ms integer,
       attempts integer not null default 0,

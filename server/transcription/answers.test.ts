@@ -27,6 +27,16 @@ test('a server that sends only words, or nanoseconds, is understood', () => {
   ])
 })
 
+test('a language is a short name', () => {
+  for (const language of ['', 'a\u0000b', '<b>', 'x'.repeat(51), 5, null])
+    assert.equal(read({ language, segments: [] }).language, undefined)
+  assert.equal(read({ language: 'Norwegian (Bokmål)', segments: [] }).language, 'Norwegian (Bokmål)')
+})
+
+test('words are ignored if there are segments', () => {
+  assert.equal(read({ segments: [segment(0, 1)], words: {} }).phrases.length, 1)
+})
+
 test('the last phrase is cut at the end of the audio, and what was heard after it is dropped', () => {
   const answer = { segments: [segment(8, 11), segment(12, 15)] }
   assert.deepEqual(read(answer).phrases, [{ fromMs: 8_000, toMs: 10_000, text: 'hello' }])
@@ -46,6 +56,8 @@ test('an answer that makes no sense is an error that can be retried', () => {
     '[]',
     'OK',
     '',
+    '{}',
+    '{"error": "failed to process audio"}',
     '{"segments": 5}',
     '{"segments": [null]}',
     '{"segments": [{"start": "0", "end": 1, "text": "a"}]}',

@@ -18,13 +18,8 @@ const maxCharactersPerSecond = 100
 /** Whisper works in windows of 30 seconds, and the last phrase may end with its window. */
 const maxOverrunMs = 30_000
 
-type Segment = {
-  start: unknown
-  end: unknown
-  text: unknown
-  no_speech_prob?: unknown
-  avg_logprob?: unknown
-}
+/** Any field may be missing or have any type. */
+type Segment = Record<string, unknown>
 
 /**
  * Reads a `verbose_json` answer. Most servers send segments, some only words. An answer without any times is useless,
@@ -32,15 +27,20 @@ type Segment = {
  */
 export function readServerAnswer(json: string, durationMs: number): Recognized {
   const answer = parseObject(json)
-  const segments = listOf(answer.segments).filter((segment) => !isNoise(segment as Segment))
-  const words = listOf(answer.words).map((word) => ({ ...word, text: word.word ?? word.text }))
-  const timed = (segments.length > 0 ? segments : words) as Segment[]
+  // Some servers report an error with the status 200.
+  if ([answer.text, answer.segments, answer.words].every((field) => field === undefined)) throw unreadable()
+  const segments = listOf(answer.segments)
+  const words = segments.length > 0 ? [] : listOf(answer.words)
   const hasText = typeof answer.text === 'string' && cleanText(answer.text) !== ''
-  if (hasText && listOf(answer.segments).length === 0 && words.length === 0)
+  if (hasText && segments.length === 0 && words.length === 0)
     throw new ServerError(
       'The speech recognition server returned text without times: it needs a model that supports verbose_json.',
       { isRetryable: false },
     )
+  const timed = [
+    ...segments.filter((segment) => !isNoise(segment)),
+    ...words.map((word): Segment => ({ ...word, text: word.word ?? word.text })),
+  ]
   const unitMs = unitOf(timed, durationMs)
   const phrases = timed.map(({ start, end, text }) => ({
     fromMs: milliseconds(start, unitMs),
@@ -71,15 +71,16 @@ function parseObject(json: string): Record<string, unknown> {
   throw unreadable()
 }
 
-function listOf(value: unknown): Record<string, unknown>[] {
+function listOf(value: unknown): Segment[] {
   if (value === undefined || value === null) return []
   const isList = Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null)
   if (!isList) throw unreadable()
   return value
 }
 
+/** It is shown to the owner if it is unknown. */
 const readLanguage = (value: unknown) =>
-  typeof value === 'string' && value.length > 0 && value.length < 50 ? value : undefined
+  typeof value === 'string' && /^[\p{L}\p{N} _()-]{1,50}$/u.test(value) ? value : undefined
 
 /** Whisper's own rule for audio without speech, in which it hears words that nobody said. */
 const isNoise = ({ no_speech_prob, avg_logprob }: Segment) =>

@@ -39,8 +39,8 @@ export const audioDurationOf = (plan: EncodingPlan) => segmentStartMs(plan, coun
 export async function readPiece(deps: Deps, window: Window): Promise<PieceAudio> {
   const { plan, fromMs, maxMs } = window
   const { pcm: decoded, startMs, isEnd } = await decode(deps, window)
-  const skippedMs = Math.round(fromMs - startMs)
-  const availableMs = durationOf(decoded) - skippedMs
+  const skippedMs = fromMs - startMs
+  const availableMs = Math.floor(durationOf(decoded) - skippedMs)
   const pcm = slicePcm(decoded, skippedMs, skippedMs + availableMs)
   if (isEnd && availableMs <= maxMs)
     return { fromMs, toMs: fromMs + Math.max(1, availableMs), isLast: true, pcm }

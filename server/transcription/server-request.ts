@@ -33,6 +33,8 @@ export const createServerFetch = (): GuardedFetch =>
   })
 
 const connectTimeoutMs = 30_000
+/** An answer that has begun has been computed, and only has to be sent. */
+const maxIdleMs = 300_000
 /** An hour of speech as JSON with the details of each word has a few megabytes. */
 const maxAnswerBytes = 16 * 1024 * 1024
 const maxRetryAfterMs = 3_600_000
@@ -66,12 +68,12 @@ export async function sendRequest(fetch: GuardedFetch, request: ServerRequest): 
       maxRedirects: 0,
       connectTimeoutMs,
       headersTimeoutMs: timeoutMs,
-      idleTimeoutMs: timeoutMs,
+      idleTimeoutMs: Math.min(maxIdleMs, timeoutMs),
     })
     const { status, headers } = response
     if (status >= 200 && status <= 299) return await readText(kind, response.body)
-    response.cancel()
-    throw refusal(kind, status, headers['retry-after'])
+    const detail = new Error(await readBeginning(response.body))
+    throw refusal(kind, status, { retryAfter: headers['retry-after'], cause: detail })
   } catch (error) {
     if (error instanceof ServerError) throw error
     request.signal.throwIfAborted()
@@ -97,9 +99,29 @@ async function readText(kind: string, body: AsyncIterable<Buffer>): Promise<stri
   return Buffer.concat(chunks).toString('utf8')
 }
 
+const maxLoggedBytes = 1_024
+
+/** For the log: most servers say what they do not like. */
+async function readBeginning(body: AsyncIterable<Buffer>): Promise<string> {
+  let text = ''
+  try {
+    for await (const chunk of body) {
+      text += chunk.toString('utf8')
+      if (text.length >= maxLoggedBytes) break
+    }
+  } catch {
+    // The status decides, whatever happens to the body.
+  }
+  return text.slice(0, maxLoggedBytes)
+}
+
 const retryableStatuses = [408, 409, 425, 429]
 
-function refusal(kind: string, status: number, retryAfter: string | undefined): ServerError {
+function refusal(
+  kind: string,
+  status: number,
+  { retryAfter, cause }: { retryAfter: string | undefined; cause: Error },
+): ServerError {
   const isRetryable = status >= 500 || retryableStatuses.includes(status)
   const reasons: Record<number, string> = {
     401: `The ${kind} server rejected the API key (401).`,
@@ -108,7 +130,7 @@ function refusal(kind: string, status: number, retryAfter: string | undefined): 
     429: `The ${kind} server is overloaded or its quota is used up (429).`,
   }
   const message = reasons[status] ?? `The ${kind} server answered with the status ${status}.`
-  return new ServerError(message, { isRetryable, retryAfterMs: readRetryAfter(retryAfter) })
+  return new ServerError(message, { isRetryable, retryAfterMs: readRetryAfter(retryAfter), cause })
 }
 
 /** A number of seconds or a date. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { ApiError } from '../lib/errors.ts'
 import { type Lease, leaseMs } from '../lib/leases.ts'
 import type { Log } from '../lib/log.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
@@ -99,15 +100,18 @@ async function endAttempt(
     return work.release(lease, { afterMs: transientPauseMs, isFailure: false })
   }
   const attempts = (await work.attemptsOf(lease)) + 1
-  const isFinal = attempts >= maxAttempts || (err instanceof ServerError && !err.isRetryable)
+  const isFinal =
+    attempts >= maxAttempts || err instanceof ApiError || (err instanceof ServerError && !err.isRetryable)
   log.warn(details, isFinal ? 'work failed' : 'work failed and is retried')
   if (isFinal) return work.fail(lease, reasonOf(err))
   await work.release(lease, { afterMs: delayAfter(attempts, err), isFailure: true })
 }
 
-/** The servers' errors have messages for owners. The log has the details of all others. */
+/** Errors of servers and of the API have messages for owners. The log has the details of all others. */
 const reasonOf = (error: unknown) =>
-  error instanceof ServerError ? error.message : 'An internal error occurred repeatedly.'
+  error instanceof ServerError || error instanceof ApiError
+    ? error.message
+    : 'An internal error occurred repeatedly.'
 
 export function delayAfter(attempts: number, error: unknown): number {
   const wantedMs = error instanceof ServerError ? (error.retryAfterMs ?? 0) : 0

@@ -40,10 +40,7 @@ export async function insertTranscript(
 ): Promise<void> {
   await trx
     .insertInto('transcripts')
-    .values({
-      ...{ video_id: videoId, environment, state: 'waiting' },
-      ...{ requested_language: language, language },
-    })
+    .values({ video_id: videoId, environment, state: 'waiting', language })
     .onConflict((c) => c.doNothing())
     .execute()
 }
@@ -69,7 +66,7 @@ export async function resetTranscript(
   await trx.deleteFrom('transcript_pieces').where('video_id', '=', videoId).execute()
   await trx
     .updateTable('transcripts')
-    .set({ requested_language: language, language, duration_ms: null })
+    .set({ language, duration_ms: null })
     .where('video_id', '=', videoId)
     .execute()
 }

@@ -10,9 +10,7 @@ export type TranscriptRow = {
   state: TranscriptState
   /** Why the state is `failed` or `unprocessable`. */
   failure: string | null
-  /** The language that the owner has set, or null to detect it. */
-  requested_language: string | null
-  /** The requested or detected language. */
+  /** Set by the owner, or detected in the first piece with speech. Null until then. */
   language: string | null
   /** Of the audio. Null until the first piece is recognized. */
   duration_ms: number | null

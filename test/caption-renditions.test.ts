@@ -123,9 +123,9 @@ describe('bad files', () => {
   const segmentOf = async (text: string, index = 0) => {
     const videoId = await makeLongVideo()
     await upload(videoId, 'en', text)
-    const answer = await media(service.url, videoId, `hls/captions/en/${index}.vtt`)
-    assert.equal(answer.status, 200)
-    return answer.text.split('\n\n').slice(1).join('\n\n')
+    const response = await media(service.url, videoId, `hls/captions/en/${index}.vtt`)
+    assert.equal(response.status, 200)
+    return response.text.split('\n\n').slice(1).join('\n\n')
   }
   const timing = '00:00:01.000 --> 00:00:02.000'
 

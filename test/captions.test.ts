@@ -5,11 +5,10 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
   callRaw,
-  client,
   formBody,
   MiB,
   productionKey,
@@ -22,6 +21,7 @@ import {
 } from './harness.ts'
 import { createVideo, media } from './media.ts'
 import { withoutEncoding } from './programs.ts'
+import { client } from './published-client.ts'
 
 // Captions and chapters: the API, the files and the command line.
 
@@ -52,14 +52,14 @@ test('a key of the other environment gets 404 for every operation', async () => 
     const [list, one] = [`/videos/${videoId}/${kind}`, `/videos/${videoId}/${kind}/en`]
     const send = (method: string, path: string, more = {}) =>
       call(api(path), { method, key: sandboxKey, ...more })
-    const answers = [
+    const responses = [
       await send('GET', list),
       await send('GET', one),
       await send('DELETE', one),
       await sendFile(api(one), Buffer.from(vtt()), { key: sandboxKey }),
       ...(kind === 'captions' ? [await send('PATCH', one, { json: { default: true } })] : []),
     ]
-    for (const answer of answers) assertProblem(answer, 404, 'resource-not-found', 'videoId')
+    for (const response of responses) assertProblem(response, 404, 'resource-not-found', 'videoId')
     assert.equal((await fileOf(videoId, 'en', kind)).text, hello)
   }
   assert.equal((await call(api(`/videos/${videoId}/captions/en`))).body.default, false)
@@ -164,11 +164,11 @@ describe('the default', () => {
     const videoId = await createVideo(service)
     const languages = ['en', 'fr', 'de', 'it', 'es']
     for (const language of languages) await upload(videoId, hello, language)
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       languages.map((language) => patch(videoId, language, { default: true })),
     )
     assert.deepEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       languages.map(() => 200),
     )
     assert.equal((await defaultsOf(videoId)).length, 1)
@@ -333,14 +333,14 @@ describe('bad input', () => {
     ]
     for (const language of languages) {
       const path = `/videos/${videoId}/captions/${language}`
-      const answers: Answer[] = [
+      const responses: ApiResponse[] = [
         await upload(videoId, hello, language),
         await upload(videoId, hello, language, 'chapters'),
         await call(api(path)),
         await call(api(path), { method: 'DELETE' }),
         await patch(videoId, language, { default: true }),
       ]
-      for (const answer of answers) assertProblem(answer, 400, 'invalid-attribute', 'language')
+      for (const response of responses) assertProblem(response, 400, 'invalid-attribute', 'language')
       // The interface has no 400 here.
       const chapters = api(`/videos/${videoId}/chapters/${language}`)
       assertProblem(await call(chapters), 404, 'resource-not-found', 'language')

@@ -29,7 +29,7 @@ export function readTiming(line: string): Timing | undefined {
   return {
     startMs: milliseconds(h1, m1, s1, f1),
     endMs: milliseconds(h2, m2, s2, f2),
-    settings: cleanSettings(settings.slice(0, maxSettingsLength)),
+    settings: settings && cleanSettings(settings.slice(0, maxSettingsLength)),
   }
 }
 
@@ -61,8 +61,11 @@ const unknownMarkup =
   /<(?!(?:\/?(?:c|i|b|u|ruby|rt|v|lang)(?:\.[^\s.<>&]+)*(?:[ \t][^<>\n]*)?|(?:\d{2,9}:)?\d\d:\d\d\.\d{3})>)/g
 
 /** Keeps the tags that WebVTT defines. Players show any other markup as text. */
-const cleanText = (text: string) =>
-  text.replaceAll(/(?![\t\n])\p{Cc}/gu, '').replaceAll(unknownMarkup, '&lt;')
+function cleanText(text: string): string {
+  // Most texts have neither.
+  if (!/[<\p{Cc}]/u.test(text)) return text
+  return text.replaceAll(/(?![\t\n])\p{Cc}/gu, '').replaceAll(unknownMarkup, '&lt;')
+}
 
 /**
  * The cues of a WebVTT file that can be shown, in the order of their start. As in browsers, a line with an arrow starts a

@@ -138,18 +138,6 @@ export async function deleteTrack(db: Db<Tables>, { videoId, kind, language }: T
   return deleted !== undefined
 }
 
-/** By language, for the player page. */
-export async function listChapterLanguages(db: Db<Tables>, videoId: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('text_tracks')
-    .select('language')
-    .where('video_id', '=', videoId)
-    .where('kind', '=', 'chapters')
-    .orderBy('language')
-    .execute()
-  return rows.map(({ language }) => language)
-}
-
 const findContentRow = prepare<{ content: string }>(
   'find-track-content',
   'select content from text_tracks where video_id = $1 and kind = $2 and language = $3',

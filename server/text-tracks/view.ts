@@ -4,20 +4,16 @@ import { nativeName } from '../lib/languages.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { Caption, Chapter } from './schemas.ts'
 import type { StoredTrack } from './store.ts'
-import type { TrackKind } from './tables.ts'
 
 type Deps = Pick<Context, 'publicUrl' | 'secret' | 'now'>
 type Video = { id: string; public: boolean }
-
-/** Below the path of the video. */
-export const trackFile = (kind: TrackKind, language: string) => `${kind}/${language}.vtt`
 
 const apiPath = ({ id }: Video, { kind, language }: StoredTrack) => `/videos/${id}/${kind}/${language}`
 
 /** Each URL of a private video has its own token, as a token is for one viewer and browsers load tracks without cookies. */
 function sourceUrl({ publicUrl, secret, now }: Deps, video: Video, { kind, language }: StoredTrack): string {
   const token = video.public ? '' : `/token/${issueToken(secret, video.id, now())}`
-  return `${publicUrl()}${videoPath(video.id)}${token}/${trackFile(kind, language)}`
+  return `${publicUrl()}${videoPath(video.id)}${token}/${kind}/${language}.vtt`
 }
 
 export const viewCaption = (deps: Deps, video: Video, track: StoredTrack): Caption => ({

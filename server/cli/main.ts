@@ -23,7 +23,7 @@ const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
   kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
-  kinora videos list [--discarded] [--json]                       list the newest videos, or deleted videos that can be restored
+  kinora videos list [--discarded] [--json]                       list videos, or deleted videos that can be restored
   kinora videos restore ID                                        restore a deleted video
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video

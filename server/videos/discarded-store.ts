@@ -88,6 +88,7 @@ export async function listExpired(db: Db<Tables>, now: Date, limit: number): Pro
   const rows = await db
     .selectFrom('all_videos')
     .select('id')
+    .where('discarded_at', 'is not', null)
     .where('deletes_at', '<=', now)
     .orderBy('deletes_at')
     .limit(limit)

@@ -272,7 +272,7 @@ describe('a transcript', () => {
   })
 })
 
-describe('a video without speech', () => {
+describe('a video without usable speech', () => {
   test('is unprocessable, and the server is not asked', async () => {
     const quiet = await create({ transcript: true }, silent)
     assert.match((await waitForTranscript(quiet, 'unprocessable')).failure!, /Nobody speaks/)

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
-import { duration, group, InvalidValue, integer, optional, setting, text, url } from '../lib/settings.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { parseTarget } from '../lib/fetch/target.ts'
+import { duration, group, InvalidValue, integer, optional, setting, text } from '../lib/settings.ts'
 
 /** A key is sent as a header. */
 function headerText(value: string): string {
@@ -8,7 +10,17 @@ function headerText(value: string): string {
   return value
 }
 
-const endpoint = optional(url('http:', 'https:'))
+/** Checked by the client that will send the requests. */
+function endpointUrl(value: string): string {
+  try {
+    return parseTarget(value, { allowPrivateNetworks: true }).href
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowedError)) throw error
+    throw new InvalidValue(`cannot be used: ${error.message.replace(/\.$/, '')}`)
+  }
+}
+
+const endpoint = optional(endpointUrl)
 
 export const transcriptionSettings = {
   transcription: group(

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { query, type Service } from './harness.ts'
 import { ffmpeg } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { lavfi } from './sources.ts'
 
 // Audio in which each second is a word, and servers that recognize the words.
@@ -19,6 +22,27 @@ export function makeSpeech(path: string, seconds: number, level = 0.5) {
     ...lavfi(`aevalsrc='${tones}':d=${seconds}:s=48000`),
     ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-c:a', 'aac', path],
   )
+}
+
+/** An ffmpeg that decodes the same audio only once, because the tests recognize the same clips many times. */
+export async function cachingFfmpeg(folder: string): Promise<string> {
+  const cache = join(folder, 'decoded')
+  await mkdir(cache)
+  // ffmpeg runs as another user when the tests run as root.
+  await chmod(cache, 0o777)
+  const program = join(folder, 'caching-ffmpeg')
+  const real = withoutThumbnails().KINORA_FFMPEG
+  const script = `for output; do :; done
+case "$output" in */audio.pcm)
+  decoded='${cache}'/$(cksum < "\${output%.pcm}.mp4" | tr ' ' -)
+  test -f "$decoded" && exec cp "$decoded" "$output"
+  '${real}' "$@" && cp "$output" "$decoded"
+  exit;;
+esac
+exec '${real}' "$@"`
+  await writeFile(program, `#!/bin/sh\n${script}\n`)
+  await chmod(program, 0o755)
+  return program
 }
 
 export type Word = { word: number; start: number; end: number }

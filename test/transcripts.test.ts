@@ -14,12 +14,12 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, uploadVideo, waitForEncoding } from './media.ts'
-import { withoutThumbnails } from './programs.ts'
 import { client } from './published-client.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
 import {
   answerSummary,
   answerWords,
+  cachingFfmpeg,
   completion,
   copyEncoding,
   makeSpeech,
@@ -44,7 +44,7 @@ before(async () => {
   speech = await startSpeechServer(cleanup)
   chat = await startChatServer(cleanup)
   service = await kinora(cleanup, {
-    ...withoutThumbnails(),
+    KINORA_FFMPEG: await cachingFfmpeg(folder),
     KINORA_TRANSCRIPTION_URL: speech.url,
     KINORA_TRANSCRIPTION_KEY: 'speech-key',
     KINORA_TRANSCRIPTION_MODEL: 'tiny',

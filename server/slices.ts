@@ -7,9 +7,11 @@ import { operations } from './operations/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
+import { summaries } from './summaries/slice.ts'
 import { sweep } from './sweep/slice.ts'
 import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
+import { transcription } from './transcription/slice.ts'
 import { uploads } from './uploads/slice.ts'
 import { videos } from './videos/slice.ts'
 import { webhooks } from './webhooks/slice.ts'
@@ -24,6 +26,8 @@ export const slices: Slice[] = [
   uploads,
   encoding,
   playback,
+  summaries,
+  transcription,
   players,
   webhooks,
   analytics,

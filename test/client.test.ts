@@ -42,8 +42,8 @@ test('a video created with every field returns all of them on creation and on re
     ],
     language: 'fr',
     clip: { startTimecode: '00:00:05', endTimecode: '00:01:00.500' },
-    transcript: true,
-    transcriptSummary: true,
+    transcript: false,
+    transcriptSummary: false,
     transcriptSummaryAttributes: ['abstract'],
   })
   assert.match(created.videoId, /^vi[0-9A-Za-z]{22}$/)

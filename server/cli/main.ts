@@ -15,6 +15,7 @@ import {
   formatVideo,
   restoreVideo,
   retryVideo,
+  transcribeVideo,
   watchStatus,
 } from './videos.ts'
 
@@ -26,6 +27,7 @@ const usage = `kinora: a self-hosted video hosting API
   kinora videos restore ID                                        restore a deleted video
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
+  kinora videos transcribe ID [--language L] [--summary]          make captions, and a summary, from the speech
   kinora captions add FILE VIDEO --language L [--default]         upload WebVTT or SRT captions
   kinora captions list VIDEO                                      list the captions of a video
   kinora captions delete VIDEO --language L                       delete captions
@@ -50,6 +52,7 @@ type Options = KeyOptions & {
   video: string | undefined
   'forward-to': string | undefined
   language: string | undefined
+  summary: boolean
   default: boolean
 }
 
@@ -66,6 +69,7 @@ const allOptions = {
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
   language: { type: 'string', short: 'l' },
+  summary: { type: 'boolean' },
   default: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
@@ -78,6 +82,7 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'videos restore': [],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'videos transcribe': ['language', 'summary'],
   'captions add': ['language', 'default', 'json'],
   'captions list': ['json'],
   'captions delete': ['language'],
@@ -99,6 +104,7 @@ const commandsWithNames = [
   'videos status',
   'videos retry',
   'videos restore',
+  'videos transcribe',
   'events replay',
   ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
 ]
@@ -135,9 +141,13 @@ function parseCall(args: string[]): Call | undefined {
     watch = false,
     remove = false,
     discarded = false,
+    summary = false,
   } = values
   const { name, title, type, video, language, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch, remove, discarded, default: values.default ?? false }
+  const flags = {
+    ...{ json, private: isPrivate, watch, remove, discarded, summary },
+    default: values.default ?? false,
+  }
   return {
     command,
     names,
@@ -186,6 +196,7 @@ async function video(command: string, ids: string[], options: Options): Promise<
   if (videoId === undefined || more.length > 0) throw new UsageError(`Which video? kinora ${command} ID`)
   const server = findServer()
   if (command === 'videos retry') return console.log(await retryVideo(server, videoId))
+  if (command === 'videos transcribe') return console.log(await transcribeVideo(server, videoId, options))
   if (command === 'videos restore') return console.log(await restoreVideo(server, videoId))
   if (options.watch) await watch(server, videoId, options.json ? process.stderr : process.stdout)
   if (options.watch && !options.json) return

@@ -37,6 +37,7 @@ export const openapi = {
     { name: 'Captions' },
     { name: 'Chapters' },
     { name: 'Tags' },
+    { name: 'Summaries' },
     { name: 'Signing keys' },
     { name: 'Player themes' },
     { name: 'Webhooks' },

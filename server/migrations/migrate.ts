@@ -15,6 +15,8 @@ import * as sweep from './0012_sweep.ts'
 import * as leaseNames from './0013_lease_names.ts'
 import * as textTracks from './0014_text_tracks.ts'
 import * as discardedVideos from './0016_discarded_videos.ts'
+import * as transcripts from './0017_transcripts.ts'
+import * as summaries from './0018_summaries.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -33,6 +35,8 @@ const migrations = {
   '0013_lease_names': leaseNames,
   '0014_text_tracks': textTracks,
   '0016_discarded_videos': discardedVideos,
+  '0017_transcripts': transcripts,
+  '0018_summaries': summaries,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

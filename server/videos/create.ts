@@ -6,6 +6,7 @@ import { readMetadata, readSource, titleFromUrl } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
+import { requestTranscripts, wantsTranscript } from './transcript.ts'
 
 /**
  * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with
@@ -18,6 +19,7 @@ export async function createVideo(
   uploadToken: string | null = null,
 ): Promise<StoredVideo> {
   checkWatermark(payload.watermark)
+  const isTranscriptWanted = wantsTranscript(payload)
   const source = await findSource(db, scope, payload.source)
   const time = now()
   const video: NewVideo = {
@@ -32,6 +34,7 @@ export async function createVideo(
     metadata: readMetadata(payload.metadata ?? []),
     player_id: payload.playerId ?? null,
     language: payload.language ?? null,
+    is_language_detected: false,
     source_type: source.type,
     source_reference: source.reference,
     clip: payload.clip
@@ -42,11 +45,13 @@ export async function createVideo(
     upload_token: uploadToken,
   }
   await withPlayer(payload.playerId, () =>
-    source.type === 'upload'
+    source.type === 'upload' && !isTranscriptWanted
       ? insertVideo(db, video)
       : db.transaction().execute(async (trx) => {
           await insertVideo(trx, video)
-          await queue.send(trx, 'fetch-source', { videoId: video.id })
+          if (source.type !== 'upload') await queue.send(trx, 'fetch-source', { videoId: video.id })
+          if (isTranscriptWanted)
+            await requestTranscripts(trx, video, { environment: scope.environment, payload, now: time })
         }),
   )
   return video

@@ -10,6 +10,7 @@ import { TagList, tagFilters, Video, VideoCreation, VideoList, VideoStatus, Vide
 import { listTags, listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
 import { findVideo } from './store.ts'
+import { checkTranscriptRequest } from './transcript.ts'
 import { updateVideo } from './update.ts'
 import { viewVideo } from './view.ts'
 
@@ -34,6 +35,7 @@ function create(app: App, context: Context): void {
     response: { 201: ref(Video), 202: ref(Video) },
   }
   app.post('/videos', { schema }, async (request, reply) => {
+    checkTranscriptRequest(context.config, request.body)
     const row = await createVideo(context, request.scope, request.body)
     return reply.code(row.source_type === 'upload' ? 201 : 202).send(viewVideo(context, row))
   })
@@ -81,6 +83,7 @@ function update(app: App, context: Context): void {
     response: { 200: ref(Video) },
   }
   app.patch('/videos/:videoId', { schema }, async (request) => {
+    checkTranscriptRequest(context.config, request.body)
     const row = await updateVideo(context, request.scope, checkId(request.params.videoId), request.body)
     if (!row) throw notFound('videoId')
     return viewVideo(context, row)

@@ -1,6 +1,7 @@
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import type { TranscriptStatus } from '../transcripts/status.ts'
 
 /** The languages that the API accepts. */
 export const languages = [
@@ -90,19 +91,27 @@ const editable = {
   language: Type.Optional(
     Type.Unsafe<(typeof languages)[number] | null>({
       enum: [...languages, null],
-      description: 'Spoken language.',
+      description: 'Spoken language. If it is null, a transcript detects it.',
     }),
   ),
   playerId: Type.Optional(
     nullable(Type.String({ maxLength: 100, description: 'Player theme; null for the default one.' })),
   ),
   transcript: Type.Optional(
-    Type.Boolean({ description: 'Accepted for compatibility; no transcript is created.' }),
+    Type.Boolean({
+      description:
+        'true: recognizes the speech and adds it as a caption. If an earlier transcript failed, it is retried.',
+    }),
   ),
   transcriptSummary: Type.Optional(
-    Type.Boolean({ description: 'Accepted for compatibility; no summary is created.' }),
+    Type.Boolean({ description: 'true: also generates a summary from the transcript.' }),
   ),
-  transcriptSummaryAttributes: Type.Optional(Type.Array(oneOf(['abstract', 'takeaways']), { maxItems: 10 })),
+  transcriptSummaryAttributes: Type.Optional(
+    Type.Array(oneOf(['abstract', 'takeaways']), {
+      maxItems: 10,
+      description: 'What the summary consists of. Without it, everything.',
+    }),
+  ),
 }
 
 export const VideoCreation = Type.Object({
@@ -150,7 +159,9 @@ export const Video = Type.Object(
     tags: Type.Array(Type.String()),
     metadata: Type.Array(Type.Object({ key: Type.String(), value: Type.String() })),
     language: nullable(Type.String()),
-    languageOrigin: nullable(Type.String()),
+    languageOrigin: nullable(
+      Type.String({ description: '`api`: set by a request. `auto`: detected by a transcript.' }),
+    ),
     source: Type.Object({
       type: Type.String({ description: '`upload`, `url`, `clone` or `liveStream`.' }),
       uri: Type.String(),
@@ -281,6 +292,20 @@ export const VideoStatus = Type.Object(
         audioCodec: nullable(Type.String()),
         aspectRatio: nullable(Type.String()),
       }),
+    }),
+    transcript: Type.Unsafe<TranscriptStatus | null>({
+      type: ['object', 'null'],
+      description: 'Null if no transcript was requested.',
+      properties: {
+        status: {
+          type: 'string',
+          enum: ['waiting', 'running', 'completed', 'failed', 'unprocessable'],
+          description: '`unprocessable`: the video has no audio, no speech or no supported language.',
+        },
+        language: { type: ['string', 'null'], description: 'Language of the caption, when it is known.' },
+        progress: { type: 'integer', description: 'Percent.' },
+        failure: { type: 'string', description: 'Why it is `failed` or `unprocessable`.' },
+      },
     }),
   },
   { $id: 'VideoStatus' },

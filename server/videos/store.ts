@@ -17,6 +17,7 @@ export const columns = [
   'metadata',
   'player_id',
   'language',
+  'is_language_detected',
   'source_type',
   'source_reference',
   'created_at',
@@ -141,6 +142,20 @@ export async function updateVideo(
     .where('environment', '=', environment)
     .returning(columns)
     .executeTakeFirst()
+}
+
+/** Sets the language that was recognized in the audio, unless the owner has set one. */
+export async function setDetectedLanguage(
+  trx: Transaction<Tables>,
+  id: string,
+  language: string,
+): Promise<void> {
+  await trx
+    .updateTable('videos')
+    .set({ language, is_language_detected: true })
+    .where('id', '=', id)
+    .where('language', 'is', null)
+    .execute()
 }
 
 /** Whether the database rejected a video because its environment has no such player theme. */

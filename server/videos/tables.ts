@@ -1,4 +1,4 @@
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
 
 export type Metadata = { key: string; value: string }
@@ -20,6 +20,8 @@ export type VideoRow = {
   metadata: ColumnType<Metadata[], string, string>
   player_id: string | null
   language: string | null
+  /** The language was recognized in the audio, and not set by the owner. */
+  is_language_detected: Generated<boolean>
   source_type: SourceType
   source_reference: string | null
   clip: ColumnType<Clip | null, string | null, never>

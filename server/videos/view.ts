@@ -56,7 +56,7 @@ function viewFields(row: StoredVideo) {
     tags: row.tags,
     metadata: row.metadata,
     language: row.language,
-    languageOrigin: row.language === null ? null : 'api',
+    languageOrigin: row.language === null ? null : row.is_language_detected ? 'auto' : 'api',
     source: viewSource(row),
     createdAt,
     updatedAt: atom(row.updated_at),
@@ -79,7 +79,7 @@ export function viewStatus(
   row: StoredVideo,
   source: ReceivedSource | undefined,
   encoding: EncodingProgress | undefined,
-): VideoStatus {
+): Omit<VideoStatus, 'transcript'> {
   const failure = source?.state === 'failed' ? source.failure : encoding?.failure
   return {
     ingest: viewIngest(row, source),

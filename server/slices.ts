@@ -11,6 +11,7 @@ import { sweep } from './sweep/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
 import { uploads } from './uploads/slice.ts'
 import { videos } from './videos/slice.ts'
+import { watermarks } from './watermarks/slice.ts'
 import { webhooks } from './webhooks/slice.ts'
 
 /** Every slice with routes, jobs, tasks or services. openapi.json has the routes in this order. */
@@ -23,6 +24,7 @@ export const slices: Slice[] = [
   encoding,
   playback,
   players,
+  watermarks,
   webhooks,
   analytics,
   sweep,

@@ -8,6 +8,7 @@ import type { SweepTables } from './sweep/tables.ts'
 import type { ThumbnailsTables } from './thumbnails/tables.ts'
 import type { UploadsTables } from './uploads/tables.ts'
 import type { VideosTables } from './videos/tables.ts'
+import type { WatermarksTables } from './watermarks/tables.ts'
 import type { WebhooksTables } from './webhooks/tables.ts'
 
 /** The tables of all slices. */
@@ -19,6 +20,7 @@ export type Tables = AccountsTables &
   UploadsTables &
   EncodingTables &
   PlayersTables &
+  WatermarksTables &
   WebhooksTables &
   AnalyticsTables &
   SweepTables

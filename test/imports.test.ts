@@ -19,7 +19,7 @@ const ranks = [
   ['uploads', 'encoding', 'live', 'thumbnails', 'players', 'analytics'],
   ['playback'],
   ['videos', 'webhooks'],
-  ['renditions', 'access'],
+  ['renditions', 'access', 'watermarks'],
   ['accounts'],
   ['context'],
   ['config', 'errors', 'queues', 'tables'],

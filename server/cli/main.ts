@@ -8,13 +8,18 @@ import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, formatStatus, retryVideo, watchStatus } from './videos.ts'
+import { readWatermark, runWatermarkCommand } from './watermarks.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
   kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
+                      [--watermark ID[,NAME=VALUE…]]              burn a watermark into them
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
+  kinora watermarks add FILE                                      upload an image for watermarks
+  kinora watermarks list                                          list watermarks, newest last
+  kinora watermarks delete ID                                     delete a watermark; its videos keep it
   kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
@@ -29,6 +34,7 @@ type Options = KeyOptions & {
   title: string | undefined
   private: boolean
   watch: boolean
+  watermark: string | undefined
   remove: boolean
   type: string | undefined
   video: string | undefined
@@ -42,6 +48,7 @@ const allOptions = {
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
+  watermark: { type: 'string' },
   remove: { type: 'boolean' },
   type: { type: 'string' },
   video: { type: 'string' },
@@ -52,9 +59,12 @@ const allOptions = {
 /** The options of each command, besides --help. */
 const optionsOf: Record<string, (keyof Options)[]> = {
   start: [],
-  upload: ['title', 'private', 'watch', 'json'],
+  upload: ['title', 'private', 'watch', 'watermark', 'json'],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'watermarks add': ['json'],
+  'watermarks list': ['json'],
+  'watermarks delete': [],
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
@@ -65,7 +75,14 @@ const optionsOf: Record<string, (keyof Options)[]> = {
 }
 
 /** Commands that take file names or ids. */
-const commandsWithNames = ['upload', 'videos status', 'videos retry', 'events replay']
+const commandsWithNames = [
+  'upload',
+  'videos status',
+  'videos retry',
+  'watermarks add',
+  'watermarks delete',
+  'events replay',
+]
 
 type Call = { command: string; names: string[]; options: Options }
 
@@ -94,12 +111,12 @@ function parseCall(args: string[]): Call | undefined {
     throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
   const { json = false, private: isPrivate = false, watch = false, remove = false } = values
-  const { name, title, type, video, 'forward-to': target } = values
+  const { name, title, type, video, watermark, 'forward-to': target } = values
   const flags = { json, private: isPrivate, watch, remove }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, 'forward-to': target },
+    options: { ...flags, environment, name, title, type, video, watermark, 'forward-to': target },
   }
 }
 
@@ -113,7 +130,8 @@ async function upload(files: string[], options: Options): Promise<void> {
   if (files.length === 0) throw new UsageError('Which file? kinora upload FILE…')
   if (files.length > 1 && options.title !== undefined)
     throw new UsageError('--title is for one file: upload the files one by one, or leave out --title.')
-  const settings = { ...findServer(), title: options.title, isPrivate: options.private }
+  const watermark = options.watermark === undefined ? undefined : readWatermark(options.watermark)
+  const settings = { ...findServer(), title: options.title, isPrivate: options.private, watermark }
   // Check all files before the first upload: a typo in the last name must not show up hours later.
   for (const file of await Promise.all(files.map(checkFile))) {
     const { path } = file
@@ -176,6 +194,8 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'start') return await (await import('../main.ts')).serve()
     if (command === 'upload') return await upload(names, options)
     if (command.startsWith('videos ')) return await video(command, names, options)
+    if (command.startsWith('watermarks '))
+      return console.log(await runWatermarkCommand(command, names, options.json, findServer))
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
     if (command === 'files sweep') return await sweep(options)
     const { runKeyCommand } = await import('./keys.ts')

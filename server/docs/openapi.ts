@@ -37,6 +37,7 @@ export const openapi = {
     { name: 'Tags' },
     { name: 'Signing keys' },
     { name: 'Player themes' },
+    { name: 'Watermarks' },
     { name: 'Webhooks' },
     { name: 'Events' },
     { name: 'Analytics' },

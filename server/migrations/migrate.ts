@@ -13,6 +13,7 @@ import * as analytics from './0010_analytics.ts'
 import * as uploadOwners from './0011_upload_owners.ts'
 import * as sweep from './0012_sweep.ts'
 import * as leaseNames from './0013_lease_names.ts'
+import * as watermarks from './0015_watermarks.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -29,6 +30,7 @@ const migrations = {
   '0011_upload_owners': uploadOwners,
   '0012_sweep': sweep,
   '0013_lease_names': leaseNames,
+  '0015_watermarks': watermarks,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -69,7 +69,7 @@ const imageOf = (id: string) => join(service.data, 'files/watermarks', id, 'imag
 async function readColors(path: string, grid: string): Promise<(x: number, y: number) => number[]> {
   const [columns = 0] = grid.split('x').map(Number)
   const raw = join(folder, 'colors.raw')
-  const filter = `scale=${grid.replace('x', ':')}:flags=area`
+  const filter = `format=rgb24,scale=${grid.replace('x', ':')}:flags=area`
   await ffmpeg('-i', path, '-vf', filter, '-frames:v', '1', '-pix_fmt', 'rgb24', '-f', 'rawvideo', raw)
   const pixels = await readFile(raw)
   return (x, y) => [...pixels.subarray(3 * (y * columns + x), 3 * (y * columns + x) + 3)]
@@ -270,7 +270,7 @@ describe('a video with a watermark', () => {
 
   test('the watermark is at its place in every quality, the MP4, the thumbnail and the sprites, even if it is deleted before the upload', async () => {
     const clip = join(folder, 'gray.mp4')
-    await ffmpeg(...lavfi('color=gray:s=640x360:r=10:d=3'), ...tone(440, 3), ...x264, ...aac, clip)
+    await ffmpeg(...lavfi('color=gray:s=640x360:r=10:d=6'), ...tone(440, 6), ...x264, ...aac, clip)
     const id = await addWatermark()
     const watermark = { id, right: '10%', bottom: '36px', width: '128px', height: '20%' }
     const videoId = await createVideo(service, { watermark })
@@ -391,7 +391,7 @@ describe('the encoder', () => {
       await plainClip('bt709.mp4', [...x264, ...tagged('bt709')]),
       await plainClip('bt601.mp4', [...x264, ...tagged('smpte170m')]),
     ]) {
-      const color = (await readColors(await encode(clip, { position }, { image: orange }), '1x1'))(0, 0)
+      const color = (await readColors(await encode(clip, { position }, { image: orange }), '4x4'))(1, 1)
       const isExact = color.every((level, i) => Math.abs(level - [255, 128, 0][i]!) <= 6)
       assert.ok(isExact, `${clip}: ${color}`)
     }
@@ -400,7 +400,7 @@ describe('the encoder', () => {
   test('opacity mixes the image with the video, and transparent pixels leave no fringe', async () => {
     const clip = await plainClip('opacity.mp4', x264)
     const half = { ...mark, position: { width: percent(100), height: percent(100) }, opacity: 0.5 }
-    const [r = 0, g = 0] = (await readColors(await encode(clip, half), '1x1'))(0, 0)
+    const [r = 0, g = 0] = (await readColors(await encode(clip, half), '4x4'))(1, 1)
     assert.ok(Math.abs(r - 191) <= 6 && Math.abs(g - 64) <= 6, `${r} ${g}`)
 
     // The transparent half is black. If it were scaled without its transparency, the edge would be gray.

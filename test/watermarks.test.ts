@@ -380,7 +380,7 @@ describe('the encoder', () => {
 
   test('colors are exact in HDR video and with either color matrix', async () => {
     const position = { width: percent(100), height: percent(100) }
-    const orange = await makeImage('orange.png', { color: '0xff8000' })
+    const green = await makeImage('green.png', { color: '0x20c040' })
     const tagged = (matrix: string) =>
       splitArgs(`-colorspace ${matrix} -color_primaries bt709 -color_trc bt709`)
     for (const clip of [
@@ -391,8 +391,8 @@ describe('the encoder', () => {
       await plainClip('bt709.mp4', [...x264, ...tagged('bt709')]),
       await plainClip('bt601.mp4', [...x264, ...tagged('smpte170m')]),
     ]) {
-      const color = (await readColors(await encode(clip, { position }, { image: orange }), '4x4'))(1, 1)
-      const isExact = color.every((level, i) => Math.abs(level - [255, 128, 0][i]!) <= 6)
+      const color = (await readColors(await encode(clip, { position }, { image: green }), '4x4'))(1, 1)
+      const isExact = color.every((level, i) => Math.abs(level - [0x20, 0xc0, 0x40][i]!) <= 6)
       assert.ok(isExact, `${clip}: ${color}`)
     }
   })
@@ -403,14 +403,15 @@ describe('the encoder', () => {
     const [r = 0, g = 0] = (await readColors(await encode(clip, half), '4x4'))(1, 1)
     assert.ok(Math.abs(r - 191) <= 6 && Math.abs(g - 64) <= 6, `${r} ${g}`)
 
-    // The transparent half is black. If it were scaled without its transparency, the edge would be gray.
-    const edge = join(folder, 'edge.png')
-    const alpha = "geq=r='255*lt(X,50)':g='255*lt(X,50)':b='255*lt(X,50)':a='255*lt(X,50)'"
-    await ffmpeg(...lavfi(`color=black:s=100x100,format=rgba,${alpha}`), '-frames:v', '1', edge)
+    // Transparent pixels are black. If they were scaled without their transparency, the white lines would be gray.
+    const lines = join(folder, 'lines.png')
+    const line = '255*lt(mod(X,7),3)'
+    const geq = `geq=r='${line}':g='${line}':b='${line}':a='${line}'`
+    await ffmpeg(...lavfi(`color=black:s=100x100,format=rgba,${geq}`), '-frames:v', '1', lines)
     const image = { width: 100, height: 100 }
     const position = { width: px(20), height: px(20) }
     const white = await plainClip('white.mp4', x264, { color: 'white' })
-    const path = await encode(white, { image, position }, { image: edge })
+    const path = await encode(white, { image, position }, { image: lines })
     const colors = await readColors(path, '320x240')
     const levels = Array.from({ length: 20 }, (_, x) => colors(x, 10)[0]!)
     assert.ok(Math.min(...levels) > 235, levels.join())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
   kinora,
@@ -313,7 +313,7 @@ describe('rate limits', () => {
       post(`/tus${query}`, { key, headers: { ...tus, 'upload-length': '9' } })
     const newToken = async () => (await post('/upload-tokens', { json: {} })).body.token
     const [one, other] = [await newToken(), await newToken()]
-    const assertRateLimited = (response: Answer) => {
+    const assertRateLimited = (response: ApiResponse) => {
       assertProblem(response, 429, 'too-many-requests')
       assert.deepEqual([rateLimitOf(response).limit, rateLimitOf(response).remaining], [3, 0])
       assert.ok(Number(response.headers.get('retry-after')) >= 1)

@@ -4,7 +4,8 @@ import ApiVideoClient from '@api.video/nodejs-client'
 import ApiVideoError from '@api.video/nodejs-client/lib/ApiVideoError.js'
 import AuthenticationApi from '@api.video/nodejs-client/lib/api/AdvancedAuthenticationApi.js'
 import HttpClient from '@api.video/nodejs-client/lib/HttpClient.js'
-import { call, client, kinora, productionKey, query, sandboxKey, sharedKinora } from './harness.ts'
+import { call, kinora, productionKey, query, sandboxKey, sharedKinora } from './harness.ts'
+import { client } from './published-client.ts'
 
 // Requests by the published Node.js client, and its view of the responses.
 

@@ -13,7 +13,8 @@ import { limitReads } from '../server/analytics/query-limits.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import { ApiError } from '../server/lib/errors.ts'
 import type { Tables } from '../server/tables.ts'
-import { assertProblem, call, client, sandboxKey, sharedKinora } from './harness.ts'
+import { assertProblem, call, sandboxKey, sharedKinora } from './harness.ts'
+import { client } from './published-client.ts'
 import {
   ago,
   clearSessions,

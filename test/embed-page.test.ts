@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
-import { type Answer, assertProblem, call, query, sharedKinora } from './harness.ts'
+import { type ApiResponse, assertProblem, call, query, sharedKinora } from './harness.ts'
 
 // The player page, its configuration and oEmbed, for rows as the encoder stores them.
 
@@ -73,7 +73,7 @@ async function readyVideo(attributes: object = {}): Promise<string> {
 const page = (path: string) => call(`${service.url}${path}`, { key: '' })
 
 /** Reads the configuration that the page contains for the player. */
-function configIn({ text }: Answer) {
+function configIn({ text }: ApiResponse) {
   const [, json] = /<script type="application\/json" id="kinora">(.*?)<\/script>/s.exec(text) ?? []
   assert.ok(json, text)
   return JSON.parse(json)
@@ -88,12 +88,12 @@ const plainText = (text: string) =>
     .replaceAll('&amp;', '&')
 
 /** Reads the values of all meta tags with this name, in order. */
-const metaIn = ({ text }: Answer, name: string) =>
+const metaIn = ({ text }: ApiResponse, name: string) =>
   [...text.matchAll(/<meta (?:property|name)="([^"]*)" content="([^"]*)">/g)]
     .filter((match) => match[1] === name)
     .map((match) => plainText(match[2]!))
 
-const titleIn = ({ text }: Answer) => plainText(/<title>([^<]*)<\/title>/.exec(text)?.[1] ?? '')
+const titleIn = ({ text }: ApiResponse) => plainText(/<title>([^<]*)<\/title>/.exec(text)?.[1] ?? '')
 
 describe('the player page', () => {
   test('contains the configuration of a playable video', async () => {

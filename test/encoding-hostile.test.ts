@@ -11,7 +11,16 @@ import { RunError } from '../server/lib/run.ts'
 import { Unreadable } from '../server/media/probe.ts'
 import { openEncoder } from './encoder.ts'
 import { call, kinora, type Service, sourcePath, temporaryFolder, waitFor } from './harness.ts'
-import { assertEncoded, download, encodingOf, ffmpeg, media, uploadVideo, waitForEncoding } from './media.ts'
+import {
+  aac,
+  assertEncoded,
+  download,
+  encodingOf,
+  ffmpeg,
+  media,
+  uploadVideo,
+  waitForEncoding,
+} from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { lavfi, numberedFrames, readBrightness, splitArgs, tone, x264 } from './sources.ts'
 
@@ -24,7 +33,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await ffmpeg(...lavfi(numberedFrames({ size: '160x120' })), ...tone(), ...x264, '-c:a', 'aac', clip)
+  await ffmpeg(...lavfi(numberedFrames({ size: '160x120' })), ...tone(), ...x264, ...aac, clip)
   service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {

@@ -5,7 +5,7 @@ import { appendFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { call, isThere, query, temporaryFolder, waitFor } from './harness.ts'
+import { call, fileExists, query, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import {
@@ -23,7 +23,7 @@ import {
 
 let folder: string
 let clip: string
-const seconds = 18
+const seconds = 14
 const frames = seconds * 8
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 
@@ -53,7 +53,7 @@ async function startTwo(t: TestContext) {
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
   const one = await deployment.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, clip)
-  await waitFor(() => isThere(marker))
+  await waitFor(() => fileExists(marker))
   const two = await deployment.start()
   await waitForOneChunk(deployment, videoId)
   return { deployment, one, two, videoId }
@@ -111,9 +111,9 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       await writeFile(join(files, orphan), 'left behind')
     }
     await assertEncoded(service, videoId, events)
-    await waitFor(async () => !(await isThere(join(files, orphans[2]!))))
+    await waitFor(async () => !(await fileExists(join(files, orphans[2]!))))
     await assertNoOrphans(deployment, videoId)
-    assert.equal(await isThere(join(files, dirname(orphans[0]!))), false)
+    assert.equal(await fileExists(join(files, dirname(orphans[0]!))), false)
   })
 
   test('another worker takes over the chunk of a killed worker', async (t) => {
@@ -151,7 +151,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       const program = await fakeProgram(folder, name, hangsOnce(pattern, marker))
       const one = await deployment.start({ [`KINORA_${name.toUpperCase()}`]: program })
       const videoId = await uploadVideo(one, clip)
-      await waitFor(() => isThere(marker))
+      await waitFor(() => fileExists(marker))
       const two = await deployment.start({ KINORA_ROLES: 'worker' })
       await one.kill()
       const tooLong = `select from pgboss.job where state = 'active' and not (heartbeat_seconds <= 15)`
@@ -189,7 +189,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await processesWith(videoId)).length === 0)
     await waitFor(async () => (await readdir(join(deployment.data, 'work'))).length === 0)
-    await waitFor(async () => !(await isThere(join(deployment.data, 'files/videos', videoId))))
+    await waitFor(async () => !(await fileExists(join(deployment.data, 'files/videos', videoId))))
   })
 
   test('a video that is deleted while its source is copied leaves no files behind', async (t) => {
@@ -201,16 +201,16 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
     const source = join(folder, 'unseekable.ts')
     await ffmpeg('-i', clip, '-c', 'copy', '-t', '3', source)
     const videoId = await uploadVideo(service, source)
-    await waitFor(() => isThere(copied))
+    await waitFor(() => fileExists(copied))
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
-    await waitFor(async () => !(await isThere(join(deployment.data, 'files/videos', videoId))))
+    await waitFor(async () => !(await fileExists(join(deployment.data, 'files/videos', videoId))))
     await writeFile(go, '')
     await waitFor(async () => (await readdir(join(deployment.data, 'work'))).length === 0)
     const jobs = 'select 1 from pgboss.job where name = $1 and state in ($2, $3)'
     await waitFor(
       async () => (await query(deployment.database, jobs, ['plan-encoding', 'active', 'retry'])).length === 0,
     )
-    assert.equal(await isThere(join(deployment.data, 'files/videos', videoId)), false)
+    assert.equal(await fileExists(join(deployment.data, 'files/videos', videoId)), false)
   })
 
   test('a full disk delays the encoding and does not count as a failure', async (t) => {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { sharedKinora, temporaryFolder } from './harness.ts'
-import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
+import { aac, assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { lavfi, readAudio, readBrightness, sampleRate, splitArgs, x264 } from './sources.ts'
 
@@ -20,7 +20,7 @@ before(async () => {
   const video = `color=black:s=16x12:r=24000/1001:d=60,geq=lum='${lum}':cb=128:cr=128,scale=160:120`
   const times = flashes.map((n) => `between(t,${n * frameSeconds},${n * frameSeconds + 0.08})`)
   const audio = `aevalsrc='0.8*sin(2*PI*1000*t)*(${times.join('+')})':s=44100:d=60`
-  const clip = ['-shortest', '-c:a', 'aac', join(folder, 'clip.mp4')]
+  const clip = ['-shortest', ...aac, join(folder, 'clip.mp4')]
   await ffmpeg(...lavfi(video), ...lavfi(audio), ...splitArgs('-frames:v 1439'), ...x264, ...clip)
   for (const name of ['clip.ts', 'clip.mkv'])
     await ffmpeg('-i', join(folder, 'clip.mp4'), '-c', 'copy', join(folder, name))

@@ -7,8 +7,8 @@ import { bundleServer } from './bundle.ts'
 import { root, startKinora } from './harness.ts'
 import { writePrograms } from './programs.ts'
 
-// One Postgres for the whole run, and in it one database that is up to date, which each test copies: migrating
-// for each would take longer than most tests.
+// One Postgres server for the whole run. Each test copies a migrated database, because running the migrations takes longer
+// than most tests.
 
 let folder: string
 let postgres: EmbeddedPostgres

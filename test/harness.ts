@@ -11,7 +11,6 @@ import { join } from 'node:path'
 import { after, before, beforeEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import ApiVideoClient from '@api.video/nodejs-client'
 import pg from 'pg'
 import { programsPath } from './programs.ts'
 
@@ -19,10 +18,10 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export const productionKey = 'test-production-key'
 export const sandboxKey = 'test-sandbox-key'
 
-/** Without what Kinora must not inherit from the shell that runs the tests. */
+/** The environment of the tests without settings of Kinora. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KINORA_'))
-  // The tests start a hundred processes: with the compiled modules at hand, each is up in half the time.
+  // The compile cache halves the start time of a process.
   return {
     ...Object.fromEntries(inherited),
     PATH: programsPath(),
@@ -33,15 +32,15 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 export type Kinora = {
   url: string
   process: ChildProcess
-  /** All that it has printed. */
+  /** The output so far, stdout and stderr. */
   output(): string
-  /** An orderly end; the exit code. */
+  /** Stops the process gracefully and returns its exit code. */
   stop(): Promise<number | null>
   /** kill -9 */
   kill(): Promise<void>
 }
 
-/** Runs the service as a user would, in a process of its own on a free port. */
+/** Starts the service in its own process, on a free port. */
 export async function startKinora(
   env: Record<string, string> = {},
   args = [process.env.TEST_SERVER ?? 'server/main.ts'],
@@ -52,11 +51,11 @@ export async function startKinora(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  const gather = (chunk: Buffer) => {
+  const append = (chunk: Buffer) => {
     output += chunk
   }
-  child.stdout.on('data', gather)
-  child.stderr.on('data', gather)
+  child.stdout.on('data', append)
+  child.stderr.on('data', append)
   const exited = once(child, 'exit')
   const stop = async (signal: NodeJS.Signals) => {
     if (child.exitCode === null && child.signalCode === null) child.kill(signal)
@@ -84,7 +83,7 @@ export async function startKinora(
   }
 }
 
-/** Runs a command of Kinora to its end: `runKinora(['keys', 'list'])`, or the service when it cannot start. */
+/** Runs a `kinora` command until it exits: `runKinora(['keys', 'list'])`. */
 export async function runKinora(
   args: string[],
   env: Record<string, string> = {},
@@ -107,11 +106,11 @@ export async function runKinora(
   return { code: child.exitCode, ...printed }
 }
 
-/** What clean-up is told to: a test, or all tests of a file. */
-type Ends = { after(end: () => unknown): void }
+/** Registers cleanup functions: a test context, or the hooks of a file. */
+type Cleanup = { after(cleanup: () => unknown): void }
 
-/** A fresh database for one test, migrated unless it is to be empty; dropped after it. */
-export async function createDatabase(t: Ends, { isEmpty = false } = {}): Promise<string> {
+/** Creates a database for one test and drops it afterwards. The database is migrated unless it should be empty. */
+export async function createDatabase(t: Cleanup, { isEmpty = false } = {}): Promise<string> {
   const server = process.env.TEST_POSTGRES
   if (!server) throw new Error('run the tests with npm test: it starts the Postgres that they share')
   const name = `t_${randomUUID().replaceAll('-', '')}`
@@ -122,26 +121,30 @@ export async function createDatabase(t: Ends, { isEmpty = false } = {}): Promise
   return url.href
 }
 
+const pools = new Map<string, pg.Pool>()
+
+/** Keeps a connection open for the next query, because connecting takes longer than most queries. */
 export async function query(url: string, sql: string, values: unknown[] = []) {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    return (await client.query(sql, values)).rows
-  } finally {
-    await client.end()
+  let pool = pools.get(url)
+  if (!pool) {
+    pool = new pg.Pool({ connectionString: url, max: 4, idleTimeoutMillis: 2_000, allowExitOnIdle: true })
+    // Dropping the database closes its idle connections.
+    pool.on('error', () => {})
+    pools.set(url, pool)
   }
+  return (await pool.query(sql, values)).rows
 }
 
-// Removed when the process ends, because what runs after a test runs in the order in which it was asked for: the
-// folder would go before the service that works in it.
+// Removed when the process exits. Cleanup functions run in the order of their registration, so a folder would be removed
+// before the service that uses it has stopped.
 const folders: string[] = []
 process.once('exit', () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 })
 
-export async function temporaryFolder(_t: Ends): Promise<string> {
+export async function temporaryFolder(_t: Cleanup): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kinora-'))
-  // Programs in it that stand in for ffmpeg are run by another user when the tests run as root.
+  // If the tests run as root, another user runs the scripts in it that replace ffmpeg.
   await chmod(folder, 0o777)
   folders.push(folder)
   return folder
@@ -149,10 +152,10 @@ export async function temporaryFolder(_t: Ends): Promise<string> {
 
 export type Service = Kinora & { database: string; data: string }
 
-/** A running service with a database of its own and both keys; ended after the test. */
-export async function kinora(t: Ends, env: Record<string, string> = {}): Promise<Service> {
+/** Starts a service with its own database and both API keys, and stops it after the test. */
+export async function kinora(t: Cleanup, env: Record<string, string> = {}): Promise<Service> {
   let service: Kinora | undefined
-  // Ends are called in the order in which they were told: the service goes before its database does.
+  // Cleanup functions run in the order of their registration, and the service has to stop before its database is dropped.
   t.after(() => service?.stop())
   const database = await createDatabase(t)
   const data = env.KINORA_DATA_DIR ?? (await temporaryFolder(t))
@@ -167,7 +170,7 @@ export async function kinora(t: Ends, env: Record<string, string> = {}): Promise
   return { ...service, database, data }
 }
 
-/** One service for all tests of a file, as a start takes longer than most of them; each finds it without videos. */
+/** Starts one service for all tests of a file, because a start takes longer than most tests. Each test begins without videos. */
 export function sharedKinora(env: Record<string, string> = {}): Service {
   const service = {} as Service
   const ends: (() => unknown)[] = []
@@ -183,17 +186,14 @@ export function sharedKinora(env: Record<string, string> = {}): Service {
   return service
 }
 
-/** The published client, pointed at the service. */
-export const client = (url: string, apiKey = productionKey) => new ApiVideoClient({ baseUri: url, apiKey })
+// biome-ignore lint/suspicious/noExplicitAny: tests read responses of every shape
+export type ApiResponse = { status: number; headers: Headers; text: string; body: any }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-export type Answer = { status: number; headers: Headers; text: string; body: any }
-
-/** One request, key and JSON included. */
+/** Sends a request with an API key and, optionally, a JSON body. */
 export async function call(
   url: string,
   { method = 'GET', key = productionKey, json, headers, body }: CallOptions = {},
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const response = await fetch(url, {
     method,
     headers: {
@@ -215,23 +215,23 @@ export async function call(
 
 type CallOptions = {
   method?: string
-  /** '' for none */
+  /** '' sends no key. */
   key?: string
   json?: unknown
   headers?: Record<string, string>
   body?: string
 }
 
-/** As `call`, for what fetch would not send: any path as it is, and any method with any body. */
-export async function callRaw(url: string, path: string, options: RawOptions = {}): Promise<Answer> {
+/** Like `call`, for requests that fetch rejects or changes: unnormalized paths, and bodies with any method. */
+export async function callRaw(url: string, path: string, options: RawOptions = {}): Promise<ApiResponse> {
   const { method = 'GET', body } = options
   const isChunked = options.headers?.['transfer-encoding'] !== undefined
-  // Node tells no length with methods that have no body by custom: the body would count as another request.
+  // Node sends no Content-Length with methods that usually have no body, and the server would read the body as another request.
   const length = body === undefined || isChunked ? {} : { 'content-length': Buffer.byteLength(body) }
   const headers = { ...options.headers, ...length }
   const sent = request(url, { method, path, headers, agent: false, timeout: patienceMs })
-  sent.on('timeout', () => sent.destroy(new Error(`no answer to ${method} ${path}`)))
-  // After the answer has begun, errors are about what follows it: a refused HEAD may come with a body.
+  sent.on('timeout', () => sent.destroy(new Error(`no response to ${method} ${path}`)))
+  // Errors after the start of the response do not matter: the response to a rejected HEAD request may have a body.
   sent.on('error', () => {})
   sent.end(body)
   const [response] = await once(sent, 'response')
@@ -248,40 +248,40 @@ export async function callRaw(url: string, path: string, options: RawOptions = {
 
 type RawOptions = { method?: string; headers?: Record<string, string>; body?: string | Buffer }
 
-/** Sends the text as it is and returns all that comes back until the connection ends. */
+/** Sends raw text over a connection and returns everything that is received until the connection closes. */
 export async function sendRaw(url: string, text: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  socket.setTimeout(patienceMs, () => socket.destroy(new Error('no answer')))
+  socket.setTimeout(patienceMs, () => socket.destroy(new Error('no response')))
   socket.write(text)
-  let answer = ''
-  // The service may end the connection while we still write: what it said before counts.
+  let received = ''
+  // The service may close the connection while the test is still writing.
   await socket
     .forEach((chunk: Buffer) => {
-      answer += chunk
+      received += chunk
     })
     .catch((error) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') throw error
     })
-  return answer
+  return received
 }
 
-/** Checks that the answer is a problem of this kind, about this name (undefined: about none). */
-export function assertProblem(answer: Answer, status: number, slug: string, name?: string): void {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.headers.get('content-type'), 'application/problem+json')
-  assert.equal(answer.body.status, status)
-  assert.equal(answer.body.type.split('/').pop(), slug, answer.text)
-  assert.equal(answer.body.name, name, answer.text)
-  assert.ok(answer.body.title.length > 5, answer.text)
+/** Checks that the response is an API error of this type about this attribute. `undefined` means no attribute. */
+export function assertProblem(response: ApiResponse, status: number, slug: string, name?: string): void {
+  assert.equal(response.status, status, response.text)
+  assert.equal(response.headers.get('content-type'), 'application/problem+json')
+  assert.equal(response.body.status, status)
+  assert.equal(response.body.type.split('/').pop(), slug, response.text)
+  assert.equal(response.body.name, name, response.text)
+  assert.ok(response.body.title.length > 5, response.text)
 }
 
-/** Far longer than anything takes, even on a busy machine: how fast something is decides no test. */
+/** Much longer than anything takes on a busy machine, so that no test depends on speed. */
 export const patienceMs = 120_000
 
 /**
- * Waits until the condition holds. With `progress`, work that gets somewhere may take any time, up to the limit of the
- * whole test: the wait fails once the state that `progress` describes has not changed for as long as the patience lasts.
+ * Waits until the condition is true. Without `progress`, it fails after `patienceMs`. With `progress`, it fails only if the
+ * state that `progress` returns does not change for that long.
  */
 export async function waitFor(
   condition: () => boolean | Promise<boolean>,
@@ -295,11 +295,11 @@ export async function waitFor(
     if (waitedMs > patienceMs) {
       const before = state
       state = await progress?.()
-      if (state === before) throw new Error(`did not come true within ${patienceMs} ms\n${detail()}`)
+      if (state === before) throw new Error(`the condition was not true within ${patienceMs} ms\n${detail()}`)
       start = Date.now()
     }
-    // What takes long is looked at less often: to look takes time from what is waited for.
-    await delay(Math.min(100, 20 + waitedMs / 20))
+    // Checks less often over time, because each check takes CPU time from the work that the test waits for.
+    await delay(Math.min(500, 20 + waitedMs / 10))
   }
 }
 
@@ -309,7 +309,7 @@ export const MiB = 1024 * 1024
 
 export type FormPart = { name: string; filename?: string; content: string | Buffer }
 
-/** A multipart/form-data body, byte by byte as a client would make it. */
+/** Builds a multipart/form-data body. */
 export function formBody(parts: FormPart[], boundary: string): Buffer {
   const lines = parts.flatMap(({ name, filename, content }) => [
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"`,
@@ -322,13 +322,13 @@ export function formBody(parts: FormPart[], boundary: string): Buffer {
 }
 
 export type FileOptions = {
-  /** Content-Range */
+  /** The Content-Range header. */
   range?: string
   key?: string
-  /** The name of the file's field. */
+  /** The name of the form field of the file. */
   field?: string
   filename?: string
-  /** Text fields. */
+  /** Text fields before and after the file. */
   before?: Record<string, string>
   after?: Record<string, string>
   boundary?: string
@@ -351,8 +351,12 @@ function formOf(content: Buffer, options: FileOptions) {
   }
 }
 
-/** Uploads the bytes in one request. */
-export async function sendFile(url: string, content: Buffer, options: FileOptions = {}): Promise<Answer> {
+/** Uploads a file in one request. */
+export async function sendFile(
+  url: string,
+  content: Buffer,
+  options: FileOptions = {},
+): Promise<ApiResponse> {
   const { body, headers } = formOf(content, options)
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
   const text = await response.text()
@@ -365,13 +369,13 @@ export async function sendFile(url: string, content: Buffer, options: FileOption
 }
 
 export type OpenUpload = {
-  /** The next bytes of the request; resolves when the system has taken them. */
+  /** Sends the next bytes. Resolves when they are written to the socket. */
   write(bytes: number): Promise<void>
-  end(): Promise<Answer>
+  end(): Promise<ApiResponse>
   abort(): Promise<void>
 }
 
-/** The same, at the pace of the test. */
+/** Starts an upload whose bytes the test sends step by step. */
 export function openUpload(url: string, content: Buffer, options: FileOptions = {}): OpenUpload {
   const { body, headers } = formOf(content, options)
   const sent = request(url, {
@@ -379,9 +383,9 @@ export function openUpload(url: string, content: Buffer, options: FileOptions = 
     headers: { ...headers, 'content-length': body.length },
     agent: false,
   })
-  sent.setTimeout(patienceMs, () => sent.destroy(new Error('no answer')))
+  sent.setTimeout(patienceMs, () => sent.destroy(new Error('no response')))
   const closed = new Promise<void>((done) => sent.once('close', done))
-  const answer = new Promise<Answer>((resolve, reject) => {
+  const answer = new Promise<ApiResponse>((resolve, reject) => {
     sent.on('error', reject)
     sent.on('response', async (response) => {
       let text = ''
@@ -404,7 +408,7 @@ export function openUpload(url: string, content: Buffer, options: FileOptions = 
     async write(bytes) {
       const next = body.subarray(written, written + bytes)
       written += next.length
-      // Nobody is told about bytes that a closed connection takes along.
+      // The callback is not called for bytes that are lost with the connection.
       await Promise.race([new Promise<void>((done) => sent.write(next, () => done())), closed])
     },
     end() {
@@ -418,23 +422,23 @@ export function openUpload(url: string, content: Buffer, options: FileOptions = 
   }
 }
 
-/** Where the disk driver keeps the finished source of a video. */
+/** The path of a stored source on disk. */
 export const sourcePath = (data: string, videoId: string) => join(data, 'files/videos', videoId, 'source')
 
-export const isThere = (path: string) =>
+export const fileExists = (path: string) =>
   stat(path).then(
     () => true,
     () => false,
   )
 
-/** Waits until the source is stored, and checks that it has exactly these bytes. */
+/** Waits until the source is stored and checks its bytes. */
 export async function assertSource(data: string, videoId: string, content: Buffer) {
   const path = sourcePath(data, videoId)
   await waitFor(
-    () => isThere(path),
+    () => fileExists(path),
     () => `no source of ${videoId}`,
   )
   const stored = await readFile(path)
   assert.equal(stored.length, content.length, 'size of the source')
-  assert.ok(stored.equals(content), 'the source has other bytes than were sent')
+  assert.ok(stored.equals(content), 'the stored source differs from the uploaded bytes')
 }

@@ -14,7 +14,7 @@ import { createLog } from '../server/lib/log.ts'
 import { openQueue } from '../server/lib/queue.ts'
 import { type Jobs, queues } from '../server/queues.ts'
 import { fetchSource } from '../server/uploads/fetch-source.ts'
-import { assertSource, call, isThere, kinora, MiB, type Service, sourcePath, waitFor } from './harness.ts'
+import { assertSource, call, fileExists, kinora, MiB, type Service, sourcePath, waitFor } from './harness.ts'
 
 // Fetches from malicious or faulty servers fail, and the status shows the reason.
 
@@ -57,7 +57,7 @@ async function assertFailed(service: Service, videoId: string, reason: RegExp) {
     encoding.qualities.map(({ status }: { status: string }) => status),
     ['failed'],
   )
-  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+  assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
 }
 
 const privateNetworks = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }

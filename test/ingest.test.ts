@@ -8,7 +8,7 @@ import {
   assertProblem,
   assertSource,
   call,
-  isThere,
+  fileExists,
   kinora,
   MiB,
   openUpload,
@@ -102,7 +102,7 @@ async function assertFailed(videoId: string, reason: RegExp, url = service.url):
     encoding.qualities.map(({ type, status }: { type: string; status: string }) => [type, status]),
     [['hls', 'failed']],
   )
-  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+  assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
 }
 
 async function uploadVideo(content: Buffer): Promise<string> {
@@ -243,7 +243,7 @@ test('a video that is deleted during its fetch leaves no file', async (t) => {
   finish()
   const next = await uploadVideo(other)
   await assertSource(service.data, next, other)
-  await waitFor(async () => !(await isThere(sourcePath(service.data, videoId))))
+  await waitFor(async () => !(await fileExists(sourcePath(service.data, videoId))))
   assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
 })
 
@@ -271,7 +271,7 @@ test('a clone has the content of its original, also after the original is delete
   const clone = await create(original)
   await assertIngested(clone, other)
   assert.equal((await call(`${service.url}/videos/${original}`, { method: 'DELETE' })).status, 204)
-  await waitFor(async () => !(await isThere(sourcePath(service.data, original))))
+  await waitFor(async () => !(await fileExists(sourcePath(service.data, original))))
   await assertSource(service.data, clone, other)
   const again = await create(clone)
   await assertIngested(again, other)

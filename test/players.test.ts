@@ -2,17 +2,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, beforeEach, test } from 'node:test'
-import {
-  assertProblem,
-  call,
-  client,
-  query,
-  sandboxKey,
-  sendFile,
-  sharedKinora,
-  temporaryFolder,
-} from './harness.ts'
+import { assertProblem, call, query, sandboxKey, sendFile, sharedKinora, temporaryFolder } from './harness.ts'
 import { ffmpeg } from './media.ts'
+import { client } from './published-client.ts'
 
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 const players = () => `${service.url}/players`

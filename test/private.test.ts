@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { launchBrowser, servePages, skip } from './browser.ts'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
-  client,
   type Kinora,
   kinora,
   query,
@@ -15,6 +14,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, ffmpeg, ffprobe, makeClip, uploadVideo } from './media.ts'
+import { client } from './published-client.ts'
 
 // One encoded video, which is private at the start of each test. Two clients that send identical requests from the same
 // machine are two viewers, unless one knows the session of the other.
@@ -63,7 +63,7 @@ after(async () => {
 })
 beforeEach(() => client(service.url).videos.update(videoId, { _public: false }))
 
-async function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+async function get(url: string, headers: Record<string, string> = {}, method = 'GET'): Promise<ApiResponse> {
   const response = await fetch(url, { method, headers, redirect: 'manual' })
   const text = await response.text()
   const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
@@ -83,7 +83,7 @@ async function freshBase(at = service.url, id = videoId): Promise<string> {
   return assets!.hls!.replace('/hls/manifest.m3u8', '')
 }
 
-const assertRejected = (response: Answer) => {
+const assertRejected = (response: ApiResponse) => {
   assert.equal(response.status, 404)
   assertProblem(response, 404, 'resource-not-found', 'token')
   assert.equal(response.headers.get('cache-control'), 'no-store')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 // Starting ffmpeg or ffprobe takes 0.1 s of CPU time, most of it spent on linking 200 libraries. These scripts stand in
 // where a test does not look at the result, and run the real program for everything else.
 
-/** Answers what the service asks at every start. */
+/** Prints stored output for the calls that the service makes at every start. */
 const startUp = (program: string, answers: Record<string, string>) =>
   Object.entries(answers)
     .map(([args, file]) => `case "$*" in '${args}') exec cat '${file}';; esac`)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Answer, call, waitFor } from './harness.ts'
+import { type ApiResponse, call, waitFor } from './harness.ts'
 
 export type Received = {
   path: string
@@ -67,7 +67,8 @@ export async function createWebhook(base: string, url: string, events = [encoded
   return response.body
 }
 
-export const post = (url: string, json: unknown = {}): Promise<Answer> => call(url, { method: 'POST', json })
+export const post = (url: string, json: unknown = {}): Promise<ApiResponse> =>
+  call(url, { method: 'POST', json })
 
 export type Attempt = {
   at: string

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Answer, call, query, sandboxKey, sharedKinora } from './harness.ts'
+import { type ApiResponse, call, query, sandboxKey, sharedKinora } from './harness.ts'
 
 // Lists: pagination, and every notation in which clients send filters.
 
@@ -13,7 +13,7 @@ async function create(...payloads: object[]) {
   }
 }
 
-async function get(path: string): Promise<Answer> {
+async function get(path: string): Promise<ApiResponse> {
   const response = await call(service.url + path)
   assert.equal(response.status, 200, response.text)
   return response
@@ -27,7 +27,7 @@ async function findTitles(search: string): Promise<string[]> {
 }
 
 type Link = { rel: string; uri: string }
-const links = ({ body }: Answer): Record<string, string> =>
+const links = ({ body }: ApiResponse): Record<string, string> =>
   Object.fromEntries(body.pagination.links.map(({ rel, uri }: Link) => [rel, uri]))
 
 describe('pagination', () => {
@@ -55,7 +55,7 @@ describe('pagination', () => {
     let path: string | undefined = `/videos?${search}`
     const rels: string[] = []
     while (path) {
-      const response: Answer = await get(path)
+      const response: ApiResponse = await get(path)
       titles.push(...response.body.data.map((video: { title: string }) => video.title))
       rels.push(Object.keys(links(response)).join(' '))
       assert.equal(response.body.pagination.itemsTotal, 7)

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { launchBrowser, servePages, skip } from './browser.ts'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
   callRaw,
@@ -20,7 +20,7 @@ import { createVideo, type Event, iso, type Loose, viewing } from './viewings.ts
 const service = sharedKinora({ KINORA_COUNTRY_HEADER: 'X-Country', KINORA_TRUST_PROXY: '127.0.0.1' })
 
 /** Sends a report as a page does, without a key and as text. */
-const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod'): Promise<Answer> =>
+const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod'): Promise<ApiResponse> =>
   call(`${service.url}/collector/${path}`, {
     method: 'POST',
     key: '',
@@ -28,7 +28,7 @@ const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod
     body: typeof report === 'string' ? report : JSON.stringify(report),
   })
 
-async function sessionIdOf(response: Promise<Answer>): Promise<string> {
+async function sessionIdOf(response: Promise<ApiResponse>): Promise<string> {
   const { status, text, body } = await response
   assert.equal(status, 200, text)
   assert.match(body.session, /^ps[0-9a-z]{23}$/)
@@ -547,7 +547,7 @@ describe('invalid reports', () => {
     // The maximum cost of one report.
     const body = JSON.stringify(report(Array(200).fill(event(0, 'ready'))))
     const from = (ipAddress: string) => send(body, { 'x-forwarded-for': ipAddress })
-    let rejected: Answer | undefined
+    let rejected: ApiResponse | undefined
     for (let i = 0; i < 200 && !rejected; i++) {
       const responses = await Promise.all(Array.from({ length: 20 }, () => from('192.0.2.7')))
       rejected = responses.find(({ status }) => status === 429)

@@ -11,10 +11,9 @@ import { after, before, describe, test } from 'node:test'
 import { SignJWT } from 'jose'
 import { newResumeToken } from '../server/access/signed-token.ts'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
-  client,
   kinora,
   query,
   type Service,
@@ -23,6 +22,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { client } from './published-client.ts'
 
 // Playback tokens that the customer signs, tested on one encoded private video.
 
@@ -73,7 +73,7 @@ const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('
 const get = (token: string, file = 'hls/manifest.m3u8', headers: Record<string, string> = {}) =>
   call(`${service.url}/vod/${videoId}/token/${token}/${file}`, { key: '', headers })
 
-const assertRejected = (response: Answer) => {
+const assertRejected = (response: ApiResponse) => {
   assertProblem(response, 404, 'resource-not-found', 'token')
   assert.equal(response.headers.get('cache-control'), 'no-store')
 }
@@ -198,7 +198,7 @@ describe('a signed token', () => {
     assertRejected(await get(await sign({ exp: undefined })))
     assertRejected(await get(await sign({ exp: String(nowSeconds() + 60) })))
     let short = ''
-    let master: Answer | undefined
+    let master: ApiResponse | undefined
     // On a busy machine, the token may expire before the request.
     await waitFor(async () => {
       short = await sign({ exp: nowSeconds() + 3 })

@@ -35,9 +35,8 @@ export const videoWithTone = (options: NonNullable<Parameters<typeof numberedFra
   ...lavfi(numberedFrames(options)),
   ...tone(440, options.seconds ?? 3),
 ]
-export const aac = splitArgs('-c:a aac')
 export const hevc = (params: string) =>
-  splitArgs(`-c:v libx265 -preset veryfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
+  splitArgs(`-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
 export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
 /** Four vertical stripes with these 10-bit luma levels. */
 export const stripes = (levels: number[]) => {
@@ -54,18 +53,57 @@ async function decode(path: string, args: string[]): Promise<{ bytes: Buffer; wa
   return { bytes: stdout, warnings: stderr.toString() }
 }
 
-/** Reads the number that each frame of a file shows. */
-export async function readFrameNumbers(path: string): Promise<{ numbers: number[]; warnings: string }> {
-  const height = 6
-  const filter = `scale=${columns}:${height}:flags=area,format=gray`
-  const args = splitArgs(`-map 0:v -fps_mode passthrough -vf ${filter} -f rawvideo`)
-  const { bytes, warnings } = await decode(path, args)
-  const size = columns * height
-  const numbers = Array.from({ length: bytes.length / size }, (_, frame) => {
+const numberRows = 6
+const numberFilter = `scale=${columns}:${numberRows}:flags=area,format=gray`
+
+function parseFrameNumbers(bytes: Buffer): number[] {
+  const size = columns * numberRows
+  return Array.from({ length: bytes.length / size }, (_, frame) => {
     const row = bytes.subarray(frame * size + columns, frame * size + 2 * columns)
     return row.reduce((sum, level, x) => sum + (level > 128 ? 2 ** x : 0), 0)
   })
-  return { numbers, warnings }
+}
+
+/** Reads the number that each frame of a file shows. */
+export async function readFrameNumbers(path: string): Promise<{ numbers: number[]; warnings: string }> {
+  const args = splitArgs(`-map 0:v -fps_mode passthrough -vf ${numberFilter} -f rawvideo`)
+  const { bytes, warnings } = await decode(path, args)
+  return { numbers: parseFrameNumbers(bytes), warnings }
+}
+
+export type DecodedMedia = {
+  numbers: number[]
+  /** The size, pixel aspect ratio, pixel format and frame rate: `320x240 1/1 yuv420p 25/1`. */
+  format: string
+  /** Color range, matrix, transfer and primaries. */
+  colors: string
+  samples: Float32Array
+  warnings: string
+}
+
+/** Decodes a video file and an audio file in one run of ffmpeg, because its start takes longer than the decoding. */
+export async function decodeMedia(video: string, audio?: string): Promise<DecodedMedia> {
+  const samplesPath = `${video}.f32`
+  const { stdout, stderr } = await execute(
+    'ffmpeg',
+    [
+      ...splitArgs('-hide_banner -nostdin -nostats -y -loglevel level+info'),
+      ...['-i', video, ...(audio ? ['-i', audio] : [])],
+      ...splitArgs(`-map 0:v -fps_mode passthrough -vf showinfo=checksum=0,${numberFilter} -f rawvideo -`),
+      ...(audio ? [...splitArgs(`-map 1:a -ac 1 -ar ${sampleRate} -f f32le`), samplesPath] : []),
+    ],
+    { encoding: 'buffer', maxBuffer: 64 * 1024 * 1024 },
+  )
+  const lines = stderr.toString().split('\n')
+  const find = (pattern: RegExp) => pattern.exec(stderr.toString())?.slice(1).join(' ') ?? ''
+  const samples = audio ? new Uint8Array(await readFile(samplesPath)).buffer : new ArrayBuffer(0)
+  return {
+    numbers: parseFrameNumbers(stdout),
+    format: [find(/ s:(\S+)/), find(/ sar:(\S+)/), find(/ fmt:(\S+)/), find(/frame_rate: (\S+)/)].join(' '),
+    colors: find(/color_range:(\S+) color_space:(\S+) color_primaries:(\S+) color_trc:(\S+)/),
+    samples: new Float32Array(samples),
+    warnings: lines.filter((line) => /\[(warning|error|fatal|panic)\]/.test(line)).join('\n'),
+  }
 }
 
 /** Scales each frame to `size` and returns its coded luma values: one list per frame. */

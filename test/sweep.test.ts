@@ -14,7 +14,7 @@ import type { Finding } from '../server/sweep/findings.ts'
 import { sweepAll } from '../server/sweep/sweep.ts'
 import {
   call,
-  isThere,
+  fileExists,
   kinora,
   MiB,
   openUpload,
@@ -65,7 +65,7 @@ const keysOf = (findings: Finding[]) =>
   findings.flatMap((finding) => (finding.kind === 'missing' ? [] : [finding.key])).sort()
 
 const checkExistence = async (data: string, keys: string[]) =>
-  Promise.all(keys.map((key) => isThere(join(data, 'files', key))))
+  Promise.all(keys.map((key) => fileExists(join(data, 'files', key))))
 
 const deleteVideo = ({ url }: Pick<Service, 'url'>, videoId: string) =>
   call(`${url}/videos/${videoId}`, { method: 'DELETE' })
@@ -225,7 +225,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     const videoId = await makeVideo(service, onDisk(service))
     const source = `videos/${videoId}/hls/240p/0-x/0.m4s`
     await utimes(join(service.data, 'files', source), 0, 0)
-    await waitFor(() => isThere(join(service.data, 'files/kinora-store-id')))
+    await waitFor(() => fileExists(join(service.data, 'files/kinora-store-id')))
     const other = await kinora(t, { KINORA_DATA_DIR: service.data, KINORA_SWEEP_GRACE_MINUTES: '0' })
     await waitFor(() => /the sweep does not touch the file store/.test(other.output()))
     const grace = { KINORA_SWEEP_GRACE_MINUTES: '0' }
@@ -236,7 +236,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     await rm(join(service.data, 'files/kinora-store-id'))
     const unknown = await runKinora(['files', 'sweep', '--remove'], { ...envOf(other), ...grace })
     assert.match(unknown.stderr, /knows none of its videos/)
-    assert.ok(await isThere(join(service.data, 'files', source)))
+    assert.ok(await fileExists(join(service.data, 'files', source)))
     assert.deepEqual(await runSweep({ ...envOf(service), ...grace }), [])
   })
 
@@ -272,8 +272,8 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       await utimes(join(uploads, abandoned, name), Date.now() / 1_000 - 60, Date.now() / 1_000 - 60)
 
     await at.start()
-    await waitFor(async () => !(await isThere(join(uploads, abandoned))))
-    await waitFor(async () => !(await isThere(join(at.data, 'files', spooled))))
+    await waitFor(async () => !(await fileExists(join(uploads, abandoned))))
+    await waitFor(async () => !(await fileExists(join(at.data, 'files', spooled))))
     await waitFor(async () => (await readdir(work)).length === 1)
     assert.equal(
       (await listed()).length,
@@ -284,7 +284,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     assert.equal(response.status, 201, response.text)
     const last = await sendFile(`${running.url}/videos/${videoId}/source`, bytes, { range: 'part 2/2' })
     assert.equal(last.status, 201, last.text)
-    await waitFor(() => isThere(sourcePath(at.data, videoId)))
+    await waitFor(() => fileExists(sourcePath(at.data, videoId)))
   })
 })
 

@@ -4,11 +4,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
-  client,
-  isThere,
+  fileExists,
   kinora,
   MiB,
   query,
@@ -19,6 +18,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
+import { client } from './published-client.ts'
 import { createDeployment, expireLeases, fakeProgram, hangsOnce } from './recovery.ts'
 import {
   hevc,
@@ -365,7 +365,7 @@ describe('an uploaded thumbnail', () => {
       content: Buffer | string,
       slug: string,
       filename = 'a.jpg',
-    ): Promise<Answer> => {
+    ): Promise<ApiResponse> => {
       const response = await upload(videoId, Buffer.from(content as string), filename)
       assertProblem(response, 400, slug, 'file')
       return response
@@ -457,12 +457,12 @@ test('the thumbnail and sprites of a private video require its token', async () 
 
 test('deleting a video removes its thumbnail and sprites', async () => {
   const videoId = picked
-  assert.equal(await isThere(join(service.data, 'files/videos', videoId, 'pictures')), true)
+  assert.equal(await fileExists(join(service.data, 'files/videos', videoId, 'pictures')), true)
   await pick(videoId, '6')
   const { status } = await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
   assert.equal(status, 204)
   assert.equal((await thumbnail(videoId)).status, 404)
-  await waitFor(async () => !(await isThere(join(service.data, 'files/videos', videoId))))
+  await waitFor(async () => !(await fileExists(join(service.data, 'files/videos', videoId))))
   await waitFor(async () => {
     const jobs = await query(
       service.database,
@@ -470,7 +470,7 @@ test('deleting a video removes its thumbnail and sprites', async () => {
     )
     return jobs.length === 0
   })
-  assert.equal(await isThere(join(service.data, 'files/videos', videoId)), false)
+  assert.equal(await fileExists(join(service.data, 'files/videos', videoId)), false)
 })
 
 test('the retry of a killed job removes the files that it had stored for a deleted video', async () => {
@@ -481,7 +481,7 @@ test('the retry of a killed job removes the files that it had stored for a delet
   await query(service.database, "insert into pgboss.job (name, data) values ('make-pictures', $1)", [
     JSON.stringify({ videoId }),
   ])
-  await waitFor(async () => !(await isThere(orphans)))
+  await waitFor(async () => !(await fileExists(orphans)))
 })
 
 test('another worker makes the thumbnail that a killed worker did not finish', async (t) => {
@@ -492,7 +492,7 @@ test('another worker makes the thumbnail that a killed worker did not finish', a
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/thumbnail.jpg*', marker))
   const one = await deployment.start({ KINORA_FFMPEG: hanging })
   const videoId = await uploadVideo(one, tiny, { mp4Support: false })
-  await waitFor(() => isThere(marker))
+  await waitFor(() => fileExists(marker))
   await one.kill()
   await expireLeases(deployment.database)
   await deployment.start()

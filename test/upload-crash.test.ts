@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { suite, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertSource,
   call,
   createDatabase,
@@ -157,7 +157,7 @@ suite('after SIGKILL', { concurrency: 4 }, () => {
     await waitFor(async () => (await query(installation.database, 'select from source_pieces')).length === 1)
     await one.kill()
     // A 4xx would not do, because the browser library stops at any 4xx.
-    const response: Answer = await sendFile(`${two.url}/videos/${videoId}/source`, chunks[0]!, {
+    const response: ApiResponse = await sendFile(`${two.url}/videos/${videoId}/source`, chunks[0]!, {
       range: 'part 1/2',
     })
     assert.equal(response.status, 201, response.text)

@@ -19,12 +19,12 @@ import { acquireLock } from '../server/uploads/store.ts'
 import { removeAbandonedUploads } from '../server/uploads/store-source.ts'
 import { TusDataStore } from '../server/uploads/tus-datastore.ts'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   assertSource,
   call,
+  fileExists,
   formBody,
-  isThere,
   kinora,
   MiB,
   openUpload,
@@ -144,7 +144,7 @@ suite('limits of uploads', { concurrency: 6 }, () => {
     const writer = openUpload(sourceOf(service, videoId), content, { range })
     await writer.write(1000)
     await waitFor(async () => (await countLeases(service, videoId)) === 1)
-    const responses: Answer[] = []
+    const responses: ApiResponse[] = []
     const sent = Array.from({ length: 100 }, async () => {
       const response = await sendFile(sourceOf(service, videoId), content, { range })
       responses.push(response)
@@ -400,8 +400,8 @@ suite('limits of uploads', { concurrency: 6 }, () => {
       await close()
     }
 
-    assert.equal(await isThere(folderOf(abandoned)), false)
-    assert.equal(await isThere(folderOf(active)), true)
+    assert.equal(await fileExists(folderOf(abandoned)), false)
+    assert.equal(await fileExists(folderOf(active)), true)
     assert.deepEqual(await listUnfinished(service), [folderOf(active).split('/').pop()])
     for (const table of ['sources', 'source_pieces'])
       assert.deepEqual(

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { afterEach, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   assertSource,
   call,
   type FileOptions,
-  isThere,
+  fileExists,
   MiB,
   openUpload,
   productionKey,
@@ -77,7 +77,8 @@ async function patch(uploadUrl: string, content: Buffer, offset = 0): Promise<nu
 }
 
 const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
-const assertNotFound = (response: Answer) => assertProblem(response, 404, 'resource-not-found', 'videoId')
+const assertNotFound = (response: ApiResponse) =>
+  assertProblem(response, 404, 'resource-not-found', 'videoId')
 
 // --- Videos of others
 
@@ -268,5 +269,5 @@ test('deleting a video deletes the tokens that are bound to it', async () => {
     assertProblem(await send(token, small, options), 401, 'authentication-invalid-upload-token')
   assertProblem(await createTus(token), 401, 'authentication-invalid-upload-token')
   assertProblem(await call(`${service.url}/upload-tokens/${token}`), 404, 'resource-not-found', 'uploadToken')
-  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+  assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
 })

@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, test } from 'node:test'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   assertSource,
   call,
@@ -421,7 +421,8 @@ test('a later part with a token is rejected if no unfinished upload matches its 
   const [token, other] = [await newToken(), await newToken()]
   const send = (token: string, content: Buffer, options: FileOptions) =>
     sendFile(delegated(token), content, { key: '', ...options })
-  const assertUnmatched = (response: Answer) => assertProblem(response, 400, 'attribute-required', 'videoId')
+  const assertUnmatched = (response: ApiResponse) =>
+    assertProblem(response, 400, 'attribute-required', 'videoId')
   assertUnmatched(await send(token, second, { range: 'part 2/2' }))
   assertUnmatched(
     await send(token, second, { range: `bytes ${chunkBytes}-${2 * chunkBytes - 1}/${2 * chunkBytes}` }),

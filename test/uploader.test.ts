@@ -12,7 +12,7 @@ import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import {
   assertSource,
   call,
-  isThere,
+  fileExists,
   MiB,
   productionKey,
   query,
@@ -293,7 +293,7 @@ describe('the browser library', { skip }, () => {
         [],
       )
     }
-    assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+    assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
   })
 
   // The connection breaks twice, because the browser itself repeats a request that it lost on a reused connection.

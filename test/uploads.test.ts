@@ -8,8 +8,8 @@ import {
   assertProblem,
   assertSource,
   call,
+  fileExists,
   formBody,
-  isThere,
   kinora,
   MiB,
   openUpload,
@@ -136,7 +136,7 @@ test('a progressive session sends parts while the total is unknown, and the stat
   assert.deepEqual(await ingestOf(videoId), receivedParts([1], null, null))
   await session.uploadPart(paths[1]!)
   assert.deepEqual(await ingestOf(videoId), receivedParts([1, 2], null, null))
-  assert.equal(await isThere(sourcePath(service.data, videoId)), false)
+  assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
   await session.uploadLastPart(paths[2]!)
   assert.deepEqual(await ingestOf(videoId), receivedParts([1, 2, 3], 3, big.length, 'uploaded'))
   await assertSource(service.data, videoId, big)
@@ -551,7 +551,7 @@ test('deleting a video removes its files', async () => {
   assert.equal((await sendFile(sourceOf(videoId), small)).status, 201)
   await assertSource(service.data, videoId, small)
   await chunking().videos.delete(videoId)
-  await waitFor(async () => !(await isThere(join(service.data, 'files/videos', videoId))))
+  await waitFor(async () => !(await fileExists(join(service.data, 'files/videos', videoId))))
 })
 
 test('deleting a video between two parts removes the received parts, and later parts return 404', async () => {
@@ -561,9 +561,9 @@ test('deleting a video between two parts removes the received parts, and later p
     videoId,
   ])
   const pending = join(service.data, 'files/.uploads', handle)
-  assert.equal(await isThere(pending), true)
+  assert.equal(await fileExists(pending), true)
   await chunking().videos.delete(videoId)
-  await waitFor(async () => !(await isThere(pending)))
+  await waitFor(async () => !(await fileExists(pending)))
   const response = await sendFile(sourceOf(videoId), parts[1], { range: 'part 2/3' })
   assertProblem(response, 404, 'resource-not-found', 'videoId')
 })
@@ -578,10 +578,10 @@ test('an upload returns 404 if its video is deleted in the meantime', async () =
     await waitFor(async () => (await handle()) !== undefined)
     const pending = join(service.data, 'files/.uploads', await handle())
     await chunking().videos.delete(videoId)
-    await waitFor(async () => !(await isThere(pending)))
+    await waitFor(async () => !(await fileExists(pending)))
     const response = await upload.end()
     assertProblem(response, 404, 'resource-not-found', 'videoId')
-    assert.equal(await isThere(pending), false)
-    assert.equal(await isThere(join(service.data, 'files/videos', videoId)), false)
+    assert.equal(await fileExists(pending), false)
+    assert.equal(await fileExists(join(service.data, 'files/videos', videoId)), false)
   }
 })

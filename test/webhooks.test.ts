@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { recordEvent } from '../server/webhooks/events.ts'
-import { assertProblem, call, client, kinora, query, sandboxKey, sharedKinora } from './harness.ts'
+import { assertProblem, call, kinora, query, sandboxKey, sharedKinora } from './harness.ts'
+import { client } from './published-client.ts'
 import { createWebhook, encoded, post } from './receiver.ts'
 import { withDb } from './record-events.ts'
 

@@ -10,7 +10,6 @@ import {
   type Answer,
   assertProblem,
   call,
-  client,
   isThere,
   kinora,
   MiB,
@@ -24,6 +23,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, createVideo, download, ffmpeg, ffprobe, waitForEncoding } from './media.ts'
+import { client } from './published-client.ts'
 import { aac, hevc, lavfi, rotateClockwise, splitArgs, tone, x264 } from './sources.ts'
 
 let service: Service

@@ -7,10 +7,10 @@ import { deflateSync } from 'node:zlib'
 import type { VideoWatermark } from '../server/videos/tables.ts'
 import { openEncoder } from './encoder.ts'
 import {
-  type Answer,
+  type ApiResponse,
   assertProblem,
   call,
-  isThere,
+  fileExists,
   kinora,
   MiB,
   productionKey,
@@ -24,7 +24,7 @@ import {
 } from './harness.ts'
 import { assertEncoded, createVideo, download, ffmpeg, ffprobe, waitForEncoding } from './media.ts'
 import { client } from './published-client.ts'
-import { aac, hevc, lavfi, rotateClockwise, splitArgs, tone, x264 } from './sources.ts'
+import { hevc, lavfi, rotateClockwise, splitArgs, tone, x264 } from './sources.ts'
 
 let service: Service
 let folder: string
@@ -140,7 +140,7 @@ describe('the watermark routes', () => {
     for (const id of ids) await watermarks.delete(id)
     assert.deepEqual((await watermarks.list({})).data, [])
     await assert.rejects(watermarks.delete(ids[0]!), { code: 404 })
-    await waitFor(async () => !(await isThere(imageOf(ids[0]!))))
+    await waitFor(async () => !(await fileExists(imageOf(ids[0]!))))
   })
 
   test('a list has no unknown order, and an unknown id is not found', async () => {
@@ -188,7 +188,7 @@ describe('the watermark routes', () => {
       content: Buffer | string,
       slug: string,
       filename = 'a.png',
-    ): Promise<Answer> => {
+    ): Promise<ApiResponse> => {
       const response = await upload(content, filename)
       assertProblem(response, 400, slug, 'file')
       return response
@@ -270,12 +270,12 @@ describe('a video with a watermark', () => {
 
   test('the watermark is at its place in every quality, the MP4, the thumbnail and the sprites, even if it is deleted before the upload', async () => {
     const clip = join(folder, 'gray.mp4')
-    await ffmpeg(...lavfi('color=gray:s=640x360:r=10:d=6'), ...tone(440, 6), ...x264, ...aac, clip)
+    await ffmpeg(...lavfi('color=gray:s=640x360:r=10:d=6'), ...tone(440, 6), ...x264, clip)
     const id = await addWatermark()
     const watermark = { id, right: '10%', bottom: '36px', width: '128px', height: '20%' }
     const videoId = await createVideo(service, { watermark })
     assert.equal((await deleteWatermark(id)).status, 204)
-    await waitFor(async () => !(await isThere(imageOf(id))))
+    await waitFor(async () => !(await fileExists(imageOf(id))))
     const sent = await sendFile(`${service.url}/videos/${videoId}/source`, await readFile(clip))
     assert.equal(sent.status, 201, sent.text)
     await assertEncoded(service, videoId, ['hls 240p', 'hls 360p', 'mp4 360p'])
@@ -300,7 +300,7 @@ describe('a video with a watermark', () => {
     assert.equal(await redCells(tile), expected)
 
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
-    await waitFor(async () => !(await isThere(join(service.data, 'files/videos', videoId))))
+    await waitFor(async () => !(await fileExists(join(service.data, 'files/videos', videoId))))
   })
 
   test('a copy of a video has only the watermark of its own creation', async () => {

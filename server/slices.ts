@@ -8,6 +8,7 @@ import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
 import { sweep } from './sweep/slice.ts'
+import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
 import { uploads } from './uploads/slice.ts'
 import { videos } from './videos/slice.ts'
@@ -20,6 +21,7 @@ export const slices: Slice[] = [
   videos,
   access,
   thumbnails,
+  textTracks,
   uploads,
   encoding,
   playback,

@@ -5,6 +5,7 @@ import type { EncodingTables } from './encoding/tables.ts'
 import type { PlayersTables } from './players/tables.ts'
 import type { RenditionsTables } from './renditions/tables.ts'
 import type { SweepTables } from './sweep/tables.ts'
+import type { TextTracksTables } from './text-tracks/tables.ts'
 import type { ThumbnailsTables } from './thumbnails/tables.ts'
 import type { UploadsTables } from './uploads/tables.ts'
 import type { VideosTables } from './videos/tables.ts'
@@ -16,6 +17,7 @@ export type Tables = AccountsTables &
   AccessTables &
   VideosTables &
   ThumbnailsTables &
+  TextTracksTables &
   RenditionsTables &
   UploadsTables &
   EncodingTables &

@@ -11,18 +11,9 @@ import { RunError } from '../server/lib/run.ts'
 import { Unreadable } from '../server/media/probe.ts'
 import { openEncoder } from './encoder.ts'
 import { call, kinora, type Service, sourcePath, temporaryFolder, waitFor } from './harness.ts'
-import {
-  aac,
-  assertEncoded,
-  download,
-  encodingOf,
-  ffmpeg,
-  media,
-  uploadVideo,
-  waitForEncoding,
-} from './media.ts'
+import { assertEncoded, download, encodingOf, ffmpeg, media, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
-import { lavfi, numberedFrames, readBrightness, splitArgs, tone, x264 } from './sources.ts'
+import { aac, lavfi, numberedFrames, readBrightness, splitArgs, tone, x264 } from './sources.ts'
 
 const execute = promisify(execFile)
 let service: Service

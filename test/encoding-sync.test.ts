@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { sharedKinora, temporaryFolder } from './harness.ts'
-import { aac, assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
+import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
-import { lavfi, readAudio, readBrightness, sampleRate, splitArgs, x264 } from './sources.ts'
+import { aac, lavfi, readAudio, readBrightness, sampleRate, splitArgs, x264 } from './sources.ts'
 
 const service = sharedKinora(withoutThumbnails())
 const frameSeconds = 1001 / 24_000

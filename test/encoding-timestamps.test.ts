@@ -5,9 +5,10 @@ import { after, before, describe, test } from 'node:test'
 import { addHoursInFlv, flipHoursInTs, isVideoTag, tagsInFlv, timestampsInTs } from './damage-timestamps.ts'
 import { openEncoder } from './encoder.ts'
 import { kinora, type Service, temporaryFolder } from './harness.ts'
-import { aac, assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
+import { assertEncoded, download, ffmpeg, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import {
+  aac,
   lavfi,
   numberedFrames,
   readAudio,

@@ -17,6 +17,7 @@ const ranks = [
   ['slice', 'database'],
   ['sweep', 'docs', 'operations'],
   ['uploads', 'encoding', 'live', 'thumbnails', 'players', 'analytics'],
+  ['text-tracks'],
   ['playback'],
   ['videos', 'webhooks'],
   ['renditions', 'access', 'watermarks'],
@@ -36,8 +37,8 @@ type Imports = Map<string, string[]>
  * have ranks of their own: a slice's tables, errors, settings and queues are below every slice, its definition is above.
  */
 function sliceOf(file: string): string {
-  if (/^server\/\w+\/slice\.ts$/.test(file)) return 'slice definitions'
-  if (/^server\/(?!lib\/)\w+\/(tables|errors|settings|queues)\.ts$/.test(file)) return 'declarations'
+  if (/^server\/[\w-]+\/slice\.ts$/.test(file)) return 'slice definitions'
+  if (/^server\/(?!lib\/)[\w-]+\/(tables|errors|settings|queues)\.ts$/.test(file)) return 'declarations'
   if (file === 'server/settings.ts') return 'declarations'
   return file.split('/')[1]!.replace(/\.ts$/, '')
 }

@@ -8,7 +8,7 @@ import type { Browser, Page, Response } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
 import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
-import { aac, assertEncoded, durationsIn, encodingOf, ffmpeg, ffprobe, media, uploadVideo } from './media.ts'
+import { assertEncoded, durationsIn, encodingOf, ffmpeg, ffprobe, media, uploadVideo } from './media.ts'
 
 // Playback in a real browser with the published hls.js and its default settings, on a page of another origin.
 
@@ -153,9 +153,9 @@ const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-crf', '18', '-pix_fmt
 const colors = ['-colorspace', 'smpte170m', '-color_primaries', 'bt709', '-color_trc', 'bt709']
 
 const makeSource = (path: string, seconds: number, rate = '30000/1001') =>
-  ffmpeg(...testVideo(rate), ...testAudio, '-t', String(seconds), ...x264, ...colors, ...aac, path)
+  ffmpeg(...testVideo(rate), ...testAudio, '-t', String(seconds), ...x264, ...colors, '-c:a', 'alac', path)
 const makeSilent = () => ffmpeg(...testVideo('30000/1001'), '-t', '3', ...x264, sourceOf('silent'))
-const makeAudioOnly = () => ffmpeg(...testAudio, '-t', '3', ...aac, sourceOf('sound'))
+const makeAudioOnly = () => ffmpeg(...testAudio, '-t', '3', '-c:a', 'aac', sourceOf('sound'))
 
 const manifestOf = (id: string) => `${service.url}/vod/${id}/hls/manifest.m3u8`
 

@@ -1,5 +1,5 @@
-import { aac } from './media.ts'
 import {
+  aac,
   frames,
   hevc,
   lavfi,

@@ -6,6 +6,7 @@ import { SettingsError } from '../lib/settings.ts'
 import { ClientError, type Server } from './client.ts'
 import { CommandError, type KeyOptions, UsageError } from './errors.ts'
 import { checkTarget, findEvents, formatEvent, listen, replayEvent } from './events.ts'
+import { runTrackCommand } from './tracks.ts'
 import { checkFile, progressBar, uploadFile } from './upload.ts'
 import { findStatus, formatStatus, retryVideo, watchStatus } from './videos.ts'
 import { readWatermark, runWatermarkCommand } from './watermarks.ts'
@@ -17,6 +18,10 @@ const usage = `kinora: a self-hosted video hosting API
                       [--watermark ID[,NAME=VALUE…]]              burn a watermark into them
   kinora videos status ID [--watch]                               show the encoding progress of a video
   kinora videos retry ID                                          retry the failed qualities of a video
+  kinora captions add FILE VIDEO --language L [--default]         upload WebVTT or SRT captions
+  kinora captions list VIDEO                                      list the captions of a video
+  kinora captions delete VIDEO --language L                       delete captions
+  kinora chapters add | list | delete                             the same for chapters, without --default
   kinora watermarks add FILE                                      upload an image for watermarks
   kinora watermarks list                                          list watermarks, newest last
   kinora watermarks delete ID                                     delete a watermark; its videos keep it
@@ -39,6 +44,8 @@ type Options = KeyOptions & {
   type: string | undefined
   video: string | undefined
   'forward-to': string | undefined
+  language: string | undefined
+  default: boolean
 }
 
 const allOptions = {
@@ -53,6 +60,8 @@ const allOptions = {
   type: { type: 'string' },
   video: { type: 'string' },
   'forward-to': { type: 'string', short: 'f' },
+  language: { type: 'string', short: 'l' },
+  default: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const
 
@@ -62,6 +71,12 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   upload: ['title', 'private', 'watch', 'watermark', 'json'],
   'videos status': ['watch', 'json'],
   'videos retry': [],
+  'captions add': ['language', 'default', 'json'],
+  'captions list': ['json'],
+  'captions delete': ['language'],
+  'chapters add': ['language', 'json'],
+  'chapters list': ['json'],
+  'chapters delete': ['language'],
   'watermarks add': ['json'],
   'watermarks list': ['json'],
   'watermarks delete': [],
@@ -79,9 +94,10 @@ const commandsWithNames = [
   'upload',
   'videos status',
   'videos retry',
+  'events replay',
   'watermarks add',
   'watermarks delete',
-  'events replay',
+  ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
 ]
 
 type Call = { command: string; names: string[]; options: Options }
@@ -111,12 +127,13 @@ function parseCall(args: string[]): Call | undefined {
     throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
   }
   const { json = false, private: isPrivate = false, watch = false, remove = false } = values
-  const { name, title, type, video, watermark, 'forward-to': target } = values
-  const flags = { json, private: isPrivate, watch, remove }
+  const { name, title, type, video, watermark, language, 'forward-to': target } = values
+  const flags = { json, private: isPrivate, watch, remove, default: values.default ?? false }
+  const texts = { name, title, type, video, watermark, language, 'forward-to': target }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, watermark, 'forward-to': target },
+    options: { ...flags, ...texts, environment },
   }
 }
 
@@ -197,6 +214,8 @@ export async function main(args: string[]): Promise<void> {
     if (command.startsWith('watermarks '))
       return console.log(await runWatermarkCommand(command, names, options.json, findServer))
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
+    if (/^(captions|chapters) /.test(command))
+      return console.log(await runTrackCommand(findServer, command, names, options))
     if (command === 'files sweep') return await sweep(options)
     const { runKeyCommand } = await import('./keys.ts')
     console.log(await runKeyCommand(command, options))

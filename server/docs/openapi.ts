@@ -34,6 +34,8 @@ export const openapi = {
     { name: 'Uploads' },
     { name: 'tus' },
     { name: 'Upload tokens' },
+    { name: 'Captions' },
+    { name: 'Chapters' },
     { name: 'Tags' },
     { name: 'Signing keys' },
     { name: 'Player themes' },

@@ -1,5 +1,6 @@
 import { countSegments, type Grid, segmentOf } from './grid.ts'
 import { fit, type Size } from './images.ts'
+import { formatTimestamp } from './webvtt.ts'
 
 /** Small frames for scrubbing, tiled into sheets. Each tile is the first frame of a segment. */
 export type Sprites = {
@@ -56,10 +57,5 @@ export function spritesVtt(grid: Grid, sprites: Sprites, urlOf: (sheet: number) 
   return ['WEBVTT\n', ...cues].join('\n')
 }
 
-function timestamp({ rate }: Grid, frame: number): string {
-  const ms = Math.round((frame * rate.den * 1_000) / rate.num)
-  const part = (unit: number, size: number, digits = 2) =>
-    String(Math.floor(ms / unit) % size).padStart(digits, '0')
-  const hours = String(Math.floor(ms / 3_600_000)).padStart(2, '0')
-  return `${hours}:${part(60_000, 60)}:${part(1_000, 60)}.${part(1, 1_000, 3)}`
-}
+const timestamp = ({ rate }: Grid, frame: number) =>
+  formatTimestamp(Math.round((frame * rate.den * 1_000) / rate.num))

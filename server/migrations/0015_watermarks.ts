@@ -4,7 +4,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table watermarks (
       id text primary key,
-      environment text not null,
+      environment text not null check (environment in ('production', 'sandbox')),
       width integer not null,
       height integer not null,
       created_at timestamptz not null

@@ -13,6 +13,7 @@ import * as analytics from './0010_analytics.ts'
 import * as uploadOwners from './0011_upload_owners.ts'
 import * as sweep from './0012_sweep.ts'
 import * as leaseNames from './0013_lease_names.ts'
+import * as textTracks from './0014_text_tracks.ts'
 import * as watermarks from './0015_watermarks.ts'
 
 /** In this order. Released migrations are never edited. */
@@ -30,6 +31,7 @@ const migrations = {
   '0011_upload_owners': uploadOwners,
   '0012_sweep': sweep,
   '0013_lease_names': leaseNames,
+  '0014_text_tracks': textTracks,
   '0015_watermarks': watermarks,
 }
 

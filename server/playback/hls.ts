@@ -8,7 +8,7 @@ import { type Content, inFile, inMemory } from './send.ts'
 import { cacheForever, cacheOneMinute, cacheOneSecond, type Params } from './serve.ts'
 import * as store from './store.ts'
 
-const playlistType = 'application/vnd.apple.mpegurl'
+export const playlistType = 'application/vnd.apple.mpegurl'
 /** Longer playlists are rendered for each request instead of being cached. */
 const maxCachedPlaylistBytes = 64 * 1024
 
@@ -16,7 +16,6 @@ const renditionPattern = /^(?:sound|\d{3,4}p)$/
 const segmentPattern = /^(video|sound)-(0|[1-9]\d{0,6})\.m4s$/
 
 export type HlsFile =
-  | { kind: 'master' }
   | { kind: 'playlist' | 'initialization'; rendition: string }
   | { kind: 'segment'; rendition: string; index: number }
 
@@ -36,20 +35,29 @@ export function parseHlsFile({ rendition, file }: Params): HlsFile {
   return { kind: 'segment', rendition, index: Number(index) }
 }
 
-/** Throws if there is no such file. Undefined while nothing can be played yet. */
+/** Content that was rendered while the video was public has no session in its URLs. */
+const variantOf = (video: store.VideoState) => (video.public ? 'public' : 'private')
+
+/** Undefined while nothing can be played yet. */
+export function loadMaster(
+  { db }: Pick<Context, 'db'>,
+  { playlists }: HlsCaches,
+  video: store.MasterState,
+): Promise<LoadedHls | undefined> {
+  const versions = video.captions.map(({ version }) => version)
+  return playlists.load(video, `${variantOf(video)} master ${versions}`, () => makeMaster(db, video))
+}
+
+/** Throws if there is no such file. */
 export function loadHls(
   { db }: Pick<Context, 'db'>,
   { playlists, segments }: HlsCaches,
   video: store.VideoState,
   file: HlsFile,
 ): Promise<LoadedHls | undefined> {
-  // Content that was rendered while the video was public has no session in its URLs.
-  const variant = video.public ? 'public' : 'private'
   switch (file.kind) {
-    case 'master':
-      return playlists.load(video, `${variant} master`, () => loadMaster(db, video))
     case 'playlist':
-      return playlists.load(video, `${variant} ${file.rendition}`, () =>
+      return playlists.load(video, `${variantOf(video)} ${file.rendition}`, () =>
         loadPlaylist(db, video, file.rendition),
       )
     case 'initialization':
@@ -81,7 +89,7 @@ function prepareContent(playlist: Playlist, isPublic: boolean): LoadedHls {
 }
 
 /** A 202 for a video that failed would make clients wait forever. */
-async function loadMaster(db: Context['db'], video: store.VideoState): Promise<LoadedHls | undefined> {
+async function makeMaster(db: Context['db'], video: store.MasterState): Promise<LoadedHls | undefined> {
   const row = await store.findMaster(db, video.id)
   if (!row) throw notFound('videoId')
   const playable = checkPlayable(row)
@@ -93,6 +101,7 @@ async function loadMaster(db: Context['db'], video: store.VideoState): Promise<L
     plan,
     hasAudio,
     runs: row.runs,
+    captions: video.captions,
     isFinal: row.state === 'encoded',
   } as const
   return prepareContent(playlist, video.public)

@@ -66,10 +66,36 @@ test('the bandwidth is the encoder limit while the playlist grows, and at least 
   const plan = planOf(25, 1, 150)
   const bandwidths = (bytes: number, segments: number) => {
     const runs = [runOf('240p', segments, bytes), runOf('sound', segments, 96_000)]
-    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasAudio: true }))![1]
+    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasAudio: true, captions: [] }))![1]
   }
   assert.equal(bandwidths(60_000, 1), 'BANDWIDTH=528000')
   assert.equal(bandwidths(60_000, 2), 'BANDWIDTH=528000,AVERAGE-BANDWIDTH=208000')
   // 300 kB in the 4 s of one segment, and 48 kB of audio.
   assert.equal(bandwidths(600_000, 2), `BANDWIDTH=${600_000 + 96_000},AVERAGE-BANDWIDTH=928000`)
+})
+
+test('captions are subtitle renditions of every quality, with unique native names', () => {
+  const plan = planOf(25, 1, 150)
+  const captions = [
+    { language: 'en', isDefault: false },
+    { language: 'fr', isDefault: true },
+    { language: 'he', isDefault: false },
+    { language: 'iw', isDefault: false },
+  ]
+  const runs = [runOf('240p', 1), runOf('360p', 1)]
+  const lines = masterPlaylist({ plan, runs, hasAudio: false, captions }, '?avh=x').split('\n')
+  const group = '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions"'
+  const uri = (language: string) => `URI="captions/${language}/manifest.m3u8?avh=x"`
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith(group)),
+    [
+      `${group},NAME="English",LANGUAGE="en",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,${uri('en')}`,
+      `${group},NAME="Français",LANGUAGE="fr",DEFAULT=YES,AUTOSELECT=YES,FORCED=NO,${uri('fr')}`,
+      `${group},NAME="עברית",LANGUAGE="he",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,${uri('he')}`,
+      `${group},NAME="עברית (iw)",LANGUAGE="iw",DEFAULT=NO,AUTOSELECT=YES,FORCED=NO,${uri('iw')}`,
+    ],
+  )
+  const streams = lines.filter((line) => line.startsWith('#EXT-X-STREAM-INF:'))
+  assert.equal(streams.length, 2)
+  for (const stream of streams) assert.ok(stream.endsWith(',SUBTITLES="captions"'), stream)
 })

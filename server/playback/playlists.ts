@@ -1,4 +1,5 @@
 import type { EncodingPlan } from '../encoding/tables.ts'
+import { nativeName } from '../lib/languages.ts'
 import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
 import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
@@ -18,7 +19,10 @@ export type Master = {
   /** Qualities that have not failed, and the audio. */
   runs: Run[]
   hasAudio: boolean
+  captions: Caption[]
 }
+
+type Caption = { language: string; isDefault: boolean }
 
 /** `isFinal` means that the playlist does not grow any more. */
 export type Playlist = { isFinal: boolean } & (
@@ -35,11 +39,12 @@ export const renderPlaylist = (playlist: Playlist, query: string) =>
 const audioKbps = 128
 const audioFrameSeconds = frameSamples / audioSampleRate
 const audioGroup = 'sound'
+const captionsGroup = 'captions'
 
 export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
 
 /** Lists the qualities that have at least one segment. A player reads it once, while they may still grow. */
-export function masterPlaylist({ plan, runs, hasAudio }: Master, query = ''): string {
+export function masterPlaylist({ plan, runs, hasAudio, captions }: Master, query = ''): string {
   const audio = hasAudio ? runs.find(({ rendition }) => rendition === audioRendition) : undefined
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (audio) {
@@ -48,6 +53,7 @@ export function masterPlaylist({ plan, runs, hasAudio }: Master, query = ''): st
       `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${audioGroup}",${name},URI="${audioRendition}/manifest.m3u8${query}"`,
     )
   }
+  lines.push(...captionLines(captions, query))
   for (const rung of plan.rungs) {
     const run = runs.find(({ rendition }) => rendition === rung.quality)
     if (!run) continue
@@ -58,10 +64,24 @@ export function masterPlaylist({ plan, runs, hasAudio }: Master, query = ''): st
       `RESOLUTION=${rung.width}x${rung.height}`,
       `FRAME-RATE=${(plan.rate.num / plan.rate.den).toFixed(3)}`,
       ...(audio ? [`AUDIO="${audioGroup}"`] : []),
+      ...(captions.length > 0 ? [`SUBTITLES="${captionsGroup}"`] : []),
     ]
     lines.push(`#EXT-X-STREAM-INF:${attributes.join(',')}`, `${rung.quality}/manifest.m3u8${query}`)
   }
   return `${lines.join('\n')}\n`
+}
+
+/** Names must be unique, but two tags may name the same language, as `he` and `iw`. */
+function captionLines(captions: Caption[], query: string): string[] {
+  const names = new Set<string>()
+  return captions.map(({ language, isDefault }) => {
+    const native = nativeName(language).replaceAll('"', "'")
+    const name = names.has(native) ? `${native} (${language})` : native
+    names.add(name)
+    const flags = `DEFAULT=${isDefault ? 'YES' : 'NO'},AUTOSELECT=YES,FORCED=NO`
+    const uri = `captions/${language}/manifest.m3u8${query}`
+    return `#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="${captionsGroup}",NAME="${name}",LANGUAGE="${language}",${flags},URI="${uri}"`
+  })
 }
 
 /**

@@ -1,8 +1,8 @@
 import { isLaterRange } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
-import { EncodedCache, videoStateFinder } from './encoded-cache.ts'
-import { type HlsCaches, loadHls, parseHlsFile, renderHls } from './hls.ts'
+import { EncodedCache, masterStateFinder, videoStateFinder } from './encoded-cache.ts'
+import { type HlsCaches, loadHls, loadMaster, parseHlsFile, renderHls } from './hls.ts'
 import { loadMp4 } from './mp4.ts'
 import type { Content } from './send.ts'
 import { serveMedia } from './serve.ts'
@@ -16,6 +16,7 @@ const maxSegments = 20_000
 /** The media of a video. The same for both environments, since an id belongs to one of them. */
 export function playbackRoutes(app: App, context: Context): void {
   const findState = videoStateFinder(context)
+  const findMasterState = masterStateFinder(context)
   const caches: HlsCaches = {
     playlists: new EncodedCache(maxPlaylists),
     segments: new EncodedCache(maxSegments),
@@ -23,8 +24,8 @@ export function playbackRoutes(app: App, context: Context): void {
   serveMedia(app, context, {
     path: 'hls/manifest.m3u8',
     isStart: () => true,
-    find: ({ videoId }) => findState(videoId),
-    load: (video) => loadHls(context, caches, video, { kind: 'master' }),
+    find: ({ videoId }) => findMasterState(videoId),
+    load: (video) => loadMaster(context, caches, video),
     render: renderHls,
   })
   serveMedia(app, context, {

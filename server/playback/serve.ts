@@ -46,6 +46,8 @@ export const mediaHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
   'timing-allow-origin': '*',
+  // Captions contain what customers upload.
+  'x-content-type-options': 'nosniff',
 }
 
 /** Serves a kind of file by its plain URL and by the URL with a token. */

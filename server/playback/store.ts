@@ -24,18 +24,42 @@ export type VideoState = Asset & {
   finishedAt: string | null
 }
 
-const findStates = prepare<VideoState>(
-  'find-video-states',
-  `select v.id, v.public, v.environment, case when e.state = 'encoded' then e.finished_at::text end as "finishedAt"
-   from videos v left join encodings e on e.video_id = v.id where v.id = any($1)`,
-)
+const stateColumns = `v.id, v.public, v.environment,
+     case when e.state = 'encoded' then e.finished_at::text end as "finishedAt"`
+const stateTables = 'videos v left join encodings e on e.video_id = v.id where v.id = any($1)'
+
+const findStates = prepare<VideoState>('find-video-states', `select ${stateColumns} from ${stateTables}`)
+
+export const findVideoStates = (db: Db<Tables>, ids: string[]) => findAll(findStates, db, ids)
 
 /** In the order of the ids, which may repeat. */
-export async function findVideoStates(db: Db<Tables>, ids: string[]): Promise<(VideoState | undefined)[]> {
-  const rows = await findStates(db, [[...new Set(ids)]])
+async function findAll<Row extends { id: string }>(
+  find: (db: Db<Tables>, values: unknown[]) => Promise<Row[]>,
+  db: Db<Tables>,
+  ids: string[],
+): Promise<(Row | undefined)[]> {
+  const rows = await find(db, [[...new Set(ids)]])
   const byId = new Map(rows.map((row) => [row.id, row]))
   return ids.map((id) => byId.get(id))
 }
+
+/** Captions in one language. The version changes with them. */
+export type CaptionState = { language: string; isDefault: boolean; version: string }
+
+/** What the master playlist depends on. */
+export type MasterState = VideoState & { captions: CaptionState[] }
+
+const findMasterRows = prepare<MasterState>(
+  'find-master-states',
+  `select ${stateColumns},
+     coalesce((
+       select jsonb_agg(jsonb_build_object('language', language, 'isDefault', is_default, 'version', version)
+                        order by language)
+       from text_tracks where video_id = v.id and kind = 'captions'), '[]') as captions
+   from ${stateTables}`,
+)
+
+export const findMasterStates = (db: Db<Tables>, ids: string[]) => findAll(findMasterRows, db, ids)
 
 /** Segments without a gap from the first one on: each row starts where the rows before it end. */
 const gapless = (condition: string) => `

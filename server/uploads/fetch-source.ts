@@ -34,10 +34,16 @@ export async function fetchSource(deps: Deps, { videoId }: { videoId: string }):
   }
   const form = video.source_type === 'clone' ? 'clone' : 'url'
   const source = await ensureSource(deps, videoId, form)
-  if (source?.state !== 'receiving') return
+  if (source?.state === 'receiving') await receive(deps, source, video.source_reference)
+  // Also when a previous run was killed after it had ended the source. A clone that still has to wait waits again.
+  await wakeClones(deps, videoId)
+}
+
+async function receive(deps: Deps, source: SourceRow, reference: string): Promise<void> {
+  const { video_id: videoId } = source
   try {
-    if (form === 'clone') await copySource(deps, videoId, video.source_reference)
-    else await download(deps, source, video.source_reference)
+    if (source.form === 'clone') await copySource(deps, videoId, reference)
+    else await download(deps, source, reference)
   } catch (error) {
     if (!(error instanceof SourceFetchError)) throw error
     deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
@@ -64,8 +70,9 @@ async function ensureSource(
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
   const original = await store.findSource(deps.db, from)
-  // An unfinished source wakes the videos that wait for it when it is stored.
+  // The end of an unfinished source wakes the videos that wait for it.
   if (original?.state === 'receiving' || original?.state === 'received') return
+  if (!original && (await findSourceOfVideo(deps.db, from))?.source_reference) return
   if (original?.state !== 'stored') throw new SourceFetchError('The video to copy has no content.')
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))

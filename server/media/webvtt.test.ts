@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { formatTimestamp, isWebVtt, parseCues } from './webvtt.ts'
+
+const cue = (timing: string, text = 'x') => `${timing}\n${text}\n\n`
+const parse = (...blocks: string[]) => parseCues(`WEBVTT\n\n${blocks.join('')}`)
+const texts = (...blocks: string[]) => parse(...blocks).map(({ text }) => text)
+
+test('a WebVTT file is recognized by its first word', () => {
+  for (const text of ['WEBVTT', 'WEBVTT\n', 'WEBVTT - Title', 'WEBVTT\tx\r\n'])
+    assert.ok(isWebVtt(text), text)
+  for (const text of ['', 'webvtt\n', 'WEBVTTX', ' WEBVTT', '\nWEBVTT']) assert.ok(!isWebVtt(text), text)
+})
+
+test('cues have times, settings and text; identifiers, comments and styles are left out', () => {
+  const content = [
+    'WEBVTT Title\r\nX-Anything: 1\r\n',
+    'STYLE\r\n::cue { color: red }\r\n',
+    'NOTE\r\na comment\r\n',
+    'intro\r\n00:01.000 --> 00:02.500 align:start line:0 region:r1 onclick:x position:200\r\nOne\r\nTwo\r\n',
+    '01:00:00.000 --> 01:00:01.000\r\n<v Ada>Hi</v> <00:00:01.000><c.loud>there</c>\r\n',
+  ].join('\r\n')
+  assert.deepEqual(parseCues(content), [
+    { startMs: 1_000, endMs: 2_500, settings: 'align:start line:0', text: 'One\nTwo' },
+    {
+      ...{ startMs: 3_600_000, endMs: 3_601_000, settings: '' },
+      text: '<v Ada>Hi</v> <00:00:01.000><c.loud>there</c>',
+    },
+  ])
+})
+
+test('a malformed cue does not hide the others', () => {
+  const found = texts(
+    cue('00:01.000 --> 00:02.000', 'first'),
+    cue('00:01 --> 00:02', 'no milliseconds'),
+    cue('later --> never', 'no times'),
+    cue('00:05.000 --> 00:04.000', 'backwards'),
+    cue('00:05.000 --> 00:05.000', 'no duration'),
+    '00:06.000 --> 00:07.000\n\n',
+    // Without an empty line between them.
+    '00:08.000 --> 00:09.000\nsecond\n00:09.000 --> 00:10.000\nthird\n\n',
+    // With the comma of SRT.
+    cue('00:00:10,000 --> 00:00:11,000', 'fourth'),
+    '00:12.000 --> 00:13.000\nlast',
+  )
+  assert.deepEqual(found, ['first', 'second', 'third', 'fourth', 'last'])
+})
+
+test('cues are sorted by their start, and overlapping cues are kept', () => {
+  const found = texts(
+    cue('00:05.000 --> 00:06.000', 'b'),
+    cue('00:01.000 --> 00:09.000', 'a'),
+    cue('00:05.000 --> 00:07.000', 'c'),
+  )
+  assert.deepEqual(found, ['a', 'b', 'c'])
+})
+
+test('markup that WebVTT does not define is shown as text', () => {
+  const line = '00:01.000 --> 00:02.000'
+  for (const [text, expected] of [
+    ['<script>alert(1)</script>', '&lt;script>alert(1)&lt;/script>'],
+    ['<img src=x onerror=alert(1)>', '&lt;img src=x onerror=alert(1)>'],
+    ['<b>bold</b> <i', '<b>bold</b> &lt;i'],
+    ['1 < 2 & 3 > 2', '1 &lt; 2 & 3 > 2'],
+    ['<v <b>x', '&lt;v <b>x'],
+    ['a\u0007\u009bb', 'ab'],
+  ] as const)
+    assert.deepEqual(texts(cue(line, text)), [expected])
+})
+
+test('large files of every shape are parsed in linear time', () => {
+  const size = 1024 * 1024
+  const start = '00:01.000 --> 00:02.000'
+  const fill = (pattern: string, bytes = size) => pattern.repeat(bytes / pattern.length)
+  assert.equal(texts(fill(`${start}\nx\n\n`)).length, Math.floor(size / 27))
+  for (const line of ['x', '<', '<v ', '<c.a', '&', ' ', '-', '0', '{\\'])
+    assert.ok(parse(cue(start, fill(line))).length <= 1, line)
+  for (const line of [' ', '0', ':', '-->', '00:01.000 --> ', '\n', '\r'])
+    assert.deepEqual(parse(fill(line)), [])
+  assert.equal(parse(`${start} ${fill('align:start ')}\nx`)[0]?.settings.length, 191)
+})
+
+test('timestamps have hours of any length', () => {
+  assert.equal(formatTimestamp(0), '00:00:00.000')
+  assert.equal(formatTimestamp(3_723_004), '01:02:03.004')
+  assert.equal(formatTimestamp(100 * 3_600_000), '100:00:00.000')
+})

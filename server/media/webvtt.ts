@@ -1,0 +1,108 @@
+/** Times are in milliseconds. `text` and `settings` are safe to write into a WebVTT file. */
+export type Cue = { startMs: number; endMs: number; text: string; settings: string }
+
+export const isWebVtt = (text: string) => /^WEBVTT(?:[ \t\r\n]|$)/.test(text)
+
+export function* linesOf(text: string): Generator<string> {
+  const plain = text.includes('\r') ? text.replaceAll(/\r\n?/g, '\n') : text
+  let from = 0
+  for (let to = plain.indexOf('\n'); to >= 0; to = plain.indexOf('\n', from)) {
+    yield plain.slice(from, to)
+    from = to + 1
+  }
+  yield plain.slice(from)
+}
+
+export type Timing = Omit<Cue, 'text'>
+
+const timestamp = String.raw`(?:(\d{1,9}):)?(\d{1,2}):(\d{1,2})[.,](\d{1,3})`
+const timingPattern = new RegExp(String.raw`^[ \t]*${timestamp}[ \t]*-->[ \t]*${timestamp}(?:[ \t]+(.*))?$`)
+/** No valid settings are longer. */
+const maxSettingsLength = 200
+
+/** The line with the times of a cue. Also in the spelling of SRT, with a comma, which some WebVTT files have. */
+export function readTiming(line: string): Timing | undefined {
+  if (!line.includes('-->')) return undefined
+  const found = timingPattern.exec(line)
+  if (!found) return undefined
+  const [, h1, m1, s1, f1, h2, m2, s2, f2, settings = ''] = found
+  return {
+    startMs: milliseconds(h1, m1, s1, f1),
+    endMs: milliseconds(h2, m2, s2, f2),
+    settings: settings && cleanSettings(settings.slice(0, maxSettingsLength)),
+  }
+}
+
+const milliseconds = (hours = '0', minutes = '', seconds = '', fraction = '') =>
+  ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000 + Number(fraction.padEnd(3, '0'))
+
+const number = String.raw`\d{1,5}(?:\.\d{1,9})?`
+const settingPattern = new RegExp(
+  [
+    'vertical:(?:rl|lr)',
+    `line:-?${number}%?(?:,(?:start|center|end))?`,
+    `position:${number}%(?:,(?:line-left|center|line-right))?`,
+    `size:${number}%`,
+    'align:(?:start|center|end|left|right)',
+  ]
+    .map((each) => `^${each}$`)
+    .join('|'),
+)
+
+/** Without regions, as the files that we write have none. */
+const cleanSettings = (settings: string) =>
+  settings
+    .split(/[ \t]+/)
+    .filter((each) => settingPattern.test(each))
+    .join(' ')
+
+/** A less-than sign that does not begin a tag of WebVTT. */
+const unknownMarkup =
+  /<(?!(?:\/?(?:c|i|b|u|ruby|rt|v|lang)(?:\.[^\s.<>&]+)*(?:[ \t][^<>\n]*)?|(?:\d{2,9}:)?\d\d:\d\d\.\d{3})>)/g
+
+/** Keeps the tags that WebVTT defines. Players show any other markup as text. */
+function cleanText(text: string): string {
+  // Most texts have neither.
+  if (!/[<\p{Cc}]/u.test(text)) return text
+  return text.replaceAll(/(?![\t\n])\p{Cc}/gu, '').replaceAll(unknownMarkup, '&lt;')
+}
+
+/**
+ * The cues of a WebVTT file that can be shown, in the order of their start. As in browsers, a line with an arrow starts a
+ * cue, and an empty line ends it. Cues that are malformed or end before they start are left out.
+ */
+export function parseCues(content: string): Cue[] {
+  const cues: Cue[] = []
+  let timing: Timing | undefined
+  let lines: string[] = []
+  const endCue = () => {
+    if (!timing) return
+    const text = cleanText(lines.join('\n'))
+    if (timing.endMs > timing.startMs && text.trim() !== '') cues.push({ ...timing, text })
+    timing = undefined
+    lines = []
+  }
+  for (const line of linesOf(content)) {
+    const isTiming = line.includes('-->')
+    if (isTiming || line === '') endCue()
+    if (isTiming) timing = readTiming(line)
+    else if (timing && /[^ \t]/.test(line)) lines.push(line)
+  }
+  endCue()
+  return cues.sort((a, b) => a.startMs - b.startMs)
+}
+
+/** `01:02:03.456` */
+export function formatTimestamp(ms: number): string {
+  const part = (unit: number, size: number, digits = 2) =>
+    String(Math.floor(ms / unit) % size).padStart(digits, '0')
+  const hours = String(Math.floor(ms / 3_600_000)).padStart(2, '0')
+  return `${hours}:${part(60_000, 60)}:${part(1_000, 60)}.${part(1, 1_000, 3)}`
+}
+
+const formatCue = ({ startMs, endMs, settings, text }: Cue) =>
+  `${formatTimestamp(startMs)} --> ${formatTimestamp(endMs)}${settings && ` ${settings}`}\n${text}\n\n`
+
+/** A WebVTT file. It ends with an empty line, because some readers of HLS join the segments, such as older ffmpeg. */
+export const formatWebVtt = (cues: Cue[], header: string[] = []) =>
+  `${['WEBVTT', ...header].join('\n')}\n\n${cues.map(formatCue).join('')}`

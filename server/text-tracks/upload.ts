@@ -1,0 +1,28 @@
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import type { Context } from '../context.ts'
+import { ApiError, fileErrors } from '../lib/errors.ts'
+import { spoolUpload } from '../lib/spool.ts'
+import { withWorkFolder } from '../lib/work.ts'
+import { decodeText } from '../media/decode-text.ts'
+import { srtToWebVtt } from '../media/srt.ts'
+import { isWebVtt } from '../media/webvtt.ts'
+
+/** A hundred times the captions of a film. */
+const maxBytes = 4 * 1024 * 1024
+
+/** The WebVTT of an uploaded file. */
+export function receiveTrack({ config }: Pick<Context, 'config'>, request: IncomingMessage): Promise<string> {
+  return withWorkFolder(config.dataDir, async (folder) =>
+    toWebVtt(await readFile(await spoolUpload(request, folder, maxBytes))),
+  )
+}
+
+/** A file that begins as WebVTT is stored as it is: players ignore the malformed parts. */
+function toWebVtt(bytes: Buffer): string {
+  const text = decodeText(bytes)
+  const content = isWebVtt(text) ? text : srtToWebVtt(text)
+  if (content !== undefined) return content
+  const title = 'The file is neither WebVTT nor SRT.'
+  throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
+}

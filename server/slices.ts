@@ -14,6 +14,7 @@ import { thumbnails } from './thumbnails/slice.ts'
 import { transcription } from './transcription/slice.ts'
 import { uploads } from './uploads/slice.ts'
 import { videos } from './videos/slice.ts'
+import { watermarks } from './watermarks/slice.ts'
 import { webhooks } from './webhooks/slice.ts'
 
 /** Every slice with routes, jobs, tasks or services. openapi.json has the routes in this order. */
@@ -29,6 +30,7 @@ export const slices: Slice[] = [
   summaries,
   transcription,
   players,
+  watermarks,
   webhooks,
   analytics,
   sweep,

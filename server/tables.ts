@@ -11,6 +11,7 @@ import type { ThumbnailsTables } from './thumbnails/tables.ts'
 import type { TranscriptsTables } from './transcripts/tables.ts'
 import type { UploadsTables } from './uploads/tables.ts'
 import type { VideosTables } from './videos/tables.ts'
+import type { WatermarksTables } from './watermarks/tables.ts'
 import type { WebhooksTables } from './webhooks/tables.ts'
 
 /** The tables of all slices. */
@@ -23,6 +24,7 @@ export type Tables = AccountsTables &
   UploadsTables &
   EncodingTables &
   PlayersTables &
+  WatermarksTables &
   WebhooksTables &
   AnalyticsTables &
   SweepTables &

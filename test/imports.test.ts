@@ -21,7 +21,7 @@ const ranks = [
   ['playback'],
   ['videos', 'webhooks'],
   ['summaries'],
-  ['renditions', 'access', 'transcripts'],
+  ['renditions', 'access', 'transcripts', 'watermarks'],
   ['accounts'],
   ['context'],
   ['config', 'errors', 'queues', 'tables'],

@@ -18,11 +18,13 @@ import {
   transcribeVideo,
   watchStatus,
 } from './videos.ts'
+import { readWatermark, runWatermarkCommand } from './watermarks.ts'
 
 const usage = `kinora: a self-hosted video hosting API
 
   kinora start                                                    run the service
   kinora upload FILE… [--title T] [--private] [--watch]           upload files (API key in KINORA_KEY)
+                      [--watermark ID[,NAME=VALUE…]]              burn a watermark into them
   kinora videos list [--discarded] [--json]                       list videos, or deleted videos that can be restored
   kinora videos restore ID                                        restore a deleted video
   kinora videos status ID [--watch]                               show the encoding progress of a video
@@ -32,6 +34,9 @@ const usage = `kinora: a self-hosted video hosting API
   kinora captions list VIDEO                                      list the captions of a video
   kinora captions delete VIDEO --language L                       delete captions
   kinora chapters add | list | delete                             the same for chapters, without --default
+  kinora watermarks add FILE                                      upload an image for watermarks
+  kinora watermarks list                                          list watermarks, newest last
+  kinora watermarks delete ID                                     delete a watermark; its videos keep it
   kinora events list [--type T] [--video ID] [--json]             list events, newest last
   kinora events replay ID                                         send an event to its webhooks again
   kinora webhooks listen [--forward-to URL]                       print new events and forward them to a URL
@@ -46,6 +51,7 @@ type Options = KeyOptions & {
   title: string | undefined
   private: boolean
   watch: boolean
+  watermark: string | undefined
   remove: boolean
   discarded: boolean
   type: string | undefined
@@ -63,6 +69,7 @@ const allOptions = {
   title: { type: 'string', short: 't' },
   private: { type: 'boolean' },
   watch: { type: 'boolean', short: 'w' },
+  watermark: { type: 'string' },
   remove: { type: 'boolean' },
   discarded: { type: 'boolean' },
   type: { type: 'string' },
@@ -77,7 +84,7 @@ const allOptions = {
 /** The options of each command, besides --help. */
 const optionsOf: Record<string, (keyof Options)[]> = {
   start: [],
-  upload: ['title', 'private', 'watch', 'json'],
+  upload: ['title', 'private', 'watch', 'watermark', 'json'],
   'videos list': ['discarded', 'json'],
   'videos restore': [],
   'videos status': ['watch', 'json'],
@@ -89,6 +96,9 @@ const optionsOf: Record<string, (keyof Options)[]> = {
   'chapters add': ['language', 'json'],
   'chapters list': ['json'],
   'chapters delete': ['language'],
+  'watermarks add': ['json'],
+  'watermarks list': ['json'],
+  'watermarks delete': [],
   'events list': ['type', 'video', 'json'],
   'events replay': [],
   'webhooks listen': ['forward-to'],
@@ -106,6 +116,8 @@ const commandsWithNames = [
   'videos restore',
   'videos transcribe',
   'events replay',
+  'watermarks add',
+  'watermarks delete',
   ...['captions', 'chapters'].flatMap((kind) => ['add', 'list', 'delete'].map((verb) => `${kind} ${verb}`)),
 ]
 
@@ -143,15 +155,16 @@ function parseCall(args: string[]): Call | undefined {
     discarded = false,
     summary = false,
   } = values
-  const { name, title, type, video, language, 'forward-to': target } = values
+  const { name, title, type, video, watermark, language, 'forward-to': target } = values
   const flags = {
     ...{ json, private: isPrivate, watch, remove, discarded, summary },
     default: values.default ?? false,
   }
+  const texts = { name, title, type, video, watermark, language, 'forward-to': target }
   return {
     command,
     names,
-    options: { ...flags, environment, name, title, type, video, language, 'forward-to': target },
+    options: { ...flags, ...texts, environment },
   }
 }
 
@@ -165,7 +178,8 @@ async function upload(files: string[], options: Options): Promise<void> {
   if (files.length === 0) throw new UsageError('Which file? kinora upload FILE…')
   if (files.length > 1 && options.title !== undefined)
     throw new UsageError('--title is for one file: upload the files one by one, or leave out --title.')
-  const settings = { ...findServer(), title: options.title, isPrivate: options.private }
+  const watermark = options.watermark === undefined ? undefined : readWatermark(options.watermark)
+  const settings = { ...findServer(), title: options.title, isPrivate: options.private, watermark }
   // Check all files before the first upload: a typo in the last name must not show up hours later.
   for (const file of await Promise.all(files.map(checkFile))) {
     const { path } = file
@@ -240,6 +254,8 @@ export async function main(args: string[]): Promise<void> {
     if (command === 'upload') return await upload(names, options)
     if (command === 'videos list') return await listVideos(options)
     if (command.startsWith('videos ')) return await video(command, names, options)
+    if (command.startsWith('watermarks '))
+      return console.log(await runWatermarkCommand(command, names, options.json, findServer))
     if (/^(events|webhooks) /.test(command)) return await events(command, names, options)
     if (/^(captions|chapters) /.test(command))
       return console.log(await runTrackCommand(findServer, command, names, options))

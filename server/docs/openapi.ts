@@ -40,6 +40,7 @@ export const openapi = {
     { name: 'Summaries' },
     { name: 'Signing keys' },
     { name: 'Player themes' },
+    { name: 'Watermarks' },
     { name: 'Webhooks' },
     { name: 'Events' },
     { name: 'Analytics' },

@@ -57,6 +57,7 @@ export async function filterExisting(db: Db<Tables>, ids: string[]): Promise<Set
 /** The files of a video according to its rows. */
 export type KnownFiles = {
   sourceState: SourceState | null
+  hasWatermark: boolean
   hasEncoding: boolean
   /** The key of the file to decode: the source or a copy of it. */
   planKey: string | null
@@ -75,6 +76,7 @@ export type KnownFiles = {
 export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<KnownFiles | undefined> {
   const { rows } = await sql<KnownFiles>`
     select s.state as "sourceState",
+      v.watermark is not null as "hasWatermark",
       e.video_id is not null as "hasEncoding",
       e.plan ->> 'key' as "planKey",
       exists (select from chunks c where c.video_id = v.id) as "isEncoding",

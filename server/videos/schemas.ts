@@ -78,7 +78,32 @@ const timecode = () =>
     description: '`HH:MM:SS`, `HH:MM:SS.mmm`, `HH:MM:SS:frame` or seconds.',
   })
 
-const distance = () => Type.Optional(Type.String({ pattern: '^\\d{1,5}(px|%)$' }))
+const length = (description: string) => Type.Optional(Type.String({ maxLength: 20, description }))
+const distance = (edge: string) =>
+  length(`Distance from the ${edge} edge of the video, such as \`10px\` or \`5%\`.`)
+const side = (name: string) =>
+  length(`Such as \`200px\`, \`15%\` of the ${name} of the video, or \`initial\`: the ${name} of the image.`)
+
+// Not patterns: lib/validation.ts could not explain what is wrong.
+const WatermarkInput = Type.Object(
+  {
+    id: Type.Optional(Type.String({ maxLength: 100, description: 'Id of an uploaded watermark. Required.' })),
+    top: distance('top'),
+    left: distance('left'),
+    bottom: distance('bottom'),
+    right: distance('right'),
+    width: side('width'),
+    height: side('height'),
+    opacity: length('From `0%` (invisible) to `100%` (default).'),
+  },
+  {
+    description:
+      'An image that is burnt into every quality and the MP4. Pixels are those of the source. By default, the image has its own size and is in the top left corner. It is scaled down and moved if it does not fit into the frame.',
+    examples: [
+      { id: 'watermark_4blUQJFrYWbaG44NChkH27', right: '2%', bottom: '2%', width: '15%', opacity: '80%' },
+    ],
+  },
+)
 
 const editable = {
   title: Type.Optional(text(limits.title)),
@@ -128,18 +153,7 @@ export const VideoCreation = Type.Object({
       { description: 'The part of the source to keep.' },
     ),
   ),
-  watermark: Type.Optional(
-    Type.Object({
-      id: Type.Optional(Type.String({ maxLength: 100 })),
-      top: distance(),
-      left: distance(),
-      bottom: distance(),
-      right: distance(),
-      width: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
-      height: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
-      opacity: Type.Optional(Type.String({ pattern: '^\\d{1,3}%$' })),
-    }),
-  ),
+  watermark: Type.Optional(WatermarkInput),
 })
 export type VideoCreation = Static<typeof VideoCreation>
 

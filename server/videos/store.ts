@@ -4,7 +4,7 @@ import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceRow } from '../uploads/tables.ts'
-import type { Clip, Metadata, VideoRow } from './tables.ts'
+import type { Clip, Metadata, VideoRow, VideoWatermark } from './tables.ts'
 
 export const columns = [
   'id',
@@ -40,6 +40,7 @@ export const metadataTerms = (environment: Environment, metadata: Metadata[]) =>
 export type NewVideo = StoredVideo & {
   environment: Environment
   clip: Clip | null
+  watermark: VideoWatermark | null
   upload_token: string | null
 }
 
@@ -51,8 +52,8 @@ const insert = prepare(
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at,
-                       tag_terms, metadata_terms, upload_token)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+                       tag_terms, metadata_terms, upload_token, watermark)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 )
 
 export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
@@ -76,6 +77,7 @@ export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void
     tagTerms(video.environment, video.tags),
     metadataTerms(video.environment, video.metadata),
     video.upload_token,
+    video.watermark && JSON.stringify(video.watermark),
   ])
 }
 

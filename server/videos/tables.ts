@@ -1,9 +1,21 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
+import type { Size } from '../media/images.ts'
+import type { WatermarkPosition } from '../media/watermark.ts'
 
 export type Metadata = { key: string; value: string }
 
 export type Clip = { startTimecode?: string; endTimecode?: string }
+
+/** The watermark that a video was created with. The image is a file of the video. */
+export type VideoWatermark = {
+  id: string
+  /** The size of the image. */
+  image: Size
+  position: WatermarkPosition
+  /** Between 0 and 1. */
+  opacity: number
+}
 
 /** Where the content comes from. `source_reference` is a URL, or the id of a video or live stream. */
 export type SourceType = 'upload' | 'url' | 'clone' | 'liveStream'
@@ -25,6 +37,7 @@ export type VideoRow = {
   source_type: SourceType
   source_reference: string | null
   clip: ColumnType<Clip | null, string | null, never>
+  watermark: ColumnType<VideoWatermark | null, string | null, never>
   created_at: Date
   updated_at: Date
   /** Hashes of the tags and of the metadata pairs, for the search index. */

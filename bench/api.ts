@@ -112,7 +112,7 @@ async function searchTimes(url: string, tableSize: number): Promise<Map<string, 
 }
 
 async function measureSearches(kinoraUrl: string, client: pg.Client): Promise<void> {
-  await client.query('truncate videos, video_counts, video_count_changes cascade')
+  await client.query('truncate all_videos, video_counts, video_count_changes cascade')
   await fillVideos(client, 0, smallTable)
   const small = await searchTimes(kinoraUrl, smallTable)
   console.log(`Inserting ${largeTable} videos…`)

@@ -21,7 +21,7 @@ import {
 } from './servers.ts'
 import { atMost, below, printTable, type Row } from './table.ts'
 
-const rounds = 3
+export const rounds = 3
 
 /** PeerTube's maximum bit rates, in bits per pixel and frame. */
 const peerBitsPerPixel: Record<string, number> = {
@@ -66,7 +66,7 @@ async function timed(command: string, args: string[]): Promise<Cost & { stderr: 
   return { wall: (performance.now() - start) / 1000, cpu, stdout, stderr }
 }
 
-const ffmpeg = (...args: string[]) =>
+export const ffmpeg = (...args: string[]) =>
   timed('ffmpeg', ['-hide_banner', '-nostdin', '-y', '-v', 'error', ...args])
 
 async function probe(path: string): Promise<Source> {
@@ -142,8 +142,8 @@ async function measureQuality(source: Source, rung: Rung, path: string): Promise
 
 const get = (url: string) => fetch(url, { headers: { authorization } })
 
-async function createAndUpload(url: string, path: string): Promise<string> {
-  const videoId = await createVideo(url, { mp4Support: true })
+async function createAndUpload(url: string, path: string, payload: object = {}): Promise<string> {
+  const videoId = await createVideo(url, { mp4Support: true, ...payload })
   const form = new FormData()
   form.append('file', new Blob([await readFile(path)]), basename(path))
   const sent = await fetch(`${url}/videos/${videoId}/source`, {
@@ -160,7 +160,7 @@ type Status = {
 }
 
 /** CPU seconds of the child processes that have ended. */
-async function childrenCpu(pid: number | undefined): Promise<number> {
+export async function childrenCpu(pid: number | undefined): Promise<number> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[13]) + Number(fields[14])) / 100
@@ -168,9 +168,13 @@ async function childrenCpu(pid: number | undefined): Promise<number> {
 
 type KinoraResult = Cost & { videoId: string; playable: number; firstQuality: number }
 
-async function encodeAsKinora({ url, child }: RunningServer, path: string): Promise<KinoraResult> {
+export async function encodeAsKinora(
+  { url, child }: RunningServer,
+  path: string,
+  payload: object = {},
+): Promise<KinoraResult> {
   const cpuBefore = await childrenCpu(child.pid)
-  const videoId = await createAndUpload(url, path)
+  const videoId = await createAndUpload(url, path, payload)
   const start = performance.now()
   const since = () => (performance.now() - start) / 1000
   let playable: number | undefined
@@ -223,7 +227,7 @@ async function responseP99(url: string, durationSeconds: number): Promise<number
 }
 
 /** Files from `--source FILE`, which can be given several times; a generated 60 s clip by default. */
-async function findSources(folder: string, args: string[]): Promise<string[]> {
+export async function findSources(folder: string, args: string[]): Promise<string[]> {
   const { values } = parseArgs({ args, options: { source: { type: 'string', multiple: true } } })
   if (values.source) return values.source
   const path = join(folder, 'generated.mp4')

@@ -28,6 +28,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'encoding compared with one ffmpeg per quality, and with x264 alone',
     run: async (args) => (await import('./encode.ts')).encode(args),
   },
+  'encode watermark': {
+    usage: 'encode watermark [--source FILE]…',
+    about: 'CPU time of encoding with a watermark compared with encoding without',
+    run: async (args) => (await import('./encode-watermark.ts')).encodeWatermark(args.slice(1)),
+  },
   playback: {
     usage: 'playback [viewing] [segments] [playlists] [first-frame] [sessions]',
     about: 'delivery compared with nginx; time to first frame; viewing reports',
@@ -53,8 +58,9 @@ function list(): string {
 }
 
 const [name = '', ...args] = process.argv.slice(2)
-const isToS3 = name === 'upload' && args[0] === 's3'
-const benchmark = Object.hasOwn(benchmarks, name) ? benchmarks[isToS3 ? 'upload s3' : name] : undefined
+const isVariant = Object.hasOwn(benchmarks, `${name} ${args[0]}`)
+const found = isVariant ? `${name} ${args[0]}` : name
+const benchmark = Object.hasOwn(benchmarks, found) ? benchmarks[found] : undefined
 if (benchmark) {
   await benchmark.run(args)
 } else if (name === '') {

@@ -41,7 +41,7 @@ const metadata = (n: number) => [
 export async function fillVideos(client: Client, from: number, to: number): Promise<void> {
   const { rows: indexes } = await client.query<{ name: string; definition: string }>(
     `select indexname as name, indexdef as definition from pg_indexes
-     where tablename = 'videos' and indexname <> 'videos_pkey'`,
+     where tablename = 'all_videos' and indexname <> 'videos_pkey'`,
   )
   for (const { name } of indexes) await client.query(`drop index ${name}`)
   const step = 10_000
@@ -72,7 +72,7 @@ export async function fillVideos(client: Client, from: number, to: number): Prom
     )
   }
   for (const { definition } of indexes) await client.query(definition)
-  await client.query('vacuum analyze videos')
+  await client.query('vacuum analyze all_videos')
   await client.query('truncate video_counts, video_count_changes')
   await client.query(
     `insert into video_counts select environment, tag, count(*) from videos, unnest(tags || ''::text) as tag group by 1, 2`,

@@ -72,3 +72,15 @@ test('the S3 settings must be set together, except the region', () => {
   assert.match(problemsOf({ ...env, KINORA_S3_ENDPOINT: 'ftp://x' }).join(), /^KINORA_S3_ENDPOINT must[^,]*$/)
   assert.match(problemsOf({ ...env, KINORA_S3_BUCKET: 'a/b' }).join(), /^KINORA_S3_BUCKET must/)
 })
+
+test('speech is recognized by a server or a program, and URLs have no password', () => {
+  const server = { KINORA_TRANSCRIPTION_URL: 'http://127.0.0.1:8000/v1/audio/transcriptions' }
+  assert.deepEqual(problemsOf(server), [])
+  const [problem, ...more] = problemsOf({ ...server, KINORA_WHISPER_MODEL: 'ggml-base.bin' })
+  assert.match(problem!, /exclude each other/)
+  assert.deepEqual(more, [])
+  for (const url of ['ftp://speech/', 'http://user:password@speech/', 'speech:8000', 'http://speech:5432/'])
+    for (const name of ['KINORA_TRANSCRIPTION_URL', 'KINORA_SUMMARY_URL'])
+      assert.match(problemsOf({ [name]: url })[0]!, new RegExp(`^${name} cannot be used: .+[^.]\\.$`), url)
+  assert.equal(problemsOf({ KINORA_SUMMARY_KEY: 'a\nb' }).length, 1)
+})

@@ -8,6 +8,7 @@ import { mediaSettings } from './media/settings.ts'
 import { playbackSettings } from './playback/settings.ts'
 import { processSettings } from './settings.ts'
 import { sweepSettings } from './sweep/settings.ts'
+import { transcriptionSettings } from './transcription/settings.ts'
 import { videosSettings } from './videos/settings.ts'
 import { webhooksSettings } from './webhooks/settings.ts'
 
@@ -19,6 +20,7 @@ const values = {
   ...mediaSettings,
   ...encodingSettings,
   ...playbackSettings,
+  ...transcriptionSettings,
   ...webhooksSettings,
   ...analyticsSettings,
   ...sweepSettings,

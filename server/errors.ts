@@ -3,6 +3,7 @@ import { accountsErrors } from './accounts/errors.ts'
 import { encodingErrors } from './encoding/errors.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
 import { playersErrors } from './players/errors.ts'
+import { summariesErrors } from './summaries/errors.ts'
 import { rangeErrors, tusErrors, uploadsErrors } from './uploads/errors.ts'
 import { webhooksErrors } from './webhooks/errors.ts'
 
@@ -18,4 +19,5 @@ export const errorKinds: ErrorKind[] = [
   accessErrors,
   playersErrors,
   webhooksErrors,
+  summariesErrors,
 ].flatMap((errors): ErrorKind[] => Object.values(errors))

@@ -3,13 +3,15 @@ import type { Queues } from './lib/queue.ts'
 import { type ThumbnailsJobs, thumbnailsQueues } from './thumbnails/queues.ts'
 import { type UploadsJobs, uploadsQueues } from './uploads/queues.ts'
 import { type VideosJobs, videosQueues } from './videos/queues.ts'
+import { type WatermarksJobs, watermarksQueues } from './watermarks/queues.ts'
 
 /** The payload of each queue's jobs. */
-export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs
+export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs
 
 export const queues: Queues<Jobs> = {
   ...videosQueues,
   ...thumbnailsQueues,
   ...uploadsQueues,
   ...encodingQueues,
+  ...watermarksQueues,
 }

@@ -7,11 +7,14 @@ import { operations } from './operations/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
+import { summaries } from './summaries/slice.ts'
 import { sweep } from './sweep/slice.ts'
 import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
+import { transcription } from './transcription/slice.ts'
 import { uploads } from './uploads/slice.ts'
 import { videos } from './videos/slice.ts'
+import { watermarks } from './watermarks/slice.ts'
 import { webhooks } from './webhooks/slice.ts'
 
 /** Every slice with routes, jobs, tasks or services. openapi.json has the routes in this order. */
@@ -24,7 +27,10 @@ export const slices: Slice[] = [
   uploads,
   encoding,
   playback,
+  summaries,
+  transcription,
   players,
+  watermarks,
   webhooks,
   analytics,
   sweep,

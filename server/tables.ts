@@ -4,11 +4,14 @@ import type { AnalyticsTables } from './analytics/tables.ts'
 import type { EncodingTables } from './encoding/tables.ts'
 import type { PlayersTables } from './players/tables.ts'
 import type { RenditionsTables } from './renditions/tables.ts'
+import type { SummariesTables } from './summaries/tables.ts'
 import type { SweepTables } from './sweep/tables.ts'
 import type { TextTracksTables } from './text-tracks/tables.ts'
 import type { ThumbnailsTables } from './thumbnails/tables.ts'
+import type { TranscriptsTables } from './transcripts/tables.ts'
 import type { UploadsTables } from './uploads/tables.ts'
 import type { VideosTables } from './videos/tables.ts'
+import type { WatermarksTables } from './watermarks/tables.ts'
 import type { WebhooksTables } from './webhooks/tables.ts'
 
 /** The tables of all slices. */
@@ -21,6 +24,9 @@ export type Tables = AccountsTables &
   UploadsTables &
   EncodingTables &
   PlayersTables &
+  WatermarksTables &
   WebhooksTables &
   AnalyticsTables &
-  SweepTables
+  SweepTables &
+  TranscriptsTables &
+  SummariesTables

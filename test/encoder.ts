@@ -10,21 +10,24 @@ import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { findTools } from '../server/media/ffmpeg.ts'
 import type { SourceMedia } from '../server/media/source-media.ts'
 
+type PlannedVideo = Parameters<typeof makePlan>[2]
+
 export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
 
 /** Runs the functions of the encoder on files in a folder, without the service. */
 export async function openEncoder(dataDir: string, stallMs = 20_000) {
   const files = await openDiskFiles(join(dataDir, 'files'))
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })
-  const config = { dataDir, sandbox: { seconds: 30, hasWatermark: false, hours: 24 } }
+  const config = { dataDir, sandbox: { seconds: 30, hasWatermark: true, hours: 24 } }
   const deps = { files, tools, config }
   return {
     files,
-    async plan(videoId: string, source: string): Promise<Work> {
+    async plan(videoId: string, source: string, video: Partial<PlannedVideo> = {}): Promise<Work> {
       await mkdir(join(dataDir, 'files/videos', videoId), { recursive: true })
       await copyFile(source, join(dataDir, 'files/videos', videoId, 'source'))
       const examined = await examine(deps, videoId)
-      const plan = makePlan(deps, examined, { environment: 'production', clip: null })
+      const defaults: PlannedVideo = { environment: 'production', clip: null, watermark: null }
+      const plan = makePlan(deps, examined, { ...defaults, ...video })
       return { media: examined.media, plan, chunks: listWork(plan) }
     },
     async encode(

@@ -28,7 +28,7 @@ const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await makeClip(clip, { size: '640x360', rate: '12', seconds })
+  await makeClip(clip, { size: '640x360', rate: '12', seconds, audioCodec: 'aac' })
 })
 
 const summary = ({ qualities }: { qualities: { type: string; quality: string; status: string }[] }) =>

@@ -191,6 +191,9 @@ test('claiming a chunk reads only a few rows, regardless of the number of waitin
     for (let i = 0; i < 11; i++) await addVideo(36_000, i % 2 === 0 ? 'production' : 'sandbox')
     const [{ waiting }] = await query(connection, 'select count(*)::int as waiting from chunks')
     assert.ok(waiting > 20_000, `${waiting} chunks`)
+    // The chunks that would be next belong to a discarded video.
+    const paused = await addVideo(36_000)
+    await query(connection, 'update chunks set is_paused = true, priority = 0 where video_id = $1', [paused])
     // Some chunks are in progress, and some wait for a retry.
     for (let i = 0; i < 20; i++) await claim()
     for (let i = 0; i < 20; i++)

@@ -28,7 +28,7 @@ before(async () => {
   const clip = join(folder, 'clip.mp4')
   stream = join(folder, 'clip.ts')
   image = join(folder, 'picture.png')
-  await makeClip(clip, { size: '320x240', rate: '12', seconds: 3 })
+  await makeClip(clip, { size: '320x240', rate: '12', seconds: 3, audioCodec: 'aac' })
   await ffmpeg('-i', clip, '-c', 'copy', stream)
   await ffmpeg('-i', clip, '-frames:v', '1', image)
 })

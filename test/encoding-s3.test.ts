@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -9,7 +9,7 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
 import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { call, kinora, query, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, query, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
 import { assertComplete, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
@@ -25,7 +25,7 @@ const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await makeClip(clip, { size: '640x360', rate: '12', seconds })
+  await makeClip(clip, { size: '640x360', rate: '12', seconds, audioCodec: 'aac' })
 })
 
 /** Starts a store that can stop and restart on the same port. */
@@ -81,7 +81,12 @@ async function keysOf(files: Files, videoId: string): Promise<string[]> {
   return keys.sort()
 }
 
-async function assertAllInBucket(files: Files, database: string, videoId: string): Promise<void> {
+async function assertAllInBucket(
+  files: Files,
+  database: string,
+  videoId: string,
+  more: string[] = [],
+): Promise<void> {
   const rows = await query(
     database,
     `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1
@@ -89,7 +94,7 @@ async function assertAllInBucket(files: Files, database: string, videoId: string
     [videoId],
   )
   // The cleanup runs after the last event.
-  const known = [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort()
+  const known = [`videos/${videoId}/source`, ...rows.map(({ key }) => key), ...more].sort()
   // Thumbnails have a job of their own, which may still be running.
   const found = async () => (await keysOf(files, videoId)).filter((key) => !key.includes('/pictures/'))
   await waitFor(async () => (await found()).length === known.length)
@@ -97,13 +102,18 @@ async function assertAllInBucket(files: Files, database: string, videoId: string
 }
 
 suite('encoding with an S3 store', { concurrency: 3 }, () => {
-  test('a video is read from the bucket, encoded into it and played from it', async (t) => {
+  test('a video and its watermark are read from the bucket, encoded into it and played from it', async (t) => {
     const { env, files } = await startStore(t)
     const service = await kinora(t, env)
-    const videoId = await uploadVideo(service, clip)
+    const image = join(folder, 'mark.png')
+    await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=64x36', '-frames:v', '1', image)
+    const { body } = await sendFile(`${service.url}/watermarks`, await readFile(image))
+    const videoId = await uploadVideo(service, clip, { watermark: { id: body.watermarkId } })
     await assertEncoded(service, videoId, events)
     await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
-    await assertAllInBucket(files, service.database, videoId)
+    await assertAllInBucket(files, service.database, videoId, [`videos/${videoId}/watermark.png`])
+    await call(`${service.url}/watermarks/${body.watermarkId}`, { method: 'DELETE' })
+    await waitFor(async () => (await Array.fromAsync(files.list('watermarks'))).length === 0)
     assert.deepEqual(await readdir(join(service.data, 'files')), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await keysOf(files, videoId)).length === 0)

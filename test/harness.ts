@@ -170,6 +170,10 @@ export async function kinora(t: Cleanup, env: Record<string, string> = {}): Prom
   return { ...service, database, data }
 }
 
+/** A statement for tests that share a database. */
+export const deleteAllVideos =
+  'delete from video_count_changes; delete from video_counts; delete from all_videos'
+
 /** Starts one service for all tests of a file, because a start takes longer than most tests. Each test begins without videos. */
 export function sharedKinora(env: Record<string, string> = {}): Service {
   const service = {} as Service
@@ -177,9 +181,7 @@ export function sharedKinora(env: Record<string, string> = {}): Service {
   before(async () => {
     Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
   })
-  beforeEach(() =>
-    query(service.database, 'delete from video_count_changes; delete from video_counts; delete from videos'),
-  )
+  beforeEach(() => query(service.database, deleteAllVideos))
   after(async () => {
     for (const end of ends) await end()
   })

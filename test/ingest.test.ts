@@ -13,6 +13,7 @@ import {
   MiB,
   openUpload,
   productionKey,
+  query,
   sendFile,
   sharedKinora,
   sourcePath,
@@ -302,6 +303,40 @@ test('a clone of an unfinished upload is created when the upload is complete', a
   assert.equal((await statusOf(clone)).ingest.status, 'ingesting')
   assert.equal((await sendFile(url, film, { range: 'part 2/2' })).status, 201)
   await assertIngested(clone, Buffer.concat([other, film]))
+})
+
+/** Waits until the first job of a clone has run. */
+const waitForJobs = (videoId: string) =>
+  waitFor(async () => {
+    const pending = `select from pgboss.job where data->>'videoId' = $1 and state < 'completed'`
+    return (await query(service.database, pending, [videoId])).length === 0
+  })
+
+test('a clone of a clone is created when the first upload is complete', async () => {
+  const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
+  const url = `${service.url}/videos/${body.videoId}/source`
+  assert.equal((await sendFile(url, other, { range: 'part 1/2' })).status, 201)
+  const clone = await create(body.videoId)
+  const cloneOfClone = await create(clone)
+  await waitForJobs(clone)
+  await waitForJobs(cloneOfClone)
+  assert.equal((await sendFile(url, film, { range: 'part 2/2' })).status, 201)
+  await assertIngested(clone, Buffer.concat([other, film]))
+  await assertIngested(cloneOfClone, Buffer.concat([other, film]))
+})
+
+test('a clone fails if the URL of its original cannot be fetched', async (t) => {
+  const { promise: isCloned, resolve: respond } = Promise.withResolvers<void>()
+  const { url } = await origin(t, async (_, response) => {
+    await isCloned
+    response.writeHead(404).end()
+  })
+  const original = await create(url)
+  const clone = await create(original)
+  await waitForJobs(clone)
+  respond()
+  await assertFailed(original, /404/)
+  await assertFailed(clone, /content/i)
 })
 
 suite('with separate services', { concurrency: 2 }, () => {

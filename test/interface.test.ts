@@ -8,9 +8,6 @@ import { root } from './harness.ts'
 
 /** Operations that do not exist yet. */
 const missing = [
-  'GET /discarded/videos',
-  'GET /discarded/videos/{videoId}',
-  'PATCH /discarded/videos/{videoId}',
   'GET /live-streams',
   'POST /live-streams',
   'DELETE /live-streams/{liveStreamId}',
@@ -19,11 +16,6 @@ const missing = [
   'PUT /live-streams/{liveStreamId}/complete',
   'DELETE /live-streams/{liveStreamId}/thumbnail',
   'POST /live-streams/{liveStreamId}/thumbnail',
-  'GET /summaries',
-  'POST /summaries',
-  'DELETE /summaries/{summaryId}',
-  'GET /summaries/{summaryId}/source',
-  'PATCH /summaries/{summaryId}/source',
   'GET /watermarks',
   'POST /watermarks',
   'DELETE /watermarks/{watermarkId}',

@@ -101,6 +101,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     for (const key of known) await utimes(join(data, 'files', key), 0, 0)
     const orphans = [
       `videos/${videoId}/source`,
+      `videos/${videoId}/watermark.png`,
       `videos/${videoId}/copy/source.mkv`,
       `videos/${videoId}/hls/240p/0-${randomUUID()}/0.m4s`,
       `videos/${videoId}/hls/sound/5-${randomUUID()}/3.m4s`,
@@ -109,21 +110,37 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       `videos/${videoId}/pictures/sprites-${randomUUID()}/0.jpg`,
     ]
     const [deleted, recent] = [newId('vi'), newId('vi')]
-    const ofDeleted = [`videos/${deleted}/source`, `videos/${deleted}/hls/240p/0-x/0.m4s`]
+    const [deletedMark, recentMark, knownMark] = [1, 2, 3].map(() => newId('watermark_'))
+    const ofDeleted = [
+      `videos/${deleted}/source`,
+      `videos/${deleted}/hls/240p/0-x/0.m4s`,
+      `watermarks/${deletedMark}/image.png`,
+    ]
+    await query(
+      service.database,
+      `insert into watermarks (id, environment, width, height, created_at) values ($1, 'sandbox', 9, 9, now())`,
+      [knownMark],
+    )
     const kept = [
       `videos/${busyId}/hls/240p/1-${randomUUID()}/0.m4s`,
       `videos/${videoId}/notes.txt`,
       'videos/of-somebody-else/source',
+      `watermarks/${knownMark}/image.png`,
+      'watermarks/of-somebody-else/image.png',
       'elsewhere/file',
     ]
     await writeOldFiles(data, [...orphans, ...ofDeleted, ...kept])
-    const recentKeys = [`videos/${recent}/source`, `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`]
+    const recentKeys = [
+      `videos/${recent}/source`,
+      `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`,
+      `watermarks/${recentMark}/image.png`,
+    ]
     await writeOldFiles(data, recentKeys, 60)
     for (const folder of [`videos/${videoId}/mp4/empty/deep`, `videos/${newId('vi')}/hls`])
       await mkdir(join(data, 'files', folder), { recursive: true })
 
     const reported = await runSweep(envOf(service))
-    assert.deepEqual(keysOf(reported), [...orphans, `videos/${deleted}`].sort())
+    assert.deepEqual(keysOf(reported), [...orphans, `videos/${deleted}`, `watermarks/${deletedMark}`].sort())
     const all = [...known, ...orphans, ...ofDeleted, ...kept, ...recentKeys]
     assert.ok((await checkExistence(data, all)).every(Boolean), 'a sweep without --remove removed files')
 
@@ -142,7 +159,7 @@ suite('sweep on disk', { concurrency: 4 }, () => {
 
     assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '2' }), [])
     const late = await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '0' }, '--remove')
-    assert.deepEqual(keysOf(late), [`videos/${recent}`, recentKeys[1]].sort())
+    assert.deepEqual(keysOf(late), [`videos/${recent}`, recentKeys[1], `watermarks/${recentMark}`].sort())
   })
 
   test('missing files that a row refers to are reported per video, in the log and as a metric', async (t) => {
@@ -154,13 +171,16 @@ suite('sweep on disk', { concurrency: 4 }, () => {
     ]
     await rm(join(at.data, `files/videos/${broken}/hls/240p/0-x/1.m4s`))
     await rm(join(at.data, `files/videos/${broken}/mp4/240p-silent-x.mp4`))
-    const gone = [`videos/${broken}/hls/240p/0-x/1.m4s`, `videos/${broken}/mp4/240p-silent-x.mp4`]
+    await query(at.database, `update videos set watermark = '{}' where id = $1`, [broken])
+    const gone = ['watermark.png', 'hls/240p/0-x/1.m4s', 'mp4/240p-silent-x.mp4'].map(
+      (name) => `videos/${broken}/${name}`,
+    )
     assert.deepEqual(await runSweep(envOf(at), '--remove'), [
-      { kind: 'missing', videoId: broken, files: 2, keys: gone },
+      { kind: 'missing', videoId: broken, files: 3, keys: gone },
     ])
     const worker = await at.start({ KINORA_ROLES: 'worker' })
     const metric = async () => (await call(`${worker.url}/metrics`)).text
-    await waitFor(async () => /kinora_sweep_missing_files_total 2\n/.test(await metric()))
+    await waitFor(async () => /kinora_sweep_missing_files_total 3\n/.test(await metric()))
     assert.match(worker.output(), new RegExp(`"videoId":"${broken}".*files of a video are missing`))
     assert.doesNotMatch(worker.output(), new RegExp(intact))
   })
@@ -364,6 +384,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await waitFor(async () => (await listed(files, `videos/${videoId}`)).length > 0)
     await service.kill()
     store.releaseAll()
+    await files.put(`watermarks/${newId('watermark_')}/image.png`, Buffer.from('orphan'))
     const orphans = await listed(files, `videos/${videoId}`)
     assert.ok(
       orphans.every((key) => key.includes('/hls/')),
@@ -373,7 +394,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await resetSweepState(at.database)
     const next = await at.start({ KINORA_SWEEP_GRACE_MINUTES: '0', KINORA_LOG_LEVEL: 'info' })
     await waitFor(() => /the sweep removed orphaned files/.test(next.output()))
-    assert.deepEqual(await listed(files, 'videos'), [])
+    assert.deepEqual([...(await listed(files, 'videos')), ...(await listed(files, 'watermarks'))], [])
   })
 
   test('the sweep aborts the multipart uploads of a killed process, with or without a lease, and removes their parts', async (t) => {

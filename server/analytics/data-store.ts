@@ -60,9 +60,10 @@ function matches(environment: Environment, filterBy: FilterBy): RawBuilder<boole
     isOneOf(dimensions['operating-system'], lower(operatingSystem)),
     isOneOf(dimensions.browser, lower(browser)),
     isOneOf(sql`referrer`, referrer),
+    // With discarded videos, whose sessions the other filters also count.
     tag !== undefined &&
       sql<boolean>`media_id in (
-        select id from videos
+        select id from all_videos
         where environment = ${environment} and tag_terms @> ${tagTerms(environment, [tag])}::uuid[])`,
   ]
   return sql.join(

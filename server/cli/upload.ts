@@ -7,7 +7,11 @@ import { type ResumeFile, resumeFileOf } from './resume-file.ts'
 
 class FileChangedError extends ClientError {}
 
-export type UploadOptions = Server & { title: string | undefined; isPrivate: boolean }
+export type UploadOptions = Server & {
+  title: string | undefined
+  isPrivate: boolean
+  watermark: Record<string, string> | undefined
+}
 
 /** Path, size and modification time of a file when the command checked it. */
 export type LocalFile = { path: string; size: number; mtimeMs: number }
@@ -47,9 +51,10 @@ export async function uploadFile(
   showProgress: ShowProgress,
 ): Promise<Video> {
   const { path, size, mtimeMs } = file
-  const { url, key, title, isPrivate } = options
-  // Title and privacy are part of the identity: resuming into a public video would publish a private file.
-  const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, title ?? null, isPrivate])
+  const { url, key, title, isPrivate, watermark } = options
+  // The settings of the video are part of the identity: resuming into a public video would publish a private file.
+  const settings = [title ?? null, isPrivate, ...(watermark ? [watermark] : [])]
+  const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, ...settings])
   await using handle = await readOrThrow(path, () => open(path))
   await checkUnchanged(file, handle)
   const { video, received } =
@@ -70,7 +75,8 @@ export async function uploadFile(
 }
 
 async function createVideo(resumeFile: ResumeFile, path: string, options: UploadOptions) {
-  const body = { title: options.title ?? basename(path), public: !options.isPrivate }
+  const { title = basename(path), isPrivate, watermark } = options
+  const body = { title, public: !isPrivate, ...(watermark && { watermark }) }
   const video = await call<Video>(options, 'POST', '/videos', {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),

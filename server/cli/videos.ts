@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ClientError, call, type Server } from './client.ts'
 
-type Quality = { type: string; quality: string; status: string; progress?: number; failure?: string }
+type Progress = { status: string; progress?: number; failure?: string }
+type Quality = Progress & { type: string; quality: string }
 type Status = {
   ingest: { status: string; failure?: string } | null
   encoding: { playable: boolean; qualities: Quality[] }
+  transcript: Progress | null
 }
 
 const pollIntervalMs = 500
@@ -20,19 +22,70 @@ export async function retryVideo(server: Server, videoId: string): Promise<strin
   return `The failed qualities of ${videoId} are encoded again. To follow: kinora videos status ${videoId} --watch`
 }
 
-/** One line for each quality. */
-export function formatStatus({ ingest, encoding }: Status): string {
+/** Also retries a transcript that failed. */
+export async function transcribeVideo(
+  server: Server,
+  videoId: string,
+  { language, summary }: { language: string | undefined; summary: boolean },
+): Promise<string> {
+  const body = { transcript: true, language, ...(summary && { transcriptSummary: true }) }
+  const headers = { 'content-type': 'application/json' }
+  const path = `/videos/${encodeURIComponent(videoId)}`
+  await call(server, 'PATCH', path, { headers, body: JSON.stringify(body) })
+  return `The speech in ${videoId} will be transcribed. To follow: kinora videos status ${videoId}`
+}
+
+export async function restoreVideo(server: Server, videoId: string): Promise<string> {
+  const { assets } = await call<Video>(server, 'PATCH', `/discarded/videos/${encodeURIComponent(videoId)}`, {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ discarded: false }),
+  })
+  return `${videoId} is restored: ${assets?.player}`
+}
+
+type Video = {
+  videoId: string
+  title: string
+  createdAt: string
+  deletesAt: string | null
+  assets: { player: string } | null
+}
+
+const maxListed = 100
+
+/** The newest videos, newest last, and how many there are. */
+export async function findVideos(
+  server: Server,
+  { areDiscarded }: { areDiscarded: boolean },
+): Promise<{ videos: Video[]; total: number }> {
+  const path = areDiscarded ? '/discarded/videos' : '/videos'
+  const { data, pagination } = await call<{ data: Video[]; pagination: { itemsTotal: number } }>(
+    server,
+    'GET',
+    `${path}?sortBy=createdAt&sortOrder=desc&pageSize=${maxListed}`,
+  )
+  return { videos: data.toReversed(), total: pagination.itemsTotal }
+}
+
+/** Control characters in a title could change what the terminal shows. */
+export function formatVideo({ videoId, title, createdAt, deletesAt }: Video): string {
+  const end = deletesAt === null ? '' : `  deletes ${deletesAt}`
+  return `${createdAt}  ${videoId}${end}  ${title.replaceAll(/\p{Cc}/gu, ' ')}`.trimEnd()
+}
+
+/** One line for each quality, and one for the transcript. */
+export function formatStatus({ ingest, encoding, transcript }: Status): string {
   if (ingest === null) return 'Nothing has been uploaded yet.'
   if (ingest.failure !== undefined) return `The source could not be fetched: ${ingest.failure}`
   if (encoding.qualities.length === 0) return `The source is ${ingest.status}; nothing is encoded yet.`
-  return encoding.qualities.map(formatQuality).join('\n')
+  const lines = encoding.qualities.map((quality) => formatLine(`${quality.type} ${quality.quality}`, quality))
+  return [...lines, ...(transcript ? [formatLine('transcript', transcript)] : [])].join('\n')
 }
 
-function formatQuality({ type, quality, status, progress = 0, failure }: Quality): string {
+function formatLine(name: string, { status, progress = 0, failure }: Progress): string {
   const filled = Math.round((barWidth * progress) / 100)
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
-  const name = `${type} ${quality}`.padEnd(9)
-  return `${name}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
+  return `${name.padEnd(9)}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
 }
 
 /** A terminal wraps long lines. Without a known width, lines count as one row each. */

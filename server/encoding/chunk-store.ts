@@ -18,7 +18,7 @@ export async function announceChunks(db: Db<Tables>): Promise<void> {
 export async function insertChunks(
   trx: Transaction<Tables>,
   { video_id, environment }: Pick<EncodingRow, 'video_id' | 'environment'>,
-  chunks: (NewChunk & { failures?: number })[],
+  chunks: (NewChunk & { failures?: number; is_paused?: boolean })[],
 ): Promise<void> {
   const rows = chunks.map((chunk) => ({ ...chunk, video_id, environment, not_before: sql<Date>`now()` }))
   // A statement has at most 65,535 values.
@@ -60,7 +60,7 @@ export async function claimChunk(
       update chunks set lease_owner = ${leaseOwner}, lease_until = now() + ${leaseMs} * interval '1 millisecond'
       where id = (
         select id from chunks
-        where environment = ${environment} and lease_owner is null and not_before <= now()
+        where environment = ${environment} and lease_owner is null and not is_paused and not_before <= now()
         order by priority, id limit 1 for update skip locked)
       returning *`.execute(db)
     if (rows[0]) return rows[0]
@@ -68,12 +68,22 @@ export async function claimChunk(
   return undefined
 }
 
-/** Returns false if the lease was lost: the chunk was deleted with its video, or another worker has it. */
+/** Returns false if the lease was lost: the video was deleted or discarded, or another worker has the chunk. */
 export async function renewLease(db: Db<Tables>, chunk: ClaimedChunk, leaseMs: number): Promise<boolean> {
   const { rows } = await sql`
     update chunks set lease_until = now() + ${leaseMs} * interval '1 millisecond'
     where id = ${chunk.id} and lease_owner = ${chunk.lease_owner} returning id`.execute(db)
   return rows.length > 0
+}
+
+/** Pausing ends all leases: a worker that is encoding a chunk stops, and its result does not count. */
+export async function setPaused(trx: Transaction<Tables>, videoId: string, isPaused: boolean): Promise<void> {
+  await trx
+    .updateTable('chunks')
+    .set({ is_paused: isPaused, lease_owner: null, lease_until: null })
+    .where('video_id', '=', videoId)
+    .where('is_paused', '<>', isPaused)
+    .execute()
 }
 
 /** Ends the lease. The chunk can be claimed again after `afterMs`. */

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs'
-import { open, readFile, writeFile } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { Context } from '../context.ts'
 import type { Body, Files } from '../lib/files/files.ts'
 import { inParallel } from '../lib/parallel.ts'
@@ -15,12 +14,13 @@ import { audioSegmentOf, type Segment, segmentsOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
 import { audioLimits, inputLimits, videoLimits } from '../media/limits.ts'
 import type { SourceMedia } from '../media/source-media.ts'
-import { encodeVideoArgs } from '../media/video.ts'
+import { encodeVideoArgs, type Overlay } from '../media/video.ts'
 import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
 import type { StoredRendition } from './complete-chunk.ts'
 import { type Input, openInput } from './input.ts'
+import { openOverlays } from './overlays.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools }
@@ -37,15 +37,14 @@ export type ChunkJob = {
 /** One rendition of an encoded chunk. Nothing is in the file store before `storeSegments`. */
 export type EncodedRendition = StoredRendition & { segments: (() => Body | Buffer)[] }
 
-const watermark = fileURLToPath(new URL('sandbox.png', import.meta.url))
-
 /** Encodes a chunk into the job's folder. */
 export async function encodeChunk({ files, tools }: Deps, job: ChunkJob): Promise<EncodedRendition[]> {
-  const input = await openInput(files, job.plan.key)
+  const { chunk, plan, folder } = job
+  const input = await openInput(files, plan.key)
   try {
-    return job.chunk.track === 'sound'
-      ? [await encodeAudio(tools, job, input)]
-      : await encodeVideo(tools, job, input)
+    if (chunk.track === 'sound') return [await encodeAudio(tools, job, input)]
+    const overlays = await openOverlays(files, { videoId: chunk.video_id, plan, folder })
+    return await encodeVideo(tools, job, { input, overlays })
   } finally {
     await input.close()
   }
@@ -61,7 +60,11 @@ export async function storeSegments(files: Files, encoded: EncodedRendition[]): 
     )
 }
 
-async function encodeVideo(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition[]> {
+async function encodeVideo(
+  tools: Tools,
+  job: ChunkJob,
+  { input, overlays }: { input: Input; overlays: Overlay[] },
+): Promise<EncodedRendition[]> {
   const { chunk, plan, media, folder, signal } = job
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
   const frames = segments.reduce((sum, segment) => sum + segment.frames, 0)
@@ -77,7 +80,7 @@ async function encodeVideo(tools: Tools, job: ChunkJob, input: Input): Promise<E
     frames,
     segments: segments.length,
     outputs,
-    watermark: plan.isWatermarked ? await copyWatermark(folder) : undefined,
+    overlays,
     canToneMap: tools.canToneMap,
   })
   const sizes = [...(stream ? [stream] : []), ...outputs.map(({ rung }) => rung)]
@@ -108,13 +111,6 @@ async function readVideo(
           createReadStream(path, { start: from, end: from + size - 1 }),
     ),
   }
-}
-
-/** ffmpeg may run as a user who cannot read the folder of the program. */
-async function copyWatermark(folder: string): Promise<string> {
-  const path = join(folder, 'watermark.png')
-  await writeFile(path, await readFile(watermark))
-  return path
 }
 
 async function readBytes(path: string, length: number): Promise<Buffer> {

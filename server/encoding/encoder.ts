@@ -7,6 +7,7 @@ import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
+import { isTransient } from '../media/transient-errors.ts'
 import { findEncoding, startRenditions } from '../renditions/store.ts'
 import { discardFiles } from '../videos/delete.ts'
 import {
@@ -18,7 +19,6 @@ import {
 } from './chunk-store.ts'
 import { completeChunk, failChunk } from './complete-chunk.ts'
 import { encodeChunk, storeSegments } from './encode-chunk.ts'
-import { isTransient } from './transient-errors.ts'
 
 /** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
 const leaseMs = 15_000

@@ -3,10 +3,11 @@ import type { Db } from '../lib/db.ts'
 import type { Encoding } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
 
+/** Also finds a discarded video: only the encoding of its chunks pauses. */
 export function findVideo(db: Db<Tables>, videoId: string) {
   return db
-    .selectFrom('videos')
-    .select(['id', 'environment', 'mp4_support', 'clip'])
+    .selectFrom('all_videos')
+    .select(['id', 'environment', 'mp4_support', 'clip', 'watermark'])
     .where('id', '=', videoId)
     .executeTakeFirst()
 }

@@ -14,11 +14,13 @@ import {
 } from '../media/grid.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
+import { placeWatermark } from '../media/watermark.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding, insertRenditions } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
-import type { Clip } from '../videos/tables.ts'
+import { lockDiscardState } from '../videos/discarded-store.ts'
+import type { Clip, VideoWatermark } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
@@ -47,10 +49,12 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
     const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {
+      const is_paused = (await lockDiscardState(trx, videoId))?.isDiscarded ?? false
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
       if (!(await encodings.insertEncoding(trx, { ...row, created_at: now() }))) return
       await insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
-      await chunks.insertChunks(trx, row, listWork(plan))
+      const work = listWork(plan).map((chunk) => ({ ...chunk, is_paused }))
+      await chunks.insertChunks(trx, row, work)
       await chunks.announceChunks(trx)
     })
   } catch (error) {
@@ -71,7 +75,11 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
 export function makePlan(
   { config }: { config: Pick<Context['config'], 'sandbox'> },
   { key, bytes, media, extent, content }: ExaminedSource,
-  { environment, clip }: { environment: string; clip: Clip | null },
+  {
+    environment,
+    clip,
+    watermark,
+  }: { environment: string; clip: Clip | null; watermark: VideoWatermark | null },
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture: video, sound: audio } = media
@@ -93,6 +101,12 @@ export function makePlan(
     rungs: video ? rungs : rungs.slice(0, 1),
     hasSound: audio !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
+    ...(watermark && {
+      watermark: {
+        area: placeWatermark(watermark.image, watermark.position, size),
+        opacity: watermark.opacity,
+      },
+    }),
     sourceBytes: bytes,
   }
 }

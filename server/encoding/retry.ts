@@ -1,16 +1,19 @@
 import type { Context } from '../context.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/store.ts'
+import { lockDiscardState } from '../videos/discarded-store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { listWork } from './plan.ts'
 
-/** Encodes failed qualities again. Returns false if nothing has failed. */
+/** Encodes failed qualities again. Returns false if nothing has failed, or if the video was just deleted. */
 export function retryEncoding(
   { db, queue }: Pick<Context, 'db' | 'queue'>,
   videoId: string,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
+    const video = await lockDiscardState(trx, videoId)
+    if (!video || video.isDiscarded) return false
     const encoding = await encodings.lockEncoding(trx, videoId)
     if (!encoding) return false
     if (!encoding.plan) {

@@ -2,12 +2,17 @@ import type { Slice } from '../slice.ts'
 import { chunksChannel } from './chunk-store.ts'
 import { startEncoder } from './encoder.ts'
 import { finishEncoding } from './finish.ts'
+import { pauseOrResume } from './pause.ts'
 import { planEncoding } from './plan.ts'
 import { encodingRoutes } from './routes.ts'
 
 export const encoding: Slice = {
   routes: encodingRoutes,
-  jobs: { 'plan-encoding': planEncoding, 'finish-encoding': finishEncoding },
+  jobs: {
+    'plan-encoding': planEncoding,
+    'finish-encoding': finishEncoding,
+    'discarded-changed': pauseOrResume,
+  },
   services: [
     (context) => {
       const { wake, close } = startEncoder(context)

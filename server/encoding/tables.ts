@@ -1,6 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
 import type { Rational, SourceMedia } from '../media/source-media.ts'
+import type { Area } from '../media/watermark.ts'
 
 export type EncodingState = 'encoding' | 'encoded' | 'failed'
 
@@ -15,7 +16,10 @@ export type EncodingPlan = {
   rungs: { quality: string; width: number; height: number; maxKbps: number }[]
   /** Whether there is an audio stream. */
   hasSound: boolean
+  /** Whether the watermark of the sandbox is added. */
   isWatermarked: boolean
+  /** The video's own watermark. */
+  watermark?: { area: Area; opacity: number }
   /** The size of the source. CPU limits are proportional to it. Plans of earlier versions have no limit. */
   sourceBytes?: number
 }
@@ -54,6 +58,8 @@ export type ChunkRow = {
   failures: Generated<number>
   /** Attempts that ended with the loss of the worker or of its ffmpeg. */
   losses: Generated<number>
+  /** The video is discarded: no worker claims the chunk until the video is restored. */
+  is_paused: Generated<boolean>
 }
 
 export type EncodingTables = {

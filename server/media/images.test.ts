@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { fit, imageArgs, imageFormatOf, orientationOf } from './images.ts'
+import { fit, imageFormatOf, orientationOf, thumbnailArgs, uprightSize, watermarkArgs } from './images.ts'
 
 test('sizes keep their aspect ratio and are never enlarged', () => {
   const most = { width: 1280, height: 1280 }
@@ -54,7 +54,7 @@ describe('arguments for ffmpeg', () => {
   const after = (args: string[], name: string) => args[args.indexOf(name) + 1]
 
   test('an uploaded image is read with one format, one decoder and limits, and must be complete', () => {
-    const args = imageArgs({ input: 'in', format: 'jpeg', orientation: 6, output: 'out' })
+    const args = thumbnailArgs({ path: 'in', format: 'jpeg', orientation: 6 }, 'out')
     assert.equal(after(args, '-f'), 'jpeg_pipe')
     assert.equal(after(args, '-format_whitelist'), 'jpeg_pipe')
     assert.equal(after(args, '-protocol_whitelist'), 'file')
@@ -64,7 +64,25 @@ describe('arguments for ffmpeg', () => {
     assert.ok(args.includes('-xerror') && args.includes('-noautorotate'))
     assert.match(after(args, '-vf')!, /^scale=.*,transpose=clock,scale=.*,setsar=1$/)
     assert.ok(args.indexOf('-max_pixels') < args.indexOf('-i'))
-    const png = imageArgs({ input: 'in', format: 'png', orientation: 1, output: 'out' })
+    const png = thumbnailArgs({ path: 'in', format: 'png', orientation: 1 }, 'out')
     assert.match(after(png, '-vf')!, /premultiply/)
+  })
+
+  test('a watermark keeps its pixels unless it is larger than 4K', () => {
+    const image = { path: 'in', format: 'png', orientation: 1 } as const
+    const small = watermarkArgs(image, { width: 300, height: 100 }, 'out')
+    assert.equal(after(small, '-vf'), 'format=rgba,setsar=1')
+    assert.deepEqual(small.slice(-5), ['-f', 'image2', '-update', '1', 'out'])
+    const turned = watermarkArgs(
+      { ...image, format: 'jpeg', orientation: 8 },
+      { width: 7680, height: 960 },
+      'out',
+    )
+    assert.equal(
+      after(turned, '-vf'),
+      'format=gbrap,premultiply=inplace=1,scale=3840:480,unpremultiply=inplace=1,transpose=cclock,format=rgba,setsar=1',
+    )
+    assert.deepEqual(uprightSize({ width: 7680, height: 960 }, 8), { width: 960, height: 7680 })
+    assert.deepEqual(uprightSize({ width: 7680, height: 960 }, 3), { width: 7680, height: 960 })
   })
 })

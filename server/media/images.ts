@@ -29,49 +29,76 @@ export function imageFormatOf(head: Buffer): ImageFormat | undefined {
   return isWebp ? 'webp' : undefined
 }
 
-/** The maximum width and height of a stored image. */
-const maxSide = 1_920
+/** The maximum width and height of a stored thumbnail. */
+const maxThumbnailSide = 1_920
+/** The maximum width and height of a stored watermark: the width of 4K. */
+const maxWatermarkSide = 3_840
 
 /** The filters that apply an Exif orientation. */
-const rotations: Record<number, string> = {
-  2: 'hflip',
-  3: 'hflip,vflip',
-  4: 'vflip',
-  5: 'transpose=cclock_flip',
-  6: 'transpose=clock',
-  7: 'transpose=clock_flip',
-  8: 'transpose=cclock',
+const rotations: Record<number, string[]> = {
+  2: ['hflip'],
+  3: ['hflip', 'vflip'],
+  4: ['vflip'],
+  5: ['transpose=cclock_flip'],
+  6: ['transpose=clock'],
+  7: ['transpose=clock_flip'],
+  8: ['transpose=cclock'],
 }
 
-/**
- * Converts an uploaded image to JPEG. Demuxer and decoder are chosen by the format that was detected. ffmpeg detects
- * nothing itself, so it never opens a format that refers to other files. A truncated or damaged image is an error.
- */
-export function imageArgs(options: {
-  input: string
-  format: ImageFormat
-  orientation: number
-  output: string
-}): string[] {
-  const { format } = options
-  const rotation = rotations[options.orientation]
+type Image = { path: string; format: ImageFormat; orientation: number }
+
+/** The arguments that convert an uploaded image to a JPEG. */
+export function thumbnailArgs(image: Image, output: string): string[] {
   const filters = [
-    `scale=w='min(${maxSide},iw)':h='min(${maxSide},ih)':force_original_aspect_ratio=decrease`,
-    ...(rotation === undefined ? [] : [rotation]),
+    `scale=w='min(${maxThumbnailSide},iw)':h='min(${maxThumbnailSide},ih)':force_original_aspect_ratio=decrease`,
+    ...rotationOf(image),
     // Transparent pixels become black. Their own color can be arbitrary.
-    ...(format === 'jpeg' ? [] : ['format=gbrap', 'premultiply=inplace=1']),
+    ...(image.format === 'jpeg' ? [] : ['format=gbrap', 'premultiply=inplace=1']),
     `scale=${jpegColors}`,
     'setsar=1',
   ]
-  return [
-    ...[...quietArgs, '-xerror', '-err_detect', 'explode', '-noautorotate'],
-    ...['-protocol_whitelist', 'file', '-format_whitelist', `${format}_pipe`],
-    ...['-max_pixels', `${MAX_PIXELS}`, '-max_alloc', `${512 * 1024 ** 2}`, '-threads', '1'],
-    ...['-f', `${format}_pipe`, '-c:v', format === 'jpeg' ? 'mjpeg' : format, '-i', options.input],
-    ...['-map', '0:v', '-vf', filters.join(','), '-frames:v', '1', ...reproducibleArgs],
-    ...[...jpegArgs, '-q:v', '3', '-update', '1', options.output],
-  ]
+  return [...decodeArgs(image), '-vf', filters.join(','), ...jpegArgs, '-q:v', '3', '-update', '1', output]
 }
+
+/** The arguments that convert an uploaded image to a PNG with transparency. `size` is its size before it is rotated. */
+export function watermarkArgs(image: Image, size: Size, output: string): string[] {
+  const stored = fit(size, { width: maxWatermarkSide, height: maxWatermarkSide })
+  const isSmaller = stored.width < size.width || stored.height < size.height
+  const filters = [
+    ...(isSmaller ? scaleWithAlpha(stored) : []),
+    ...rotationOf(image),
+    'format=rgba',
+    'setsar=1',
+  ]
+  const png = ['-c:v', 'png', '-pred', 'mixed', '-f', 'image2', '-update', '1']
+  return [...decodeArgs(image), '-vf', filters.join(','), ...png, output]
+}
+
+/** The filters that scale an image with transparency. Colors of transparent pixels do not leak into its edges. */
+export const scaleWithAlpha = ({ width, height }: Size) => [
+  'format=gbrap',
+  'premultiply=inplace=1',
+  `scale=${width}:${height}`,
+  'unpremultiply=inplace=1',
+]
+
+const rotationOf = ({ orientation }: Image) => rotations[orientation] ?? []
+
+/** The size of an image after its orientation is applied. */
+export const uprightSize = ({ width, height }: Size, orientation: number): Size =>
+  orientation >= 5 && orientation <= 8 ? { width: height, height: width } : { width, height }
+
+/**
+ * Demuxer and decoder are chosen by the format that was detected. ffmpeg detects nothing itself, so it never opens a format
+ * that refers to other files. A truncated or damaged image is an error.
+ */
+const decodeArgs = ({ path, format }: Image) => [
+  ...[...quietArgs, '-xerror', '-err_detect', 'explode', '-noautorotate'],
+  ...['-protocol_whitelist', 'file', '-format_whitelist', `${format}_pipe`],
+  ...['-max_pixels', `${MAX_PIXELS}`, '-max_alloc', `${512 * 1024 ** 2}`, '-threads', '1'],
+  ...['-f', `${format}_pipe`, '-c:v', format === 'jpeg' ? 'mjpeg' : format, '-i', path],
+  ...['-map', '0:v', '-frames:v', '1', ...reproducibleArgs],
+]
 
 const exif = Buffer.from('Exif\0\0')
 

@@ -41,7 +41,7 @@ export function inputLimits(options: { isServed?: boolean } = {}): string[] {
 
 export type ChildLimits = {
   /** Limits the address space. 3840x2160 in 10 bits with six x264 outputs takes 1.5 GiB, or 2.6 GiB with threads. */
-  memoryBytes?: number
+  memoryBytes?: number | 'unlimited'
   /** Elapsed time would depend on the load of the machine. */
   cpuSeconds?: number
   /** The maximum size of each file that it writes. */
@@ -103,7 +103,7 @@ const dieWithParent = ['--pdeathsig', 'KILL', '--']
 function prlimitOptions(limits: ChildLimits): string[] {
   const { memoryBytes = DEFAULT_MEMORY_BYTES, cpuSeconds, fileBytes } = limits
   return [
-    `--as=${memoryBytes}`,
+    ...(memoryBytes === 'unlimited' ? [] : [`--as=${memoryBytes}`]),
     // Hostile files crash decoders. A core dump of 4 GiB for each crash would fill the disk.
     '--core=0',
     ...(cpuSeconds === undefined ? [] : [`--cpu=${Math.ceil(KERNEL_CPU_FACTOR * cpuSeconds) + 1}`]),

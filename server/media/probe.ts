@@ -31,6 +31,7 @@ type ProbedStream = {
   r_frame_rate?: string
   avg_frame_rate?: string
   field_order?: string
+  color_space?: string
   color_transfer?: string
   sample_rate?: string
   channels?: number
@@ -56,7 +57,7 @@ const IDLE_MS = 60_000
 const MAX_DURATION_SECONDS = 30 * 86_400
 const ENTRIES = [
   'format=format_name,duration,bit_rate,start_time',
-  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_transfer,sample_rate,channels,channel_layout,start_time,time_base',
+  'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_space,color_transfer,sample_rate,channels,channel_layout,start_time,time_base',
   'stream_disposition=default,attached_pic',
   'stream_side_data=rotation,max_content,max_luminance',
 ].join(':')
@@ -188,6 +189,13 @@ function isDefault(stream: ProbedStream): number {
   return stream.disposition?.default === 1 ? 1 : 0
 }
 
+const colorMatrices: Record<string, VideoStream['colorMatrix']> = {
+  bt709: 'bt709',
+  bt470bg: 'bt601',
+  smpte170m: 'bt601',
+  bt2020nc: 'bt2020',
+}
+
 function readVideoStream(stream: ProbedStream): VideoStream | undefined {
   const width = positive(stream.width)
   const height = positive(stream.height)
@@ -196,6 +204,7 @@ function readVideoStream(stream: ProbedStream): VideoStream | undefined {
   if (!stream.codec_name || stream.codec_name === 'unknown') return undefined
   const [r, average] = [parseRational(stream.r_frame_rate), parseRational(stream.avg_frame_rate)]
   const rate = chooseRate(r, average)
+  const matrix = colorMatrices[stream.color_space ?? '']
   return {
     index: stream.index,
     codec: stream.codec_name,
@@ -204,6 +213,7 @@ function readVideoStream(stream: ProbedStream): VideoStream | undefined {
     sourceRate: toNumber(plausibleRate(average) ?? plausibleRate(r) ?? rate),
     ...(stream.side_data_list?.some(({ rotation }) => rotation !== undefined) && { isTurned: true }),
     isInterlaced: ['tt', 'bb', 'tb', 'bt'].includes(stream.field_order ?? ''),
+    ...(matrix && { colorMatrix: matrix }),
     dynamicRange:
       stream.color_transfer === 'smpte2084' ? 'pq' : stream.color_transfer === 'arib-std-b67' ? 'hlg' : 'sdr',
     ...(stream.color_transfer === 'smpte2084' && readPeak(stream.side_data_list ?? [])),

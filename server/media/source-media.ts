@@ -14,6 +14,8 @@ export type VideoStream = {
   isInterlaced: boolean
   /** Whether ffmpeg has to rotate or mirror it. */
   isTurned?: boolean
+  /** The matrix between YUV and RGB, if the file declares one. */
+  colorMatrix?: 'bt601' | 'bt709' | 'bt2020'
   dynamicRange: 'sdr' | 'pq' | 'hlg'
   /** For PQ: the brightest level in the video, if the file declares one. */
   peakNits?: number

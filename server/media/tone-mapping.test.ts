@@ -56,7 +56,7 @@ async function encode(source: string): Promise<{ picture: VideoStream; output: s
   const args = encodeVideoArgs({
     input: { path: source, options: inputLimits(), stream: picture, offsetSeconds: 0 },
     ...{ grid: { rate, frames: 5 }, fromFrame: 0, frames: 5, segments: 1 },
-    ...{ outputs: [{ rung, path: output }], watermark: undefined, canToneMap: true },
+    ...{ outputs: [{ rung, path: output }], overlays: [], canToneMap: true },
   })
   await run('ffmpeg', args)
   return { picture, output }

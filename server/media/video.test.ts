@@ -11,7 +11,7 @@ const chunk: VideoChunk = {
   input: {
     path: 'in',
     options: ['-threads', '1'],
-    stream: { index: 2, isInterlaced: false, dynamicRange: 'sdr' },
+    stream: { index: 2, width: 640, height: 360, isInterlaced: false, dynamicRange: 'sdr' },
     offsetSeconds: 0,
   },
   grid: { rate, frames: 900 },
@@ -22,7 +22,7 @@ const chunk: VideoChunk = {
     { rung: low!, path: 'low.mp4' },
     { rung: high!, path: 'high.mp4' },
   ],
-  watermark: undefined,
+  overlays: [],
   canToneMap: true,
 }
 
@@ -100,18 +100,48 @@ test('HDR is mapped to SDR if this ffmpeg supports it', () => {
   assert.doesNotMatch(graphFor({}), /zscale|tonemap/)
 })
 
-test('the watermark is added to the largest size before the others are scaled from it', () => {
-  const args = encodeVideoArgs({ ...chunk, watermark: 'mark.png' })
-  assert.deepEqual(args.slice(args.indexOf('in') + 1, args.indexOf('in') + 5), [
-    '-f',
-    'png_pipe',
-    '-i',
-    'mark.png',
-  ])
-  assert.match(
+const overlay = {
+  path: 'mark.png',
+  area: { left: 0.5, top: 0.1, width: 0.3, height: 0.2 },
+  opacity: 0.25,
+}
+
+test('an overlay is converted once and burnt into the largest size before the others are scaled from it', () => {
+  const args = encodeVideoArgs({ ...chunk, overlays: [overlay] })
+  const inputs = args.slice(args.indexOf('in') + 1, args.indexOf('-filter_complex_threads'))
+  assert.deepEqual(inputs, ['-f', 'png_pipe', '-i', 'mark.png'])
+  assert.ok(
+    graphOf(args).endsWith(
+      [
+        '[all]',
+        '[1:v]format=gbrap,premultiply=inplace=1,scale=192:72,unpremultiply=inplace=1,colorchannelmixer=aa=0.25,' +
+          'scale=out_color_matrix=bt601:out_range=tv,format=yuva420p[image0]',
+        '[all][image0]overlay=x=320:y=36:eval=init:format=yuv420[marked0]',
+        '[marked0]split=2[c0][v1]',
+        '[c0]scale=426:240[v0]',
+      ].join(';'),
+    ),
     graphOf(args),
-    /\[1:v\]scale=192:-1\[mark\];\[all\]\[mark\]overlay=.*\[marked\];\[marked\]split=2/,
   )
+})
+
+test('several overlays are burnt in one after the other', () => {
+  const opaque = { ...overlay, path: 'other.png', opacity: 1 }
+  const graph = graphOf(encodeVideoArgs({ ...chunk, overlays: [overlay, opaque] }))
+  assert.match(graph, /\[all\]\[image0\]overlay=[^;]*\[marked0\];\[2:v\]/)
+  assert.match(graph, /\[marked0\]\[image1\]overlay=[^;]*\[marked1\];\[marked1\]split=2/)
+  assert.equal(graph.match(/colorchannelmixer/g)?.length, 1)
+})
+
+test('an overlay has the color matrix of the frames', () => {
+  const overlays = [overlay]
+  const matrixOf = (graph: string) => /out_color_matrix=(\w+)/.exec(graph)?.[1]
+  assert.equal(matrixOf(graphFor({}, { overlays })), 'bt601')
+  assert.equal(matrixOf(graphFor({ colorMatrix: 'bt709' }, { overlays })), 'bt709')
+  assert.equal(matrixOf(graphFor({ dynamicRange: 'pq', colorMatrix: 'bt2020' }, { overlays })), 'bt709')
+  const isFlat = { overlays, canToneMap: false }
+  assert.equal(matrixOf(graphFor({ dynamicRange: 'pq', colorMatrix: 'bt2020' }, isFlat)), 'bt2020')
+  assert.equal(matrixOf(graphFor({ width: 1280, height: 720 }, { overlays })), 'bt709')
 })
 
 test('a source without video gets a still image', () => {

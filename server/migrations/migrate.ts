@@ -14,6 +14,10 @@ import * as uploadOwners from './0011_upload_owners.ts'
 import * as sweep from './0012_sweep.ts'
 import * as leaseNames from './0013_lease_names.ts'
 import * as textTracks from './0014_text_tracks.ts'
+import * as watermarks from './0015_watermarks.ts'
+import * as discardedVideos from './0016_discarded_videos.ts'
+import * as transcripts from './0017_transcripts.ts'
+import * as summaries from './0018_summaries.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -31,6 +35,10 @@ const migrations = {
   '0012_sweep': sweep,
   '0013_lease_names': leaseNames,
   '0014_text_tracks': textTracks,
+  '0015_watermarks': watermarks,
+  '0016_discarded_videos': discardedVideos,
+  '0017_transcripts': transcripts,
+  '0018_summaries': summaries,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

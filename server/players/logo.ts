@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { ApiError, fileErrors, invalidAttribute } from '../lib/errors.ts'
 import { readMultipart } from '../lib/multipart.ts'
-import { readImageSize } from './image-size.ts'
+import { readImageSize } from '../media/image-size.ts'
 
 const maxBytes = 100 * 1024
 const maxWidth = 200

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
  * The keys of a video's files in the file store:
  *
  *     videos/{id}/source                                  the source
+ *     videos/{id}/watermark.png                           the watermark that the video was created with
  *     videos/{id}/copy/source.mkv                         a seekable copy of the source, while it is encoded
  *     videos/{id}/hls/{rendition}/{first}-{uuid}/{n}.m4s  segments
  *     videos/{id}/mp4/{content}-{uuid}.mp4                the MP4
@@ -17,6 +18,9 @@ export const videosFolder = 'videos'
 export const videoFolder = (videoId: string) => `${videosFolder}/${videoId}`
 
 export const sourceKey = (videoId: string) => `${videoFolder(videoId)}/source`
+
+/** A copy, so that the original can be deleted. */
+export const watermarkKey = (videoId: string) => `${videoFolder(videoId)}/watermark.png`
 
 export const sourceCopyFolder = (videoId: string) => `${videoFolder(videoId)}/copy`
 export const sourceCopyKey = (videoId: string) => `${sourceCopyFolder(videoId)}/source.mkv`
@@ -59,9 +63,16 @@ export function knownThumbnailKeyOf(videoId: string, file: string): string {
   return `${folder}/${file.slice(folder.length + 1).split('/', 1)[0]}`
 }
 
-export type FileKind = 'source' | 'copy' | 'hls' | 'mp4' | 'pictures'
+export type FileKind = 'source' | 'watermark.png' | 'copy' | 'hls' | 'mp4' | 'pictures'
 
-const kinds: readonly string[] = ['source', 'copy', 'hls', 'mp4', 'pictures'] satisfies FileKind[]
+const kinds: readonly string[] = [
+  'source',
+  'watermark.png',
+  'copy',
+  'hls',
+  'mp4',
+  'pictures',
+] satisfies FileKind[]
 
 /** Undefined for a file that this service does not create. */
 export function kindOfFile(videoId: string, key: string): FileKind | undefined {

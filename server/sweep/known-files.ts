@@ -6,6 +6,7 @@ import {
   segmentFile,
   sourceKey,
   spriteSheetFile,
+  watermarkKey,
 } from '../renditions/files.ts'
 import type { KnownFiles } from './store.ts'
 
@@ -22,6 +23,8 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
     case 'source':
       // The file is stored before its state changes. A source that failed is never used.
       return orphanUnless(known.sourceState !== null && known.sourceState !== 'failed')
+    case 'watermark.png':
+      return orphanUnless(known.hasWatermark)
     case 'copy':
       // The copy is stored before the plan that refers to it.
       return orphanUnless(!known.hasEncoding || known.planKey === key)
@@ -44,6 +47,7 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
 /** Every file that the rows refer to. */
 export function* expectedFiles(videoId: string, known: KnownFiles): Generator<string> {
   if (known.sourceState === 'stored') yield sourceKey(videoId)
+  if (known.hasWatermark) yield watermarkKey(videoId)
   for (const [key, count] of Object.entries(known.segments))
     for (let i = 0; i < count; i++) yield segmentFile(key, i)
   yield* known.mp4Keys

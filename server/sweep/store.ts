@@ -32,9 +32,11 @@ export async function provideStoreId(db: Db<Tables>, id: string): Promise<string
 
 // --- files that rows refer to
 
+// Discarded videos keep their files.
+
 export async function listVideoIds(db: Db<Tables>, after: string, limit: number): Promise<string[]> {
   const rows = await db
-    .selectFrom('videos')
+    .selectFrom('all_videos')
     .select('id')
     .where('id', '>', after)
     .orderBy('id')
@@ -44,13 +46,18 @@ export async function listVideoIds(db: Db<Tables>, after: string, limit: number)
 }
 
 export async function filterExisting(db: Db<Tables>, ids: string[]): Promise<Set<string>> {
-  const rows = await db.selectFrom('videos').select('id').where('id', '=', sql<string>`any(${ids})`).execute()
+  const rows = await db
+    .selectFrom('all_videos')
+    .select('id')
+    .where('id', '=', sql<string>`any(${ids})`)
+    .execute()
   return new Set(rows.map(({ id }) => id))
 }
 
 /** The files of a video according to its rows. */
 export type KnownFiles = {
   sourceState: SourceState | null
+  hasWatermark: boolean
   hasEncoding: boolean
   /** The key of the file to decode: the source or a copy of it. */
   planKey: string | null
@@ -69,6 +76,7 @@ export type KnownFiles = {
 export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<KnownFiles | undefined> {
   const { rows } = await sql<KnownFiles>`
     select s.state as "sourceState",
+      v.watermark is not null as "hasWatermark",
       e.video_id is not null as "hasEncoding",
       e.plan ->> 'key' as "planKey",
       exists (select from chunks c where c.video_id = v.id) as "isEncoding",
@@ -77,7 +85,7 @@ export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<K
       array(select key from renditions r where r.video_id = v.id and key is not null) as "mp4Keys",
       p.thumbnail_key as "thumbnailKey", p.uploading_key as "uploadingKey",
       p.sprites_key as "spritesKey", p.sprites
-    from videos v
+    from all_videos v
     left join sources s on s.video_id = v.id
     left join encodings e on e.video_id = v.id
     left join pictures p on p.video_id = v.id

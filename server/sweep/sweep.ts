@@ -1,8 +1,11 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { videosFolder } from '../renditions/files.ts'
+import { idPrefix, watermarksFolder } from '../watermarks/files.ts'
+import * as watermarks from '../watermarks/store.ts'
 import { checkVideo } from './check-video.ts'
-import { removeDeletedVideos } from './deleted-videos.ts'
+import { removeDeletedFolders } from './deleted-folders.ts'
 import { countFindings, type Finding, type Sweep } from './findings.ts'
 import { findForeignStore } from './ownership.ts'
 import * as store from './store.ts'
@@ -28,12 +31,21 @@ type Phase = {
 const videosPerStep = 20
 const videoCost = 40
 
+const videoFolders = { folder: videosFolder, idPrefix: 'vi', filterExisting: store.filterExisting }
+const watermarkFolders = { folder: watermarksFolder, idPrefix, filterExisting: watermarks.filterExisting }
+
 const phases: Phase[] = [
   {
     name: 'deleted videos',
     passEveryMs: 3_600_000,
     maxCost: 20_000,
-    step: removeDeletedVideos,
+    step: (deps, sweep, after) => removeDeletedFolders(deps, sweep, videoFolders, after),
+  },
+  {
+    name: 'deleted watermarks',
+    passEveryMs: 3_600_000,
+    maxCost: 20_000,
+    step: (deps, sweep, after) => removeDeletedFolders(deps, sweep, watermarkFolders, after),
   },
   {
     name: 'videos',

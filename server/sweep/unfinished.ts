@@ -3,6 +3,7 @@ import type { Context } from '../context.ts'
 import { findOwner } from '../lib/owner.ts'
 import { videosFolder } from '../renditions/files.ts'
 import type { SourceState } from '../uploads/tables.ts'
+import { watermarksFolder } from '../watermarks/files.ts'
 import type { Sweep } from './findings.ts'
 import * as store from './store.ts'
 
@@ -35,7 +36,8 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
   }
   await removeSpooled(deps, sweep)
   if (!sweep.removes) return
-  for (const key of await deps.files.abortOrphanedUploads([`${videosFolder}/`, 'spool/'], deps.now()))
+  const folders = [`${videosFolder}/`, `${watermarksFolder}/`, 'spool/']
+  for (const key of await deps.files.abortOrphanedUploads(folders, deps.now()))
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }
 

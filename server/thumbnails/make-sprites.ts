@@ -8,8 +8,9 @@ import { countSheets, layOutSprites, tileSegments } from '../media/sprites.ts'
 import { spriteSheetArgs } from '../media/thumbnails.ts'
 import { newSpritesKey, spriteSheetFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
+import { writeSegments } from '../renditions/write-segments.ts'
 import { discardFiles } from '../videos/delete.ts'
-import { type PlannedEncoding, writeSegments } from './segments.ts'
+import type { PlannedEncoding } from './segments.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files'> & { tools: Tools }

@@ -3,12 +3,13 @@ import { notFound } from '../lib/errors.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
+import { createImageLimit } from '../media/image-upload.ts'
 import { timecodePattern } from '../media/thumbnails.ts'
 import { Video } from '../videos/schemas.ts'
 import { findVideo } from '../videos/store.ts'
 import { viewVideo } from '../videos/view.ts'
 import { pickFrame } from './store.ts'
-import { createImageLimit, receiveThumbnail } from './upload.ts'
+import { receiveThumbnail } from './upload.ts'
 
 const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
 

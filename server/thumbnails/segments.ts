@@ -1,11 +1,9 @@
-import { createWriteStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import type { Context } from '../context.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
-import { segmentFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
 import type { SegmentsRow } from '../renditions/tables.ts'
+import { writeSegments } from '../renditions/write-segments.ts'
 
 type Deps = Pick<Context, 'db' | 'files'>
 
@@ -34,24 +32,4 @@ export async function writeSegmentOfFrame(
   const row = (await findQualitiesWithSegment(deps, encoding, segment)).at(quality === 'lowest' ? 0 : -1)
   if (!row || !(await writeSegments(deps, row.rendition, [{ row, segment }], path))) return undefined
   return frame - segmentOf(encoding.plan, segment).fromFrame
-}
-
-/** Writes the initialization and some segments of a rendition to one file. False when it has no initialization. */
-export async function writeSegments(
-  { db, files }: Deps,
-  rendition: string,
-  segments: { row: SegmentsRow; segment: number }[],
-  path: string,
-): Promise<boolean> {
-  const videoId = segments[0]?.row.video_id ?? ''
-  const initialization = await renditions.findInitialization(db, videoId, rendition)
-  if (!initialization) return false
-  const { bytes } = initialization
-  async function* joined() {
-    yield bytes
-    for (const { row, segment } of segments)
-      yield* await files.read(segmentFile(row.key, segment - row.first_segment))
-  }
-  await pipeline(joined(), createWriteStream(path))
-  return true
 }

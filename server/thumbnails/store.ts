@@ -19,10 +19,10 @@ export type Thumbnails = {
   spritesKey: string | null
 }
 
-/** Creates the row if it is missing. Undefined when there is no such video. */
+/** Creates the row if it is missing, also for a discarded video. Undefined when there is no such video. */
 export async function openThumbnails(db: Db<Tables>, videoId: string): Promise<Thumbnails | undefined> {
   await sql`
-    insert into pictures (video_id) select id from videos where id = ${videoId} for key share
+    insert into pictures (video_id) select id from all_videos where id = ${videoId} for key share
     on conflict do nothing`.execute(db)
   return db
     .selectFrom('pictures')

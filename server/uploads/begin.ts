@@ -37,6 +37,7 @@ export function newSource(
     lock_owner: null,
     lock_until: null,
     lock_wanted: false,
+    is_paused: false,
     created_at: now,
     updated_at: now,
   }

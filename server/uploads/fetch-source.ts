@@ -10,6 +10,7 @@ import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensureUpload, newSource } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
+import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
 import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
@@ -34,11 +35,18 @@ export async function fetchSource(deps: Deps, { videoId }: { videoId: string }):
   }
   const form = video.source_type === 'clone' ? 'clone' : 'url'
   const source = await ensureSource(deps, videoId, form)
-  if (source?.state !== 'receiving') return
+  if (source?.state === 'receiving') await receive(deps, source, video.source_reference)
+  // Also when a previous run was killed after it had ended the source. A clone that still has to wait waits again.
+  await wakeClones(deps, videoId)
+}
+
+async function receive(deps: Deps, source: SourceRow, reference: string): Promise<void> {
+  const { video_id: videoId } = source
   try {
-    if (form === 'clone') await copySource(deps, videoId, video.source_reference)
-    else await download(deps, source, video.source_reference)
+    if (source.form === 'clone') await copySource(deps, videoId, reference)
+    else await download(deps, source, reference)
   } catch (error) {
+    if (error instanceof FetchPaused) return
     if (!(error instanceof SourceFetchError)) throw error
     deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
     await store.updateSource(deps.db, videoId, {
@@ -63,9 +71,11 @@ async function ensureSource(
 }
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
+  await pauseIfDiscarded(deps, videoId)
   const original = await store.findSource(deps.db, from)
-  // An unfinished source wakes the videos that wait for it when it is stored.
+  // The end of an unfinished source wakes the videos that wait for it.
   if (original?.state === 'receiving' || original?.state === 'received') return
+  if (!original && (await findSourceOfVideo(deps.db, from))?.source_reference) return
   if (original?.state !== 'stored') throw new SourceFetchError('The video to copy has no content.')
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))
@@ -80,6 +90,7 @@ async function download(deps: Deps, source: SourceRow, url: string): Promise<voi
   const { video_id: videoId } = source
   let validator = source.validator
   for (let attempt = 1; ; attempt++) {
+    await pauseIfDiscarded(deps, videoId)
     const before = await receivedBytes(deps, videoId)
     try {
       const response = await request(deps.fetch, url, before, validator)
@@ -149,6 +160,7 @@ async function receiveAll(
   let offset = from
   while (body.state === 'open') {
     offset += await storeNextChunk(deps, source, offset, body)
+    if (body.state === 'open') await pauseIfDiscarded(deps, source.video_id)
     if (total === null && offset > maxUnstatedBytes) throw new SourceFetchError('The file does not end.')
   }
   if (body.state === 'failed') throw body.error
@@ -200,13 +212,19 @@ async function storeNextChunk(
     await files.removeChunk(handle, chunk)
     return 0
   }
-  const isRecorded = await db.transaction().execute(async (trx) => {
-    if (!(await store.lockSource(trx, videoId))) return false
+  const received = await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.received_bytes !== offset) return source?.received_bytes
     await chunkStore.addChunk(trx, videoId, offset, chunk)
     await store.updateSource(trx, videoId, { updated_at: now() })
-    return true
+    return offset
   })
-  if (!isRecorded) throw new SourceFetchError('The video was deleted.')
+  if (received === undefined) throw new SourceFetchError('The video was deleted.')
+  if (received !== offset) {
+    // A job that was considered dead still runs. The retry continues after it.
+    await files.removeChunk(handle, chunk)
+    throw new Error(`another job is fetching the source of ${videoId}`)
+  }
   return chunk.size
 }
 

@@ -1,5 +1,6 @@
 import type { Slice } from '../slice.ts'
 import { fetchSource } from './fetch-source.ts'
+import { resumeFetch } from './pause-fetch.ts'
 import { delegatedRoutes, uploadRoutes } from './routes.ts'
 import { removeAbandonedUploads, removeFiles, storeSource } from './store-source.ts'
 import { UploadToken, UploadTokenList, uploadTokenRoutes } from './token-routes.ts'
@@ -15,6 +16,11 @@ export const uploads: Slice = {
     delegatedRoutes(app, context, context)
     tusRoutes(app, context, context.authenticator, context)
   },
-  jobs: { 'fetch-source': fetchSource, 'store-source': storeSource, 'remove-files': removeFiles },
+  jobs: {
+    'fetch-source': fetchSource,
+    'store-source': storeSource,
+    'remove-files': removeFiles,
+    'discarded-changed': resumeFetch,
+  },
   tasks: [{ name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads }],
 }

@@ -31,6 +31,23 @@ export async function updateSource(
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
 }
 
+/** Stops the fetching of a source until it is resumed. */
+export async function pauseSource(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await trx.updateTable('sources').set({ is_paused: true }).where('video_id', '=', videoId).execute()
+}
+
+/** False when the source was not paused. */
+export async function resumeSource(trx: Transaction<Tables>, videoId: string): Promise<boolean> {
+  const resumed = await trx
+    .updateTable('sources')
+    .set({ is_paused: false })
+    .where('video_id', '=', videoId)
+    .where('is_paused', '=', true)
+    .returning('video_id')
+    .executeTakeFirst()
+  return resumed !== undefined
+}
+
 /** Resets the upload. */
 export async function replaceSource(trx: Transaction<Tables>, row: SourceRow): Promise<void> {
   await trx.deleteFrom('source_pieces').where('video_id', '=', row.video_id).execute()
@@ -55,10 +72,10 @@ export async function replaceHandle(
   return replaced !== undefined
 }
 
-/** Videos that wait to be copied from this one. */
+/** Videos that wait to be copied from this one. The job of a discarded one pauses until the video is restored. */
 export async function listWaitingClones(db: Db<Tables>, videoId: string): Promise<string[]> {
   const rows = await db
-    .selectFrom('videos')
+    .selectFrom('all_videos')
     .innerJoin('sources', 'video_id', 'id')
     .select('id')
     .where('source_type', '=', 'clone')
@@ -88,6 +105,7 @@ export async function findDelegatedUpload(
     select video_id from sources s
     where token = ${wanted.token} and filename = ${wanted.filename} and address = ${wanted.address}
       and state = 'receiving' and form = ${wanted.form}
+      and exists (select from videos v where v.id = s.video_id)
       and (total is null or ${wanted.total ?? null}::bigint is null or total = ${wanted.total ?? null}::bigint)
       and not exists (select from source_pieces p
                       where p.video_id = s.video_id and position = ${wanted.position} and place is not null)
@@ -120,7 +138,7 @@ export async function isHandleUsed(db: Db<Tables>, handle: string): Promise<bool
 export async function waitForWriters(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(trx)
   // An insert that refers to the video holds a share lock on its row until its transaction ends.
-  await trx.selectFrom('videos').select('id').where('id', '=', videoId).forUpdate().execute()
+  await trx.selectFrom('all_videos').select('id').where('id', '=', videoId).forUpdate().execute()
 }
 
 // The lock of a tus upload

@@ -42,6 +42,8 @@ export type SourceRow = {
   lock_owner: string | null
   lock_until: Date | null
   lock_wanted: boolean
+  /** The video is discarded, and the job that fetches its source has ended. Restoring the video creates a new job. */
+  is_paused: boolean
   created_at: Date
   updated_at: Date
 }

@@ -1,28 +1,61 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
-import { invalidAttribute } from '../lib/errors.ts'
+import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { isId, newId } from '../lib/ids.ts'
+import { videoFolder } from '../renditions/files.ts'
 import { readMetadata, readSource, titleFromUrl } from './payload.ts'
 import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
+import { requestTranscripts, wantsTranscript } from './transcript.ts'
+import { copyWatermark, findWatermark } from './watermark.ts'
 
 /**
  * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with
  * an upload token can only be filled with that token.
  */
 export async function createVideo(
-  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
+  deps: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   scope: Scope,
   payload: VideoCreation,
   uploadToken: string | null = null,
 ): Promise<StoredVideo> {
-  checkWatermark(payload.watermark)
+  const { db, files } = deps
+  const isTranscriptWanted = wantsTranscript(payload)
   const source = await findSource(db, scope, payload.source)
-  const time = now()
-  const video: NewVideo = {
-    id: newId('vi'),
+  const watermark = payload.watermark ? await findWatermark(db, scope, payload.watermark) : null
+  const video = buildVideo(payload, {
     environment: scope.environment,
+    source,
+    watermark,
+    uploadToken,
+    time: deps.now(),
+  })
+  // If the process is killed before the row exists, the sweep removes the file.
+  if (watermark) await copyWatermark(files, watermark, video.id)
+  try {
+    await withPlayer(payload.playerId, () =>
+      storeVideo(deps, video, isTranscriptWanted ? payload : undefined),
+    )
+  } catch (error) {
+    // After any other error, the row may exist all the same.
+    if (watermark && error instanceof ApiError) await files.remove(videoFolder(video.id))
+    throw error
+  }
+  return video
+}
+
+type Facts = Pick<NewVideo, 'environment' | 'watermark'> & {
+  source: FoundSource
+  uploadToken: string | null
+  time: Date
+}
+
+function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
+  const { environment, source, watermark, uploadToken, time } = facts
+  return {
+    id: newId('vi'),
+    environment,
     title: payload.title ?? (source.type === 'url' ? titleFromUrl(source.reference) : ''),
     description: payload.description ?? '',
     public: payload.public ?? true,
@@ -32,27 +65,35 @@ export async function createVideo(
     metadata: readMetadata(payload.metadata ?? []),
     player_id: payload.playerId ?? null,
     language: payload.language ?? null,
+    is_language_detected: false,
     source_type: source.type,
     source_reference: source.reference,
     clip: payload.clip
       ? { startTimecode: payload.clip.startTimecode, endTimecode: payload.clip.endTimecode }
       : null,
+    watermark,
     created_at: time,
     updated_at: time,
     upload_token: uploadToken,
   }
-  await withPlayer(payload.playerId, () =>
-    source.type === 'upload'
-      ? insertVideo(db, video)
-      : db.transaction().execute(async (trx) => {
-          await insertVideo(trx, video)
-          await queue.send(trx, 'fetch-source', { videoId: video.id })
-        }),
-  )
-  return video
 }
 
-/** ConcurrencyLimit the database's rejection of an unknown player theme into an API error. */
+/** Inserts the video with its job and, if it has one, its request for a transcript. */
+function storeVideo(
+  { db, queue }: Pick<Context, 'db' | 'queue'>,
+  video: NewVideo,
+  transcript: VideoCreation | undefined,
+): Promise<void> {
+  if (video.source_type === 'upload' && !transcript) return insertVideo(db, video)
+  const { environment, created_at: now } = video
+  return db.transaction().execute(async (trx) => {
+    await insertVideo(trx, video)
+    if (video.source_type !== 'upload') await queue.send(trx, 'fetch-source', { videoId: video.id })
+    if (transcript) await requestTranscripts(trx, video, { environment, payload: transcript, now })
+  })
+}
+
+/** Turns the database's rejection of an unknown player theme into an API error. */
 export async function withPlayer<T>(playerId: string | null | undefined, work: () => Promise<T>): Promise<T> {
   const unknown = () => invalidAttribute('playerId', 'There is no player theme with this id.')
   if (playerId != null && !isId('pl', playerId)) throw unknown()
@@ -61,14 +102,6 @@ export async function withPlayer<T>(playerId: string | null | undefined, work: (
   } catch (error) {
     throw isUnknownPlayer(error) ? unknown() : error
   }
-}
-
-/** Watermarks cannot be created in this version, so no id is valid. */
-function checkWatermark(watermark: VideoCreation['watermark']): void {
-  if (!watermark) return
-  const title =
-    watermark.id === undefined ? 'A watermark needs an id.' : 'There is no watermark with this id.'
-  throw invalidAttribute('watermark[id]', title)
 }
 
 type FoundSource =

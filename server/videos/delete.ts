@@ -50,7 +50,7 @@ export async function discardFiles(
   for (const key of keys) await deps.files.remove(key)
 }
 
-const hourMs = 3_600_000
+export const hourMs = 3_600_000
 
 /** The sandbox is for trials: its videos are deleted after some hours. */
 export async function deleteOldSandboxVideos(

@@ -3,8 +3,13 @@ import type { Queues } from '../lib/queue.ts'
 export type VideosJobs = {
   /** Deletes everything that is stored for a deleted video. */
   'remove-files': { videoId: string; handle: string | null }
+  /** The video was discarded or restored. Pauses or resumes the work on it, according to its state at the time. */
+  'discarded-changed': { videoId: string }
 }
 
+const retries = { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 }
+
 export const videosQueues: Queues<VideosJobs> = {
-  'remove-files': { concurrency: 1, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'remove-files': { concurrency: 1, ...retries },
+  'discarded-changed': { concurrency: 1, ...retries },
 }

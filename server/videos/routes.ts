@@ -1,34 +1,18 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
-import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { createVideo } from './create.ts'
-import { deleteVideo } from './delete.ts'
-import {
-  TagList,
-  tagFilters,
-  Video,
-  VideoCreation,
-  VideoList,
-  VideoStatus,
-  VideoUpdate,
-  videoFilters,
-} from './schemas.ts'
+import { discardOrDelete } from './discard.ts'
+import { checkId, readSearch, searchQuery, videoParams } from './query.ts'
+import { TagList, tagFilters, Video, VideoCreation, VideoList, VideoStatus, VideoUpdate } from './schemas.ts'
 import { listTags, listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
 import { findVideo } from './store.ts'
+import { checkTranscriptRequest } from './transcript.ts'
 import { updateVideo } from './update.ts'
 import { viewVideo } from './view.ts'
-
-const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
-
-/** Strings that are not ids never reach the database. */
-function checkId(videoId: string): string {
-  if (!isId('vi', videoId)) throw notFound('videoId')
-  return videoId
-}
 
 export function videoRoutes(app: App, context: Context): void {
   create(app, context)
@@ -51,6 +35,7 @@ function create(app: App, context: Context): void {
     response: { 201: ref(Video), 202: ref(Video) },
   }
   app.post('/videos', { schema }, async (request, reply) => {
+    checkTranscriptRequest(context.config, request.body)
     const row = await createVideo(context, request.scope, request.body)
     return reply.code(row.source_type === 'upload' ? 201 : 202).send(viewVideo(context, row))
   })
@@ -61,14 +46,11 @@ function list(app: App, context: Context): void {
     operationId: 'LIST-videos',
     tags: ['Videos'],
     summary: 'List and search videos',
-    querystring: Type.Object({ ...videoFilters, ...pageQuery }),
+    querystring: searchQuery,
     response: { 200: ref(VideoList) },
   }
   app.get('/videos', { schema }, async ({ query, scope }) => {
-    const { title, description, tags, metadata, liveStreamId, sortBy, sortOrder } = query
-    const filter = { title, description, tags, metadata, liveStreamId }
-    const page = readPage(query)
-    const order = { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' } as const
+    const { filter, order, page } = readSearch(query)
     const { videos: rows, total } = await listVideos(context.db, scope.environment, filter, order, page)
     const videos = rows.map((row) => viewVideo(context, row))
     return listResponse('/videos', query, page, videos, total)
@@ -80,7 +62,7 @@ function show(app: App, context: Context): void {
     operationId: 'GET-video',
     tags: ['Videos'],
     summary: 'Show a video',
-    params,
+    params: videoParams,
     response: { 200: ref(Video) },
   }
   app.get('/videos/:videoId', { schema }, async ({ params, scope }) => {
@@ -96,11 +78,12 @@ function update(app: App, context: Context): void {
     tags: ['Videos'],
     summary: 'Change a video',
     description: 'Attributes that are absent stay as they are. Lists are replaced.',
-    params,
+    params: videoParams,
     body: VideoUpdate,
     response: { 200: ref(Video) },
   }
   app.patch('/videos/:videoId', { schema }, async (request) => {
+    checkTranscriptRequest(context.config, request.body)
     const row = await updateVideo(context, request.scope, checkId(request.params.videoId), request.body)
     if (!row) throw notFound('videoId')
     return viewVideo(context, row)
@@ -112,15 +95,13 @@ function remove(app: App, context: Context): void {
     operationId: 'DELETE-video',
     tags: ['Videos'],
     summary: 'Delete a video',
-    description: 'A deleted video cannot be restored.',
-    params,
+    description:
+      'The video stops playing immediately. If the service keeps deleted videos for some days, it is discarded and can be restored; otherwise the deletion is final.',
+    params: videoParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
   app.delete('/videos/:videoId', { schema }, async ({ params, scope }, reply) => {
-    const videoId = checkId(params.videoId)
-    const isDeleted = await context.db
-      .transaction()
-      .execute((trx) => deleteVideo(context, trx, scope.environment, videoId))
+    const isDeleted = await discardOrDelete(context, scope.environment, checkId(params.videoId))
     if (!isDeleted) throw notFound('videoId')
     return reply.code(204).send(null)
   })
@@ -131,7 +112,7 @@ function showStatus(app: App, { db }: Context): void {
     operationId: 'GET-video-status',
     tags: ['Videos'],
     summary: 'Show the progress of upload and encoding',
-    params,
+    params: videoParams,
     response: { 200: ref(VideoStatus) },
   }
   app.get('/videos/:videoId/status', { schema }, async ({ params, scope }) => {

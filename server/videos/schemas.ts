@@ -1,6 +1,7 @@
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import type { TranscriptStatus } from '../transcripts/status.ts'
 
 /** The languages that the API accepts. */
 export const languages = [
@@ -77,7 +78,32 @@ const timecode = () =>
     description: '`HH:MM:SS`, `HH:MM:SS.mmm`, `HH:MM:SS:frame` or seconds.',
   })
 
-const distance = () => Type.Optional(Type.String({ pattern: '^\\d{1,5}(px|%)$' }))
+const length = (description: string) => Type.Optional(Type.String({ maxLength: 20, description }))
+const distance = (edge: string) =>
+  length(`Distance from the ${edge} edge of the video, such as \`10px\` or \`5%\`.`)
+const side = (name: string) =>
+  length(`Such as \`200px\`, \`15%\` of the ${name} of the video, or \`initial\`: the ${name} of the image.`)
+
+// Not patterns: lib/validation.ts could not explain what is wrong.
+const WatermarkInput = Type.Object(
+  {
+    id: Type.Optional(Type.String({ maxLength: 100, description: 'Id of an uploaded watermark. Required.' })),
+    top: distance('top'),
+    left: distance('left'),
+    bottom: distance('bottom'),
+    right: distance('right'),
+    width: side('width'),
+    height: side('height'),
+    opacity: length('From `0%` (invisible) to `100%` (default).'),
+  },
+  {
+    description:
+      'An image that is burnt into every quality and the MP4. Pixels are those of the source. By default, the image has its own size and is in the top left corner. It is scaled down and moved if it does not fit into the frame.',
+    examples: [
+      { id: 'watermark_4blUQJFrYWbaG44NChkH27', right: '2%', bottom: '2%', width: '15%', opacity: '80%' },
+    ],
+  },
+)
 
 const editable = {
   title: Type.Optional(text(limits.title)),
@@ -90,19 +116,27 @@ const editable = {
   language: Type.Optional(
     Type.Unsafe<(typeof languages)[number] | null>({
       enum: [...languages, null],
-      description: 'Spoken language.',
+      description: 'Spoken language. If it is null, a transcript detects it.',
     }),
   ),
   playerId: Type.Optional(
     nullable(Type.String({ maxLength: 100, description: 'Player theme; null for the default one.' })),
   ),
   transcript: Type.Optional(
-    Type.Boolean({ description: 'Accepted for compatibility; no transcript is created.' }),
+    Type.Boolean({
+      description:
+        'true: recognizes the speech and adds it as a caption. If an earlier transcript failed, it is retried.',
+    }),
   ),
   transcriptSummary: Type.Optional(
-    Type.Boolean({ description: 'Accepted for compatibility; no summary is created.' }),
+    Type.Boolean({ description: 'true: also generates a summary from the transcript.' }),
   ),
-  transcriptSummaryAttributes: Type.Optional(Type.Array(oneOf(['abstract', 'takeaways']), { maxItems: 10 })),
+  transcriptSummaryAttributes: Type.Optional(
+    Type.Array(oneOf(['abstract', 'takeaways']), {
+      maxItems: 10,
+      description: 'What the summary consists of. Without it, everything.',
+    }),
+  ),
 }
 
 export const VideoCreation = Type.Object({
@@ -119,18 +153,7 @@ export const VideoCreation = Type.Object({
       { description: 'The part of the source to keep.' },
     ),
   ),
-  watermark: Type.Optional(
-    Type.Object({
-      id: Type.Optional(Type.String({ maxLength: 100 })),
-      top: distance(),
-      left: distance(),
-      bottom: distance(),
-      right: distance(),
-      width: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
-      height: Type.Optional(Type.String({ pattern: '^(\\d{1,5}(px|%)|initial)$' })),
-      opacity: Type.Optional(Type.String({ pattern: '^\\d{1,3}%$' })),
-    }),
-  ),
+  watermark: Type.Optional(WatermarkInput),
 })
 export type VideoCreation = Static<typeof VideoCreation>
 
@@ -150,7 +173,9 @@ export const Video = Type.Object(
     tags: Type.Array(Type.String()),
     metadata: Type.Array(Type.Object({ key: Type.String(), value: Type.String() })),
     language: nullable(Type.String()),
-    languageOrigin: nullable(Type.String()),
+    languageOrigin: nullable(
+      Type.String({ description: '`api`: set by a request. `auto`: detected by a transcript.' }),
+    ),
     source: Type.Object({
       type: Type.String({ description: '`upload`, `url`, `clone` or `liveStream`.' }),
       uri: Type.String(),
@@ -161,19 +186,31 @@ export const Video = Type.Object(
         }),
       ),
     }),
-    assets: Type.Object({
-      hls: Type.String({ format: 'uri' }),
-      iframe: Type.String(),
-      player: Type.String({ format: 'uri' }),
-      thumbnail: Type.String({ format: 'uri' }),
-      mp4: Type.Optional(Type.String({ format: 'uri', description: 'Absent when `mp4Support` is false.' })),
-    }),
+    assets: nullable(
+      Type.Object(
+        {
+          hls: Type.String({ format: 'uri' }),
+          iframe: Type.String(),
+          player: Type.String({ format: 'uri' }),
+          thumbnail: Type.String({ format: 'uri' }),
+          mp4: Type.Optional(
+            Type.String({ format: 'uri', description: 'Absent when `mp4Support` is false.' }),
+          ),
+        },
+        { description: 'Null while the video is discarded.' },
+      ),
+    ),
     createdAt: dateTime(),
     updatedAt: dateTime(),
     publishedAt: dateTime(),
-    discarded: Type.Boolean(),
-    discardedAt: nullable(dateTime()),
-    deletesAt: nullable(dateTime()),
+    discarded: Type.Boolean({ description: 'Whether the video was deleted and can still be restored.' }),
+    discardedAt: nullable(dateTime({ examples: ['2026-11-16T09:30:00+00:00'] })),
+    deletesAt: nullable(
+      dateTime({
+        description: 'Until then a discarded video can be restored. Then it is deleted for good.',
+        examples: ['2026-12-16T09:30:00+00:00'],
+      }),
+    ),
   },
   { $id: 'Video' },
 )
@@ -269,6 +306,20 @@ export const VideoStatus = Type.Object(
         audioCodec: nullable(Type.String()),
         aspectRatio: nullable(Type.String()),
       }),
+    }),
+    transcript: Type.Unsafe<TranscriptStatus | null>({
+      type: ['object', 'null'],
+      description: 'Null if no transcript was requested.',
+      properties: {
+        status: {
+          type: 'string',
+          enum: ['waiting', 'running', 'completed', 'failed', 'unprocessable'],
+          description: '`unprocessable`: the video has no audio, no speech or no supported language.',
+        },
+        language: { type: ['string', 'null'], description: 'Language of the caption, when it is known.' },
+        progress: { type: 'integer', description: 'Percent.' },
+        failure: { type: 'string', description: 'Why it is `failed` or `unprocessable`.' },
+      },
     }),
   },
   { $id: 'VideoStatus' },

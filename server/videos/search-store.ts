@@ -1,4 +1,4 @@
-import { expressionBuilder, sql } from 'kysely'
+import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
@@ -21,7 +21,7 @@ const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
 
 const eb = expressionBuilder<Tables, 'videos'>()
 
-function matches(environment: Environment, filter: VideoFilter) {
+export function matches(environment: Environment, filter: VideoFilter) {
   const pairs = Object.entries(filter.metadata ?? {}).map(([key, value]) => ({ key, value }))
   const conditions = [eb('environment', '=', environment)]
   if (filter.tags) conditions.push(eb('tag_terms', '@>', uuids(tagTerms(environment, filter.tags))))
@@ -80,7 +80,8 @@ export async function listVideos(
   page: Page,
 ): Promise<{ videos: StoredVideo[]; total: number }> {
   const tag = countedTag(filter)
-  if (tag === undefined) return searchVideos(db, environment, filter, order, page)
+  if (tag === undefined)
+    return searchVideos(db, { table: 'videos', columns, where: matches(environment, filter) }, order, page)
   const list = () => pageOfVideos(db, environment, filter, order, page)
   // The first page is read while the videos are counted. A later page may be past the end, and is then not read.
   const [total, first] = await Promise.all([
@@ -115,26 +116,32 @@ function pageOfVideos(
     .execute()
 }
 
+/** The videos to search among, and the columns to select. */
+export type VideoSearch<Row> = {
+  table: 'videos' | 'all_videos'
+  columns: readonly (keyof Row & string)[]
+  where: Expression<SqlBool>
+}
+
 /** Materializes the matching videos once, to count them and to select the page. */
-async function searchVideos(
+export async function searchVideos<Row extends StoredVideo>(
   db: Db<Tables>,
-  environment: Environment,
-  filter: VideoFilter,
+  { table, columns, where }: VideoSearch<Row>,
   { by, order }: VideoOrder,
   page: Page,
-): Promise<{ videos: StoredVideo[]; total: number }> {
+): Promise<{ videos: Row[]; total: number }> {
   const direction = sql.raw(order)
-  const { rows } = await sql<StoredVideo & { total: string; id: string | null }>`
+  const { rows } = await sql<Row & { total: string; id: string | null }>`
     with hits as materialized (
-      select id, ${orderColumns[by]} as place from videos where ${matches(environment, filter)}
+      select id, ${orderColumns[by]} as place from ${sql.table(table)} where ${where}
     ), page as (
       select id, place from hits order by place ${direction}, id ${direction}
       limit ${page.pageSize} offset ${page.offset}
     )
-    select total, ${sql.join(columns.map((column) => sql.ref(`videos.${column}`)))}
+    select total, ${sql.join(columns.map((column) => sql.ref(`v.${column}`)))}
     from (select count(*) as total from hits) as counted
     left join page on true
-    left join videos on videos.id = page.id
+    left join ${sql.table(table)} v on v.id = page.id
     order by page.place ${direction}, page.id ${direction}`.execute(db)
   // A page without videos has one row with nothing but the total.
   return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }

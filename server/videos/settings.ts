@@ -1,6 +1,14 @@
 import { group, integer, onOff, setting } from '../lib/settings.ts'
 
 export const videosSettings = {
+  /** 0: deletion is final. */
+  restoreDays: setting({
+    name: 'KINORA_RESTORE_DAYS',
+    default: '0',
+    meaning:
+      'A deleted video can be restored for this many days. 0 makes deletion final. Videos that are already deleted keep their time. See docs/videos.md.',
+    read: integer(0, 3_650),
+  }),
   sandbox: group({
     /** 0: no limit. */
     seconds: setting({

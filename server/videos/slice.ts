@@ -1,14 +1,20 @@
 import type { Slice } from '../slice.ts'
 import { deleteOldSandboxVideos } from './delete.ts'
+import { deleteExpiredVideos } from './discard.ts'
+import { discardedRoutes } from './discarded-routes.ts'
 import { videoRoutes } from './routes.ts'
 import { TagList, Video, VideoList, VideoStatus } from './schemas.ts'
 import { mergeCounts } from './search-store.ts'
 
 export const videos: Slice = {
   schemas: [Video, VideoList, VideoStatus, TagList],
-  routes: videoRoutes,
+  routes(app, context) {
+    videoRoutes(app, context)
+    discardedRoutes(app, context)
+  },
   tasks: [
     { name: 'merge video counts', everyMs: 2_000, run: ({ db }) => mergeCounts(db) },
     { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
+    { name: 'delete expired videos', everyMs: 60_000, run: deleteExpiredVideos },
   ],
 }

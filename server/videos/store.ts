@@ -4,7 +4,7 @@ import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceRow } from '../uploads/tables.ts'
-import type { Clip, Metadata, VideoRow } from './tables.ts'
+import type { Clip, Metadata, VideoRow, VideoWatermark } from './tables.ts'
 
 export const columns = [
   'id',
@@ -17,6 +17,7 @@ export const columns = [
   'metadata',
   'player_id',
   'language',
+  'is_language_detected',
   'source_type',
   'source_reference',
   'created_at',
@@ -39,6 +40,7 @@ export const metadataTerms = (environment: Environment, metadata: Metadata[]) =>
 export type NewVideo = StoredVideo & {
   environment: Environment
   clip: Clip | null
+  watermark: VideoWatermark | null
   upload_token: string | null
 }
 
@@ -50,8 +52,8 @@ const insert = prepare(
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at,
-                       tag_terms, metadata_terms, upload_token)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+                       tag_terms, metadata_terms, upload_token, watermark)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
 )
 
 export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
@@ -75,6 +77,7 @@ export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void
     tagTerms(video.environment, video.tags),
     metadataTerms(video.environment, video.metadata),
     video.upload_token,
+    video.watermark && JSON.stringify(video.watermark),
   ])
 }
 
@@ -143,6 +146,20 @@ export async function updateVideo(
     .executeTakeFirst()
 }
 
+/** Sets the language that was recognized in the audio, unless the owner has set one. */
+export async function setDetectedLanguage(
+  trx: Transaction<Tables>,
+  id: string,
+  language: string,
+): Promise<void> {
+  await trx
+    .updateTable('videos')
+    .set({ language, is_language_detected: true })
+    .where('id', '=', id)
+    .where('language', 'is', null)
+    .execute()
+}
+
 /** Whether the database rejected a video because its environment has no such player theme. */
 export const isUnknownPlayer = (error: unknown) =>
   error instanceof Error && 'constraint' in error && error.constraint === 'videos_player'
@@ -163,9 +180,9 @@ export async function deleteVideo(
   return rows[0]
 }
 
-/** Whether the video exists, in any environment. */
+/** Whether the video exists, in any environment, discarded or not. Otherwise its files are removed. */
 export async function hasVideo(db: Db<Tables>, id: string): Promise<boolean> {
-  const row = await db.selectFrom('videos').select('id').where('id', '=', id).executeTakeFirst()
+  const row = await db.selectFrom('all_videos').select('id').where('id', '=', id).executeTakeFirst()
   return row !== undefined
 }
 
@@ -204,13 +221,13 @@ export async function findReceived(db: Db<Tables>, videoId: string): Promise<Rec
   return rows[0]
 }
 
-/** The URL or video that the content comes from. */
+/** The URL or video that the content comes from, also of a discarded video. */
 export function findSourceOfVideo(
   db: Db<Tables>,
   videoId: string,
 ): Promise<Pick<StoredVideo, 'source_type' | 'source_reference'> | undefined> {
   return db
-    .selectFrom('videos')
+    .selectFrom('all_videos')
     .select(['source_type', 'source_reference'])
     .where('id', '=', videoId)
     .executeTakeFirst()

@@ -1,9 +1,21 @@
-import type { ColumnType } from 'kysely'
+import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
+import type { Size } from '../media/images.ts'
+import type { WatermarkPosition } from '../media/watermark.ts'
 
 export type Metadata = { key: string; value: string }
 
 export type Clip = { startTimecode?: string; endTimecode?: string }
+
+/** The watermark that a video was created with. The image is a file of the video. */
+export type VideoWatermark = {
+  id: string
+  /** The size of the image. */
+  image: Size
+  position: WatermarkPosition
+  /** Between 0 and 1. */
+  opacity: number
+}
 
 /** Where the content comes from. `source_reference` is a URL, or the id of a video or live stream. */
 export type SourceType = 'upload' | 'url' | 'clone' | 'liveStream'
@@ -20,9 +32,12 @@ export type VideoRow = {
   metadata: ColumnType<Metadata[], string, string>
   player_id: string | null
   language: string | null
+  /** The language was recognized in the audio, and not set by the owner. */
+  is_language_detected: Generated<boolean>
   source_type: SourceType
   source_reference: string | null
   clip: ColumnType<Clip | null, string | null, never>
+  watermark: ColumnType<VideoWatermark | null, string | null, never>
   created_at: Date
   updated_at: Date
   /** Hashes of the tags and of the metadata pairs, for the search index. */
@@ -30,6 +45,9 @@ export type VideoRow = {
   metadata_terms: string[]
   /** The upload token that created the video, if any. */
   upload_token: string | null
+  /** Both are set while the video is discarded: it can be restored until `deletes_at`. */
+  discarded_at: Date | null
+  deletes_at: Date | null
 }
 
 export type VideoCountRow = { environment: Environment; tag: string; videos: number }
@@ -37,7 +55,10 @@ export type VideoCountRow = { environment: Environment; tag: string; videos: num
 export type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
 export type VideosTables = {
+  /** A view of `all_videos` without discarded videos. For its readers, a discarded video does not exist. */
   videos: VideoRow
+  /** For statements that must see discarded videos: those that list, restore, delete or clean up. */
+  all_videos: VideoRow
   video_counts: VideoCountRow
   video_count_changes: VideoCountChangeRow
 }

@@ -4,6 +4,7 @@ import { withPlayer } from './create.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'
 import * as store from './store.ts'
+import { requestTranscripts, wantsTranscript } from './transcript.ts'
 
 /** Attributes that are absent stay as they are, lists are replaced. Undefined when there is no such video. */
 export async function updateVideo(
@@ -22,14 +23,18 @@ export async function updateVideo(
     metadata: payload.metadata && readMetadata(payload.metadata),
     player_id: payload.playerId,
     language: payload.language,
+    is_language_detected: payload.language === undefined ? undefined : false,
   }
-  const isChanged = Object.values(change).some((value) => value !== undefined)
+  const isTranscriptWanted = wantsTranscript(payload)
+  const isChanged = isTranscriptWanted || Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return store.findVideo(db, scope.environment, id)
   return withPlayer(payload.playerId, () =>
     db.transaction().execute(async (trx) => {
       const video = await store.updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
       // The job makes the MP4 from the encoded segments, or removes it.
       if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
+      if (video && isTranscriptWanted)
+        await requestTranscripts(trx, video, { environment: scope.environment, payload, now: now() })
       return video
     }),
   )

@@ -5,6 +5,7 @@ import { countSegments } from '../media/grid.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import type { EncodingProgress } from '../renditions/playable-store.ts'
+import type { DiscardedVideo } from './discarded-store.ts'
 import { videoPath } from './paths.ts'
 import type { Video, VideoStatus } from './schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'
@@ -23,14 +24,26 @@ export function viewVideo(
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
   const media = token === undefined ? plain : `${plain}/token/${token}`
   const player = token === undefined ? plain : `${plain}?token=${token}`
-  const assets: Video['assets'] = {
+  const assets: NonNullable<Video['assets']> = {
     hls: `${media}/hls/manifest.m3u8`,
     iframe: `<iframe src="${player}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true" allow="autoplay; fullscreen; picture-in-picture; accelerometer; gyroscope"></iframe>`,
     player,
     thumbnail: `${media}/thumbnail.jpg`,
   }
-  const createdAt = atom(row.created_at)
   if (row.mp4_support) assets.mp4 = `${media}/mp4/source.mp4`
+  return { ...viewFields(row), assets, discarded: false, discardedAt: null, deletesAt: null }
+}
+
+export const viewDiscarded = (row: DiscardedVideo): Video => ({
+  ...viewFields(row),
+  assets: null,
+  discarded: true,
+  discardedAt: atom(row.discarded_at),
+  deletesAt: atom(row.deletes_at),
+})
+
+function viewFields(row: StoredVideo) {
+  const createdAt = atom(row.created_at)
   return {
     id: row.id,
     videoId: row.id,
@@ -43,16 +56,12 @@ export function viewVideo(
     tags: row.tags,
     metadata: row.metadata,
     language: row.language,
-    languageOrigin: row.language === null ? null : 'api',
+    languageOrigin: row.language === null ? null : row.is_language_detected ? 'auto' : 'api',
     source: viewSource(row),
-    assets,
     createdAt,
     updatedAt: atom(row.updated_at),
     // A video is published when it is created; `public` decides who may watch it.
     publishedAt: createdAt,
-    discarded: false,
-    discardedAt: null,
-    deletesAt: null,
   }
 }
 
@@ -70,7 +79,7 @@ export function viewStatus(
   row: StoredVideo,
   source: ReceivedSource | undefined,
   encoding: EncodingProgress | undefined,
-): VideoStatus {
+): Omit<VideoStatus, 'transcript'> {
   const failure = source?.state === 'failed' ? source.failure : encoding?.failure
   return {
     ingest: viewIngest(row, source),

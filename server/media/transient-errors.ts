@@ -1,7 +1,7 @@
 import { isUnreachable } from '../lib/db.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
-import { failureOf } from '../media/failure.ts'
+import { failureOf } from './failure.ts'
 
 const transientCodes = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENOMEM']
 

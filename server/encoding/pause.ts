@@ -1,0 +1,19 @@
+import type { Context } from '../context.ts'
+import { lockDiscardState } from '../videos/discarded-store.ts'
+import * as chunks from './chunk-store.ts'
+import * as encodings from './encoding-store.ts'
+
+/** Pauses the encoding of a discarded video, and resumes that of a restored one. */
+export async function pauseOrResume(
+  { db }: Pick<Context, 'db'>,
+  { videoId }: { videoId: string },
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const video = await lockDiscardState(trx, videoId)
+    // Waits for a transaction that splits a chunk: its new chunks are paused as well.
+    const encoding = video && (await encodings.lockEncoding(trx, videoId))
+    if (!encoding) return
+    await chunks.setPaused(trx, videoId, video.isDiscarded)
+    if (!video.isDiscarded) await chunks.announceChunks(trx)
+  })
+}

@@ -1,0 +1,112 @@
+import { createWriteStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
+import { ApiError, fileErrors, httpErrors } from '../lib/errors.ts'
+import { FileStoreError } from '../lib/files/files.ts'
+import { readMultipart } from '../lib/multipart.ts'
+import { RunError } from '../lib/run.ts'
+import { blameOf, failureOf } from './failure.ts'
+import { runFfmpeg } from './ffmpeg.ts'
+import { type ImageFormat, imageFormatOf, orientationOf } from './images.ts'
+
+export const maxImageBytes = 8 * 1024 * 1024
+/** A usual image takes 0.1 s. */
+const cpuSeconds = 20
+/** More than the largest image that is stored can have. */
+const maxOutputBytes = 64 * 1024 * 1024
+
+/** A crafted image can make ffmpeg use hundreds of megabytes, so two run at once and few wait. */
+export const createImageLimit = () => createConcurrencyLimit(2, 20)
+
+/** Writes the image of a multipart body to a file in the folder and returns its path. */
+export async function spoolImage(request: IncomingMessage, folder: string): Promise<string> {
+  const path = join(folder, 'upload')
+  await readMultipart(request, ({ stream }) => spool(stream, path))
+  return path
+}
+
+async function spool(stream: Readable, path: string): Promise<void> {
+  let size = 0
+  async function* limited() {
+    for await (const chunk of stream) {
+      size += chunk.length
+      if (size > maxImageBytes) {
+        const title = `The file has more than ${maxImageBytes / 1024 ** 2} MiB.`
+        throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
+      }
+      yield chunk
+    }
+  }
+  try {
+    await pipeline(limited, createWriteStream(path))
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FileStoreError('full', error) : error
+  }
+  if (size === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
+}
+
+/** An uploaded image that nothing has decoded yet. */
+export type UploadedImage = { path: string; bytes: Buffer; format: ImageFormat; orientation: number }
+
+const formatNames: Record<ImageFormat, string> = { jpeg: 'JPEG', png: 'PNG', webp: 'WebP' }
+
+type Converter = {
+  ffmpeg: string
+  stallMs: number
+  limit: ConcurrencyLimit
+  /** Other formats are rejected. */
+  formats: readonly ImageFormat[]
+}
+
+/**
+ * Converts an uploaded image with ffmpeg, because viewers never receive the uploaded bytes. `argsFor` returns the arguments
+ * of ffmpeg. It can reject the image by its header, before anything is decoded.
+ */
+export async function convertImage(
+  converter: Converter,
+  path: string,
+  argsFor: (image: UploadedImage) => string[],
+): Promise<UploadedImage> {
+  const converted = converter.limit.run(async () => {
+    const image = await readImage(path, converter.formats)
+    await runConversion(converter, argsFor(image))
+    return image
+  })
+  if (!converted) throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '2' } })
+  return converted
+}
+
+async function readImage(path: string, formats: readonly ImageFormat[]): Promise<UploadedImage> {
+  const bytes = await readFile(path)
+  const format = imageFormatOf(bytes)
+  if (!format || !formats.includes(format)) {
+    const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
+    const title = `The file is not a ${list.format(formats.map((each) => formatNames[each]))} image.`
+    throw new ApiError(fileErrors.wrongType, { title, name: 'file' })
+  }
+  return { path, bytes, format, orientation: format === 'jpeg' ? orientationOf(bytes) : 1 }
+}
+
+async function runConversion({ ffmpeg, stallMs }: Converter, args: string[]): Promise<void> {
+  try {
+    await runFfmpeg({ ffmpeg, stallMs }, args, { limits: { cpuSeconds, fileBytes: maxOutputBytes } })
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error
+    if (/No space left on device/.test(error.stderr)) throw new FileStoreError('full', error)
+    const failure = failureOf(error)
+    if (failure === 'host') throw error
+    // An image that crashes the decoder does so every time.
+    if (blameOf(error) === 'environment' && failure !== 'crashed')
+      throw new ApiError(httpErrors.serviceUnavailable, { headers: { 'retry-after': '5' }, cause: error })
+    throw unreadableImage(error)
+  }
+}
+
+export function unreadableImage(cause?: unknown): ApiError {
+  const title = 'The image cannot be read: it is damaged, incomplete or too large.'
+  return new ApiError(fileErrors.invalid, { title, name: 'file', cause })
+}

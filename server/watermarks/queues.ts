@@ -1,0 +1,16 @@
+import type { Queues } from '../lib/queue.ts'
+
+export type WatermarksJobs = {
+  /** Removes the image of a deleted watermark. */
+  'remove-watermark': { watermarkId: string }
+}
+
+export const watermarksQueues: Queues<WatermarksJobs> = {
+  'remove-watermark': {
+    concurrency: 1,
+    retryLimit: 100,
+    retryDelay: 1,
+    retryBackoff: true,
+    retryDelayMax: 300,
+  },
+}

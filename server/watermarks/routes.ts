@@ -1,0 +1,98 @@
+import type { Context } from '../context.ts'
+import { notFound } from '../lib/errors.ts'
+import { type App, fileUpload, oneOf, ref } from '../lib/http.ts'
+import { isId } from '../lib/ids.ts'
+import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { type Static, Type } from '../lib/schema.ts'
+import { atom } from '../lib/time.ts'
+import { createImageLimit } from '../media/image-upload.ts'
+import { idPrefix } from './files.ts'
+import * as store from './store.ts'
+import { receiveWatermark } from './upload.ts'
+
+export const Watermark = Type.Object(
+  {
+    watermarkId: Type.String({ examples: ['watermark_4blUQJFrYWbaG44NChkH27'] }),
+    createdAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Watermark' },
+)
+type Watermark = Static<typeof Watermark>
+
+export const WatermarkList = Type.Object(
+  { data: Type.Array(ref(Watermark)), pagination: ref(Pagination) },
+  { $id: 'WatermarkList' },
+)
+
+const order = {
+  sortBy: Type.Optional(oneOf(['createdAt'], { default: 'createdAt' })),
+  sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+}
+
+const params = Type.Object({ watermarkId: Type.String({ description: 'Id of the watermark.' }) })
+
+const upload = fileUpload('A JPEG or PNG image of at most 8 MiB and 37 megapixels.')
+
+const viewWatermark = (row: store.Watermark): Watermark => ({
+  watermarkId: row.id,
+  createdAt: atom(row.created_at),
+})
+
+export function watermarkRoutes(app: App, context: Context): void {
+  uploadWatermark(app, context)
+  listWatermarks(app, context)
+  deleteWatermark(app, context)
+}
+
+function uploadWatermark(app: App, context: Context): void {
+  const limit = createImageLimit()
+  const schema = {
+    operationId: 'POST_watermark',
+    tags: ['Watermarks'],
+    summary: 'Upload a watermark',
+    description: 'Videos that are created with its id as `watermark[id]` show the image in every quality.',
+    response: { 200: ref(Watermark) },
+  }
+  app.post('/watermarks', { config: upload, schema }, async (request) => {
+    const row = await receiveWatermark(context, limit, request.scope, request.raw)
+    return viewWatermark(row)
+  })
+}
+
+function listWatermarks(app: App, { db }: Context): void {
+  const schema = {
+    operationId: 'LIST-watermarks',
+    tags: ['Watermarks'],
+    summary: 'List watermarks',
+    querystring: Type.Object({ ...order, ...pageQuery }),
+    response: { 200: ref(WatermarkList) },
+  }
+  app.get('/watermarks', { schema }, async ({ query, scope }) => {
+    const page = readPage(query)
+    const sortOrder = query.sortOrder ?? 'desc'
+    const { rows, total } = await store.listWatermarks(db, scope.environment, sortOrder, page)
+    return listResponse('/watermarks', query, page, rows.map(viewWatermark), total)
+  })
+}
+
+function deleteWatermark(app: App, { db, queue }: Context): void {
+  const schema = {
+    operationId: 'DELETE_watermark',
+    tags: ['Watermarks'],
+    summary: 'Delete a watermark',
+    description: 'Videos that were created with it keep it, including videos that are not encoded yet.',
+    params,
+    response: { 204: Type.Null({ description: 'Deleted.' }) },
+  }
+  app.delete('/watermarks/:watermarkId', { schema }, async ({ params, scope }, reply) => {
+    const { watermarkId } = params
+    if (!isId(idPrefix, watermarkId)) throw notFound('watermarkId')
+    const isDeleted = await db.transaction().execute(async (trx) => {
+      if (!(await store.deleteWatermark(trx, scope.environment, watermarkId))) return false
+      await queue.send(trx, 'remove-watermark', { watermarkId })
+      return true
+    })
+    if (!isDeleted) throw notFound('watermarkId')
+    return reply.code(204).send(null)
+  })
+}

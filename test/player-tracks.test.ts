@@ -24,6 +24,8 @@ At the top
 00:04.000 --> 00:05.000
 <script>window.attack = 1</script><img src="x" onerror="window.attack = 1"> 1 &lt; 2
 
+${Array.from({ length: 500 }, (_, i) => `00:05.500 --> 00:05.900\nCue ${i}\n`).join('\n')}
+
 backwards
 00:05.800 --> 00:05.100
 Backwards
@@ -198,7 +200,7 @@ describe('captions', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
-  test('cues with scripts and markup are text', async (t) => {
+  test('cues with scripts and markup are text, and too many cues at once are cut', async (t) => {
     const { page, untilCaptionsAt, evaluate, errors } = await open(t, videoId)
     await chooseLanguage(page, 'English')
     await untilCaptionsAt(4.5, [
@@ -209,6 +211,10 @@ describe('captions', { skip }, () => {
     await untilCaptionsAt(1.5, ['First line'])
     assert.equal(await evaluate(`document.querySelector('.cue b').textContent`), 'First')
     assert.equal(await evaluate(`document.querySelectorAll('.cue [class]').length`), 0)
+    await untilCaptionsAt(
+      5.7,
+      Array.from({ length: 16 }, (_, i) => `Cue ${i}`),
+    )
     assert.deepEqual(errors, [])
   })
 
@@ -372,7 +378,9 @@ describe('chapters', { skip }, () => {
   })
 
   test('the menu jumps to a chapter, by mouse and by keyboard, and the button names the current one', async (t) => {
-    const { page, until, evaluate } = await open(t, videoId)
+    // media-chrome moves the focus into a menu at the end of its transition, which is short then.
+    const context = await newContext(t, { reducedMotion: 'reduce' })
+    const { page, until, evaluate } = await open(t, videoId, { context })
     await openMenu(page, 'Chapters, now: Opening')
     assert.deepEqual(await page.locator('#chapters-menu [role=menuitemradio] bdi').allTextContents(), [
       'Opening',

@@ -1,4 +1,3 @@
-import 'media-chrome/dist/menu/media-chrome-menu-button.js'
 import { type Choice, type ChoiceMenu, createChoiceMenu, menuButton } from './choice-menu.ts'
 import { element } from './element.ts'
 import type { Caption } from './player-config.ts'
@@ -41,7 +40,7 @@ export function createCaptionMenu(
   { onLanguage, onStyle }: Callbacks,
 ): CaptionMenu {
   const menu = createChoiceMenu({})
-  const languages = captions.map(({ srclang, label }) => ({ value: srclang, label }))
+  const languages = captions.map(({ srclang, label }) => ({ value: srclang, label, lang: srclang }))
   menu.setChoices([{ value: 'off', label: 'Off' }, ...languages], 'off')
   menu.onChoose = onLanguage
   const { size, background } = styleOf(preferences)

@@ -11,6 +11,10 @@ export type CaptionView = {
   redraw(): void
 }
 
+/** Nobody can read more at a time. A hostile file could have thousands of cues at the same second. */
+const maxCues = 16
+const maxCueLength = 2000
+
 /**
  * Draws captions above the video. Not left to the browser, which would draw them below the canvas of a 360° video and,
  * in Firefox, behind the controls.
@@ -23,7 +27,7 @@ export function createCaptionView(video: HTMLVideoElement): CaptionView {
     // The browser draws the cues of a track with the mode `showing` itself.
     const cues = shown?.track.mode === 'hidden' ? [...(shown.track.activeCues ?? [])] : []
     const boxes = new Map<string, HTMLElement>()
-    for (const cue of cues) {
+    for (const cue of cues.slice(0, maxCues)) {
       // For Chromium, a cue is still active at its end.
       if (!(cue instanceof VTTCue) || cue.endTime <= video.currentTime) continue
       const place = placeOf(cue)
@@ -58,8 +62,9 @@ function boxAt({ left, width, align, top }: Place): HTMLElement {
 }
 
 function lineOf({ text }: VTTCue, isRightToLeft: boolean): HTMLElement {
-  const lines = text.split(/\r?\n/).map((line) => (isRightToLeft ? markRightToLeft(line) : line))
-  return element('div', {}, element('span', { class: 'cue' }, parseCue(lines.join('\n'))))
+  const lines = text.slice(0, maxCueLength).split(/\r?\n/)
+  const marked = lines.map((line) => (isRightToLeft ? markRightToLeft(line) : line))
+  return element('div', {}, element('span', { class: 'cue' }, parseCue(marked.join('\n'))))
 }
 
 /** A line of Arabic may start with a Latin name. The mark makes it a right-to-left line nevertheless. */

@@ -1,4 +1,3 @@
-import 'media-chrome/dist/menu/media-chrome-menu-button.js'
 import type { Chapter } from './chapter-list.ts'
 import { createChoiceMenu, menuButton } from './choice-menu.ts'
 import { element } from './element.ts'

@@ -1,9 +1,10 @@
 import type { MediaChromeMenuItem } from 'media-chrome/dist/menu/media-chrome-menu-item.js'
+import 'media-chrome/dist/menu/media-chrome-menu-button.js'
 import { MediaSettingsMenu } from 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
 import { element } from './element.ts'
 
-export type Choice = { value: string; label: string; description?: string }
+export type Choice = { value: string; label: string; lang?: string; description?: string }
 
 const itemSelector = 'media-chrome-menu-item, media-settings-menu-item'
 
@@ -32,9 +33,10 @@ export class ChoiceMenu extends MediaSettingsMenu {
   }
 
   setChoices(choices: Choice[], selected: string): void {
-    const items = choices.map(({ value, label, description }) => {
+    const items = choices.map(({ value, label, lang, description }) => {
       // The direction of each name is that of its own language.
-      const item = element('media-chrome-menu-item', { type: 'radio', value }, element('bdi', {}, label))
+      const name = element('bdi', lang ? { lang } : {}, label)
+      const item = element('media-chrome-menu-item', { type: 'radio', value }, name)
       if (description) item.append(element('span', { slot: 'description' }, description))
       return item
     })
@@ -69,5 +71,5 @@ export function menuButton(
     'data-control': control,
   }
   const tooltip = element('span', { slot: 'tooltip-content' }, name)
-  return element('media-chrome-menu-button', { class: 'menu-button', ...attributes }, content, tooltip)
+  return element('media-chrome-menu-button', attributes, content, tooltip)
 }

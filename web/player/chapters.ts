@@ -31,12 +31,17 @@ export async function startChapters({ video, controls, config, signal }: Target)
   video.addEventListener('seeking', update, { signal })
 }
 
+/** A hostile file could have a hundred thousand cues, or one of megabytes. */
+const maxCues = 1000
+const maxTitleLength = 300
+
 /** Loads a WebVTT file. A file that cannot be loaded has no cues. */
 function loadCues(video: HTMLVideoElement, src: string): Promise<VTTCue[]> {
   const loading = Object.assign(document.createElement('track'), { kind: 'metadata', src })
   return new Promise((resolve) => {
     const finish = () => {
-      resolve([...(loading.track.cues ?? [])].filter((cue) => cue instanceof VTTCue))
+      const cues = [...(loading.track.cues ?? [])].slice(0, maxCues)
+      resolve(cues.filter((cue) => cue instanceof VTTCue))
       loading.remove()
     }
     loading.addEventListener('load', finish)
@@ -47,7 +52,7 @@ function loadCues(video: HTMLVideoElement, src: string): Promise<VTTCue[]> {
 }
 
 const chapterOf = (cue: VTTCue): Chapter => ({
-  title: parseCue(cue.text).textContent?.replace(/\s+/g, ' ').trim() ?? '',
+  title: parseCue(cue.text.slice(0, maxTitleLength)).textContent?.replace(/\s+/g, ' ').trim() ?? '',
   startSeconds: cue.startTime,
   endSeconds: cue.endTime,
 })

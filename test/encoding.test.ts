@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { isIndexInFront } from '../server/media/boxes.ts'
 import {
   call,
+  fileExists,
   productionKey,
   query,
   sandboxKey,
@@ -258,6 +259,18 @@ test('sandbox videos are deleted after 24 hours, and production videos are not',
   } finally {
     await other.stop()
   }
+})
+
+test('a change of mp4Support before the encoding is planned keeps the copy of the source', async () => {
+  const videoId = await createVideo(service)
+  const copy = join(service.data, 'files/videos', videoId, 'copy/source.mkv')
+  await mkdir(dirname(copy), { recursive: true })
+  await writeFile(copy, 'a copy')
+  const json = { mp4Support: false }
+  assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json })).status, 200)
+  const finished = `select from pgboss.job where name = 'finish-encoding' and state = 'completed' and data->>'videoId' = $1`
+  await waitFor(async () => (await query(service.database, finished, [videoId])).length > 0)
+  assert.equal(await fileExists(copy), true)
 })
 
 test('deleting a video stops its encoding and leaves no files and rows behind', async () => {

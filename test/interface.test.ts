@@ -16,9 +16,6 @@ const missing = [
   'PUT /live-streams/{liveStreamId}/complete',
   'DELETE /live-streams/{liveStreamId}/thumbnail',
   'POST /live-streams/{liveStreamId}/thumbnail',
-  'GET /watermarks',
-  'POST /watermarks',
-  'DELETE /watermarks/{watermarkId}',
 ]
 
 const operations: Record<string, string> = {

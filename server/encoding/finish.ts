@@ -27,7 +27,7 @@ async function finish(deps: Deps, videoId: string, retries: number): Promise<voi
   await removeOrphans(deps, videoId)
   const encoding = await findEncoding(deps.db, videoId)
   const streams = (await listRenditions(deps.db, videoId)).filter(({ type }) => type === 'hls')
-  const isComplete = encoding?.sound_failure == null && streams.every(({ state }) => state === 'encoded')
-  // A retry of failed qualities needs the copy of the source.
+  const isComplete = encoding?.sound_failure === null && streams.every(({ state }) => state === 'encoded')
+  // The encoding that is about to be planned and a retry of failed qualities need the copy of the source.
   if (isComplete) await deps.files.remove(sourceCopyFolder(videoId))
 }

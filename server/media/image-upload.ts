@@ -1,13 +1,7 @@
-import { createWriteStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
-import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { type ConcurrencyLimit, createConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, fileErrors, httpErrors } from '../lib/errors.ts'
 import { FileStoreError } from '../lib/files/files.ts'
-import { readMultipart } from '../lib/multipart.ts'
 import { RunError } from '../lib/run.ts'
 import { blameOf, failureOf } from './failure.ts'
 import { runFfmpeg } from './ffmpeg.ts'
@@ -21,33 +15,6 @@ const maxOutputBytes = 64 * 1024 * 1024
 
 /** A crafted image can make ffmpeg use hundreds of megabytes, so two run at once and few wait. */
 export const createImageLimit = () => createConcurrencyLimit(2, 20)
-
-/** Writes the image of a multipart body to a file in the folder and returns its path. */
-export async function spoolImage(request: IncomingMessage, folder: string): Promise<string> {
-  const path = join(folder, 'upload')
-  await readMultipart(request, ({ stream }) => spool(stream, path))
-  return path
-}
-
-async function spool(stream: Readable, path: string): Promise<void> {
-  let size = 0
-  async function* limited() {
-    for await (const chunk of stream) {
-      size += chunk.length
-      if (size > maxImageBytes) {
-        const title = `The file has more than ${maxImageBytes / 1024 ** 2} MiB.`
-        throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
-      }
-      yield chunk
-    }
-  }
-  try {
-    await pipeline(limited, createWriteStream(path))
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? new FileStoreError('full', error) : error
-  }
-  if (size === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
-}
 
 /** An uploaded image that nothing has decoded yet. */
 export type UploadedImage = { path: string; bytes: Buffer; format: ImageFormat; orientation: number }

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { notFound } from '../lib/errors.ts'
+import { spoolUpload } from '../lib/spool.ts'
 import { withWorkFolder } from '../lib/work.ts'
-import { convertImage, spoolImage } from '../media/image-upload.ts'
+import { convertImage, maxImageBytes } from '../media/image-upload.ts'
 import { thumbnailArgs } from '../media/images.ts'
 import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
@@ -24,7 +25,7 @@ export async function receiveThumbnail(
 ): Promise<void> {
   const { dataDir, ffmpeg, encodeStallMs: stallMs } = deps.config
   await withWorkFolder(dataDir, async (folder) => {
-    const upload = await spoolImage(request, folder)
+    const upload = await spoolUpload(request, folder, maxImageBytes)
     const output = join(folder, 'thumbnail.jpg')
     await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) => thumbnailArgs(image, output))
     await storeThumbnail(deps, videoId, output)

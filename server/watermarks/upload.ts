@@ -6,9 +6,10 @@ import type { Context } from '../context.ts'
 import type { ConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { ApiError, fileErrors } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import { spoolUpload } from '../lib/spool.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { readImageSize } from '../media/image-size.ts'
-import { convertImage, spoolImage, type UploadedImage, unreadableImage } from '../media/image-upload.ts'
+import { convertImage, maxImageBytes, type UploadedImage, unreadableImage } from '../media/image-upload.ts'
 import { type Size, uprightSize, watermarkArgs } from '../media/images.ts'
 import { MAX_PIXELS, MAX_SIDE } from '../media/limits.ts'
 import { idPrefix, imageKey } from './files.ts'
@@ -27,7 +28,7 @@ export async function receiveWatermark(
 ): Promise<Watermark> {
   const { dataDir, ffmpeg, encodeStallMs: stallMs } = config
   return withWorkFolder(dataDir, async (folder) => {
-    const upload = await spoolImage(request, folder)
+    const upload = await spoolUpload(request, folder, maxImageBytes)
     const output = join(folder, 'watermark.png')
     const image = await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) =>
       watermarkArgs(image, readSize(image), output),

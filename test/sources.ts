@@ -37,7 +37,7 @@ export const videoWithTone = (options: NonNullable<Parameters<typeof numberedFra
 ]
 export const aac = splitArgs('-c:a aac')
 export const hevc = (params: string) =>
-  splitArgs(`-c:v libx265 -preset ultrafast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
+  splitArgs(`-c:v libx265 -preset superfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
 export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
 /** Four vertical stripes with these 10-bit luma levels. */
 export const stripes = (levels: number[]) => {

@@ -27,10 +27,10 @@ const args = process.argv.slice(2)
 const failed = []
 if (args.length === 0) {
   const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', ...args])
-  if ((await tsc()) !== 0) failed.push('types (tsc)')
-  if ((await tsc('-p', 'web')) !== 0) failed.push('types of web (tsc)')
-  if ((await run(join(root, 'node_modules/.bin/biome'), ['check'])) !== 0)
-    failed.push('format and lint (biome)')
+  const biome = () => run(join(root, 'node_modules/.bin/biome'), ['check'])
+  const names = ['types (tsc)', 'types of web (tsc)', 'format and lint (biome)']
+  const codes = await Promise.all([tsc(), tsc('-p', 'web'), biome()])
+  failed.push(...names.filter((_, i) => codes[i] !== 0))
 }
 // A path that does not exist counts too: Node reports it. A word alone is the value of an option.
 const namesFiles = args.some((each) => !each.startsWith('-') && (existsSync(each) || /[/*]/.test(each)))

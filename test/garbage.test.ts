@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { SignJWT } from 'jose'
-import { call, callRaw, productionKey, sandboxKey, sharedKinora } from './harness.ts'
+import { call, callRaw, productionKey, sandboxKey, sharedKinora, waitUntilReady } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
@@ -284,7 +284,7 @@ test('no generated request causes an internal error, and every error response is
   )
   for (const result of results) if (result.status === 'rejected') throw result.reason
 
-  assert.equal((await call(`${service.url}/readyz`)).status, 200)
+  await waitUntilReady(service.url)
   const after = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Still works' } })
   assert.equal(after.status, 201)
   assert.doesNotMatch(service.output(), /"level":"error"/)

@@ -305,6 +305,10 @@ export async function waitFor(
   }
 }
 
+/** Waits until a process reports that it is ready. On a busy machine a check can exceed its time limit. */
+export const waitUntilReady = (url: string) =>
+  waitFor(async () => (await call(`${url}/readyz`, { key: '' })).status === 200)
+
 // --- uploads
 
 export const MiB = 1024 * 1024

@@ -19,6 +19,7 @@ import {
   sendRaw,
   temporaryFolder,
   waitFor,
+  waitUntilReady,
 } from './harness.ts'
 
 // The service as an operator sees it: health, settings, metrics, logs and startup errors.
@@ -30,6 +31,7 @@ describe('health', twoAtOnce, () => {
     const { url } = await kinora(t)
     const alive = await call(`${url}/healthz`, { key: '' })
     assert.deepEqual([alive.status, alive.body], [200, { status: 'alive' }])
+    await waitUntilReady(url)
     const ready = await call(`${url}/readyz`, { key: '' })
     assert.deepEqual(
       [ready.status, ready.body],
@@ -123,7 +125,7 @@ describe('settings', twoAtOnce, () => {
 
   test('a process with only the worker role serves health and metrics but no API', async (t) => {
     const { url } = await kinora(t, { KINORA_ROLES: 'worker' })
-    assert.equal((await call(`${url}/readyz`)).status, 200)
+    await waitUntilReady(url)
     assert.equal((await call(`${url}/metrics`)).status, 200)
     for (const path of ['/videos', '/docs', '/auth/api-key'])
       assert.equal((await call(url + path)).body.type.split('/').pop(), 'unrecognized-request-url')
@@ -260,7 +262,7 @@ describe('aborted requests', () => {
     const videosTotal = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
     await waitFor(async () => (await videosTotal()) === 1, output)
     assert.doesNotMatch(output(), /"level":"(?:warn|error|fatal)"|request failed/)
-    assert.equal((await call(`${url}/readyz`)).status, 200)
+    await waitUntilReady(url)
   })
 })
 

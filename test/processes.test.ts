@@ -20,6 +20,7 @@ import {
   startKinora,
   temporaryFolder,
   waitFor,
+  waitUntilReady,
 } from './harness.ts'
 
 const keys = { KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey }
@@ -103,7 +104,7 @@ describe('two processes on one Postgres', twoAtOnce, () => {
     const found = [...shown.matchAll(/^ {2}(production|sandbox) +key {2}(\S+)$/gm)]
     assert.deepEqual(found.map(([, environment]) => environment).sort(), ['production', 'sandbox'])
     for (const { url } of services) {
-      assert.equal((await call(`${url}/readyz`)).status, 200)
+      await waitUntilReady(url)
       for (const [, environment, key] of found) {
         const base = environment === 'sandbox' ? '/sandbox' : ''
         assert.equal((await call(`${url}${base}/videos`, { key: key! })).status, 200)
@@ -208,7 +209,7 @@ describe('the embedded Postgres', twoAtOnce, () => {
       [...rejections].filter((response) => response !== '503 service-unavailable'),
       [],
     )
-    await waitFor(async () => (await call(`${url}/readyz`)).status === 200)
+    await waitUntilReady(url)
     assert.equal((await call(`${url}/videos?title=before`)).body.pagination.itemsTotal, 1)
     assert.equal((await postgresServers(env.KINORA_DATA_DIR)).length, 1)
   })

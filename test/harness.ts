@@ -306,8 +306,14 @@ export async function waitFor(
 }
 
 /** Waits until a process reports that it is ready. On a busy machine a check can exceed its time limit. */
-export const waitUntilReady = (url: string) =>
-  waitFor(async () => (await call(`${url}/readyz`, { key: '' })).status === 200)
+export async function waitUntilReady(url: string): Promise<ApiResponse> {
+  let response: ApiResponse | undefined
+  await waitFor(async () => {
+    response = await call(`${url}/readyz`, { key: '' })
+    return response.status === 200
+  })
+  return response!
+}
 
 // --- uploads
 

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { deleteSessions } from '../server/analytics/delete-sessions.ts'
 import { updatePartitions } from '../server/analytics/expire.ts'
+import { dropPartition, isLockUnavailable } from '../server/analytics/partition-store.ts'
 import { readReport, readWatchReport } from '../server/analytics/report.ts'
 import { createSessionWriter } from '../server/analytics/session-writer.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
@@ -192,6 +193,27 @@ test('the queue of waiting reports is limited by bytes', async (t) => {
   await assert.rejects(submit(1), (error) => error instanceof ApiError && error.status === 503)
   assert.equal(await one, await other)
   assert.equal(await submit(64 * MiB), await one)
+})
+
+test('a query that has begun can read a partition that is about to be dropped', async (t) => {
+  const db = openDb<Tables>(openPool(service.database, () => {}))
+  t.after(() => db.destroy())
+  await query(service.database, 'select make_viewing_partitions($1)', [day(-20)])
+  const reader = new pg.Client(service.database)
+  await reader.connect()
+  try {
+    await reader.query('begin; lock table only viewing_sessions in access share mode')
+    const dropped = db.transaction().execute((trx) => dropPartition(trx, partition(-20)))
+    dropped.catch(() => {})
+    const waiting = "select from pg_locks where not granted and relation = 'viewing_sessions'::regclass"
+    await waitFor(async () => (await query(service.database, waiting)).length > 0)
+    await reader.query(`lock table ${partition(-20)} in access share mode nowait`)
+    await reader.query('commit')
+    // The drop has succeeded, or given up.
+    await dropped.catch((error) => assert.ok(isLockUnavailable(error), error))
+  } finally {
+    await reader.end()
+  }
 })
 
 test('an old partition that is locked by a reader does not block the removal of others', async (t) => {

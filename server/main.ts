@@ -43,20 +43,20 @@ async function start(config: Config): Promise<RunningService> {
   try {
     const tls = config.tls && (await readTls(config.tls))
     const files = await openData(config, log)
-    onClose(files.close)
+    onClose(() => files.close())
     // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
     const tools = config.roles.has('worker') ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
     const database = await openDatabase(config, log)
-    onClose(database.close)
+    onClose(() => database.close())
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     const { context, newKeys } = await openContext({ config, publicUrl, files, log }, database, onClose)
     const listener = new Listener(database.connection, log)
     await listener.open()
-    onClose(listener.close)
+    onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
     await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
 
@@ -65,7 +65,7 @@ async function start(config: Config): Promise<RunningService> {
     clearTemporaryFolders(context, onClose)
     if (tools) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
-      onClose(worker.close)
+      onClose(() => worker.close())
       await listener.subscribe(worker.channels)
     }
     onClose(() => closeApp(app))
@@ -110,10 +110,10 @@ async function openContext(
       onError: (err) => log.warn({ err }, 'error in the job queue'),
     }),
   )
-  onClose(queue.close)
+  onClose(() => queue.close())
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
-  onClose(fetch.close)
+  onClose(() => fetch.close())
   return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
 }
 

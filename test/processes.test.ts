@@ -281,10 +281,11 @@ describe('shutdown', { concurrency: 3 }, () => {
     assert.deepEqual(rows, [{ title: 'in progress' }])
   })
 
-  test('SIGINT stops the service as well', async (t) => {
+  test('SIGINT stops the service as well, without a warning', async (t) => {
     const service = await kinora(t)
     service.process.kill('SIGINT')
     await assertExits(service)
+    assert.equal(service.output().match(/"level":"warn".*/)?.[0], undefined)
   })
 
   test('a client that never finishes its request does not block the shutdown', async (t) => {

@@ -83,7 +83,6 @@ async function add(path: string, content: string): Promise<void> {
 }
 
 before(async () => {
-  if (skip) return
   const folder = await temporaryFolder({ after })
   const clip = join(folder, 'clip.mp4')
   browser = await launchBrowser()
@@ -153,7 +152,7 @@ async function patch(path: string, json: object) {
   return body
 }
 
-test('the configuration of the player lists captions and chapters by language', { skip }, async () => {
+test('the configuration of the player lists captions and chapters by language', async () => {
   const path = `/vod/${videoId}`
   const { body } = await call(`${service.url}${path}/config.json`, { key: '' })
   assert.deepEqual(body.captions, [

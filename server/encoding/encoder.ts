@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../context.ts'
+import { keepLease } from '../lib/leases.ts'
 import { RunError } from '../lib/run.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { withWorkFolder } from '../lib/work.ts'
@@ -78,10 +79,10 @@ async function processChunk(
   chunk: ClaimedChunk,
   closing: AbortSignal,
 ): Promise<void> {
-  const { config, log } = context
+  const { config, db, log } = context
   const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
   const start = Date.now()
-  using lease = keepLease(context, chunk)
+  using lease = keepLease(() => renewLease(db, chunk, leaseMs), leaseMs)
   const signal = AbortSignal.any([lease.lost, closing])
   try {
     const isEncoded = await withWorkFolder(config.dataDir, async (folder) => {
@@ -99,16 +100,6 @@ async function processChunk(
       log.warn({ err: error, ...details }, 'a chunk could not be released, its lease will expire')
     })
   }
-}
-
-/** Renews the lease until it is disposed or lost. */
-function keepLease({ db }: EncoderContext, chunk: ClaimedChunk): Disposable & { lost: AbortSignal } {
-  const lost = new AbortController()
-  const timer = setInterval(async () => {
-    const isOurs = await renewLease(db, chunk, leaseMs).catch(() => true)
-    if (!isOurs) lost.abort()
-  }, leaseMs / 5)
-  return { lost: lost.signal, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 /** Returns false if the video was deleted. */

@@ -50,3 +50,16 @@ export function createLeases<T>(tableName: keyof T & string, keyColumn: string) 
     },
   }
 }
+
+/** Calls `renew` until the lease is disposed, or lost because `renew` has returned false. */
+export function keepLease(
+  renew: () => Promise<boolean>,
+  leaseMs: number,
+): Disposable & { lost: AbortSignal } {
+  const lost = new AbortController()
+  const timer = setInterval(async () => {
+    const isOurs = await renew().catch(() => true)
+    if (!isOurs) lost.abort()
+  }, leaseMs / 5)
+  return { lost: lost.signal, [Symbol.dispose]: () => clearInterval(timer) }
+}

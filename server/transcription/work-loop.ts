@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { ApiError } from '../lib/errors.ts'
-import { type Lease, leaseMs } from '../lib/leases.ts'
+import { keepLease, type Lease, leaseMs } from '../lib/leases.ts'
 import type { Log } from '../lib/log.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { isTransient } from '../media/transient-errors.ts'
@@ -62,7 +62,7 @@ export function startWorkLoop(work: LeasedWork, log: Log): WorkLoop {
 /** Never throws. */
 async function runLeased(work: LeasedWork, lease: Lease, closing: AbortSignal, log: Log): Promise<void> {
   const details = { work: work.name, id: lease.id }
-  using kept = keepLease(work, lease)
+  using kept = keepLease(() => work.renew(lease), leaseMs)
   try {
     // A row that makes every worker stop would otherwise be retried forever.
     if ((await work.attemptsOf(lease)) >= maxAttempts)
@@ -74,16 +74,6 @@ async function runLeased(work: LeasedWork, lease: Lease, closing: AbortSignal, l
       log.warn({ err: error, ...details }, 'work could not be released, its lease will expire')
     })
   }
-}
-
-/** Renews the lease until it is disposed or lost. */
-function keepLease(work: LeasedWork, lease: Lease): Disposable & { lost: AbortSignal } {
-  const lost = new AbortController()
-  const timer = setInterval(async () => {
-    const isOurs = await work.renew(lease).catch(() => true)
-    if (!isOurs) lost.abort()
-  }, leaseMs / 5)
-  return { lost: lost.signal, [Symbol.dispose]: () => clearInterval(timer) }
 }
 
 async function endAttempt(

@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
+import { inspect } from 'node:util'
 import { Authenticator } from './accounts/authenticate.ts'
 import { KeyError, type NewKey, provideKeys } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
@@ -217,7 +218,8 @@ function explain(error: unknown): string {
   ) {
     return (error as Error).message
   }
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  // Unlike the stack, this includes the causes.
+  return inspect(error)
 }
 
 /** On Ctrl-C, the terminal and npm both send a signal. Signals within this time count as one. */

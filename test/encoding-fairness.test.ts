@@ -99,8 +99,11 @@ type Statement = { text: string; values: readonly unknown[] }
 async function openStore(t: { after(end: () => unknown): void }) {
   const connection = await createDatabase(t)
   const statements: Statement[] = []
+  const pool = new pg.Pool({ connectionString: connection, max: 2 })
+  // Dropping the database terminates connections that are still being closed.
+  pool.on('error', () => {})
   const db = new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: connection, max: 2 }) }),
+    dialect: new PostgresDialect({ pool }),
     log({ query: { sql, parameters } }) {
       statements.push({ text: sql, values: parameters })
     },

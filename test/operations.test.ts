@@ -7,6 +7,8 @@ import { request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { sql } from 'kysely'
+import { isUnreachable, openDb, openPool } from '../server/lib/db.ts'
 import {
   call,
   createDatabase,
@@ -104,6 +106,21 @@ describe('health', twoAtOnce, () => {
     assert.ok(itemsTotal >= counts.get(201)!, `${itemsTotal} of ${counts.get(201)}`)
     assert.equal((await call(`${service.url}/tags`)).body.data[0].videoCount, itemsTotal)
   })
+})
+
+test('every query on a terminated connection fails as unreachable', async (t) => {
+  const db = openDb(openPool(await createDatabase(t), () => {}))
+  const terminate = sql`select pg_terminate_backend(pg_backend_pid())`
+  try {
+    await db.connection().execute(async (connection) => {
+      const transaction = connection.transaction().execute((trx) => terminate.execute(trx))
+      await assert.rejects(transaction, isUnreachable)
+      for (let round = 1; round <= 2; round++)
+        await assert.rejects(terminate.execute(connection), isUnreachable)
+    })
+  } finally {
+    await db.destroy()
+  }
 })
 
 describe('settings', twoAtOnce, () => {

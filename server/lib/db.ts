@@ -129,10 +129,12 @@ export function isUnreachable(error: unknown): boolean {
   // 3D000: the database does not exist.
   if (connectionErrors.has(code) || /^(08|57P|53|3D000)/.test(code)) return true
   if (error instanceof AggregateError) return error.errors.some(isUnreachable)
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
-    error.message,
-  )
+  return connectionMessages.test(error.message)
 }
+
+/** Errors of pg and, in the last alternative, Kysely that have no code. */
+const connectionMessages =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Postgres connection has been discarded/
 
 const retryForMs = 60_000
 const retryEveryMs = 100

@@ -1,0 +1,83 @@
+import type { WindowSegment, WindowState } from './window.ts'
+
+export type PlaylistOptions = {
+  /** The longest duration of a segment in whole seconds. It never changes during a broadcast. */
+  targetSeconds: number
+  partMs: number
+  /** Appended to every URL, for private streams: `?avh=…`. */
+  query: string
+  /** The player has the older segments from an earlier playlist. */
+  skips: boolean
+  /** The live edge of the other qualities. */
+  reports: { path: string; sequence: number; part: number | undefined }[]
+}
+
+/** Segments that are at least this many target durations old can be left out of an update. RFC 8216bis requires six. */
+const skipTargets = 6
+/** RFC 8216bis requires three. */
+const holdBackParts = 3
+
+/** Writes the playlist of one quality for low-latency HLS. Players that know plain HLS ignore the tags about parts. */
+export function writePlaylist(state: WindowState, options: PlaylistOptions): string {
+  const { targetSeconds, partMs } = options
+  const { segments, open, discontinuities, isEnded } = state
+  const skipped = options.skips ? countSkipped(segments, skipTargets * targetSeconds * 1000) : 0
+  const first = segments[0] ?? open
+  const head = [
+    '#EXTM3U',
+    '#EXT-X-VERSION:9',
+    `#EXT-X-TARGETDURATION:${targetSeconds}`,
+    '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,' +
+      `PART-HOLD-BACK=${seconds(holdBackParts * partMs)},CAN-SKIP-UNTIL=${seconds(skipTargets * targetSeconds * 1000)}`,
+    `#EXT-X-PART-INF:PART-TARGET=${seconds(partMs)}`,
+    `#EXT-X-MEDIA-SEQUENCE:${first?.sequence ?? 0}`,
+    ...(discontinuities > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuities}`] : []),
+    ...(skipped > 0 ? [`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}`] : []),
+  ]
+  let epoch = segments[skipped - 1]?.epoch
+  const listed = [...segments.slice(skipped), ...(open ? [open] : [])]
+  const body = listed.flatMap((segment) => {
+    const lines = writeSegment(segment, { epoch, isOpen: segment === open, query: options.query })
+    epoch = segment.epoch
+    return lines
+  })
+  return [...head, ...body, ...(isEnded ? ['#EXT-X-ENDLIST'] : writeTail(state, options)), ''].join('\n')
+}
+
+type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: string }
+
+function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
+  const { sequence, durationMs, receivedAt, parts } = segment
+  const isNewEpoch = epoch !== segment.epoch
+  return [
+    ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
+    ...(isNewEpoch ? [`#EXT-X-MAP:URI="init-${segment.epoch}.mp4${query}"`] : []),
+    `#EXT-X-PROGRAM-DATE-TIME:${new Date(receivedAt).toISOString()}`,
+    ...parts.map((part, i) => {
+      const independent = part.isIndependent ? ',INDEPENDENT=YES' : ''
+      return `#EXT-X-PART:DURATION=${seconds(part.durationMs)},URI="${sequence}.${i}.m4s${query}"${independent}`
+    }),
+    ...(isOpen ? [] : [`#EXTINF:${seconds(durationMs)},`, `${sequence}.m4s${query}`]),
+  ]
+}
+
+/** The part that comes next, so that players can request it before it exists, and the edge of the other qualities. */
+function writeTail({ segments, open }: WindowState, { query, reports }: PlaylistOptions): string[] {
+  const sequence = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
+  return [
+    `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${sequence}.${open?.parts.length ?? 0}.m4s${query}"`,
+    ...reports.map((report) => {
+      const part = report.part === undefined ? '' : `,LAST-PART=${report.part}`
+      return `#EXT-X-RENDITION-REPORT:URI="${report.path}${query}",LAST-MSN=${report.sequence}${part}`
+    }),
+  ]
+}
+
+function countSkipped(segments: readonly WindowSegment[], keptMs: number): number {
+  let kept = 0
+  let index = segments.length
+  while (index > 0 && kept < keptMs) kept += segments[--index]!.durationMs
+  return index
+}
+
+const seconds = (ms: number) => String(ms / 1000)

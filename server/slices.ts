@@ -3,6 +3,7 @@ import { accounts } from './accounts/slice.ts'
 import { analytics } from './analytics/slice.ts'
 import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
+import { liveStreams } from './live-streams/slice.ts'
 import { operations } from './operations/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
@@ -29,6 +30,7 @@ export const slices: Slice[] = [
   playback,
   summaries,
   transcription,
+  liveStreams,
   players,
   watermarks,
   webhooks,

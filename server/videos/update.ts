@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
-import { withPlayer } from './create.ts'
+import { withPlayer } from '../players/with-player.ts'
 import { readMetadata } from './payload.ts'
 import type { VideoUpdate } from './schemas.ts'
 import * as store from './store.ts'

@@ -1,0 +1,6 @@
+/** The path of the player page, and the beginning of the paths of all files. */
+export const livePath = (liveStreamId: string) => `/live/${liveStreamId}`
+
+/** The same for one viewer of a private live stream. Native players of the published libraries build such paths. */
+export const privateLivePath = (liveStreamId: string, token: string) =>
+  `/live/private/${token}/${liveStreamId}`

@@ -1,0 +1,24 @@
+import { type Kysely, sql } from 'kysely'
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  await sql`
+    create table live_streams (
+      id text primary key,
+      environment text not null check (environment in ('production', 'sandbox')),
+      name text not null,
+      stream_key text not null unique,
+      public boolean not null,
+      record boolean not null,
+      player_id text,
+      restreams jsonb not null,
+      thumbnail_key text,
+      created_at timestamptz not null,
+      updated_at timestamptz not null,
+      constraint live_streams_player foreign key (player_id, environment) references players (id, environment)
+        on delete set null (player_id)
+    )`.execute(db)
+  await sql`create index live_streams_created on live_streams (environment, created_at, id)`.execute(db)
+  await sql`create index live_streams_player_used on live_streams (player_id) where player_id is not null`.execute(
+    db,
+  )
+}

@@ -1,0 +1,46 @@
+import { type Kysely, sql } from 'kysely'
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  // `fence` grows with every owner. A process that lost the broadcast to another one can no longer write to it.
+  await sql`
+    create table broadcasts (
+      id text primary key,
+      live_stream_id text not null references live_streams (id) on delete cascade,
+      environment text not null check (environment in ('production', 'sandbox')),
+      state text not null check (state in ('live', 'away', 'ended')),
+      fence integer not null,
+      owner_url text not null,
+      lease_until timestamptz not null,
+      target_seconds integer,
+      started_at timestamptz not null,
+      visible_at timestamptz,
+      away_at timestamptz,
+      ended_at timestamptz
+    )`.execute(db)
+  await sql`create unique index broadcasts_current on broadcasts (live_stream_id) where state <> 'ended'`.execute(db)
+  await sql`create index broadcasts_of_stream on broadcasts (live_stream_id, started_at)`.execute(db)
+  // One row for each connection of the encoder and quality: the init segment and what the master playlist says.
+  await sql`
+    create table live_inits (
+      broadcast_id text not null references broadcasts (id) on delete cascade,
+      quality text not null,
+      epoch integer not null,
+      data bytea not null,
+      codecs text not null,
+      width integer,
+      height integer,
+      primary key (broadcast_id, quality, epoch)
+    )`.execute(db)
+  await sql`
+    create table live_segments (
+      broadcast_id text not null references broadcasts (id) on delete cascade,
+      quality text not null,
+      sequence integer not null,
+      epoch integer not null,
+      start_ms bigint not null,
+      duration_ms integer not null,
+      bytes integer not null,
+      received_at timestamptz not null,
+      primary key (broadcast_id, quality, sequence)
+    )`.execute(db)
+}

@@ -1,0 +1,50 @@
+import type { Command } from './command.ts'
+import { firstWords, groupsOf, secondWords, takesFiles } from './completion-words.ts'
+import { optionsOf } from './parse.ts'
+
+const quote = (text: string) => `'${text.replaceAll(/['\\]/g, '\\$&')}'`
+
+export function fishScript(commands: Command[]): string {
+  const choices = [
+    ...firstWords(commands).map(({ word, meaning }) => ({ after: '', word, meaning })),
+    ...groupsOf(commands).flatMap((group) =>
+      secondWords(commands, group).map((each) => ({ after: ` ${group}`, ...each })),
+    ),
+  ]
+  return `# Completion of kinora for fish. To use it: kinora completion fish > ~/.config/fish/completions/kinora.fish
+function __kinora_words
+    for word in (commandline -opc)[2..]
+        string match -q -- '-*' $word; or test $word = help; or echo $word
+    end
+end
+# The words before the cursor are exactly these.
+function __kinora_after
+    test "$(__kinora_words)" = "$argv"
+end
+# The words before the cursor begin with these.
+function __kinora_in
+    set -l words (__kinora_words)
+    test "$words[1..(count $argv)]" = "$argv" 2>/dev/null
+end
+complete -c kinora -f
+${choices.map(({ after, word, meaning }) => `complete -c kinora -n '__kinora_after${after}' -a ${word} -d ${quote(meaning)}`).join('\n')}
+complete -c kinora -n __kinora_after -s v -l version -d 'show the version'
+${commands.flatMap(formatCommand).join('\n')}
+`
+}
+
+function formatCommand(command: Command): string[] {
+  const prefix = `complete -c kinora -n '__kinora_in ${command.name}'`
+  const options = Object.entries(optionsOf(command)).map(([name, { short, type, values, meaning }]) =>
+    [
+      `${prefix} -l ${name}`,
+      short && `-s ${short}`,
+      type === 'string' && `-x${values ? ` -a ${quote(values.join(' '))}` : ''}`,
+      `-d ${quote(meaning)}`,
+    ]
+      .filter(Boolean)
+      .join(' '),
+  )
+  const operands = command.operandValues ? [`${prefix} -a ${quote(command.operandValues.join(' '))}`] : []
+  return [...options, ...operands, ...(takesFiles(command) ? [`${prefix} -F`] : [])]
+}

@@ -299,7 +299,7 @@ test('a failed command prints one sentence and exits with code 1', async () => {
   const cases = [
     [['status', 'vi00000000000000'], {}, /answered 404: /],
     [['status', '../videos', '--watch'], {}, /answered 404: /],
-    [['status', '--json', 'nobody'], {}, /answered 404: /],
+    [['status', 'nobody'], {}, /answered 404: /],
     [['retry', 'vi00000000000000'], {}, /answered 404: /],
     [['retry', videoId], {}, /answered 409: /],
     [['status', videoId], { KINORA_KEY: 'wrong' }, /answered 401: /],

@@ -24,7 +24,8 @@ end
 # The words before the cursor begin with these.
 function __kinora_in
     set -l words (__kinora_words)
-    test "$words[1..(count $argv)]" = "$argv" 2>/dev/null
+    set -l length (count $argv)
+    test "$words[1..$length]" = "$argv"
 end
 complete -c kinora -f
 ${choices.map(({ after, word, meaning }) => `complete -c kinora -n '__kinora_after${after}' -a ${word} -d ${quote(meaning)}`).join('\n')}

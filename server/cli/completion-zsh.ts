@@ -48,10 +48,15 @@ if [[ $funcstack[1] == _kinora ]]; then _kinora "$@"; else compdef _kinora kinor
 
 function formatCase(command: Command): string {
   const options = Object.entries(optionsOf(command)).flatMap(([name, option]) => formatOption(name, option))
-  const { operandValues } = command
-  const operands = operandValues ? [quote(`1:${command.operands[0]}:(${operandValues.join(' ')})`)] : []
-  const files = takesFiles(command) ? ["'*:file:_files'"] : []
-  return `    ${quote(command.name)}) _arguments ${[...options, ...operands, ...files].join(' ')} ;;`
+  return `    ${quote(command.name)}) _arguments ${[...options, ...formatOperands(command)].join(' ')} ;;`
+}
+
+/** Without a description of the operands, zsh completes no option after them. */
+function formatOperands(command: Command): string[] {
+  const { operands, operandValues } = command
+  if (operandValues) return [quote(`1:${operands[0]}:(${operandValues.join(' ')})`)]
+  if (takesFiles(command)) return ["'*:file:_files'"]
+  return operands.map((name, i) => quote(`${i + 1}:${name}:`))
 }
 
 /** `-l` and `--language` are given once each, because zsh expands `{-l,--language}` only outside of quotes. */

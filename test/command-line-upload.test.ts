@@ -302,9 +302,11 @@ describe('kinora upload', () => {
     assert.deepEqual(await home.stateFiles(), [])
   })
 
-  test('--title sets the title, and --private makes the video private', async (t) => {
+  test('--title sets the title, --private makes the video private, and a path is relative to the folder of the user', async (t) => {
     const home = await createHome(t, { 'film.mp4': small })
-    await home.upload([home.path('film.mp4'), '--title', 'Ein Käfer', '--private'])
+    // npm runs its script in the folder of the package and passes the folder in which the user called it.
+    const npm = { INIT_CWD: home.path('.'), npm_lifecycle_event: 'kinora' }
+    await home.upload(['film.mp4', '--title', 'Ein Käfer', '--private'], npm)
     const { videoId, title, public: isPublic } = await onlyVideo()
     assert.deepEqual([title, isPublic], ['Ein Käfer', false])
     await assertSource(service.data, videoId, small)

@@ -11,11 +11,6 @@ import { findHelpWords, isJsonCall, parse } from './parse.ts'
 
 /** The `kinora` command. */
 export async function main(args: string[]): Promise<void> {
-  // The reader of a pipe may stop early: kinora videos list | head -1
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit()
-  })
   const output = createOutput(isJsonCall(args), process)
   try {
     const parsed = parse(commands, args)
@@ -31,7 +26,8 @@ export async function main(args: string[]): Promise<void> {
   } catch (error) {
     const known = [UsageError, CommandError, SettingsError, ClientError]
     const isKnown = known.some((kind) => error instanceof kind)
-    if (!isKnown && !output.isJson) throw error
+    // A bug: Node prints it with its stack.
+    if (!isKnown) throw error
     process.exitCode = error instanceof UsageError ? 2 : 1
     console.error(
       output.isJson ? formatJson(error as Error, process.exitCode) : formatError(error as Error, args),

@@ -15,15 +15,12 @@ import { root, runKinora, temporaryFolder } from './harness.ts'
 const exec = promisify(execFile)
 
 describe('help', () => {
-  test('--help, help and a call without arguments list all commands', async () => {
-    const results = await Promise.all([['--help'], ['help'], []].map((args) => runKinora(args)))
-    for (const { code, stdout, stderr } of results) {
-      assert.deepEqual([code, stderr], [0, ''])
-      assert.equal(stdout, results[0]!.stdout)
-      for (const { name, summary } of commands) {
-        assert.ok(stdout.includes(`  ${name}`), name)
-        assert.ok(stdout.replaceAll(/\s+/g, ' ').includes(summary), name)
-      }
+  test('a call without arguments lists all commands', async () => {
+    const { code, stdout, stderr } = await runKinora([])
+    assert.deepEqual([code, stderr], [0, ''])
+    for (const { name, summary } of commands) {
+      assert.ok(stdout.includes(`  ${name}`), name)
+      assert.ok(stdout.replaceAll(/\s+/g, ' ').includes(summary), name)
     }
   })
 
@@ -54,9 +51,8 @@ describe('help', () => {
 
   test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    const [text, json] = await Promise.all([runKinora(['--version']), runKinora(['-v', '--json'])])
-    assert.deepEqual([text.code, text.stdout], [0, `${version}\n`])
-    assert.deepEqual(JSON.parse(json.stdout), { version })
+    const { code, stdout } = await runKinora(['--version'])
+    assert.deepEqual([code, stdout], [0, `${version}\n`])
   })
 
   test('the reference in docs/cli.md matches the commands', async () => {

@@ -10,23 +10,33 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, productionKey, root, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, productionKey, root, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { makeClip, waitForEncoding } from './media.ts'
 
 // Follows README.md: runs its commands and snippets as they are, except for the key and the ports.
 
-const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
+let service: Service
 let readme: string
 let folder: string
 let browser: Browser | undefined
+/** What the commands of the first section print, and the video that they create. */
+let first: { stdout: string; videoId: string }
+const ends: (() => unknown)[] = []
 
 before(async () => {
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
   readme = await readFile(join(root, 'README.md'), 'utf8')
   folder = await temporaryFolder({ after })
   await makeClip(join(folder, 'film.mp4'), { size: '160x120', rate: '5', seconds: 1 })
+  const { stdout, variables } = await run(blocksOf('Your first video in a minute', 'sh'))
+  first = { stdout, videoId: variables.VIDEO_ID! }
+  await waitForEncoding(service, first.videoId)
   browser = await launchBrowser()
 })
-after(() => browser?.close())
+after(async () => {
+  await browser?.close()
+  for (const end of ends) await end()
+})
 
 /** The code blocks of a section in this language. */
 function blocksOf(title: string, language: string): string[] {
@@ -99,18 +109,10 @@ async function openFile(name: string): Promise<Page> {
   return page
 }
 
-async function makeFirstVideo(): Promise<string> {
-  const { stdout, variables } = await run(blocksOf('Your first video in a minute', 'sh'))
-  const videoId = variables.VIDEO_ID!
-  assert.match(videoId, /^vi\w+$/)
-  assert.match(stdout, new RegExp(`^${videoId}\\n`))
-  assert.match(stdout, /"itemsTotal":1\b/)
-  return videoId
-}
-
 test('the first video is created, uploaded, found and playable', async () => {
-  const videoId = await makeFirstVideo()
-  await waitForEncoding(service, videoId)
+  const { stdout, videoId } = first
+  assert.match(stdout, new RegExp(`^${videoId}\n`))
+  assert.match(stdout, /"itemsTotal":1\b/)
   const rows = readme.match(/^\| `http:\/\/localhost:8080\/vod.*$/gm)!.map((row) => row.split('`')[1]!)
   for (const row of rows) {
     const { status } = await call(adapt(row).replace('$VIDEO_ID', videoId), { key: '' })
@@ -126,7 +128,7 @@ test('a browser uploads with the token', { skip }, async () => {
   await page.setInputFiles('input', join(folder, 'film.mp4'))
   const src = await page.locator('#result iframe').getAttribute('src')
   assert.equal(await page.locator('progress').getAttribute('value'), '1')
-  const { body } = await call(`${service.url}/videos`)
+  const { body } = await call(`${service.url}/videos?title=film`)
   assert.deepEqual(
     body.data.map((video: { assets: { player: string } }) => video.assets.player),
     [src],
@@ -136,8 +138,7 @@ test('a browser uploads with the token', { skip }, async () => {
 
 test('sessions of a viewer are listed', { skip }, async () => {
   const title = 'Who watched what'
-  const videoId = await makeFirstVideo()
-  await waitForEncoding(service, videoId)
+  const { videoId } = first
   const [declare = '', embed = '', list = ''] = blocksOf(title, 'sh')
   await run([declare, embed], { VIDEO_ID: videoId })
   const page = await openFile('viewer.html')
@@ -163,27 +164,29 @@ test('a webhook is received and its signature is checked', async (t) => {
   const printed = await startScript(t, title, 'hook.mjs', { SIGNATURE_SECRET: secret })
   const forged = await fetch(`http://localhost:${port}/hook`, { method: 'POST', body: '{"type":"forged"}' })
   assert.equal(forged.status, 401)
-  await makeFirstVideo()
+  const [webhook] = (await call(`${service.url}/webhooks`)).body.data
+  const json = { event: 'video.encoding.quality.completed' }
+  await call(`${service.url}/webhooks/${webhook.webhookId}/test`, { method: 'POST', json })
   await waitFor(() => printed().includes("type: 'video.encoding.quality.completed'"), printed)
   assert.ok(!printed().includes('forged'))
 })
 
-test('a private video plays on a page of its own site only', { skip }, async (t) => {
+test('a private video has a page for each visitor of the site, and no public one', async (t) => {
   const title = 'A private video on my site'
   await findPort()
-  const videoId = await makeFirstVideo()
-  await waitForEncoding(service, videoId)
+  const { videoId } = first
+  const api = `${service.url}/videos/${videoId}`
+  t.after(() => call(api, { method: 'PATCH', json: { public: true } }))
   await run(blocksOf(title, 'sh').slice(0, 1), { VIDEO_ID: videoId })
-  const manifest = `${service.url}/vod/${videoId}/hls/manifest.m3u8`
-  assert.equal((await call(manifest, { key: '' })).status, 403)
   await startScript(t, title, 'members.mjs', { VIDEO_ID: videoId })
-  const page = await browser!.newPage()
-  const playlists: number[] = []
-  page.on('response', (response) => {
-    if (response.url().includes('manifest.m3u8')) playlists.push(response.status())
-  })
-  await page.goto(`http://localhost:${port}`)
-  await waitFor(() => playlists.length > 0)
-  assert.equal(playlists[0], 200)
-  await page.close()
+  const open = async () => {
+    const { text } = await call(`http://localhost:${port}`, { key: '' })
+    return /<iframe src="([^"]+)"/.exec(text)![1]!
+  }
+  const [one, other] = [await open(), await open()]
+  assert.notEqual(one, other)
+  const player = `${service.url}/vod/${videoId}`
+  assert.ok(one.startsWith(`${player}?token=`), one)
+  assert.equal((await call(one, { key: '' })).status, 200)
+  assert.equal((await call(`${player}/hls/manifest.m3u8`, { key: '' })).status, 403)
 })

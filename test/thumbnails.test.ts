@@ -3,6 +3,8 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { findTileFrames, layOutSprites } from '../server/media/sprites.ts'
+import { spriteSheetArgs } from '../server/media/thumbnails.ts'
 import { launchBrowser, skip } from './browser.ts'
 import {
   type ApiResponse,
@@ -305,6 +307,26 @@ describe('sprites', () => {
       const { numbers } = await readFrameNumbers(path)
       assert.deepEqual(numbers, [25 * Math.floor(time) + 12], `at ${time} s`)
     }
+  })
+
+  test('a long video has 400 sprites on 16 sheets, each of the middle of its interval', async () => {
+    const input = join(folder, 'long.mp4')
+    const size = { width: 96, height: 48 }
+    await ffmpeg(...lavfi(numberedFrames({ size: '96x48', rate: '2', seconds: 600 })), ...x264, input)
+    const grid = { rate: { num: 2, den: 1 }, frames: 1_200 }
+    const sprites = layOutSprites(grid, size)
+    const sheets = join(folder, 'long')
+    await mkdir(sheets)
+    const output = join(sheets, '%d.jpg')
+    await ffmpeg(...spriteSheetArgs({ input, frames: findTileFrames(grid, sprites).frames, sprites, output }))
+    assert.equal((await readdir(sheets)).length, 16)
+    const tiles = join(folder, 'long.mkv')
+    await ffmpeg('-i', output, '-vf', 'untile=5x5', '-c:v', 'ffv1', tiles)
+    const { numbers } = await readFrameNumbers(tiles)
+    assert.deepEqual(
+      numbers,
+      frames(400, (i) => 3 * i + 1),
+    )
   })
 
   test('other names return 404', async () => {

@@ -109,9 +109,8 @@ test('frames are selected by number from local files only', () => {
   assert.match(after(looks, '-vf')!, /^select=eq\(n\\,7\),scale=32:32:.*format=gray$/)
   const sprites = { tiles: 3, columns: 3, rows: 1, width: 480, height: 270 }
   const sheet = spriteSheetArgs({ input: 'in', frames: [12, 37, 62], sprites, output: '%d.jpg' })
-  assert.match(
-    after(sheet, '-vf')!,
-    /^select=eq\(n\\,12\)\+eq\(n\\,37\)\+eq\(n\\,62\),scale=480:270:.*,tile=3x1$/,
-  )
+  const selection = 'if(lt(n,37),eq(n,12),if(lt(n,62),eq(n,37),eq(n,62)))'.replaceAll(',', '\\,')
+  assert.ok(after(sheet, '-vf')!.startsWith(`select=${selection},scale=480:270:`))
+  assert.ok(after(sheet, '-vf')!.endsWith(',tile=3x1'))
   assert.equal(after(sheet, '-protocol_whitelist'), 'file')
 })

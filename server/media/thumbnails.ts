@@ -87,6 +87,13 @@ export const brightnessArgs = (options: { input: string; frame: number; output: 
   ...['-f', 'rawvideo', options.output],
 ]
 
+/** An expression for ascending frame numbers. A binary search, because ffmpeg rejects a sum of more than 100 terms. */
+function isOneOf(frames: number[]): string {
+  const middle = Math.floor(frames.length / 2)
+  if (middle === 0) return `eq(n,${frames[0]})`
+  return `if(lt(n,${frames[middle]}),${isOneOf(frames.slice(0, middle))},${isOneOf(frames.slice(middle))})`
+}
+
 /** Tiles frames, selected by their numbers, into sprite sheets. */
 export const spriteSheetArgs = (options: {
   input: string
@@ -97,7 +104,7 @@ export const spriteSheetArgs = (options: {
 }) => {
   const { width, height, columns, rows } = options.sprites
   const filters = [
-    `select=${options.frames.map((frame) => `eq(n\\,${frame})`).join('+')}`,
+    `select=${isOneOf(options.frames).replaceAll(',', '\\,')}`,
     `scale=${width}:${height}:${jpegColors}`,
     `tile=${columns}x${rows}`,
   ]

@@ -19,7 +19,7 @@ test('the start page tells how to upload, with the URL of the service and withou
   assert.match(headers.get('content-security-policy')!, /^default-src 'none'; /)
   assert.equal(headers.get('cache-control'), 'no-cache')
   assert.ok(text.includes(`${service.url}/videos \\`))
-  assert.ok(text.includes(`${service.url}/videos/$VIDEO_ID/source -F file=@film.mp4`))
+  assert.ok(text.includes(`${service.url}/videos/$VIDEO_ID/source \\`))
   assert.ok(text.includes(`KINORA_URL=${service.url} `))
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   assert.ok(text.includes(`Kinora ${version}`))

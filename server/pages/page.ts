@@ -42,12 +42,12 @@ code, pre { font: 14px/1.6 ui-monospace, SFMono-Regular, Menlo, Consolas, monosp
 pre {
   margin: 0 0 18px;
   padding: 14px 16px;
-  overflow-x: auto;
+  white-space: pre-wrap;
+  overflow-wrap: anywhere;
   border: 1px solid var(--line);
   border-radius: 8px;
   background: var(--code);
 }
-pre:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; }
 ul { margin: 0 0 14px; padding-left: 22px; }
 li { margin: 4px 0; }
 .brand { display: flex; align-items: center; gap: 10px; margin: 0 0 28px; font-weight: 600; }
@@ -91,6 +91,7 @@ export function renderPage({ title, main, footer }: { title: string; main: strin
 </head>
 <body>
 <main>
+<p class="brand"><img src="/favicon.svg" width="28" height="28" alt="">Kinora</p>
 ${main}
 </main>
 <footer>${footer}</footer>

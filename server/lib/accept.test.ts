@@ -25,6 +25,8 @@ test('API clients, media players and images get JSON', () => {
     'application/json, text/plain, */*',
     'application/problem+json',
     'application/json, text/html',
+    'text/html, application/json, */*',
+    'text/html;q=-1, */*;q=0',
     'application/problem+json, text/html;q=0.9, application/json;q=0.1',
     'application/vnd.api.video+json;version=1',
     'text/html;q=0, */*',

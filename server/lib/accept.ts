@@ -10,9 +10,7 @@ export function prefersHtml(accept: string | undefined): boolean {
   const ranges = parseRanges(accept)
   const html = bestMatch(ranges, ['text/html'])
   const json = bestMatch(ranges, ['application/problem+json', 'application/json'])
-  if (html.weight !== json.weight) return html.weight > json.weight
-  // `text/html, */*` gives both the same weight, but names only one.
-  return html.weight > 0 && html.specificity > json.specificity
+  return html.weight > 0 && isBetter(html, json)
 }
 
 function parseRanges(accept: string): Range[] {
@@ -27,7 +25,11 @@ function parseRanges(accept: string): Range[] {
 }
 
 const bestMatch = (ranges: Range[], types: string[]) =>
-  types.map((type) => matchOf(ranges, type)).reduce((a, b) => (b.weight > a.weight ? b : a))
+  types.map((type) => matchOf(ranges, type)).reduce((a, b) => (isBetter(b, a) ? b : a))
+
+// `text/html, */*` gives all types the same weight, but names only one.
+const isBetter = (a: Match, b: Match) =>
+  a.weight === b.weight ? a.specificity > b.specificity : a.weight > b.weight
 
 /** The most specific range that includes a type decides. */
 function matchOf(ranges: Range[], type: string): Match {

@@ -4,7 +4,7 @@ import { buildControls, type Controls } from './controls.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { addSprites, hideLoadingPreview } from './sprites.ts'
+import { addPreviews } from './sprites.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
@@ -43,10 +43,9 @@ export function startPlayer(
   const { signal } = abort
   const { video, stream } = media
 
-  if (config.sprites) addSprites(video, config.sprites)
   const controls = createControls(media, config, options)
   const { controller } = controls
-  hideLoadingPreview(controller)
+  if (config.sprites) addPreviews(video, controller, config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
     controller.classList.toggle('chromeless', isOn)

@@ -1,20 +1,28 @@
 import { element } from './element.ts'
 
-/** Adds the preview images above the timeline, which media-chrome reads from a track. */
-export function addSprites(video: HTMLVideoElement, src: string): void {
-  video.append(element('track', { kind: 'metadata', label: 'thumbnails', default: '', src }))
+/**
+ * Shows previews above the timeline. media-chrome reads them from a track, which is not loaded before the first frame
+ * unless the viewer already points at the timeline.
+ */
+export function addPreviews(video: HTMLVideoElement, controller: HTMLElement, src: string): void {
+  const timeline = controller.querySelector('media-time-range')
+  const loaded = new AbortController()
+  const load = () => {
+    loaded.abort()
+    video.append(element('track', { kind: 'metadata', label: 'thumbnails', default: '', src }))
+  }
+  const { signal } = loaded
+  video.addEventListener('loadeddata', load, { signal })
+  timeline?.addEventListener('pointerenter', load, { signal })
+  if (video.readyState >= HTMLMediaElement.HAVE_CURRENT_DATA) load()
+
+  const preview = timeline?.shadowRoot?.querySelector('media-preview-thumbnail')
+  const image = preview?.shadowRoot?.querySelector('img')
+  if (image) hideWhileLoading(image)
 }
 
-/**
- * Hides the preview image until its sheet is loaded. media-chrome would show a part of the previous sheet, which is a
- * different scene.
- */
-export function hideLoadingPreview(controller: HTMLElement): void {
-  const thumbnail = controller
-    .querySelector('media-time-range')
-    ?.shadowRoot?.querySelector('media-preview-thumbnail')
-  const image = thumbnail?.shadowRoot?.querySelector('img')
-  if (!image) return
+/** media-chrome would show a part of the previous sheet until the next one is loaded, which is a different scene. */
+function hideWhileLoading(image: HTMLImageElement): void {
   const update = () => {
     const isLoaded = image.complete && image.naturalWidth > 0
     image.style.visibility = isLoaded ? '' : 'hidden'

@@ -15,12 +15,12 @@ export type Sprites = {
   everySegments?: number
 }
 
-/** A seek bar has at most a few pixels for each of so many tiles. */
+/** Even on a large screen, each of so many tiles has only a few pixels of the seek bar. */
 const maxTiles = 400
 /** A player loads a sheet before it can show any of its tiles, so sheets are small: 200 to 300 kB. */
 const maxColumns = 5
 const maxRows = 5
-/** Twice the 240 pixels that players usually show, for screens with a high pixel density. */
+/** Twice the 240 pixels of a usual preview, for screens with a high pixel density. One size costs less than two. */
 const maxSide = 480
 
 /** One tile per second, fewer per second for videos of more than `maxTiles` seconds. */
@@ -37,11 +37,11 @@ export function layOutSprites({ rate, frames }: Grid, videoSize: Size): Sprites 
 
 export const countSheets = ({ tiles, columns, rows }: Sprites) => Math.ceil(tiles / (columns * rows))
 
-/** The lowest quality that has enough pixels for a tile, because decoding it costs least. `rungs` begins with the lowest. */
+/** The lowest quality that has enough pixels for a tile, because it is decoded fastest. `rungs` begins with the lowest. */
 export const chooseRung = <R extends Size>(rungs: R[]): R | undefined =>
   rungs.find(({ width, height }) => Math.max(width, height) >= maxSide) ?? rungs.at(-1)
 
-/** The segments that contain the middle frames of all intervals, and the positions of these frames in the joined segments. */
+/** The segments that contain the middle frames of all intervals, and the numbers of these frames in the joined segments. */
 export function findTileFrames(grid: Grid, { tiles }: Sprites): { segments: number[]; frames: number[] } {
   const segments: number[] = []
   const frames: number[] = []

@@ -67,6 +67,7 @@ li { margin: 4px 0; }
 /** The style has a hash instead of a file, so that an error page needs no other request. */
 const styleSource = `'sha256-${hash('sha256', style, 'base64')}'`
 
+/** There is no frame-ancestors, because an embedded player may get an error page. */
 const policy = `default-src 'none'; style-src ${styleSource}; img-src 'self'; base-uri 'none'; form-action 'none'`
 
 export const pageHeaders = {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 const NODE_MAJOR = 24
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const isInstalled = root.split('/').includes('node_modules')
-const isStart = process.argv[2] === 'start'
+const isStart = process.argv[2] === 'start' && process.argv.length === 3
 
 // Some distributions build Node without type stripping, so the version alone is not enough.
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features.typescript) {

@@ -294,8 +294,12 @@ test('an invalid call exits with code 2', async () => {
   )
 })
 
-test('a failed command prints one sentence and exits with code 1', async () => {
+test('a failed command prints one sentence and exits with code 1', async (t) => {
   const videoId = await createVideo(service)
+  const website = createServer((_, response) => response.end('<!doctype html>'))
+  await new Promise<void>((listening) => website.listen(0, '127.0.0.1', listening))
+  t.after(() => website.close())
+  const websiteUrl = `http://127.0.0.1:${(website.address() as AddressInfo).port}`
   const cases = [
     [['status', 'vi00000000000000'], {}, /answered 404: /],
     [['status', '../videos', '--watch'], {}, /answered 404: /],
@@ -311,6 +315,7 @@ test('a failed command prints one sentence and exits with code 1', async () => {
       /answered 404: /,
     ],
     [['status', videoId, '--watch'], { KINORA_URL: 'http://127.0.0.1:9' }, /cannot be reached: /],
+    [['status', videoId], { KINORA_URL: websiteUrl }, /is not the API of Kinora: .* Check KINORA_URL\./],
   ] as const
   await Promise.all(
     cases.map(async ([args, more, expected]) => {

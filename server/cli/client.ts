@@ -60,8 +60,12 @@ export async function call<T>(
     const reason = error.cause instanceof Error ? error.cause.message : error.message
     throw new ClientError(`${url} cannot be reached: ${reason || 'no connection'}. ${advice}`)
   })
-  const body = (await response.json().catch(() => ({}))) as Problem
-  if (!response.ok) throw new ResponseError(url, response.status, body)
+  const body = await response.json().catch(() => undefined)
+  if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
+  if (body === undefined && response.status !== 204)
+    throw new ClientError(
+      `${url} is not the API of Kinora: it answered ${response.status} without JSON. ${advice}`,
+    )
   return body as T
 }
 

@@ -7,6 +7,7 @@ import {
   secondWords,
   takesFiles,
 } from './completion-words.ts'
+import { globalOptions } from './options.ts'
 import { optionsOf } from './parse.ts'
 
 const wordsOf = (choices: { word: string }[]) => choices.map(({ word }) => word).join(' ')
@@ -18,6 +19,7 @@ export function bashScript(commands: Command[]): string {
   const groups = groupsOf(commands).map(
     (group) => `    '${group} ') choices='${wordsOf(secondWords(commands, group))}' ;;`,
   )
+  const globals = Object.keys(globalOptions).map((name) => `--${name}`)
   return `# Completion of kinora for bash. To use it: source <(kinora completion bash)
 _kinora() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
@@ -32,7 +34,7 @@ ${values.join('\n')}
     case "\${words[0]-} \${words[1]-}" in
 ${commands.map(formatCase).join('\n')}
 ${groups.join('\n')}
-    ' ') choices='${wordsOf(firstWords(commands))} --help --version' ;;
+    ' ') choices='${wordsOf(firstWords(commands))} ${globals.join(' ')}' ;;
     esac
     ;;
   esac

@@ -1,5 +1,6 @@
-import type { Command } from './command.ts'
+import type { Command, Option } from './command.ts'
 import { firstWords, groupsOf, secondWords, takesFiles } from './completion-words.ts'
+import { globalOptions } from './options.ts'
 import { optionsOf } from './parse.ts'
 
 const quote = (text: string) => `'${text.replaceAll(/['\\]/g, '\\$&')}'`
@@ -29,23 +30,24 @@ function __kinora_in
 end
 complete -c kinora -f
 ${choices.map(({ after, word, meaning }) => `complete -c kinora -n '__kinora_after${after}' -a ${word} -d ${quote(meaning)}`).join('\n')}
-complete -c kinora -n __kinora_after -s v -l version -d 'show the version'
+${Object.entries(globalOptions)
+  .map(([name, option]) => formatOption('complete -c kinora -n __kinora_after', name, option))
+  .join('\n')}
 ${commands.flatMap(formatCommand).join('\n')}
 `
 }
 
 function formatCommand(command: Command): string[] {
   const prefix = `complete -c kinora -n '__kinora_in ${command.name}'`
-  const options = Object.entries(optionsOf(command)).map(([name, { short, type, values, meaning }]) =>
-    [
-      `${prefix} -l ${name}`,
-      short && `-s ${short}`,
-      type === 'string' && `-x${values ? ` -a ${quote(values.join(' '))}` : ''}`,
-      `-d ${quote(meaning)}`,
-    ]
-      .filter(Boolean)
-      .join(' '),
+  const options = Object.entries(optionsOf(command)).map(([name, option]) =>
+    formatOption(prefix, name, option),
   )
   const operands = command.operandValues ? [`${prefix} -a ${quote(command.operandValues.join(' '))}`] : []
   return [...options, ...operands, ...(takesFiles(command) ? [`${prefix} -F`] : [])]
+}
+
+function formatOption(prefix: string, name: string, { short, type, values, meaning }: Option): string {
+  const value = `-x${values ? ` -a ${quote(values.join(' '))}` : ''}`
+  const parts = [`${prefix} -l ${name}`, short && `-s ${short}`, type === 'string' && value]
+  return [...parts, `-d ${quote(meaning)}`].filter(Boolean).join(' ')
 }

@@ -1,4 +1,5 @@
-import type { Command, Option } from './command.ts'
+import type { Command, Option, Options } from './command.ts'
+import { globalOptions } from './options.ts'
 import { optionsOf, usageOf } from './parse.ts'
 
 const lineWidth = 100
@@ -28,10 +29,7 @@ function formatOverview(commands: Command[], prefix: string): string {
     ...formatCommands(commands),
     '',
     'Options:',
-    ...alignColumns([
-      ['-h, --help', 'show the help of a command, such as videos list --help'],
-      ['-v, --version', 'show the version'],
-    ]),
+    ...formatOptions(globalOptions),
     '',
     'Commands that call the API need an API key in KINORA_KEY. They find the service that runs in this folder; KINORA_URL',
     'selects another one. More: docs/cli.md',
@@ -53,22 +51,26 @@ const formatCommands = (commands: Command[]) =>
 
 function formatCommand(command: Command, prefix: string): string {
   const { summary, details = [], examples, json } = command
-  const options = Object.entries(optionsOf(command))
-  const rows = options.map(([name, option]): [string, string] => [
-    formatOption(name, option),
-    option.meaning + (option.isRequired ? ' (required)' : ''),
-  ])
-  const isRequired = options.some(([, option]) => option.isRequired)
+  const options = optionsOf(command)
+  const isRequired = Object.values(options).some((option) => option.isRequired)
   const paragraphs = [
     [`Usage: ${prefix} ${usageOf(command)} ${isRequired ? 'OPTIONS' : '[OPTIONS]'}`],
     wrap(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`),
     ...details.map((paragraph) => wrap(paragraph)),
-    ['Options:', ...alignColumns(rows)],
+    ['Options:', ...formatOptions(options)],
     ...(json === undefined ? [] : [wrap(`With --json: ${json}.`.replaceAll('`', ''))]),
     ['Examples:', ...examples.map((each) => `  ${callBy(prefix, each)}`)],
   ]
   return paragraphs.map((lines) => lines.join('\n')).join('\n\n')
 }
+
+const formatOptions = (options: Options) =>
+  alignColumns(
+    Object.entries(options).map(([name, option]) => [
+      formatOption(name, option),
+      option.meaning + (option.isRequired ? ' (required)' : ''),
+    ]),
+  )
 
 /** Indents the rows. Long texts continue in the second column. */
 function alignColumns(rows: [string, string][]): string[] {

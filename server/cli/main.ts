@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { commandName } from '../lib/command-name.ts'
 import { SettingsError } from '../lib/settings.ts'
+import { readVersion } from '../lib/version.ts'
 import { ClientError, ResponseError } from './client.ts'
 import type { Call, Options } from './command.ts'
 import { commands } from './commands.ts'
@@ -34,9 +34,6 @@ export async function main(args: string[]): Promise<void> {
     )
   }
 }
-
-const readVersion = () =>
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version as string
 
 function formatError(error: Error, args: string[]): string {
   const message = `kinora: ${error.message}`

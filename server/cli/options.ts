@@ -4,7 +4,13 @@ import { environments } from '../environments.ts'
 
 export const json = { type: 'boolean', meaning: 'print JSON' } as const
 
-export const help = { type: 'boolean', short: 'h', meaning: 'show the help of the command' } as const
+export const help = { type: 'boolean', short: 'h', meaning: 'show the help of a command' } as const
+
+/** Options that need no command. */
+export const globalOptions = {
+  help,
+  version: { type: 'boolean', short: 'v', meaning: 'show the version' },
+} as const
 
 export const watch = {
   type: 'boolean',

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Command, Option, Options } from './command.ts'
 import { UsageError } from './errors.ts'
-import { help, json } from './options.ts'
+import { globalOptions, help, json } from './options.ts'
 
 export type Parsed =
   /** The help of one command, of the commands that begin with a word, or of all. */
@@ -46,10 +46,7 @@ export function parse(commands: Command[], args: string[]): Parsed {
 
 /** An option has the same type in all commands, so arguments can be split before the command is known. */
 function split(commands: Command[], args: string[]): { positionals: string[]; given: Given[] } {
-  const known = Object.assign(
-    { version: { type: 'boolean', short: 'v' } },
-    ...commands.map(optionsOf),
-  ) as Options
+  const known = Object.assign({}, globalOptions, ...commands.map(optionsOf)) as Options
   const options = Object.fromEntries(
     Object.entries(known).map(([name, { type, short }]) => [name, short ? { type, short } : { type }]),
   )

@@ -32,10 +32,11 @@ export async function announceService(dataDir: string, url: string): Promise<() 
   for (const name of await readdir(folder)) {
     if ((await findOwner(name)) === 'dead') await rm(join(folder, name), { force: true })
   }
-  const path = join(folder, newOwnedName())
-  // Written beside and renamed, so that no reader sees a part of it.
-  await writeFile(`${path}.new`, JSON.stringify({ url }))
-  await rename(`${path}.new`, path)
+  const newPath = () => join(folder, newOwnedName())
+  const [path, temporary] = [newPath(), newPath()]
+  // Renamed when it is complete, so that no reader sees a part of it.
+  await writeFile(temporary, JSON.stringify({ url }))
+  await rename(temporary, path)
   return () => rm(path, { force: true })
 }
 

@@ -10,7 +10,7 @@ export function formatOption(name: string, { short, value }: Option): string {
 }
 
 /** `kinora` in the examples becomes what the user types: `npx kinora`. */
-const callBy = (prefix: string, line: string) => line.replace(/^kinora\b/, prefix)
+const callBy = (prefix: string, line: string) => line.replace(/^((?:\w+=\S+ )*)kinora\b/, `$1${prefix}`)
 
 export function formatHelp(commands: Command[], words: string[], prefix: string): string {
   const name = words.join(' ')

@@ -1,6 +1,7 @@
 import { type ControlName, controlNames } from './control-names.ts'
 import type { Player } from './player.ts'
 import type { Colors } from './player-config.ts'
+import { seekTo } from './seek.ts'
 import { applyColors } from './theme.ts'
 
 // The published SDK controls the player from the embedding page by messages.
@@ -172,12 +173,6 @@ const commands: Record<string, Command> = {
   requestPictureInPicture: ({ video }) => void video.requestPictureInPicture?.().catch(ignore),
   exitPictureInPicture: () =>
     void (document.pictureInPictureElement && document.exitPictureInPicture().catch(ignore)),
-}
-
-function seekTo(video: HTMLVideoElement, seconds: number): void {
-  if (!Number.isFinite(seconds)) return
-  const end = Number.isFinite(video.duration) ? video.duration : seconds
-  video.currentTime = Math.min(Math.max(0, seconds), end)
 }
 
 function changeControls(

@@ -14,7 +14,7 @@ export type ChapterMenu = {
 
 /** The button shows the title of the current chapter. The menu jumps to the start of one. */
 export function createChapterMenu(chapters: Chapter[], onChoose: (index: number) => void): ChapterMenu {
-  const menu = createChoiceMenu({})
+  const menu = createChoiceMenu('Chapters')
   const choices = chapters.map(({ title, startSeconds }, index) => ({
     value: String(index),
     label: title,

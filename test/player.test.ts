@@ -64,7 +64,7 @@ describe('the player', { skip }, () => {
     await evaluate('(video.playbackRate = 3)')
     await until('video.ended')
     assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - clipSeconds) < 0.1)
-    assert.equal(await page.getByRole('button', { name: 'replay' }).count(), 1)
+    await page.getByRole('button', { name: 'replay' }).waitFor()
     assert.equal(await page.locator('.big .replay').isVisible(), true)
     // Slow enough to be paused before the end.
     await evaluate('(video.playbackRate = 0.5)')

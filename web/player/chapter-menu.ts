@@ -25,6 +25,8 @@ export function createChapterMenu(chapters: Chapter[], onChoose: (index: number)
   const title = element('bdi', { class: 'chapter' })
   const content = element('span', {}, icon(listIcon), title)
   const button = menuButton(menu, { name: 'Chapters', control: 'chapters', content })
+  // The title of the chapter is visible already.
+  button.setAttribute('notooltip', '')
   let current: number | undefined
   return {
     button,

@@ -39,7 +39,6 @@ export function watchEnd({ video, controller, options, signal }: Target): void {
 }
 
 function setReplay(controller: HTMLElement, video: HTMLVideoElement, isReplay: boolean): void {
-  if (controller.classList.contains('ended') === isReplay) return
   controller.classList.toggle('ended', isReplay)
   const button = controller.querySelector('.play')
   const name = isReplay ? 'replay' : video.paused ? 'play' : 'pause'

@@ -1,4 +1,6 @@
 import './style.css'
+import './shortcuts.css'
+import './touch.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configUrlOf, fetchConfig, readConfig } from './config.ts'
 import { main } from './main-element.ts'

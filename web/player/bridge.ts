@@ -1,7 +1,6 @@
 import { type ControlName, controlNames } from './control-names.ts'
 import type { Player } from './player.ts'
 import type { Colors } from './player-config.ts'
-import { seekTo } from './seek.ts'
 import { applyColors } from './theme.ts'
 
 // The published SDK controls the player from the embedding page by messages.
@@ -140,8 +139,8 @@ const commands: Record<string, Command> = {
   unmute({ video }) {
     video.muted = false
   },
-  seek: ({ video }, { seek }) => seekTo(video, video.currentTime + Number(seek)),
-  setCurrentTime: ({ video }, { currentTime }) => seekTo(video, Number(currentTime)),
+  seek: (player, { seek }) => player.seek(player.video.currentTime + Number(seek)),
+  setCurrentTime: (player, { currentTime }) => player.seek(Number(currentTime)),
   setVolume({ video }, { volume }) {
     if (Number.isFinite(Number(volume))) video.volume = Math.min(1, Math.max(0, Number(volume)))
   },

@@ -6,6 +6,7 @@ type Target = {
   video: HTMLVideoElement
   /** Whether a control is shown. A gesture does not do what the page has hidden. */
   has(name: ControlName): boolean
+  seek(seconds: number): void
   signal: AbortSignal
 }
 
@@ -13,10 +14,10 @@ type Target = {
  * Double-clicks and taps on the video. media-chrome handles a single click, which plays or pauses at once. A double-click
  * undoes that.
  */
-export function watchGestures({ controller, video, has, signal }: Target): void {
+export function watchGestures({ controller, video, has, seek, signal }: Target): void {
   let isTouch = false
   let wasPlaying = false
-  const taps = createTaps({ controller, video, has, toggleFullscreen })
+  const taps = createTaps({ controller, video, has, seek, toggleFullscreen })
 
   const isOnVideo = ({ target }: Event) =>
     (target === video || target === controller) && !controller.hasAttribute('gesturesdisabled')

@@ -1,5 +1,4 @@
 import type { PlayerConfig } from './player-config.ts'
-import { seekTo } from './seek.ts'
 import type { Stream } from './stream.ts'
 
 type Target = {
@@ -7,6 +6,7 @@ type Target = {
   video: HTMLVideoElement
   stream: Stream
   config: PlayerConfig
+  seek(seconds: number): void
   signal: AbortSignal
 }
 
@@ -14,20 +14,20 @@ type Target = {
 const usualFrameRate = 30
 
 /** Adds the shortcuts that media-chrome does not have, and makes all of them work without focus. */
-export function startKeyboard({ controller, video, stream, config, signal }: Target): void {
+export function startKeyboard({ controller, video, stream, config, seek, signal }: Target): void {
   const press = (event: KeyboardEvent) => {
     if (hasModifier(event) || event.defaultPrevented) return
     if (event.key === '?') {
       void showShortcuts()
       return
     }
-    // The arrow of a slider moves with these keys by itself.
+    // A slider moves with these keys by itself.
     const isSlider = (event.target as Element).localName.endsWith('-range')
     if (isSlider && ['Home', 'End'].includes(event.key)) return
     const seconds = secondsOf(event.key)
     if (seconds === undefined) return
     event.preventDefault()
-    seekTo(video, seconds)
+    seek(seconds)
   }
 
   function secondsOf(key: string): number | undefined {

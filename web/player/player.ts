@@ -11,6 +11,7 @@ import type { Media } from './media.ts'
 import type { Options } from './options.ts'
 import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { seekTo } from './seek.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
@@ -23,6 +24,8 @@ export type Player = {
   video: HTMLVideoElement
   controls: Controls
   stream: Stream
+  /** Seeks within the part of the video that is playable. */
+  seek(seconds: number): void
   setAutoplay(isOn: boolean): void
   setLoop(isOn: boolean): void
   setChromeless(isOn: boolean): void
@@ -66,7 +69,8 @@ export function startPlayer(
   const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
   video.loop = options.loop
   fitFrame(controller, video, signal)
-  watchViewer(media, controls, { config, options, signal })
+  const seek = (seconds: number) => seekTo(video, seconds)
+  watchViewer(media, controls, { config, options, signal, seek })
   const tracks = startTracks(media, controls, { config, options, signal })
   const refreshing = setInterval(() => {
     // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
@@ -79,6 +83,7 @@ export function startPlayer(
     video,
     controls,
     stream,
+    seek,
     setAutoplay(isOn) {
       video.autoplay = isOn
       if (isOn && video.paused && video.played.length === 0) media.autoplay()
@@ -99,15 +104,15 @@ export function startPlayer(
   }
 }
 
-type Target = { config: PlayerConfig; options: Options; signal: AbortSignal }
+type Target = { config: PlayerConfig; options: Options; signal: AbortSignal; seek(seconds: number): void }
 
 function watchViewer({ video, stream }: Media, controls: Controls, target: Target): void {
   const { controller, has } = controls
-  const { config, options, signal } = target
+  const { config, options, signal, seek } = target
   watchEnd({ video, controller, options, signal })
-  watchGestures({ controller, video, has, signal })
+  watchGestures({ controller, video, has, seek, signal })
   rememberPlayback(controller, video, signal)
-  if (options.hotkeys) startKeyboard({ controller, video, stream, config, signal })
+  if (options.hotkeys) startKeyboard({ controller, video, stream, config, seek, signal })
 }
 
 function createControls({ video, stream }: Media, config: PlayerConfig, options: Options): Controls {

@@ -1,11 +1,11 @@
 import type { ControlName } from './control-names.ts'
 import { element } from './element.ts'
-import { seekTo } from './seek.ts'
 
 type Target = {
   controller: HTMLElement
   video: HTMLVideoElement
   has(name: ControlName): boolean
+  seek(seconds: number): void
   toggleFullscreen(): void
 }
 
@@ -25,7 +25,7 @@ const skipSeconds = 10
 type Side = -1 | 0 | 1
 
 /** A double-tap skips at the sides, further with each further tap, and toggles full screen in the middle. */
-export function createTaps({ controller, video, has, toggleFullscreen }: Target): Taps {
+export function createTaps({ controller, video, has, seek, toggleFullscreen }: Target): Taps {
   let last: { side: Side; count: number; atMs: number } | undefined
   const hint = createHint()
   controller.append(hint.layer)
@@ -37,7 +37,7 @@ export function createTaps({ controller, video, has, toggleFullscreen }: Target)
 
   function skip(side: -1 | 1, times: number) {
     if (!has(side < 0 ? 'seekBackward' : 'seekForward')) return
-    seekTo(video, video.currentTime + side * skipSeconds)
+    seek(video.currentTime + side * skipSeconds)
     hint.show(side, times * skipSeconds)
   }
 

@@ -18,7 +18,8 @@ export function startKeyboard({ controller, video, stream, config, seek, signal 
   const press = (event: KeyboardEvent) => {
     if (hasModifier(event) || event.defaultPrevented) return
     if (event.key === '?') {
-      void showShortcuts()
+      // If its code cannot be loaded, there is no list.
+      showShortcuts().catch(() => {})
       return
     }
     // A slider moves with these keys by itself.
@@ -65,8 +66,8 @@ function forwardKeys(controller: HTMLElement, signal: AbortSignal): void {
   for (const type of ['keydown', 'keyup'] as const) {
     const forward = (event: KeyboardEvent) => {
       if (event.target !== document.body || controller.inert || hasModifier(event)) return
-      if (event.key === ' ' || event.key.startsWith('Arrow')) event.preventDefault()
-      controller.dispatchEvent(new KeyboardEvent(type, event))
+      // Otherwise the key would also scroll the embedding page.
+      if (!controller.dispatchEvent(new KeyboardEvent(type, event))) event.preventDefault()
     }
     document.addEventListener(type, forward, { signal })
   }

@@ -358,24 +358,18 @@ describe('captions', { skip }, () => {
   })
 })
 
+type Findings = { violations: { id: string; nodes: { html: string }[] }[] }
+
 describe('accessibility', { skip }, () => {
   test('axe finds nothing in any state of the player', async (t) => {
     const context = await newContext(t, { reducedMotion: 'reduce' })
-    const { page, until, evaluate, statusScreen } = await openPlayer(
-      t,
-      browser!,
-      `${service.url}/vod/${videoId}`,
-      {
-        context,
-      },
-    )
+    const url = `${service.url}/vod/${videoId}`
+    const { page, until, evaluate, statusScreen } = await openPlayer(t, browser!, url, { context })
     await page.waitForSelector('#chapters-button')
     await page.evaluate(axe)
     const check = async (state: string) => {
       const run = `axe.run(document, { resultTypes: ['violations'], iframes: false })`
-      const { violations } = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
-        run,
-      )
+      const { violations } = await page.evaluate<Findings>(run)
       const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html)}`)
       assert.deepEqual(found, [], state)
     }

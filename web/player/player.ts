@@ -1,7 +1,6 @@
 import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { element } from './element.ts'
 import { watchEnd } from './ending.ts'
 import { fitFrame } from './fit.ts'
 import { watchGestures } from './gestures.ts'
@@ -12,6 +11,7 @@ import type { Options } from './options.ts'
 import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { seekTo } from './seek.ts'
+import { addPreviews } from './sprites.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
@@ -52,9 +52,9 @@ export function startPlayer(
   const { signal } = abort
   const { video, stream } = media
 
-  if (config.sprites) addSprites(video, config.sprites)
   const controls = createControls(media, config, options)
   const { controller } = controls
+  if (config.sprites) addPreviews(video, controller, config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
     controls.setChromeless(isOn)
@@ -208,10 +208,4 @@ function showFailures(
   video.addEventListener('playing', hide, { signal })
   media.onFailure((responseStatus) => void show(responseStatus))
   return { hide }
-}
-
-/** The preview images above the timeline, which media-chrome reads from a track. */
-function addSprites(video: HTMLVideoElement, src: string): void {
-  const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
-  video.append(track)
 }

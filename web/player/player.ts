@@ -1,14 +1,16 @@
-import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
 import { element } from './element.ts'
+import { type FailureCallbacks, showFailures } from './failures.ts'
 import type { Media } from './media.ts'
+import { type Notices, showNotices } from './notices.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
+import { setTimeline } from './timeline.ts'
 import { startTracks } from './tracks.ts'
+import { watchUpdates } from './updates.ts'
 
 /** A video with its controls. */
 export type Player = {
@@ -17,6 +19,8 @@ export type Player = {
   video: HTMLVideoElement
   controls: Controls
   stream: Stream
+  /** Seeks within the part of the video that is playable. */
+  seek(seconds: number): void
   setAutoplay(isOn: boolean): void
   setLoop(isOn: boolean): void
   setChromeless(isOn: boolean): void
@@ -24,27 +28,27 @@ export type Player = {
   destroy(): void
 }
 
-/** How often the player checks for new qualities before the first play. */
-const refreshMs = 4000
-
-type Callbacks = {
-  /** The video cannot be played, and the status screen says so. */
-  onError(): void
-}
+/** A seek beyond the playable part ends this long before its end, so that there is something to see. */
+const limitSeconds = 1
 
 /** Adds the controls to a video that may already be playing. */
 export function startPlayer(
   media: Media,
   config: PlayerConfig,
   options: Options,
-  callbacks: Callbacks,
+  callbacks: FailureCallbacks,
 ): Player {
   const abort = new AbortController()
   const { signal } = abort
   const { video, stream } = media
 
-  if (config.sprites) addSprites(video, config.sprites)
+  const addSprites = (src: string) => addSpriteTrack(video, src)
+  if (config.sprites) addSprites(config.sprites)
   const controls = createControls(media, config, options)
+  const { durationSeconds } = config
+  const notices = showNotices({ video, stream, controls, durationSeconds, signal })
+  const seek = (seconds: number) => seekTo(media, seconds, notices)
+  if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
   const { controller } = controls
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
@@ -55,16 +59,13 @@ export function startPlayer(
   setChromeless(options.chromeless)
   document.body.append(controller)
   const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
-  const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
+  showFailures({ media, config, controller, callbacks, signal })
   stopAtEnd(video, options, signal)
   video.loop = options.loop
   keepFocus(controller, video, signal)
   const tracks = startTracks(media, controls, { config, options, signal })
   forwardKeys(controller, options.hotkeys, signal)
-  const refreshing = setInterval(() => {
-    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
-    if (video.paused && video.played.length === 0) stream.refresh().catch(() => {})
-  }, refreshMs)
+  watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {
     config,
@@ -72,6 +73,7 @@ export function startPlayer(
     video,
     controls,
     stream,
+    seek,
     setAutoplay(isOn) {
       video.autoplay = isOn
       if (isOn && video.paused && video.played.length === 0) media.autoplay()
@@ -83,8 +85,6 @@ export function startPlayer(
     setSubtitlesShown: (isShown) => tracks.setSubtitlesShown(isShown),
     destroy() {
       abort.abort()
-      clearInterval(refreshing)
-      failure.hide()
       panorama?.then((view) => view.destroy()).catch(() => {})
       media.destroy()
       controller.remove()
@@ -97,6 +97,7 @@ function createControls({ video, stream }: Media, config: PlayerConfig, options:
   applyColors(controls.controller, config.theme)
   controls.controller.toggleAttribute('nohotkeys', !options.hotkeys)
   controls.setTitleShown(!options.hideTitle && config.title !== '')
+  if (config.poster) controls.setPoster(config.poster)
   controls.setPosterShown(!options.hidePoster)
   if (options.hideControls) controls.hide(controlNames)
   const updateQualities = () => controls.setQualityCount(stream.qualities.length)
@@ -145,46 +146,14 @@ function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ des
   return panorama
 }
 
-/** Shows a status screen when playback fails, and hides it when the video plays again. */
-function showFailures(
-  media: Media,
-  config: PlayerConfig,
-  controller: HTMLElement,
-  { signal, onError }: { signal: AbortSignal; onError(): void },
-): { hide(): void } {
-  const { video, stream } = media
-  let screen: StatusScreen | undefined
-
-  function hide() {
-    screen?.remove()
-    screen = undefined
-    controller.inert = false
-  }
-
-  function retry() {
-    hide()
-    stream.retry()
-    video.play().catch(() => {})
-  }
-
-  /** After an error response, the video may have been deleted or made private in the meantime. */
-  async function show(responseStatus: number | undefined) {
-    let status: Status = 'error'
-    if (responseStatus !== undefined) {
-      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-      if (state !== 'ready') status = state
-    }
-    if (signal.aborted) return
-    hide()
-    screen = showStatusScreen(document.body, status, status === 'error' ? retry : undefined)
-    // Keeps the keyboard focus out of the controls behind the screen.
-    controller.inert = true
-    onError()
-  }
-
-  video.addEventListener('playing', hide, { signal })
-  media.onFailure((responseStatus) => void show(responseStatus))
-  return { hide }
+function seekTo({ video, stream }: Media, seconds: number, notices: Notices): void {
+  if (!Number.isFinite(seconds)) return
+  const playable = stream.playableSeconds() ?? Number.POSITIVE_INFINITY
+  const isLimited = seconds > playable
+  if (isLimited) notices.showLimit()
+  const end = isLimited ? Math.max(video.currentTime, playable - limitSeconds) : seconds
+  // Beyond the end of the video, the browser seeks to its end.
+  video.currentTime = Math.max(0, end)
 }
 
 /** Stops or loops at the requested end. */
@@ -204,7 +173,7 @@ function stopAtEnd(
 }
 
 /** The preview images above the timeline, which media-chrome reads from a track. */
-function addSprites(video: HTMLVideoElement, src: string): void {
+function addSpriteTrack(video: HTMLVideoElement, src: string): void {
   const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
   video.append(track)
 }

@@ -1,0 +1,107 @@
+import { isRejection, retryDelayMs } from './connection.ts'
+import { QualityList } from './qualities.ts'
+import type { Callbacks, Stream, StreamOptions } from './stream.ts'
+
+/** Reloads in a row of a playlist that the server sends, but the browser does not play. */
+const maxReloads = 4
+
+/** Browsers without MediaSource play HLS themselves and select the quality. */
+export function openNative(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+  const abort = new AbortController()
+  const { signal } = abort
+  const recovery = createNativeRecovery(video, { ...options, ...callbacks, load, signal })
+  let lastDataMs = performance.now()
+
+  function load(at: number | undefined) {
+    video.src = options.url
+    if (!at) return
+    video.addEventListener('loadedmetadata', () => (video.currentTime = at), { once: true, signal })
+  }
+
+  for (const type of ['loadstart', 'seeking', 'progress', 'playing', 'timeupdate'])
+    video.addEventListener(type, () => (lastDataMs = performance.now()), { signal })
+  load(options.startSeconds)
+
+  const playableSeconds = () =>
+    video.duration === Number.POSITIVE_INFINITY && video.seekable.length > 0
+      ? video.seekable.end(video.seekable.length - 1)
+      : undefined
+
+  return {
+    isNative: true,
+    qualities: new QualityList(),
+    setMinQuality() {},
+    setMaxQuality() {},
+    retry: recovery.retry,
+    async refresh() {},
+    playableSeconds,
+    silentMs() {
+      // At the end of a growing playlist, the next segment has yet to be encoded.
+      const isAtEnd = video.currentTime > (playableSeconds() ?? Number.POSITIVE_INFINITY) - 1
+      return isAtEnd ? 0 : performance.now() - lastDataMs
+    },
+    destroy() {
+      abort.abort()
+      video.removeAttribute('src')
+      video.load()
+    },
+  }
+}
+
+type Target = Pick<StreamOptions, 'url'> &
+  Callbacks & { load(at: number | undefined): void; signal: AbortSignal }
+
+/** The browser does not tell the status of a failed response, so the playlist is requested once more. */
+function createNativeRecovery(
+  video: HTMLVideoElement,
+  { url, load, onFailure, signal }: Target,
+): { retry(): void } {
+  let retries = 0
+  let reloads = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let wasPlaying = false
+
+  async function recover() {
+    if (video.error?.code === MediaError.MEDIA_ERR_DECODE) return onFailure(undefined)
+    wasPlaying ||= !video.paused
+    const status = await fetch(url, { cache: 'no-store', signal }).then(
+      (response) => response.status,
+      () => 0,
+    )
+    if (signal.aborted) return
+    if (isRejection(status)) return onFailure(status)
+    if (status > 0 && status < 400 && ++reloads > maxReloads) return onFailure(undefined)
+    clearTimeout(timer)
+    timer = setTimeout(resume, retryDelayMs(retries++))
+  }
+
+  function resume() {
+    clearTimeout(timer)
+    timer = undefined
+    if (signal.aborted) return
+    load(video.currentTime)
+    // Loading pauses the video.
+    if (wasPlaying) video.play().catch(() => {})
+  }
+
+  video.addEventListener('error', () => video.error && void recover(), { signal })
+  video.addEventListener(
+    'playing',
+    () => {
+      retries = 0
+      reloads = 0
+      wasPlaying = false
+    },
+    { signal },
+  )
+  window.addEventListener('online', () => timer !== undefined && resume(), { signal })
+  signal.addEventListener('abort', () => clearTimeout(timer))
+
+  return {
+    retry() {
+      retries = 0
+      reloads = 0
+      resume()
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { fetchConfig } from './config.ts'
+import type { PlayerConfig } from './player-config.ts'
+import type { Stream } from './stream.ts'
+
+const updateMs = 4000
+/** Updates after the end of the encoding, at growing intervals. Thumbnails are made last. */
+const maxLateUpdates = 5
+
+type Target = {
+  video: HTMLVideoElement
+  stream: Stream
+  config: PlayerConfig
+  setPoster(src: string): void
+  addSprites(src: string): void
+  signal: AbortSignal
+}
+
+/** While a video is being encoded, adds what it gets: qualities, the poster, the sprites. */
+export function watchUpdates({ video, stream, config, setPoster, addSprites, signal }: Target): void {
+  let { poster, sprites } = config
+  let hasGrown = false
+  let lateUpdates = 0
+  let timer: ReturnType<typeof setTimeout>
+
+  async function update() {
+    const isGrowing = stream.playableSeconds() !== undefined
+    hasGrown ||= isGrowing
+    if (hasGrown) await load()
+    if (!isGrowing && hasGrown) lateUpdates++
+    const isComplete = !isGrowing && poster !== null && sprites !== null
+    // Without metadata, it is not known yet whether the video is growing.
+    if (signal.aborted || lateUpdates > maxLateUpdates || (isComplete && video.readyState > 0)) return
+    timer = setTimeout(() => void update(), updateMs * 2 ** lateUpdates)
+  }
+
+  async function load() {
+    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
+    if (video.paused && video.played.length === 0) await stream.refresh().catch(() => {})
+    const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
+    if (signal.aborted) return
+    if (next.poster !== null && poster === null) setPoster(next.poster)
+    if (next.sprites !== null && sprites === null) addSprites(next.sprites)
+    poster ??= next.poster
+    sprites ??= next.sprites
+  }
+
+  timer = setTimeout(() => void update(), updateMs)
+  signal.addEventListener('abort', () => clearTimeout(timer))
+}

@@ -4,14 +4,12 @@ import type { Stream } from './stream.ts'
 
 /** Time without data after which the viewer is told. */
 const silenceMs = 5000
-/** How long the viewer is told why a seek was limited. */
-const limitShownMs = 5000
 /** No event tells that nothing happens, so the state is read at this interval. */
 const updateMs = 500
 
 export type Notices = {
-  /** Tells that the viewer wanted to see a part that is not playable yet. */
-  showLimit(): void
+  /** The viewer wants to continue at this position. If it is not playable yet, the notice says so. */
+  setWanted(seconds: number): void
 }
 
 type Target = {
@@ -28,19 +26,18 @@ export function showNotices({ video, stream, controls, durationSeconds, signal }
   const { controller } = controls
   const notice = element('div', { class: 'notice', role: 'status' })
   controls.addLayer(notice)
-  let limitUntilMs = 0
+  let wantedSeconds = 0
 
   function update() {
     const isWaiting = isWaitingForData(video)
     const isLost = stream.silentMs() >= silenceMs && isWaiting
     const playable = durationSeconds === null ? undefined : stream.playableSeconds()
-    const isLimit = performance.now() < limitUntilMs
     controller.classList.toggle('processing', playable !== undefined)
     controller.style.setProperty('--playable', String((playable ?? 0) / (durationSeconds || 1)))
     if (isLost) show('lost', 'Reconnecting…', true)
     else if (playable === undefined) show('', '', false)
-    else if (isLimit) show('processing', `Still processing: playable up to ${timeOf(playable)}`, true)
-    else show('processing', 'Still processing', isWaiting)
+    else if (wantedSeconds <= playable) show('processing', 'Still processing', isWaiting)
+    else show('processing', `Still processing: playable up to ${timeOf(playable)}`, isWaiting)
   }
 
   /** While it stays, it does not disappear with the controls. */
@@ -56,8 +53,8 @@ export function showNotices({ video, stream, controls, durationSeconds, signal }
   update()
 
   return {
-    showLimit() {
-      limitUntilMs = performance.now() + limitShownMs
+    setWanted(seconds) {
+      wantedSeconds = seconds
       update()
     },
   }

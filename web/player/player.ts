@@ -148,12 +148,11 @@ function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ des
 
 function seekTo({ video, stream }: Media, seconds: number, notices: Notices): void {
   if (!Number.isFinite(seconds)) return
+  notices.setWanted(seconds)
   const playable = stream.playableSeconds() ?? Number.POSITIVE_INFINITY
-  const isLimited = seconds > playable
-  if (isLimited) notices.showLimit()
-  const end = isLimited ? Math.max(video.currentTime, playable - limitSeconds) : seconds
+  const target = seconds > playable ? Math.max(video.currentTime, playable - limitSeconds) : seconds
   // Beyond the end of the video, the browser seeks to its end.
-  video.currentTime = Math.max(0, end)
+  video.currentTime = Math.max(0, target)
 }
 
 /** Stops or loops at the requested end. */

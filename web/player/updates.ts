@@ -22,14 +22,21 @@ export function watchUpdates({ video, stream, config, setPoster, addSprites, sig
   let lateUpdates = 0
   let timer: ReturnType<typeof setTimeout>
 
-  async function update() {
+  function checkGrowth(): boolean {
     const isGrowing = stream.playableSeconds() !== undefined
     hasGrown ||= isGrowing
-    if (hasGrown) await load()
-    if (!isGrowing && hasGrown) lateUpdates++
-    const isComplete = !isGrowing && poster !== null && sprites !== null
+    return isGrowing
+  }
+
+  async function update() {
     // Without metadata, it is not known yet whether the video is growing.
-    if (signal.aborted || lateUpdates > maxLateUpdates || (isComplete && video.readyState > 0)) return
+    if (video.readyState > 0) {
+      lateUpdates = checkGrowth() ? 0 : lateUpdates + 1
+      if (!hasGrown && poster !== null) return
+      await load()
+      if (signal.aborted || lateUpdates > maxLateUpdates) return
+      if (!checkGrowth() && poster !== null && sprites !== null) return
+    }
     timer = setTimeout(() => void update(), updateMs * 2 ** lateUpdates)
   }
 
@@ -44,6 +51,8 @@ export function watchUpdates({ video, stream, config, setPoster, addSprites, sig
     sprites ??= next.sprites
   }
 
+  checkGrowth()
+  video.addEventListener('loadedmetadata', checkGrowth, { signal })
   timer = setTimeout(() => void update(), updateMs)
   signal.addEventListener('abort', () => clearTimeout(timer))
 }

@@ -158,6 +158,10 @@ describe('the player', { skip }, () => {
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
     assert.ok((await evaluate<number>('video.played.start(0)')) < 0.5, 'playback starts at 0')
 
+    // The size is known as soon as the source has been examined.
+    const { assets } = (await call(`${service.url}/videos/${id}`)).body
+    assert.match(assets.iframe, /style="aspect-ratio: 9 \/ 16; border: 0"/)
+
     // The controls show the entire video, and why the rest cannot be played.
     await until(`${times} === '0:01 / 0:10' && ${notice} === 'Still processing'`)
     const bar = (await page.locator('media-time-range').boundingBox())!
@@ -251,6 +255,21 @@ describe('the player', { skip }, () => {
     await context.unroute(/\/hls\//)
     await evaluate(`dispatchEvent(new Event('online'))`)
     await until(`video.currentTime > 2.5 && ${notice} === ''`)
+  })
+
+  test('a browser that plays HLS itself reconnects as well', async (t) => {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    await context.addInitScript({ content: 'delete window.MediaSource; delete window.ManagedMediaSource' })
+    await context.route(/\/hls\//, (route) => route.abort('connectionrefused'))
+    const { page, until, evaluate } = await open(t, clipId, { context })
+    await until('video?.error !== null')
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    await context.unroute(/\/hls\//)
+    await evaluate(`dispatchEvent(new Event('online'))`)
+    await until(`video.currentTime > 0.5 && ${notice} === ''`)
+    assert.equal(await page.locator('.status-screen').count(), 0)
   })
 
   test('every control can be reached and used with the keyboard', async (t) => {

@@ -18,13 +18,17 @@ export function openNative(video: HTMLVideoElement, options: StreamOptions, call
     video.addEventListener('loadedmetadata', () => (video.currentTime = at), { once: true, signal })
   }
 
-  for (const type of ['loadstart', 'seeking', 'progress', 'playing', 'timeupdate'])
-    video.addEventListener(type, () => (lastDataMs = performance.now()), { signal })
+  // During the recovery, some of these events are caused by the retries.
+  const noteData = () => {
+    if (!recovery.isInterrupted()) lastDataMs = performance.now()
+  }
+  for (const type of ['play', 'seeking', 'waiting', 'progress', 'playing'])
+    video.addEventListener(type, noteData, { signal })
   load(options.startSeconds)
 
   const playableSeconds = () =>
-    video.duration === Number.POSITIVE_INFINITY && video.seekable.length > 0
-      ? video.seekable.end(video.seekable.length - 1)
+    video.duration === Number.POSITIVE_INFINITY
+      ? Math.max(endOf(video.seekable), endOf(video.buffered), video.currentTime)
       : undefined
 
   return {
@@ -35,6 +39,7 @@ export function openNative(video: HTMLVideoElement, options: StreamOptions, call
     retry: recovery.retry,
     async refresh() {},
     playableSeconds,
+    isInterrupted: recovery.isInterrupted,
     silentMs() {
       // At the end of a growing playlist, the next segment has yet to be encoded.
       const isAtEnd = video.currentTime > (playableSeconds() ?? Number.POSITIVE_INFINITY) - 1
@@ -48,6 +53,8 @@ export function openNative(video: HTMLVideoElement, options: StreamOptions, call
   }
 }
 
+const endOf = (ranges: TimeRanges) => (ranges.length > 0 ? ranges.end(ranges.length - 1) : 0)
+
 type Target = Pick<StreamOptions, 'url'> &
   Callbacks & { load(at: number | undefined): void; signal: AbortSignal }
 
@@ -55,15 +62,15 @@ type Target = Pick<StreamOptions, 'url'> &
 function createNativeRecovery(
   video: HTMLVideoElement,
   { url, load, onFailure, signal }: Target,
-): { retry(): void } {
+): { retry(): void; isInterrupted(): boolean } {
   let retries = 0
   let reloads = 0
   let timer: ReturnType<typeof setTimeout> | undefined
-  let wasPlaying = false
+  let isInterrupted = false
 
   async function recover() {
     if (video.error?.code === MediaError.MEDIA_ERR_DECODE) return onFailure(undefined)
-    wasPlaying ||= !video.paused
+    isInterrupted ||= !video.paused
     const status = await fetch(url, { cache: 'no-store', signal }).then(
       (response) => response.status,
       () => 0,
@@ -81,7 +88,7 @@ function createNativeRecovery(
     if (signal.aborted) return
     load(video.currentTime)
     // Loading pauses the video.
-    if (wasPlaying) video.play().catch(() => {})
+    if (isInterrupted) video.play().catch(() => {})
   }
 
   video.addEventListener('error', () => video.error && void recover(), { signal })
@@ -90,11 +97,23 @@ function createNativeRecovery(
     () => {
       retries = 0
       reloads = 0
-      wasPlaying = false
+      isInterrupted = false
     },
     { signal },
   )
-  window.addEventListener('online', () => timer !== undefined && resume(), { signal })
+  const resumeEarly = () => {
+    if (timer !== undefined) resume()
+  }
+  window.addEventListener('online', resumeEarly, { signal })
+  // The element itself rejects play() while it has an error.
+  document.addEventListener(
+    'mediaplayrequest',
+    () => {
+      isInterrupted ||= video.error !== null
+      resumeEarly()
+    },
+    { signal },
+  )
   signal.addEventListener('abort', () => clearTimeout(timer))
 
   return {
@@ -103,5 +122,6 @@ function createNativeRecovery(
       reloads = 0
       resume()
     },
+    isInterrupted: () => isInterrupted,
   }
 }

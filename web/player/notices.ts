@@ -29,7 +29,7 @@ export function showNotices({ video, stream, controls, durationSeconds, signal }
   let wantedSeconds = 0
 
   function update() {
-    const isWaiting = isWaitingForData(video)
+    const isWaiting = isWaitingForData(video) || stream.isInterrupted()
     const isLost = stream.silentMs() >= silenceMs && isWaiting
     const playable = durationSeconds === null ? undefined : stream.playableSeconds()
     controller.classList.toggle('processing', playable !== undefined)

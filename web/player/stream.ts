@@ -38,6 +38,8 @@ export type Stream = {
   refresh(): Promise<void>
   /** While the video is still being encoded: the end of the part that can be played. */
   playableSeconds(): number | undefined
+  /** Whether playback was interrupted by an error, and will continue. The element is paused meanwhile. */
+  isInterrupted(): boolean
   /** How long requests have brought no data. */
   silentMs(): number
   destroy(): void
@@ -111,6 +113,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Cal
         hls.loadSource(options.url)
     },
     playableSeconds: () => playableSeconds,
+    isInterrupted: () => false,
     silentMs: () => watch.silentMs(performance.now()),
     destroy() {
       abort.abort()

@@ -1,6 +1,7 @@
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { openStream, type Stream } from './stream.ts'
+import { openStream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 import { startViewReporter } from './view-reporter.ts'
 
 /** The video element and its stream, without controls. */

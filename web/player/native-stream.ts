@@ -1,12 +1,16 @@
 import { isRejection, retryDelayMs } from './connection.ts'
 import { QualityList } from './qualities.ts'
-import type { Callbacks, Stream, StreamOptions } from './stream.ts'
+import type { Stream, StreamCallbacks, StreamOptions } from './stream-type.ts'
 
 /** Reloads in a row of a playlist that the server sends, but the browser does not play. */
 const maxReloads = 4
 
 /** Browsers without MediaSource play HLS themselves and select the quality. */
-export function openNative(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+export function openNative(
+  video: HTMLVideoElement,
+  options: StreamOptions,
+  callbacks: StreamCallbacks,
+): Stream {
   const abort = new AbortController()
   const { signal } = abort
   const recovery = createNativeRecovery(video, { ...options, ...callbacks, load, signal })
@@ -56,7 +60,7 @@ export function openNative(video: HTMLVideoElement, options: StreamOptions, call
 const endOf = (ranges: TimeRanges) => (ranges.length > 0 ? ranges.end(ranges.length - 1) : 0)
 
 type Target = Pick<StreamOptions, 'url'> &
-  Callbacks & { load(at: number | undefined): void; signal: AbortSignal }
+  StreamCallbacks & { load(at: number | undefined): void; signal: AbortSignal }
 
 /** The browser does not tell the status of a failed response, so the playlist is requested once more. */
 function createNativeRecovery(

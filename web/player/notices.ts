@@ -1,6 +1,6 @@
 import type { Controls } from './controls.ts'
 import { element } from './element.ts'
-import type { Stream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 
 /** Time without data after which the viewer is told. */
 const silenceMs = 5000

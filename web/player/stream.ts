@@ -10,51 +10,23 @@ import { DataWatch } from './connection.ts'
 import { openNative } from './native-stream.ts'
 import { type Quality, QualityList } from './qualities.ts'
 import { createRecovery, retryPolicy } from './recovery.ts'
+import type { Stream, StreamCallbacks, StreamOptions } from './stream-type.ts'
 import { watchedLoader } from './watched-loader.ts'
-
-export type StreamOptions = {
-  url: string
-  isLive: boolean
-  isPanoramic: boolean
-  startSeconds: number | undefined
-  minQuality: number | undefined
-  maxQuality: number | undefined
-}
-
-export type Callbacks = {
-  /** Playback stopped and does not recover by itself. The status is that of the failed response, if there was one. */
-  onFailure(status: number | undefined): void
-}
-
-export type Stream = {
-  /** The browser plays HLS itself, with the captions of the stream. */
-  isNative: boolean
-  qualities: QualityList
-  setMinQuality(height: number): void
-  setMaxQuality(height: number): void
-  /** Continues at the current position. */
-  retry(): void
-  /** Loads qualities that were added since. Only useful before the first play, because it reloads from the start. */
-  refresh(): Promise<void>
-  /** While the video is still being encoded: the end of the part that can be played. */
-  playableSeconds(): number | undefined
-  /** Whether playback was interrupted by an error, and will continue. The element is paused meanwhile. */
-  isInterrupted(): boolean
-  /** How long requests have brought no data. */
-  silentMs(): number
-  destroy(): void
-}
 
 /** Before the first play, one segment is enough to start immediately. The first one is 2 s long. */
 const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
 /** Seconds to buffer: the minimum, and the maximum for low bitrates. */
 const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
 
-export function openStream(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+export function openStream(
+  video: HTMLVideoElement,
+  options: StreamOptions,
+  callbacks: StreamCallbacks,
+): Stream {
   return Hls.isSupported() ? openHls(video, options, callbacks) : openNative(video, options, callbacks)
 }
 
-function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: StreamCallbacks): Stream {
   const abort = new AbortController()
   const { signal } = abort
   const qualities = new QualityList()

@@ -1,6 +1,6 @@
 import { fetchConfig } from './config.ts'
 import type { PlayerConfig } from './player-config.ts'
-import type { Stream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 
 const updateMs = 4000
 /** Updates after the end of the encoding, at growing intervals. Thumbnails are made last. */

@@ -47,6 +47,7 @@ export function startPlayer(
   const controls = createControls(media, config, options)
   const { durationSeconds } = config
   const notices = showNotices({ video, stream, controls, durationSeconds, signal })
+  if (options.startSeconds) notices.setWanted(options.startSeconds)
   const seek = (seconds: number) => seekTo(media, seconds, notices)
   if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
   const { controller } = controls

@@ -21,7 +21,6 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
       "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   }
 
-  app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.json', hidden, async (_request, reply) =>
     reply.header('content-type', 'application/json').send(await read()),
   )

@@ -13,14 +13,12 @@ export function openNative(
 ): Stream {
   const abort = new AbortController()
   const { signal } = abort
-  const recovery = createNativeRecovery(video, { ...options, ...callbacks, load, signal })
-  let lastDataMs = performance.now()
-
-  function load(at: number | undefined) {
+  const load = () => {
     video.src = options.url
-    if (!at) return
-    video.addEventListener('loadedmetadata', () => (video.currentTime = at), { once: true, signal })
   }
+  const recovery = createNativeRecovery(video, { ...options, ...callbacks, load, signal })
+  keepPosition(video, options.startSeconds ?? 0, signal)
+  let lastDataMs = performance.now()
 
   // During the recovery, some of these events are caused by the retries.
   const noteData = () => {
@@ -28,7 +26,7 @@ export function openNative(
   }
   for (const type of ['play', 'seeking', 'waiting', 'progress', 'playing'])
     video.addEventListener(type, noteData, { signal })
-  load(options.startSeconds)
+  load()
 
   const playableSeconds = () =>
     video.duration === Number.POSITIVE_INFINITY
@@ -57,10 +55,23 @@ export function openNative(
   }
 }
 
+/** Continues at the last position after the video was loaded again. */
+function keepPosition(video: HTMLVideoElement, startSeconds: number, signal: AbortSignal): void {
+  let position = startSeconds
+  const restore = () => {
+    if (position > 0) video.currentTime = position
+  }
+  const update = () => {
+    // Loading sets the time to 0.
+    if (video.readyState > 0) position = video.currentTime
+  }
+  video.addEventListener('loadedmetadata', restore, { signal })
+  video.addEventListener('timeupdate', update, { signal })
+}
+
 const endOf = (ranges: TimeRanges) => (ranges.length > 0 ? ranges.end(ranges.length - 1) : 0)
 
-type Target = Pick<StreamOptions, 'url'> &
-  StreamCallbacks & { load(at: number | undefined): void; signal: AbortSignal }
+type Target = Pick<StreamOptions, 'url'> & StreamCallbacks & { load(): void; signal: AbortSignal }
 
 /** The browser does not tell the status of a failed response, so the playlist is requested once more. */
 function createNativeRecovery(
@@ -90,7 +101,7 @@ function createNativeRecovery(
     clearTimeout(timer)
     timer = undefined
     if (signal.aborted) return
-    load(video.currentTime)
+    load()
     // Loading pauses the video.
     if (isInterrupted) video.play().catch(() => {})
   }

@@ -1,11 +1,11 @@
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { element } from './element.ts'
 import { type FailureCallbacks, showFailures } from './failures.ts'
 import type { Media } from './media.ts'
 import { type Notices, showNotices } from './notices.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { addPreviews } from './sprites.ts'
 import type { Stream } from './stream-type.ts'
 import { applyColors } from './theme.ts'
 import { setTimeline } from './timeline.ts'
@@ -42,8 +42,6 @@ export function startPlayer(
   const { signal } = abort
   const { video, stream } = media
 
-  const addSprites = (src: string) => addSpriteTrack(video, src)
-  if (config.sprites) addSprites(config.sprites)
   const controls = createControls(media, config, options)
   const { durationSeconds } = config
   const notices = showNotices({ video, stream, controls, durationSeconds, signal })
@@ -51,6 +49,8 @@ export function startPlayer(
   const seek = (seconds: number) => seekTo(media, seconds, notices)
   if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
   const { controller } = controls
+  const addSprites = (src: string) => addPreviews(video, controller, src)
+  if (config.sprites) addSprites(config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
     controller.classList.toggle('chromeless', isOn)
@@ -170,12 +170,6 @@ function stopAtEnd(
     else video.pause()
   }
   video.addEventListener('timeupdate', check, { signal })
-}
-
-/** The preview images above the timeline, which media-chrome reads from a track. */
-function addSpriteTrack(video: HTMLVideoElement, src: string): void {
-  const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
-  video.append(track)
 }
 
 /** The large play button disappears when it is pressed. A keyboard user continues at the small one. */

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { launchBrowser, skip } from './browser.ts'
+import { launchBrowser, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { eventsIn, focused, openPlayer, type View } from './player-page.ts'
 
@@ -46,6 +46,11 @@ after(async () => {
   await browser?.close()
   for (const end of ends) await end()
 })
+
+/** Expressions for the text of the controls and of the notice, and for the URL of the poster. */
+const times = `document.querySelector('media-time-display')?.shadowRoot.querySelector('slot').textContent.replaceAll('\u00a0', ' ')`
+const notice = `document.querySelector('.notice')?.textContent`
+const poster = `document.querySelector('.poster').getAttribute('src')`
 
 const open = (t: TestContext, path: string, view: View = {}) =>
   openPlayer(t, browser!, path.startsWith('http') ? path : `${service.url}/vod/${path}`, view)
@@ -142,22 +147,131 @@ describe('the player', { skip }, () => {
 
   test('waits for a video that is being processed and plays it while it is being encoded', async (t) => {
     const source = join(folder, 'growing.mp4')
-    await makeClip(source, { size: '640x360', rate: '25', seconds: 10 })
+    await makeClip(source, { size: '360x640', rate: '25', seconds: 10 })
     t.after(gated.encodeAll)
     await gated.encodeUntil(1)
     const id = await createVideo(service)
-    const { until, statusScreen, evaluate } = await open(t, `${id}?autoplay=true&muted=true`)
-    await statusScreen('processing')
+    const { page, until, statusScreen, evaluate } = await open(t, `${id}?autoplay=true&muted=true`)
+    await statusScreen('empty')
     const sent = await sendFile(`${service.url}/videos/${id}/source`, await readFile(source))
     assert.equal(sent.status, 201, sent.text)
     await until('video && video.currentTime > 1')
     const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
     assert.ok((await evaluate<number>('video.played.start(0)')) < 0.5, 'playback starts at 0')
+
+    // The size is known as soon as the source has been examined.
+    const { assets } = (await call(`${service.url}/videos/${id}`)).body
+    assert.match(assets.iframe, /style="aspect-ratio: 9 \/ 16; border: 0"/)
+
+    // The controls show the entire video, and why the rest cannot be played.
+    await until(`${times} === '0:01 / 0:10' && ${notice} === 'Still processing'`)
+    const bar = (await page.locator('media-time-range').boundingBox())!
+    await page.mouse.click(bar.x + bar.width * 0.8, bar.y + bar.height / 2)
+    await until(`${notice} === 'Still processing: playable up to 0:02'`)
+    assert.ok((await evaluate<number>('video.currentTime')) <= 2)
+    const idle = await open(t, id)
+    await idle.until(`video?.readyState >= 2 && ${times} === '0:00 / 0:10'`)
+    assert.equal(await idle.evaluate(poster), null)
+
     await gated.encodeAll()
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+    assert.equal(await evaluate(`document.querySelector('.processing')`), null)
     await evaluate('(video.playbackRate = 8)')
     await until('video.ended')
     assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - 10) < 0.1)
+    await until(`${times} === '0:10 / 0:10'`)
+    // The thumbnail and the sprites are made after the end of the encoding.
+    await idle.until(`${poster} !== null && document.querySelector('track[label=thumbnails]') !== null`)
+    assert.equal(await idle.evaluate(times), '0:00 / 0:10')
+
+    // A video that is not playable any more is not a lost connection.
+    await call(`${service.url}/videos/${id}`, { method: 'PATCH', json: { public: false } })
+    await idle.page.click('.big')
+    await idle.statusScreen('private')
+    await call(`${service.url}/videos/${id}`, { method: 'PATCH', json: { public: true } })
+    await idle.page.reload()
+    await idle.until('video?.readyState >= 2')
+    await call(`${service.url}/videos/${id}`, { method: 'DELETE' })
+    await idle.page.click('.big')
+    await idle.statusScreen('missing')
+  })
+
+  test('the iframe of a video has its shape in any page', async (t) => {
+    const portrait = await createVideo(service)
+    await query(service.database, 'update all_videos set width = 360, height = 640 where id = $1', [portrait])
+    const iframes = await Promise.all(
+      [clipId, portrait].map(
+        async (id) => (await call(`${service.url}/videos/${id}`)).body.assets.iframe as string,
+      ),
+    )
+    const pages = await servePages((_, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(`<!doctype html><title>Page</title><body style="margin: 0">${iframes.join('\n')}`)
+    })
+    t.after(() => pages.close())
+    const page = await browser!.newPage({ viewport: { width: 800, height: 600 } })
+    t.after(() => page.close())
+    const warnings: string[] = []
+    page.on('console', (message) => warnings.push(message.text()))
+    await page.goto(pages.url)
+    const sizes = await page.evaluate(
+      `[...document.querySelectorAll('iframe')].map(({ offsetWidth, offsetHeight }) => [offsetWidth, offsetHeight])`,
+    )
+    // Without the scroll bar, which the portrait video causes.
+    const width = await page.evaluate<number>('document.documentElement.clientWidth')
+    assert.deepEqual(sizes, [
+      [width, Math.round((width * 9) / 16)],
+      [width, Math.round((width * 16) / 9)],
+    ])
+    assert.deepEqual(warnings, [])
+  })
+
+  test('reconnects by itself after the network or the server was gone', async (t) => {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    const { page, until, evaluate } = await open(t, clipId, { context })
+    await until('video.readyState >= 2')
+    await context.setOffline(true)
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    await context.setOffline(false)
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+
+    // Requests fail, but the browser is online: the server is gone.
+    await evaluate('video.pause()')
+    let failures = 0
+    await context.route(/\/hls\//, (route) => {
+      failures++
+      return route.abort('connectionrefused')
+    })
+    await page.reload()
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    for (let i = 0; i < 6; i++) {
+      const before = failures
+      await evaluate(`dispatchEvent(new Event('online'))`)
+      await waitFor(() => failures > before)
+    }
+    assert.equal(await page.locator('.status-screen').count(), 0)
+    await context.unroute(/\/hls\//)
+    await evaluate(`dispatchEvent(new Event('online'))`)
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+  })
+
+  test('a browser that plays HLS itself reconnects as well', async (t) => {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    await context.addInitScript({ content: 'delete window.MediaSource; delete window.ManagedMediaSource' })
+    await context.route(/\/hls\//, (route) => route.abort('connectionrefused'))
+    const { page, until, evaluate } = await open(t, clipId, { context })
+    await until('video?.error !== null')
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    await context.unroute(/\/hls\//)
+    await evaluate(`dispatchEvent(new Event('online'))`)
+    await until(`video.currentTime > 0.5 && ${notice} === ''`)
+    assert.equal(await page.locator('.status-screen').count(), 0)
   })
 
   test('every control can be reached and used with the keyboard', async (t) => {

@@ -18,6 +18,7 @@ import * as watermarks from './0015_watermarks.ts'
 import * as discardedVideos from './0016_discarded_videos.ts'
 import * as transcripts from './0017_transcripts.ts'
 import * as summaries from './0018_summaries.ts'
+import * as videoSize from './0019_video_size.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -39,6 +40,7 @@ const migrations = {
   '0016_discarded_videos': discardedVideos,
   '0017_transcripts': transcripts,
   '0018_summaries': summaries,
+  '0019_video_size': videoSize,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -1,13 +1,12 @@
 import { accessErrors } from '../access/errors.ts'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
-import { escapeHtml } from '../lib/html.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
 import { fit } from '../media/images.ts'
+import { iframeOf, playerSize } from '../videos/iframe.ts'
 import { videoPath } from '../videos/paths.ts'
-import { sizeOf } from './config.ts'
 import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
 
@@ -60,10 +59,9 @@ export function oembedRoute(app: App, context: Context): void {
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')
       if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
-      const size = sizeOf(row.plan)
-      const { width, height } = scale(size, query.maxwidth, query.maxheight)
-      const thumbnail = fit(size, { width: 1280, height: 1280 })
-      const src = escapeHtml(`${publicUrl}${videoPath(videoId)}${options}`)
+      const scaled = scale(playerSize(row), query.maxwidth, query.maxheight)
+      const thumbnail = fit(playerSize({ ...row, panoramic: false }), { width: 1280, height: 1280 })
+      const src = `${publicUrl}${videoPath(videoId)}${options}`
       const title = row.title || 'Video'
       return {
         type: 'video',
@@ -71,9 +69,8 @@ export function oembedRoute(app: App, context: Context): void {
         title,
         provider_name: 'Kinora',
         provider_url: publicUrl,
-        html: `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" frameborder="0" scrolling="no" allow="autoplay; fullscreen; picture-in-picture; gyroscope; accelerometer" allowfullscreen="true"></iframe>`,
-        width,
-        height,
+        html: iframeOf({ src, title, size: scaled, isFixed: true }),
+        ...scaled,
         ...(row.hasThumbnail && {
           thumbnail_url: `${publicUrl}${videoPath(videoId)}/thumbnail.jpg`,
           thumbnail_width: thumbnail.width,

@@ -21,6 +21,7 @@ type Page = {
 const titles: Record<PlayerConfig['state'], string> = {
   ready: 'Video',
   processing: 'Video',
+  empty: 'Video',
   failed: 'Video',
   private: 'This video is private',
   missing: 'There is no such video',

@@ -190,7 +190,10 @@ export const Video = Type.Object(
       Type.Object(
         {
           hls: Type.String({ format: 'uri' }),
-          iframe: Type.String(),
+          iframe: Type.String({
+            description:
+              'HTML that embeds the player in a page, as wide as possible and in the shape of the video.',
+          }),
           player: Type.String({ format: 'uri' }),
           thumbnail: Type.String({ format: 'uri' }),
           mp4: Type.Optional(

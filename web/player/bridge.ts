@@ -113,8 +113,8 @@ const reads: Record<string, (player: Player) => unknown> = {
   getPaused: ({ video }) => video.paused,
   getPlaying: ({ video }) => !video.paused && !video.ended,
   getMuted: ({ video }) => video.muted,
-  getDuration: ({ video, config }) =>
-    Number.isFinite(video.duration) ? video.duration : config.durationSeconds,
+  // While the video is being encoded, the element knows only the part that is playable.
+  getDuration: ({ video, config }) => config.durationSeconds ?? video.duration,
   getCurrentTime: ({ video }) => video.currentTime,
   getPlaybackRate: ({ video }) => video.playbackRate,
   getVolume: ({ video }) => video.volume,

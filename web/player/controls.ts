@@ -37,6 +37,7 @@ export type Controls = {
   /** Hides all controls, and ignores clicks on the video. */
   setChromeless(isOn: boolean): void
   setTitleShown(isShown: boolean): void
+  setPoster(src: string): void
   setPosterShown(isShown: boolean): void
   setQualityCount(count: number): void
   /** Adds a menu and the button that opens it. The place of the button depends on its `data-control`. */
@@ -48,9 +49,7 @@ export type Controls = {
 /** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
   const hidden = new Set<ControlName>()
-  const poster = config.poster
-    ? element('img', { slot: 'poster', class: 'poster', alt: '', src: config.poster })
-    : ''
+  const poster = element('img', { slot: 'poster', class: 'poster', alt: '' })
   const title = element('h1', { class: 'title' }, config.title)
   const unmute = element('button', { class: 'unmute', slot: 'top-chrome', noautohide: '', hidden: '' })
   unmute.append(icon(soundOffIcon), 'Unmute')
@@ -95,9 +94,8 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       apply()
     },
     setTitleShown: (isShown) => title.classList.toggle('off', !isShown),
-    setPosterShown(isShown) {
-      if (poster) poster.classList.toggle('off', !isShown)
-    },
+    setPoster: (src) => poster.setAttribute('src', src),
+    setPosterShown: (isShown) => poster.classList.toggle('off', !isShown),
     setQualityCount(count) {
       if (count > 1) settings.append(quality)
       else quality.remove()
@@ -112,7 +110,7 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
   }
 }
 
-type Elements = Record<'video' | 'title' | 'unmute' | 'settings', HTMLElement> & { poster: HTMLElement | '' }
+type Elements = Record<'video' | 'poster' | 'title' | 'unmute' | 'settings', HTMLElement>
 
 function buildController(elements: Elements, config: PlayerConfig): HTMLElement {
   const { video, poster, title, unmute, settings } = elements
@@ -141,7 +139,6 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
     settings,
     element('div', { class: 'bottom' }, timeline(), buildControlBar(config)),
   )
-  if (config.durationSeconds) controller.setAttribute('defaultduration', String(config.durationSeconds))
   return controller
 }
 

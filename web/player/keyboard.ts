@@ -1,5 +1,5 @@
 import type { PlayerConfig } from './player-config.ts'
-import type { Stream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 
 type Target = {
   controller: HTMLElement

@@ -1,7 +1,8 @@
 import type { Options } from './options.ts'
 import { applyPlayback, keepRate } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { openStream, type Stream } from './stream.ts'
+import { openStream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 import { startViewReporter } from './view-reporter.ts'
 
 /** The video element and its stream, without controls. */

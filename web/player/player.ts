@@ -1,21 +1,23 @@
-import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
 import { watchEnd } from './ending.ts'
+import { type FailureCallbacks, showFailures } from './failures.ts'
 import { fitFrame } from './fit.ts'
 import { watchGestures } from './gestures.ts'
 import { startKeyboard } from './keyboard.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
+import { showNotices } from './notices.ts'
 import type { Options } from './options.ts'
 import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { seekTo } from './seek.ts'
 import { addPreviews } from './sprites.ts'
-import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
-import type { Stream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 import { applyColors } from './theme.ts'
+import { setTimeline } from './timeline.ts'
 import { startTracks } from './tracks.ts'
+import { watchUpdates } from './updates.ts'
 
 /** A video with its controls. */
 export type Player = {
@@ -33,28 +35,26 @@ export type Player = {
   destroy(): void
 }
 
-/** How often the player checks for new qualities before the first play. */
-const refreshMs = 4000
-
-type Callbacks = {
-  /** The video cannot be played, and the status screen says so. */
-  onError(): void
-}
-
 /** Adds the controls to a video that may already be playing. */
 export function startPlayer(
   media: Media,
   config: PlayerConfig,
   options: Options,
-  callbacks: Callbacks,
+  callbacks: FailureCallbacks,
 ): Player {
   const abort = new AbortController()
   const { signal } = abort
   const { video, stream } = media
 
   const controls = createControls(media, config, options)
+  const { durationSeconds } = config
+  const notices = showNotices({ video, stream, controls, durationSeconds, signal })
+  if (options.startSeconds) notices.setWanted(options.startSeconds)
+  const seek = (seconds: number) => seekTo(media, seconds, notices)
+  if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
   const { controller } = controls
-  if (config.sprites) addPreviews(video, controller, config.sprites)
+  const addSprites = (src: string) => addPreviews(video, controller, src)
+  if (config.sprites) addSprites(config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
     controls.setChromeless(isOn)
@@ -66,16 +66,12 @@ export function startPlayer(
   if (config.title) controller.setAttribute('aria-label', config.title)
   controller.removeAttribute('tabindex')
   const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
-  const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
+  showFailures({ media, config, controller, callbacks, signal })
   video.loop = options.loop
   fitFrame(controller, video, signal)
-  const seek = (seconds: number) => seekTo(video, seconds)
   watchViewer(media, controls, { config, options, signal, seek })
   const tracks = startTracks(media, controls, { config, options, signal })
-  const refreshing = setInterval(() => {
-    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
-    if (video.paused && video.played.length === 0) stream.refresh().catch(() => {})
-  }, refreshMs)
+  watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {
     config,
@@ -95,8 +91,6 @@ export function startPlayer(
     setSubtitlesShown: (isShown) => tracks.setSubtitlesShown(isShown),
     destroy() {
       abort.abort()
-      clearInterval(refreshing)
-      failure.hide()
       panorama?.then((view) => view.destroy()).catch(() => {})
       media.destroy()
       controller.remove()
@@ -120,6 +114,7 @@ function createControls({ video, stream }: Media, config: PlayerConfig, options:
   applyColors(controls.controller, config.theme)
   controls.controller.toggleAttribute('nohotkeys', !options.hotkeys)
   controls.setTitleShown(!options.hideTitle && config.title !== '')
+  if (config.poster) controls.setPoster(config.poster)
   controls.setPosterShown(!options.hidePoster)
   if (options.hideControls) controls.hide(controlNames)
   const updateQualities = () => controls.setQualityCount(stream.qualities.length)
@@ -166,46 +161,4 @@ function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ des
   const panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, host))
   panorama.catch(() => {})
   return panorama
-}
-
-/** Shows a status screen when playback fails, and hides it when the video plays again. */
-function showFailures(
-  media: Media,
-  config: PlayerConfig,
-  controller: HTMLElement,
-  { signal, onError }: { signal: AbortSignal; onError(): void },
-): { hide(): void } {
-  const { video, stream } = media
-  let screen: StatusScreen | undefined
-
-  function hide() {
-    screen?.remove()
-    screen = undefined
-    controller.inert = false
-  }
-
-  function retry() {
-    hide()
-    stream.retry()
-    video.play().catch(() => {})
-  }
-
-  /** After an error response, the video may have been deleted or made private in the meantime. */
-  async function show(responseStatus: number | undefined) {
-    let status: Status = 'error'
-    if (responseStatus !== undefined) {
-      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-      if (state !== 'ready') status = state
-    }
-    if (signal.aborted) return
-    hide()
-    screen = showStatusScreen(main, status, status === 'error' ? retry : undefined)
-    // Keeps the keyboard focus out of the controls behind the screen.
-    controller.inert = true
-    onError()
-  }
-
-  video.addEventListener('playing', hide, { signal })
-  media.onFailure((responseStatus) => void show(responseStatus))
-  return { hide }
 }

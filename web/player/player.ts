@@ -70,7 +70,7 @@ export function startPlayer(
   video.loop = options.loop
   fitFrame(controller, video, signal)
   watchViewer(media, controls, { config, options, signal, seek })
-  const tracks = startTracks(media, controls, { config, options, signal })
+  const tracks = startTracks(media, controls, { config, options, signal, seek })
   watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {

@@ -1,5 +1,5 @@
 // Takes the screenshot in the README: node scripts/screenshot.ts URL_OF_A_PLAYER_PAGE
-// The source is Big Buck Bunny (CC BY 3.0, Blender Foundation), titled "Big Buck Bunny".
+// The video is a slow zoom into docs/images/scene.svg, titled "A quiet evening".
 import { execFileSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'

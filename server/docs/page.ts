@@ -1,6 +1,6 @@
-import { errorKinds } from '../errors.ts'
-import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { errorTable } from './error-pages.ts'
+import { frame, prose } from './frame.ts'
 import type { Document } from './openapi.ts'
 
 type Schema = {
@@ -27,35 +27,6 @@ type Operation = {
   parameters?: Parameter[]
   requestBody?: Content
   responses: Record<string, Content & { description?: string }>
-}
-
-/** Escapes the text and turns `backticks` into code elements. */
-const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
-
-function frame(title: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<link rel="stylesheet" href="/docs/style.css">
-</head>
-<body>
-${body}
-</body>
-</html>
-`
-}
-
-export function errorPage({ slug, status, title, explanation }: ErrorKind): string {
-  return frame(
-    `${slug} – Kinora`,
-    `<main class="single"><p><a href="/docs">Kinora API</a></p>
-<h1>${escapeHtml(title)}</h1>
-<p><code>${slug}</code>, status ${status}</p>
-<p>${prose(explanation)}</p></main>`,
-  )
 }
 
 /** The complete API reference on one page, without scripts. */
@@ -86,12 +57,6 @@ export function referencePage(document: Document, publicUrl: string): string {
         `<h2>${escapeHtml(tag)}</h2>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
     )
     .join('\n')
-  const errors = errorKinds
-    .map(
-      ({ slug, status, explanation }) =>
-        `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(explanation)}</td></tr>`,
-    )
-    .join('')
   return frame(
     'Kinora API',
     `<nav aria-label="Contents"><p><a href="#top"><b>Kinora API</b></a></p>${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
@@ -102,7 +67,7 @@ export function referencePage(document: Document, publicUrl: string): string {
 ${sections}
 <h2 id="errors">Errors</h2>
 <p>Errors are <code>application/problem+json</code>: <code>title</code> describes the problem, <code>name</code> is the invalid attribute or parameter, and <code>problems</code> lists every problem.</p>
-<div class="wide"><table><thead><tr><th>Kind</th><th>Status</th><th>Explanation</th></tr></thead><tbody>${errors}</tbody></table></div>
+${errorTable()}
 </main>`,
   )
 }
@@ -204,25 +169,3 @@ function example(
   )
   return `curl${flags.join('')} "${url}" \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(sample)}'`
 }
-
-export const style = `
-:root { color-scheme: light dark; --line: #d5d9e0; --soft: #f4f5f8; --text: #1b1f27; --back: #fff; --accent: #2f5bea; }
-@media (prefers-color-scheme: dark) { :root { --line: #343a46; --soft: #1d2129; --text: #e4e7ee; --back: #14171c; --accent: #86a5ff; } }
-* { box-sizing: border-box }
-body { margin: 0; display: flex; background: var(--back); color: var(--text); font: 16px/1.55 system-ui, sans-serif }
-nav { flex: 0 0 17rem; height: 100vh; position: sticky; top: 0; overflow: auto; padding: 1.5rem; border-right: 1px solid var(--line); background: var(--soft) }
-nav p { margin: 1rem 0 .25rem; font-weight: 600 } nav ul { list-style: none; margin: 0; padding: 0 } nav li { padding: .15rem 0 }
-a { color: var(--accent); text-decoration: none } a:hover { text-decoration: underline }
-main { flex: 1; min-width: 0; max-width: 60rem; padding: 1.5rem 2.5rem 6rem } main.single { margin: 3rem auto }
-h1 { font-size: 2rem; margin: .5rem 0 } h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line) }
-h3 { margin: 2.5rem 0 .5rem; font-size: 1.1rem } h4 { margin: 1.2rem 0 .4rem }
-section { scroll-margin-top: 1rem }
-code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em } pre code, h3 code { background: none; padding: 0 }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .9rem 1rem; overflow: auto }
-.method { display: inline-block; font: 700 .75rem ui-monospace, monospace; padding: .2rem .5rem; border-radius: .3rem; background: #2f5bea; color: #fff }
-.method.post { background: #1c7c45 } .method.patch { background: #9a5b00 } .method.delete { background: #b3261e }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line) }
-td:first-child { white-space: nowrap } dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem } dd { margin: 0 }
-details { margin: .6rem 0 } summary { cursor: pointer }
-@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
-`

@@ -1,0 +1,27 @@
+import { escapeHtml } from '../lib/html.ts'
+
+/** Escapes the text and turns `backticks` into code elements. */
+export const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+
+/** The links at the top of every page of the docs. */
+export const topBar = `<header class="bar"><a href="/docs"><b>Kinora</b></a><a href="/docs">API reference</a><a href="/docs/guides">Guides</a></header>`
+
+/** A page of the docs without scripts. */
+export function frame(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="stylesheet" href="/docs/style.css">
+</head>
+<body>
+${topBar}
+<div class="page">
+${body}
+</div>
+</body>
+</html>
+`
+}

@@ -1,7 +1,10 @@
 import { escapeHtml } from '../lib/html.ts'
 
-/** Escapes the text and turns `backticks` into code elements. */
-export const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
+/** Escapes the text, and turns `backticks` into code elements and Markdown links to our pages into links. */
+export const prose = (text: string) =>
+  escapeHtml(text)
+    .replace(/`([^`]+)`/g, '<code>$1</code>')
+    .replace(/\[([^\]]+)\]\((\/[^)\s]*)\)/g, '<a href="$2">$1</a>')
 
 /** The links at the top of every page of the docs. */
 export const topBar = `<header class="bar"><a href="/docs"><b>Kinora</b></a><a href="/docs">API reference</a><a href="/docs/guides">Guides</a></header>`

@@ -1,44 +1,16 @@
 import { escapeHtml } from '../lib/html.ts'
+import { type Route, routesOf, type Schema } from './document.ts'
 import { errorTable } from './error-pages.ts'
 import { frame, prose } from './frame.ts'
 import type { Document } from './openapi.ts'
-
-type Schema = {
-  $ref?: string
-  type?: string | string[]
-  description?: string
-  properties?: Record<string, Schema>
-  items?: Schema
-  required?: string[]
-  enum?: (string | null)[]
-  default?: unknown
-  maxLength?: number
-  minimum?: number
-  maximum?: number
-}
-type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: Schema }
-type Content = { content?: Record<string, { schema?: Schema }> }
-type Operation = {
-  operationId: string
-  tags: string[]
-  summary: string
-  description?: string
-  security?: object[]
-  parameters?: Parameter[]
-  requestBody?: Content
-  responses: Record<string, Content & { description?: string }>
-}
+import { samplesOf } from './samples/samples.ts'
 
 /** The complete API reference on one page, without scripts. */
 export function referencePage(document: Document, publicUrl: string): string {
-  const groups = new Map<string, { method: string; path: string; operation: Operation }[]>()
-  for (const { name } of document.tags as { name: string }[]) groups.set(name, [])
-  for (const [path, methods] of Object.entries(document.paths)) {
-    for (const [method, value] of Object.entries(methods)) {
-      const operation = value as unknown as Operation
-      groups.get(operation.tags[0] ?? '')?.push({ method: method.toUpperCase(), path, operation })
-    }
-  }
+  const groups = new Map<string, Route[]>()
+  const tags = document.tags as { name: string; description: string }[]
+  for (const { name } of tags) groups.set(name, [])
+  for (const route of routesOf(document)) groups.get(route.operation.tags[0] ?? '')?.push(route)
   const schemas = document.components.schemas as Record<string, Schema>
   const nav = [...groups]
     .map(
@@ -54,7 +26,7 @@ export function referencePage(document: Document, publicUrl: string): string {
   const sections = [...groups]
     .map(
       ([tag, list]) =>
-        `<h2>${escapeHtml(tag)}</h2>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
+        `<h2>${escapeHtml(tag)}</h2><p>${prose(tags.find(({ name }) => name === tag)?.description ?? '')}</p>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
     )
     .join('\n')
   return frame(
@@ -62,7 +34,10 @@ export function referencePage(document: Document, publicUrl: string): string {
     `<nav aria-label="Contents"><p><a href="#top"><b>Kinora API</b></a></p>${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
 <main id="top">
 <h1>Kinora API</h1>
-<p>${prose(document.info.description)}</p>
+${document.info.description
+  .split('\n\n')
+  .map((text) => `<p>${prose(text)}</p>`)
+  .join('\n')}
 <dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
@@ -72,16 +47,13 @@ ${errorTable()}
   )
 }
 
-function operationSection(
-  { method, path, operation }: { method: string; path: string; operation: Operation },
-  schemas: Record<string, Schema>,
-  publicUrl: string,
-): string {
+function operationSection(route: Route, schemas: Record<string, Schema>, publicUrl: string): string {
+  const { method, path, operation } = route
   const body = operation.requestBody?.content?.['application/json']?.schema
   const parts = [
     `<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code></h3>`,
     `<p>${prose(operation.summary)}. ${prose(operation.description ?? '')}</p>`,
-    `<pre><code>${escapeHtml(example(method, path, operation, body, publicUrl))}</code></pre>`,
+    sampleBlocks(route, publicUrl),
     attributes(
       'Parameters',
       (operation.parameters ?? []).map((p) => [
@@ -139,33 +111,11 @@ function typeName(schema: Schema): string {
     .join(' or ')
 }
 
-const samples: Record<string, unknown> = {
-  title: 'My first video',
-  apiKey: '$KINORA_KEY',
-  refreshToken: '$REFRESH_TOKEN',
-}
-
-function example(
-  method: string,
-  path: string,
-  operation: Operation,
-  body: Schema | undefined,
-  publicUrl: string,
-) {
-  const [scheme] = operation.security ?? []
-  const usesUploadToken = scheme !== undefined && 'uploadToken' in scheme
-  const examplePath = path.replaceAll(
-    /\{(\w+)\}/g,
-    (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`,
-  )
-  const url = publicUrl + examplePath + (usesUploadToken ? '?token=$UPLOAD_TOKEN' : '')
-  const flags = [method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`]
-  if (operation.security?.length !== 0 && !usesUploadToken) flags.push(' -u "$KINORA_KEY:"')
-  if (!body) return `curl${flags.join('')} "${url}"`
-  const sample = Object.fromEntries(
-    Object.keys(body.properties ?? {})
-      .filter((key) => key in samples)
-      .map((key) => [key, samples[key]]),
-  )
-  return `curl${flags.join('')} "${url}" \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(sample)}'`
+/** The first sample, and the others behind it. */
+function sampleBlocks(route: Route, publicUrl: string): string {
+  const [first, ...others] = samplesOf(route, publicUrl)
+  const block = ({ source }: { source: string }) => `<pre><code>${escapeHtml(source)}</code></pre>`
+  const more = others.map((sample) => `<h4>${sample.label}</h4>${block(sample)}`).join('')
+  const labels = others.map(({ label }) => label).join(', ')
+  return `${block(first!)}<details><summary>${labels}</summary>${more}</details>`
 }

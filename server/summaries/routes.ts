@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import { exampleId, idField, sortByField, sortOrderField } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -21,7 +22,7 @@ import * as store from './store.ts'
 import { summaryOrigins, summaryStates } from './tables.ts'
 
 const tags = ['Summaries']
-const params = Type.Object({ summaryId: Type.String({ description: 'Id of the summary.' }) })
+const params = Type.Object({ summaryId: idField('summary_', 'Id of the summary.') })
 
 function checkId(summaryId: string): string {
   if (!isId('summary_', summaryId)) throw notFound('summaryId')
@@ -73,11 +74,17 @@ function list(app: App, { db }: Context): void {
     tags,
     summary: 'List summaries',
     querystring: Type.Object({
-      videoId: Type.Optional(text(100, { description: 'The summary of this video.' })),
-      origin: Type.Optional(oneOf(summaryOrigins)),
-      sourceStatus: Type.Optional(oneOf(summaryStates)),
-      sortBy: Type.Optional(oneOf(['createdAt', 'updatedAt', 'videoId'], { default: 'createdAt' })),
-      sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+      videoId: Type.Optional(
+        text(100, { description: 'The summary of this video.', examples: [exampleId('vi')] }),
+      ),
+      origin: Type.Optional(
+        oneOf(summaryOrigins, { description: 'Only summaries of this origin.', examples: ['auto'] }),
+      ),
+      sourceStatus: Type.Optional(
+        oneOf(summaryStates, { description: 'Only summaries in this state.', examples: ['completed'] }),
+      ),
+      sortBy: sortByField(['createdAt', 'updatedAt', 'videoId'], 'createdAt'),
+      sortOrder: sortOrderField('desc'),
       ...pageQuery,
     }),
     response: { 200: ref(SummaryList) },

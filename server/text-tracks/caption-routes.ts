@@ -13,6 +13,7 @@ const kind = 'captions'
 
 const upload = fileUpload(
   'A WebVTT or SRT file of at most 4 MiB, in UTF-8, UTF-16 or Windows-1252. SRT is converted to WebVTT.',
+  'captions.vtt',
 )
 
 export function captionRoutes(app: App, context: Context): void {

@@ -14,6 +14,7 @@ const kind = 'chapters'
 
 const upload = fileUpload(
   'A WebVTT or SRT file of at most 4 MiB, in UTF-8, UTF-16 or Windows-1252. Each cue is a chapter, and its text is the title.',
+  'chapters.vtt',
 )
 
 export function chapterRoutes(app: App, context: Context): void {

@@ -3,7 +3,7 @@ import { idField } from '../lib/fields.ts'
 import { isId } from '../lib/ids.ts'
 import { pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { videoFilters } from './schemas.ts'
+import { videoFilters } from './filters.ts'
 
 export const videoParams = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 

@@ -7,7 +7,8 @@ import { checkPlayable } from '../renditions/playable.ts'
 import type { EncodingProgress } from '../renditions/playable-store.ts'
 import type { DiscardedVideo } from './discarded-store.ts'
 import { videoPath } from './paths.ts'
-import type { Video, VideoStatus } from './schemas.ts'
+import type { Video } from './schemas.ts'
+import type { VideoStatus } from './status-schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /**

@@ -1,3 +1,4 @@
+import { exampleId } from '../../lib/fields.ts'
 import { exampleOf, type Operation, type Route } from '../document.ts'
 
 /** A request that shows how an operation is called. */
@@ -25,7 +26,7 @@ export function sampleRequest({ method, path, operation }: Route, baseUrl: strin
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(inPath.get(name) ?? name))
   const [scheme] = operation.security ?? [{ bearerAuth: [] }]
   const query = new URLSearchParams(parameters('query'))
-  if (scheme && 'uploadToken' in scheme) query.append('token', 'to1tcmSFHeYY5KzyhOqVKMKb')
+  if (scheme && 'uploadToken' in scheme) query.append('token', exampleId('to'))
   const body = sampleBody(operation)
   return {
     method,

@@ -122,6 +122,7 @@ function deleteRoute(app: App, db: Context['db']): void {
         operationId: 'DELETE_analytics-sessions',
         tags: ['Analytics'],
         summary: 'Delete the sessions of a viewer',
+        'x-sample-parameters': ['metadata'],
         description:
           'Permanently deletes all sessions with these key-value pairs, and their events. A player that is still open keeps reporting; repeat the request after it is closed.',
         querystring: Type.Object({

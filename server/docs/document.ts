@@ -33,6 +33,8 @@ export type Operation = {
   description?: string
   security?: object[]
   parameters?: Parameter[]
+  /** Optional parameters that a request needs, because one of several is required. */
+  'x-sample-parameters'?: string[]
   requestBody?: Content
   responses: Record<string, Content & { description?: string }>
 }

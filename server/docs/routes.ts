@@ -9,7 +9,7 @@ import { errorListPage, errorPage } from './error-pages.ts'
 import { loadGuides } from './guides.ts'
 import { referencePage } from './page.ts'
 import { loadReference } from './reference.ts'
-import { withSamples } from './samples/samples.ts'
+import { referenceDocument } from './reference-document.ts'
 import { barStyle, style } from './style.ts'
 
 const html = 'text/html; charset=utf-8'
@@ -29,8 +29,8 @@ const hidden = { schema: { hide: true } }
 export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
   const openapi = once(async () => textAsset('application/json', await read()))
-  const openapiWithSamples = once(async () => {
-    const document = withSamples(JSON.parse(await read()), context.publicUrl())
+  const forReference = once(async () => {
+    const document = referenceDocument(JSON.parse(await read()), context.publicUrl())
     return textAsset('application/json', JSON.stringify(document))
   })
   const plain = once(async () =>
@@ -47,7 +47,7 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
     sendAsset(request, reply, await openapi(), revalidate),
   )
   app.get('/docs/openapi.json', hidden, async (request, reply) =>
-    sendAsset(request, reply, await openapiWithSamples(), revalidate),
+    sendAsset(request, reply, await forReference(), revalidate),
   )
   app.get('/docs', hidden, async (request, reply) => {
     const built = await reference()

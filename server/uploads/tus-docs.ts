@@ -106,7 +106,10 @@ export const creation = describe(
       tusErrors.unsupportedExtension,
     ],
   },
-  { security: [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }] },
+  {
+    security: [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }],
+    'x-sample-parameters': ['Upload-Length'],
+  },
 )
 
 const ofUpload = { params, security: [] }

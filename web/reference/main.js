@@ -16,6 +16,8 @@ Scalar.createApiReference('#reference', {
   persistAuth: false,
   defaultRequestBodyView: 'raw',
   modelsSectionLabel: 'Schemas',
+  orderSchemaPropertiesBy: 'preserve',
+  orderRequiredPropertiesFirst: false,
   generateOperationSlug: ({ operationId }) => operationId,
   onLoaded: () => document.querySelector('#loading')?.remove(),
   setPageTitle: ({ title }) => `${title} – Kinora API`,

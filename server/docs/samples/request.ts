@@ -18,10 +18,11 @@ export type SampleBody =
   | { file: string }
 
 export function sampleRequest({ method, path, operation }: Route, baseUrl: string): SampleRequest {
+  const included = operation['x-sample-parameters'] ?? []
   const parameters = (where: string) =>
     (operation.parameters ?? [])
-      .filter((each) => each.in === where && each.required)
-      .map(({ name, example, schema = {} }): [string, string] => [name, String(example ?? exampleOf(schema))])
+      .filter((each) => each.in === where && (each.required || included.includes(each.name)))
+      .flatMap(({ name, example, schema = {} }) => pairs(name, example ?? exampleOf(schema)))
   const inPath = new Map(parameters('path'))
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(inPath.get(name) ?? name))
   const [scheme] = operation.security ?? [{ bearerAuth: [] }]
@@ -36,6 +37,12 @@ export function sampleRequest({ method, path, operation }: Route, baseUrl: strin
     ...(body && { body: body.content }),
     prints: printed(operation),
   }
+}
+
+/** Objects are sent as `name[key]=value`. */
+function pairs(name: string, value: unknown): [string, string][] {
+  if (typeof value !== 'object' || value === null) return [[name, String(value)]]
+  return Object.entries(value).map(([key, item]) => [`${name}[${key}]`, String(item)])
 }
 
 function sampleBody(

@@ -1,5 +1,4 @@
-import { type Route, routesOf } from '../document.ts'
-import type { Document } from '../openapi.ts'
+import type { Route } from '../document.ts'
 import { curl } from './curl.ts'
 import { go } from './go.ts'
 import { node } from './node.ts'
@@ -21,12 +20,4 @@ const languages: { lang: string; label: string; write(request: SampleRequest): s
 export function samplesOf(route: Route, baseUrl: string): Sample[] {
   const request = sampleRequest(route, baseUrl)
   return languages.map(({ lang, label, write }) => ({ lang, label, source: write(request) }))
-}
-
-/** Adds the samples to a copy of the document. They are not in openapi.json, because they contain the URL of the service. */
-export function withSamples(document: Document, baseUrl: string): Document {
-  const copy = structuredClone(document)
-  for (const route of routesOf(copy))
-    Object.assign(route.operation, { 'x-codeSamples': samplesOf(route, baseUrl) })
-  return copy
 }

@@ -70,6 +70,8 @@ function runNpmPack(folder: string): string {
   const [command, ...first] = cli && /^npm-cli\.c?js$/.test(basename(cli)) ? [process.execPath, cli] : ['npm']
   const args = ['pack', `${scalar.name}@${scalar.version}`, '--pack-destination', folder, '--loglevel=error']
   // `npm pack --dry-run` and `--json` would set these for this npm, too.
-  const flags = ['--dry-run=false', '--json=false', '--ignore-scripts']
-  return execFileSync(command, [...first, ...args, ...flags], { encoding: 'utf8' }).trim()
+  const flags = ['--dry-run=false', '--json=false', '--ignore-scripts', '--prefer-offline']
+  const network = ['--fetch-retries=3', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=5000']
+  const output = execFileSync(command, [...first, ...args, ...flags, ...network], { encoding: 'utf8' })
+  return output.trim().split('\n').pop()!
 }

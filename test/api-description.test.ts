@@ -125,6 +125,8 @@ test('every example is valid', () => {
     assert.ok(validate(value), `${name}: ${JSON.stringify(value)}: ${ajv.errorsText(validate.errors)}`)
   }
   for (const [name, schema] of schemas) {
+    // The schema that it refers to is in the list, too.
+    if (schema.$ref) continue
     check(name, schema, example(schema))
     for (const value of schema.examples ?? []) check(name, schema, value)
     for (const [path, field] of fieldsOf(schema, name))

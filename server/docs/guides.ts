@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { MarkedExtension, Token } from 'marked'
+import { Marked, type MarkedExtension, type Token } from 'marked'
 import { type Asset, textAsset } from '../lib/assets.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { frame } from './frame.ts'
@@ -22,8 +22,6 @@ type Guide = { name: string; title: string; intro: string; content: string }
 
 /** The pages of the Markdown files in `docs`, by name, and their index. */
 export async function loadGuides(): Promise<{ index: Asset; pages: Map<string, Asset> }> {
-  // Loaded at the first request, so that the start does not wait for it.
-  const { Marked } = await import('marked')
   const texts = new Map<string, string>()
   for (const file of await readdir(docsFolder))
     if (file.endsWith('.md')) texts.set(basename(file, '.md'), await readFile(docsFolder + file, 'utf8'))

@@ -6,10 +6,6 @@ import { type Asset, cacheForever, sendAsset, textAsset } from '../lib/assets.ts
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { errorListPage, errorPage } from './error-pages.ts'
-import { loadGuides } from './guides.ts'
-import { referencePage } from './page.ts'
-import { loadReference } from './reference.ts'
-import { referenceDocument } from './reference-document.ts'
 import { barStyle, style } from './style.ts'
 
 const html = 'text/html; charset=utf-8'
@@ -24,20 +20,22 @@ const hidden = { schema: { hide: true } }
 
 /**
  * Serves the committed openapi.json, which a test compares with the routes. Building it from the routes would delay every
- * start. Everything else is made at the first request, too.
+ * start. Everything else is loaded and made at the first request, too.
  */
 export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
   const openapi = once(async () => textAsset('application/json', await read()))
+  const plain = once(async () => {
+    const { referencePage } = await import('./page.ts')
+    return textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl()))
+  })
   const forReference = once(async () => {
+    const { referenceDocument } = await import('./reference-document.ts')
     const document = referenceDocument(JSON.parse(await read()), context.publicUrl())
     return textAsset('application/json', JSON.stringify(document))
   })
-  const plain = once(async () =>
-    textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl())),
-  )
-  const reference = once(loadReference)
-  const guides = once(loadGuides)
+  const reference = once(async () => (await import('./reference.ts')).loadReference())
+  const guides = once(async () => (await import('./guides.ts')).loadGuides())
 
   const sendPage = (request: FastifyRequest, reply: FastifyReply, page: Asset, contentPolicy = policy) =>
     sendAsset(request, reply.header('content-security-policy', contentPolicy), page, revalidate)

@@ -7,7 +7,7 @@ export const prose = (text: string) =>
     .replace(/\[([^\]]+)\]\((\/[^)\s]*)\)/g, '<a href="$2">$1</a>')
 
 /** The links at the top of every page of the docs. */
-export const topBar = `<header class="bar"><a href="/docs"><b>Kinora</b></a><a href="/docs">API reference</a><a href="/docs/guides">Guides</a></header>`
+export const topBar = `<header class="bar"><b>Kinora</b><a href="/docs">API reference</a><a href="/docs/guides">Guides</a><a class="last" href="/openapi.json">OpenAPI</a></header>`
 
 /** A page of the docs without scripts. */
 export function frame(title: string, body: string): string {

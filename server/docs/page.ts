@@ -41,7 +41,6 @@ ${document.info.description
 <dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
-<p>Errors are <code>application/problem+json</code>: <code>title</code> describes the problem, <code>name</code> is the invalid attribute or parameter, and <code>problems</code> lists every problem.</p>
 ${errorTable()}
 </main>`,
   )
@@ -49,7 +48,7 @@ ${errorTable()}
 
 function operationSection(route: Route, schemas: Record<string, Schema>, publicUrl: string): string {
   const { method, path, operation } = route
-  const body = operation.requestBody?.content?.['application/json']?.schema
+  const [body] = Object.values(operation.requestBody?.content ?? {})
   const parts = [
     `<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code></h3>`,
     `<p>${prose(operation.summary)}. ${prose(operation.description ?? '')}</p>`,
@@ -58,11 +57,15 @@ function operationSection(route: Route, schemas: Record<string, Schema>, publicU
       'Parameters',
       (operation.parameters ?? []).map((p) => [
         p.name,
-        { ...p.schema, description: p.description ?? p.schema?.description } as Schema,
+        {
+          ...p.schema,
+          ...(p.description && { description: p.description }),
+          ...(p.example !== undefined && { examples: [p.example] }),
+        },
         p.required === true,
       ]),
     ),
-    attributes('Body', fields(body, schemas)),
+    attributes('Body', fields(body?.schema, schemas)),
   ]
   for (const [status, response] of Object.entries(operation.responses)) {
     if (!status.startsWith('2')) continue
@@ -80,28 +83,46 @@ function operationSection(route: Route, schemas: Record<string, Schema>, publicU
 
 type Field = [name: string, schema: Schema, isRequired: boolean]
 
-function fields(schema: Schema | undefined, schemas: Record<string, Schema>): Field[] {
+/** The attributes at every depth, as `metadata[].key`. Other schemas are not repeated. */
+function fields(schema: Schema | undefined, schemas: Record<string, Schema>, prefix = ''): Field[] {
   const found = schema?.$ref ? schemas[schema.$ref.split('/').pop() ?? ''] : schema
-  return Object.entries(found?.properties ?? {}).map(([name, s]) => [
-    name,
-    s,
-    found?.required?.includes(name) === true,
-  ])
+  return Object.entries(found?.properties ?? {}).flatMap(([name, property]) => {
+    const path = prefix + name
+    const isRequired = prefix === '' && found?.required?.includes(name) === true
+    const deeper = property.items ?? property
+    const inner = deeper.$ref ? [] : fields(deeper, schemas, `${path}${property.items ? '[]' : ''}.`)
+    return [[path, property, isRequired] as Field, ...inner]
+  })
 }
 
 function attributes(title: string, list: Field[]): string {
   if (list.length === 0) return ''
   const rows = list.map(([name, schema, isRequired]) => {
-    const notes = [schema.description ?? '']
-    if (schema.enum) notes.push(`One of ${schema.enum.map((value) => `\`${value}\``).join(', ')}.`)
-    if (schema.minimum !== undefined) notes.push(`From ${schema.minimum} to ${schema.maximum}.`)
-    if (schema.default !== undefined) notes.push(`Default \`${schema.default}\`.`)
     const required = isRequired && title ? ' <b>required</b>' : ''
-    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes.filter(Boolean).join(' '))}</td></tr>`
+    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes(schema))}</td></tr>`
   })
   const heading = title ? `<h4>${title}</h4>` : ''
   return `${heading}<div class="wide"><table><tbody>${rows.join('')}</tbody></table></div>`
 }
+
+function notes({
+  description,
+  enum: values,
+  minimum,
+  maximum,
+  default: byDefault,
+  examples,
+}: Schema): string {
+  const sentences = [description]
+  if (values) sentences.push(`One of ${values.map((value) => `\`${value}\``).join(', ')}.`)
+  if (minimum !== undefined)
+    sentences.push(maximum === undefined ? `At least ${minimum}.` : `From ${minimum} to ${maximum}.`)
+  if (byDefault !== undefined) sentences.push(`Default \`${byDefault}\`.`)
+  else if (examples) sentences.push(`Example: \`${exampleText(examples[0])}\`.`)
+  return sentences.filter(Boolean).join(' ')
+}
+
+const exampleText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function typeName(schema: Schema): string {
   if (schema.$ref) return schema.$ref.split('/').pop() ?? ''

@@ -61,7 +61,6 @@ export function assetRoutes(app: App, { files }: PlayerAssets): void {
     // A lookup in memory: no path of a request reaches the disk.
     const asset = files.get((request.params as { '*': string })['*'])
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
-    // The player page of a video may be on another host than its assets.
     reply.header('cross-origin-resource-policy', 'cross-origin')
     return sendAsset(request, reply, asset, cacheForever)
   })

@@ -4,6 +4,7 @@ import { analytics } from './analytics/slice.ts'
 import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
 import { operations } from './operations/slice.ts'
+import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
@@ -35,5 +36,6 @@ export const slices: Slice[] = [
   analytics,
   sweep,
   docs,
+  pages,
   operations,
 ]

@@ -24,10 +24,9 @@ async function openReference(t: TestContext, width: number): Promise<Opened> {
   const problems: string[] = []
   page.on('request', (request) => requests.push(request.url()))
   page.on('pageerror', ({ message }) => problems.push(message))
-  // Policy violations are errors on the console. The favicon is not part of this page.
+  // Policy violations are errors on the console.
   page.on('console', (message) => {
-    if (message.type() === 'error' && !message.location().url.endsWith('/favicon.ico'))
-      problems.push(message.text())
+    if (message.type() === 'error') problems.push(message.text())
   })
   await page.goto(`${service.url}/docs`)
   await page.getByRole('heading', { name: 'Kinora', exact: true }).waitFor()

@@ -265,12 +265,6 @@ describe('HTML pages', () => {
     }
   })
 
-  test('the root path returns the API page', async () => {
-    const response = await get('/')
-    assert.equal(response.status, 200)
-    assert.ok(response.text.includes('<h1>Kinora API</h1>'))
-  })
-
   test('every error type has a page', async () => {
     const all = await get('/docs/plain')
     const list = await get('/docs/errors')

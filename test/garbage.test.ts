@@ -39,6 +39,8 @@ type Document = {
 
 const undescribed = [
   '/',
+  '/favicon.svg',
+  '/robots.txt',
   '/docs',
   '/docs/plain',
   '/docs/openapi.json',

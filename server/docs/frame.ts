@@ -7,7 +7,10 @@ export const prose = (text: string) =>
     .replace(/\[([^\]]+)\]\((\/[^)\s]*)\)/g, '<a href="$2">$1</a>')
 
 /** The links at the top of every page of the docs. */
-export const topBar = `<header class="bar"><b>Kinora</b><a href="/docs">API reference</a><a href="/docs/guides">Guides</a><a class="last" href="/openapi.json">OpenAPI</a></header>`
+export const topBar = `<header class="bar"><a href="/"><b>Kinora</b></a><a href="/docs">API reference</a><a href="/docs/guides">Guides</a><a class="last" href="/openapi.json">OpenAPI</a></header>`
+
+export const icons = `<link rel="icon" href="/favicon.ico" sizes="32x32">
+<link rel="icon" href="/favicon.svg" type="image/svg+xml">`
 
 /** A page of the docs without scripts. */
 export function frame(title: string, body: string): string {
@@ -17,6 +20,7 @@ export function frame(title: string, body: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
+${icons}
 <link rel="stylesheet" href="/docs/style.css">
 </head>
 <body>

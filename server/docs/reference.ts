@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Asset, loadAssets, textAsset } from '../lib/assets.ts'
-import { topBar } from './frame.ts'
+import { icons, topBar } from './frame.ts'
 
 const builtFolder = fileURLToPath(new URL('../../web/reference/dist', import.meta.url))
 
@@ -28,6 +28,7 @@ const page = ({ scalar, script, style }: Names) => `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Kinora API</title>
+${icons}
 <link rel="stylesheet" href="/docs/bar.css">
 <link rel="stylesheet" href="/docs/assets/${style}">
 <noscript><meta http-equiv="refresh" content="0; url=/docs/plain"></noscript>

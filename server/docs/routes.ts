@@ -10,7 +10,7 @@ import { barStyle, style } from './style.ts'
 
 const html = 'text/html; charset=utf-8'
 const shared = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-const policy = `default-src 'none'; style-src 'self'; ${shared}`
+const policy = `default-src 'none'; style-src 'self'; img-src 'self'; ${shared}`
 /** Scalar adds style elements and style attributes. It runs without eval and without other hosts. */
 const scriptPolicy = `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; ${shared}`
 /** Browsers keep the file, and ask whether it has changed. */
@@ -40,7 +40,6 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   const sendPage = (request: FastifyRequest, reply: FastifyReply, page: Asset, contentPolicy = policy) =>
     sendAsset(request, reply.header('content-security-policy', contentPolicy), page, revalidate)
 
-  app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
   app.get('/openapi.json', hidden, async (request, reply) =>
     sendAsset(request, reply, await openapi(), revalidate),
   )

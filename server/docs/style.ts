@@ -1,7 +1,7 @@
 /** The bar at the top of every page. Scalar's colors follow the reader's choice on its page. */
 export const barStyle = `
 .bar { position: sticky; top: 0; z-index: 20; box-sizing: border-box; height: 48px; display: flex; align-items: center; gap: 1.25rem; padding: 0 1.25rem; overflow-x: auto; white-space: nowrap; font: 15px/1 system-ui, sans-serif; background: var(--scalar-background-1, var(--back)); border-bottom: 1px solid var(--scalar-border-color, var(--line)) }
-.bar b, .bar a { color: var(--scalar-color-1, var(--text)); text-decoration: none; padding: .75rem 0 } .bar a:hover { text-decoration: underline }
+.bar a { color: var(--scalar-color-1, var(--text)); text-decoration: none; padding: .75rem 0 } .bar a:hover { text-decoration: underline }
 .bar .last { margin-left: auto }
 `
 

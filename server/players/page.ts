@@ -1,4 +1,5 @@
 import { escapeHtml } from '../lib/html.ts'
+import { iconDataUrl } from '../lib/icon.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { Entry } from './assets.ts'
 import type { PlayerConfig } from './config.ts'
@@ -35,8 +36,8 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">',
     `<title>${escapeHtml(title)}</title>`,
-    // Otherwise browsers request /favicon.ico.
-    '<link rel="icon" href="data:,">',
+    // A file would be another request before the first frame.
+    `<link rel="icon" href="${escapeHtml(iconDataUrl)}">`,
     ...(entry ? entryTags(entry) : []),
     // Loaded in parallel with the script, which saves a round trip.
     ...(entry && config.state === 'ready'

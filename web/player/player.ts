@@ -1,10 +1,10 @@
 import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { element } from './element.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { addPreviews } from './sprites.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
 import { applyColors } from './theme.ts'
@@ -43,9 +43,9 @@ export function startPlayer(
   const { signal } = abort
   const { video, stream } = media
 
-  if (config.sprites) addSprites(video, config.sprites)
   const controls = createControls(media, config, options)
   const { controller } = controls
+  if (config.sprites) addPreviews(video, controller, config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
     controller.classList.toggle('chromeless', isOn)
@@ -201,12 +201,6 @@ function stopAtEnd(
     else video.pause()
   }
   video.addEventListener('timeupdate', check, { signal })
-}
-
-/** The preview images above the timeline, which media-chrome reads from a track. */
-function addSprites(video: HTMLVideoElement, src: string): void {
-  const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
-  video.append(track)
 }
 
 /** The large play button disappears when it is pressed. A keyboard user continues at the small one. */

@@ -20,7 +20,12 @@ type Content = { content?: Record<string, { schema: Schema; example?: unknown }>
 type Parameter = { name: string; description?: string; example?: unknown; schema: Schema }
 type Response = Content & { description: string; headers?: Record<string, Header> }
 type Header = { $ref?: string; description?: string }
-type Operation = { parameters?: Parameter[]; requestBody?: Content; responses: Record<string, Response> }
+type Operation = {
+  description?: string
+  parameters?: Parameter[]
+  requestBody?: Content
+  responses: Record<string, Response>
+}
 type Document = {
   paths: Record<string, Record<string, Operation>>
   components: { schemas: Record<string, Schema>; headers: Record<string, Header> }
@@ -85,6 +90,7 @@ test('every operation, parameter, header and attribute has a description', () =>
       check(path, (field.$ref ? resolve(field) : field).description)
   for (const [name, schema] of Object.entries(document.components.schemas)) check(name, schema.description)
   for (const { name, operation } of operations) {
+    check(name, operation.description)
     for (const parameter of operation.parameters ?? [])
       check(`${name} ${parameter.name}`, parameter.description)
     for (const [status, { description, headers }] of Object.entries(operation.responses)) {

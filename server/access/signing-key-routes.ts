@@ -102,6 +102,7 @@ function listSigningKeys(app: App, { db }: Context): void {
     operationId: 'LIST-signing-keys',
     tags: ['Signing keys'],
     summary: 'List signing keys',
+    description: 'Private keys are not stored, so they are not in the list.',
     querystring: Type.Object(pageQuery),
     response: { 200: ref(SigningKeyList) },
   }
@@ -117,6 +118,7 @@ function showSigningKey(app: App, { db }: Context): void {
     operationId: 'GET-signing-key',
     tags: ['Signing keys'],
     summary: 'Show a signing key',
+    description: 'The private key is not stored, so it is not in the response.',
     params,
     response: { 200: ref(SigningKey) },
   }

@@ -148,6 +148,8 @@ function keysRoute(app: App, { read, selectSessions }: Deps): void {
         operationId: 'LIST-analytics-metadata-keys',
         tags: ['Analytics'],
         summary: 'List the metadata keys of sessions',
+        description:
+          'Returns the keys of the sessions in the period, with the number of sessions and distinct values.',
         querystring: Type.Object({ videoId: videoQuery, ...sessionQuery, ...pageQuery }),
         response: { 200: ref(MetadataKeys) },
       },
@@ -210,6 +212,8 @@ function retentionRoute(app: App, db: Context['db'], { read, selectSessions }: D
         operationId: 'GET-analytics-video-retention',
         tags: ['Analytics'],
         summary: 'Show which parts of a video are watched',
+        description:
+          'The curve has a point for each hundredth of the video. With `by`, the most frequent values of a metadata key have a curve of their own.',
         params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
         querystring: Type.Object({
           ...sessionQuery,

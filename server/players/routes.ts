@@ -88,6 +88,7 @@ function listPlayers(app: App, context: Context): void {
     operationId: 'GET_players',
     tags: ['Player themes'],
     summary: 'List player themes',
+    description: 'Returns the themes that you have created.',
     querystring: Type.Object({ ...playerOrder, ...pageQuery }),
     response: { 200: ref(PlayerThemeList) },
   }
@@ -105,6 +106,7 @@ function showPlayer(app: App, context: Context): void {
     operationId: 'GET_players-playerId',
     tags: ['Player themes'],
     summary: 'Show a player theme',
+    description: 'Shows its colors, options and logo.',
     params,
     response: { 200: ref(PlayerTheme) },
   }

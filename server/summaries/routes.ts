@@ -73,6 +73,7 @@ function list(app: App, { db }: Context): void {
     operationId: 'GET_summaries',
     tags,
     summary: 'List summaries',
+    description: 'Returns the summaries that match all given filters.',
     querystring: Type.Object({
       videoId: Type.Optional(
         text(100, { description: 'The summary of this video.', examples: [exampleId('vi')] }),
@@ -104,6 +105,7 @@ function remove(app: App, { db }: Context): void {
     operationId: 'DELETE_summaries-summaryId',
     tags,
     summary: 'Delete a summary',
+    description: 'Afterwards, a new summary can be created for the video.',
     params,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
@@ -119,6 +121,7 @@ function showSource(app: App, { db }: Context): void {
     operationId: 'GET_summaries-summaryId-source',
     tags,
     summary: 'Show the text of a summary',
+    description: 'Attributes without a text are absent.',
     params,
     response: { 200: ref(SummarySource) },
   }

@@ -66,6 +66,7 @@ function showChapter(app: App, context: Context): void {
     operationId: 'GET_videos-videoId-chapters-language',
     tags,
     summary: 'Show chapters',
+    description: 'Shows the chapters in one language, with the URL of their file.',
     params: trackParams,
     response: { 200: ref(Chapter) },
   }
@@ -84,6 +85,7 @@ function deleteChapter(app: App, context: Context): void {
     operationId: 'DELETE_videos-videoId-chapters-language',
     tags,
     summary: 'Delete chapters',
+    description: 'Removes the chapters in this language from the video.',
     params: trackParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

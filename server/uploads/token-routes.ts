@@ -110,6 +110,7 @@ function listTokensRoute(app: App, context: Context): void {
     operationId: 'GET_upload-tokens',
     tags: ['Upload tokens'],
     summary: 'List valid upload tokens',
+    description: 'Expired tokens are not in the list.',
     querystring: Type.Object({
       sortBy: sortByField(['createdAt', 'ttl'], 'createdAt'),
       sortOrder: sortOrderField('desc'),
@@ -136,6 +137,7 @@ function showTokenRoute(app: App, { db, now }: Context): void {
     operationId: 'GET_upload-tokens-uploadToken',
     tags: ['Upload tokens'],
     summary: 'Show an upload token',
+    description: 'An expired token is not found.',
     params: tokenParams,
     response: { 200: ref(UploadToken) },
   }
@@ -151,6 +153,7 @@ function deleteTokenRoute(app: App, { db }: Context): void {
     operationId: 'DELETE_upload-tokens-uploadToken',
     tags: ['Upload tokens'],
     summary: 'Delete an upload token',
+    description: 'Uploads with this token are rejected from now on.',
     params: tokenParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

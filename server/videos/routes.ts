@@ -49,6 +49,7 @@ function list(app: App, context: Context): void {
     operationId: 'LIST-videos',
     tags: ['Videos'],
     summary: 'List and search videos',
+    description: 'Returns the videos that match all given filters.',
     querystring: searchQuery,
     response: { 200: ref(VideoList) },
   }
@@ -65,6 +66,7 @@ function show(app: App, context: Context): void {
     operationId: 'GET-video',
     tags: ['Videos'],
     summary: 'Show a video',
+    description: 'Also works while the video is being uploaded or encoded.',
     params: videoParams,
     response: { 200: ref(Video) },
   }
@@ -115,6 +117,7 @@ function showStatus(app: App, { db }: Context): void {
     operationId: 'GET-video-status',
     tags: ['Videos'],
     summary: 'Show the progress of upload and encoding',
+    description: 'Shows what has arrived, which qualities are encoded and what failed.',
     params: videoParams,
     response: { 200: ref(VideoStatus) },
   }
@@ -130,6 +133,7 @@ function showTags(app: App, { db }: Context): void {
     operationId: 'LIST-tags',
     tags: ['Tags'],
     summary: 'List tags with the number of videos that have them',
+    description: 'Tags can be found by a part of their name, and sorted by name or number.',
     querystring: Type.Object({ ...tagFilters, ...pageQuery }),
     response: { 200: ref(TagList) },
   }

@@ -62,6 +62,7 @@ function listWatermarks(app: App, { db }: Context): void {
     operationId: 'LIST-watermarks',
     tags: ['Watermarks'],
     summary: 'List watermarks',
+    description: 'Returns the images that new videos can use.',
     querystring: Type.Object({ ...order, ...pageQuery }),
     response: { 200: ref(WatermarkList) },
   }

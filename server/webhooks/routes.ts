@@ -97,6 +97,7 @@ function readRoutes(app: App, { db, now }: Context): void {
         operationId: 'LIST-webhooks',
         tags: ['Webhooks'],
         summary: 'List webhooks',
+        description: 'Each webhook is shown with its secret.',
         querystring: Type.Object({
           events: Type.Optional(
             oneOf(eventTypes, {
@@ -124,6 +125,7 @@ function readRoutes(app: App, { db, now }: Context): void {
         operationId: 'GET-Webhook',
         tags: ['Webhooks'],
         summary: 'Show a webhook',
+        description: 'The response contains the secret that signs its deliveries.',
         params: webhookParams,
         response: { 200: ref(Webhook) },
       },

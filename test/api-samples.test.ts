@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { promisify } from 'node:util'
+import { inspect, promisify } from 'node:util'
 import { exampleId, exampleSecret } from '../server/lib/fields.ts'
 import { call, productionKey, sharedKinora, temporaryFolder } from './harness.ts'
 
 // The code samples of the API page, run as a reader would run them.
 
 const service = sharedKinora({ KINORA_ROLES: 'api' })
-const run = promisify(execFile)
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] }
 type Samples = Map<string, Map<string, string>>
 
@@ -28,11 +28,41 @@ async function readSamples(): Promise<Samples> {
   )
 }
 
-const languages: Record<string, { file: string; command: string[] }> = {
-  curl: { file: 'sample.sh', command: ['sh'] },
-  Node: { file: 'sample.mjs', command: [process.execPath] },
-  Python: { file: 'sample.py', command: ['python3'] },
-  PHP: { file: 'sample.php', command: ['php'] },
+type Run = (source: string, folder: string, t: TestContext) => Promise<string>
+
+/** Runs a sample as a program. */
+const program =
+  (command: string, file: string): Run =>
+  async (source, folder) => {
+    await writeFile(join(folder, file), source)
+    const env = { ...process.env, KINORA_KEY: productionKey }
+    return (await promisify(execFile)(command, [file], { cwd: folder, env })).stdout
+  }
+
+/** Runs a sample in this process, because starting Node takes longer than everything else. */
+const inThisProcess: Run = async (source, folder, t) => {
+  const file = join(folder, `${randomUUID()}.mjs`)
+  await writeFile(file, source)
+  const [before, key] = [process.cwd(), process.env.KINORA_KEY]
+  process.chdir(folder)
+  process.env.KINORA_KEY = productionKey
+  const print = t.mock.method(console, 'log', () => {})
+  try {
+    await import(file)
+    return print.mock.calls.map((each) => inspect(each.arguments, { depth: null })).join('\n')
+  } finally {
+    print.mock.restore()
+    process.chdir(before)
+    if (key === undefined) delete process.env.KINORA_KEY
+    else process.env.KINORA_KEY = key
+  }
+}
+
+const languages: Record<string, { command: string; run: Run }> = {
+  curl: { command: 'curl', run: program('sh', 'sample.sh') },
+  Node: { command: process.execPath, run: inThisProcess },
+  Python: { command: 'python3', run: program('python3', 'sample.py') },
+  PHP: { command: 'php', run: program('php', 'sample.php') },
 }
 
 /** Returns a function that runs a sample with the ids of this run and returns what it prints. */
@@ -41,21 +71,22 @@ async function prepare(t: TestContext, language: string) {
   await writeFile(join(folder, 'video.mp4'), 'not really a video')
   await writeFile(join(folder, 'captions.vtt'), 'WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n')
   const samples = await readSamples()
-  const { file, command } = languages[language]!
-  const [program, ...args] = command
-  const env = { ...process.env, KINORA_KEY: productionKey }
 
   return async (operationId: string, ids: Record<string, string> = {}): Promise<string> => {
     let source = samples.get(operationId)?.get(language)
     assert.ok(source, operationId)
     for (const [example, id] of Object.entries(ids)) source = source.replaceAll(example, id)
-    await writeFile(join(folder, file), source)
-    const { stdout } = await run(program!, [...args, file], { cwd: folder, env })
+    const printed = await languages[language]!.run(source, folder, t)
     // curl and PHP also succeed if the response is an error.
-    assert.doesNotMatch(stdout, /\/docs\/errors\/|HTTP\/1\.1 [45]/, `${language} ${operationId}`)
-    return stdout
+    assert.doesNotMatch(printed, /\/docs\/errors\/|HTTP\/1\.1 [45]/, `${language} ${operationId}`)
+    return printed
   }
 }
+
+/** Not every machine has all languages. */
+const needs = (command: string) => ({
+  skip: spawnSync(command, ['--version']).error !== undefined && `${command} is not installed`,
+})
 
 const firstMatch = (text: string, pattern: RegExp) => {
   const [found] = pattern.exec(text) ?? []
@@ -64,25 +95,45 @@ const firstMatch = (text: string, pattern: RegExp) => {
 }
 
 for (const [language, { command }] of Object.entries(languages)) {
-  // Not every machine has all languages.
-  const isMissing = spawnSync(command[0]!, ['--version']).error !== undefined
-  const skip = isMissing && `${command[0]} is not installed`
-  test(`the samples in ${language} create, upload, find, change and delete a video`, { skip }, async (t) => {
-    const runSample = await prepare(t, language)
-    const videoId = firstMatch(await runSample('POST-video'), /\bvi[0-9A-Za-z]{22}\b/)
-    const ids = { [exampleId('vi')]: videoId }
-    await runSample('POST_videos-videoId-source', ids)
-    assert.match(await runSample('GET-video-status', ids), /uploaded/)
-    assert.match(await runSample('PATCH-video', ids), /A better title/)
-    assert.match(await runSample('LIST-videos'), /A better title/)
-    await runSample('POST_videos-videoId-captions-language', ids)
-    const token = firstMatch(await runSample('POST_upload-tokens'), /\bto[0-9A-Za-z]{22}\b/)
-    await runSample('POST_upload', { [exampleId('to')]: token })
-    await runSample('POST_auth-api-key', { [exampleSecret]: productionKey })
-    await runSample('DELETE-video', ids)
-    assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
-  })
+  test(
+    `the samples in ${language} create, upload, find, change and delete a video`,
+    needs(command),
+    async (t) => {
+      const runSample = await prepare(t, language)
+      const videoId = firstMatch(await runSample('POST-video'), /\bvi[0-9A-Za-z]{22}\b/)
+      const ids = { [exampleId('vi')]: videoId }
+      await runSample('POST_videos-videoId-source', ids)
+      assert.match(await runSample('PATCH-video', ids), /A better title/)
+      assert.match(await runSample('LIST-videos'), /A better title/)
+      await runSample('DELETE-video', ids)
+      assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
+    },
+  )
 }
+
+for (const language of ['curl', 'Node'])
+  test(
+    `the samples in ${language} upload captions, use tokens, tus and webhooks`,
+    needs(languages[language]!.command),
+    async (t) => {
+      const runSample = await prepare(t, language)
+      const videoId = firstMatch(await runSample('POST-video'), /\bvi[0-9A-Za-z]{22}\b/)
+      const ids = { [exampleId('vi')]: videoId }
+      await runSample('POST_videos-videoId-captions-language', ids)
+      assert.match(await runSample('GET_videos-videoId-captions', ids), /English/)
+      assert.match(await runSample('GET-video-status', ids), /playable/)
+      const token = firstMatch(await runSample('POST_upload-tokens'), /\bto[0-9A-Za-z]{22}\b/)
+      await runSample('POST_upload', { [exampleId('to')]: token })
+      await runSample('POST_auth-api-key', { [exampleSecret]: productionKey })
+      const webhookId = firstMatch(await runSample('POST-webhooks'), /webhook_[0-9A-Za-z]{22}/)
+      assert.match(await runSample('LIST-webhooks'), new RegExp(webhookId))
+      await runSample('DELETE-webhook', { [exampleId('webhook_')]: webhookId })
+      const upload = firstMatch(await runSample('POST_tus'), /vi[0-9A-Za-z]{22}-[0-9a-f]+/)
+      const uploadId = { [`${exampleId('vi')}-${exampleId('')}`]: upload }
+      assert.match(await runSample('PATCH_tus-uploadId', uploadId), /upload-offset/i)
+      assert.match(await runSample('HEAD_tus-uploadId', uploadId), /upload-offset/i)
+    },
+  )
 
 test('every operation has a sample in every language, without gaps', async () => {
   const samples = await readSamples()

@@ -44,11 +44,14 @@ export async function loadGuides(): Promise<{ index: Asset; pages: Map<string, A
 
 const pageAsset = (html: string) => textAsset('text/html; charset=utf-8', html)
 
-/** The first paragraph, without markup. */
+/** The first paragraph, without markup and without a last sentence that introduces what follows. */
 function introOf(tokens: Token[]): string {
   const first = tokens.find((token) => token.type === 'paragraph')
   const text = first && 'text' in first ? String(first.text) : ''
-  return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
+  return text
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '')
+    .replace(/[^.]*:$/, '')
 }
 
 function guidePage({ name, title, content }: Guide, guides: Map<string, Guide>): string {

@@ -31,6 +31,6 @@ h3 code, td code { overflow-wrap: anywhere }
 @media (max-width: 50rem) {
 .page { display: flex; flex-direction: column } nav { position: static; flex: none; height: auto; border-right: 0; border-bottom: 1px solid var(--line) } main, main.single { margin: 0; padding: 1rem; max-width: 100% }
 /* The page of a guide is what the reader came for. */
-nav.guides { order: 1; border: 0 } td:first-child { white-space: normal }
+nav.guides { order: 1; border: 0 } td:first-child { white-space: normal; min-width: 9rem } dl { display: block }
 }
 `

@@ -1,6 +1,8 @@
 // Installs everything that the following npm script needs: npm packages, a recent Node, system programs.
 // npm runs it before `start` and `kinora`, and with --test before `test` and `bench`. It runs before anything is
 // installed, so it has no dependencies and works on Node 20. If nothing is missing, it takes a few milliseconds.
+// In an installed package, bin/kinora.mjs runs it: npm has installed the packages, and the player is built. With
+// --node-only it installs nothing but Node.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -70,6 +72,7 @@ const forTests = process.argv.includes('--test')
 const systemPackages = forTests ? [...START_PACKAGES, ...TEST_PACKAGES] : START_PACKAGES
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const isInstalled = root.split('/').includes('node_modules')
 const modules = join(root, 'node_modules')
 const bin = join(modules, '.bin') // first on the PATH of npm scripts
 const own = join(modules, '.kinora') // removed together with node_modules by `npm ci`
@@ -83,12 +86,15 @@ const hostPath = (process.env.PATH ?? '').split(delimiter).filter((each) => each
 
 class SetupError extends Error {}
 
-const steps = [
-  { isDone: packagesAreInstalled, run: installPackages },
-  { isDone: nodeIsReady, run: installNode },
-  ...builds.map((each) => ({ isDone: () => isBuilt(each), run: () => build(each) })),
-  ...systemPackages.map((each) => ({ isDone: () => isPresent(each), run: () => installSystemPackage(each) })),
-]
+const node = { isDone: nodeIsReady, run: installNode }
+const programs = systemPackages.map((each) => ({
+  isDone: () => isPresent(each),
+  run: () => installSystemPackage(each),
+}))
+const packages = { isDone: packagesAreInstalled, run: installPackages }
+const webPages = builds.map((each) => ({ isDone: () => isBuilt(each), run: () => build(each) }))
+const stepsOfPackage = process.argv.includes('--node-only') ? [node] : [node, ...programs]
+const steps = isInstalled ? stepsOfPackage : [packages, node, ...webPages, ...programs]
 
 let lock
 try {

@@ -1,5 +1,5 @@
 // Builds web/reference into web/reference/dist: our own files and the script of Scalar, the API reference. Only one file of
-// Scalar is needed, so it is taken out of its package. Installing the package would add 28 packages of 30 MB.
+// Scalar is needed, so it is taken out of its package. Installing it would add 28 packages with 30 MB.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'

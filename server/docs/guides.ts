@@ -125,7 +125,7 @@ function forPages(titles: Map<string, string>): MarkedExtension {
   }
 }
 
-export const headingId = (text: string) =>
+const headingId = (text: string) =>
   text
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s_-]/gu, '')

@@ -64,6 +64,8 @@ describe('the player', { skip }, () => {
     await evaluate('(video.playbackRate = 3)')
     await until('video.ended')
     assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - clipSeconds) < 0.1)
+    await page.getByRole('button', { name: 'replay' }).waitFor()
+    assert.equal(await page.locator('.big .replay').isVisible(), true)
     // Slow enough to be paused before the end.
     await evaluate('(video.playbackRate = 0.5)')
     await page.click('.big')
@@ -182,9 +184,6 @@ describe('the player', { skip }, () => {
     assert.deepEqual(
       order.filter((name) => name !== 'body'),
       [
-        // Takes the focus for keyboard shortcuts.
-        'media-controller',
-        'media-play-button.big',
         'media-time-range',
         'media-play-button.play',
         'media-seek-backward-button',
@@ -198,10 +197,9 @@ describe('the player', { skip }, () => {
       ],
     )
     const focus = (name: string) => evaluate(`document.querySelector('${name}').focus()`)
-    await focus('.big')
+    await focus('.play')
     await page.keyboard.press('Enter')
     await until('!video.paused')
-    await until(`${focused} === 'media-play-button.play'`)
     await page.keyboard.press('Space')
     await until('video.paused')
     await focus('media-time-range')
@@ -240,6 +238,132 @@ describe('the player', { skip }, () => {
     assert.deepEqual(await other.evaluate('[video.paused, video.muted]'), [true, false])
   })
 
+  test('keys jump to a share of the video and step by frames while it is paused', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    for (const [key, seconds] of [
+      ['5', 3],
+      ['End', clipSeconds],
+      ['Home', 0],
+      ['9', 5.4],
+    ] as const) {
+      await page.keyboard.press(key)
+      await until(`Math.abs(video.currentTime - ${seconds}) < 0.01`)
+    }
+    // The stream has 25 frames per second.
+    await evaluate('(video.currentTime = 2)')
+    for (const [key, frame] of [
+      ['.', 51],
+      ['.', 52],
+      [',', 51],
+    ] as const) {
+      await page.keyboard.press(key)
+      await until(`Math.floor(video.currentTime * 25) === ${frame}`)
+    }
+  })
+
+  test('the video fills a frame of almost the same shape, without a black line', async (t) => {
+    const { page, until } = await open(t, clipId, { width: 854, height: 480 })
+    await until(`video && getComputedStyle(video).objectFit === 'cover'`)
+    await page.setViewportSize({ width: 854, height: 600 })
+    await until(`getComputedStyle(video).objectFit === 'contain'`)
+  })
+
+  test('a double-click goes full screen and back without interrupting the video', async (t) => {
+    const { page, until, evaluate } = await open(t, `${clipId}#loop`)
+    await until('video.readyState >= 2')
+    // The first click on the large button starts the video, and the button disappears.
+    await page.locator('.big').dblclick()
+    await until('document.fullscreenElement !== null')
+    assert.equal(await evaluate('video.paused'), false)
+    await page.mouse.dblclick(200, 120)
+    await until('document.fullscreenElement === null')
+    assert.equal(await evaluate('video.paused'), false)
+    await page.mouse.click(200, 120)
+    await until('video.paused')
+  })
+
+  test('on a phone, a tap starts the video, further taps at a side skip, and targets are large', async (t) => {
+    const context = await browser!.newContext({
+      viewport: { width: 390, height: 219 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    t.after(() => context.close())
+    const { page, until, evaluate } = await open(t, `${clipId}#loop`, { context })
+    await until('video.readyState >= 2')
+    const small = await evaluate(`[...document.querySelectorAll('[data-control], media-mute-button')]
+      .filter((each) => each.checkVisibility() && !/span|display|menu$|item/.test(each.localName))
+      .map((each) => [each.localName, each.getBoundingClientRect()])
+      .filter(([, { width, height }]) => width < 44 || height < 44).map(([name]) => name)`)
+    assert.deepEqual(small, [])
+    for (const name of ['seek back 10 seconds', 'seek forward 10 seconds'])
+      assert.equal(await page.getByRole('button', { name }).isVisible(), true)
+    await page.touchscreen.tap(195, 60)
+    await until('!video.paused')
+    await evaluate('video.pause()')
+    // Dispatched in the page, because taps through the protocol may be too far apart.
+    const taps = (x: number, count: number) =>
+      evaluate<string>(`(() => {
+        const init = { pointerType: 'touch', clientX: ${x}, clientY: 60, bubbles: true, composed: true }
+        for (let i = 0; i < ${count}; i++)
+          for (const type of ['pointerdown', 'pointerup', 'click'])
+            video.dispatchEvent(new PointerEvent(type, init))
+        return document.querySelector('.skip-hint').textContent
+      })()`)
+    await evaluate('(video.currentTime = 1)')
+    assert.equal(await taps(350, 3), '20 s »')
+    await until(`video.currentTime > ${clipSeconds - 0.1}`)
+    assert.equal(await taps(40, 2), '« 10 s')
+    await until('video.currentTime === 0')
+    await evaluate('(video.currentTime = 1)')
+    await taps(195, 1)
+    await taps(350, 1)
+    await taps(40, 1)
+    assert.equal(await evaluate('video.currentTime'), 1)
+  })
+
+  test('volume and speed are remembered, but not what the page sets or hides', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    const sound = '[video.volume, video.muted, video.playbackRate]'
+    const soundOf = async (path: string) => {
+      await page.goto(`${service.url}/vod/${path}`)
+      await until('video?.readyState >= 2')
+      return evaluate(sound)
+    }
+    assert.deepEqual(await soundOf(clipId), [1, false, 1])
+    for (const key of ['ArrowDown', 'Shift+>', 'm']) await page.keyboard.press(key)
+    await until(`String(${sound}) === '0.9,true,1.25'`)
+    await evaluate('(video.volume = 0.1)')
+    assert.deepEqual(await soundOf(clipId), [0.9, true, 1.25])
+    await page.keyboard.press('m')
+    await until('!video.muted')
+    assert.deepEqual(await soundOf(`${clipId}?muted=true`), [0.9, true, 1.25])
+    assert.deepEqual(await soundOf(`${clipId}?hideControls=true`), [1, false, 1])
+    assert.deepEqual(await soundOf(clipId), [0.9, false, 1.25])
+  })
+
+  test('the list of shortcuts fits a small frame, and closing it returns the focus', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    for (const close of [
+      () => page.keyboard.press('Escape'),
+      () => dialog.getByRole('button', { name: 'Close' }).click(),
+      () => page.mouse.click(2, 2),
+    ]) {
+      await evaluate(`document.querySelector('.play').focus()`)
+      await page.keyboard.press('Shift+?')
+      await dialog.waitFor()
+      const isWhole = await dialog.evaluate(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight)
+      assert.equal(isWhole, true)
+      await close()
+      await dialog.waitFor({ state: 'detached' })
+      assert.equal(await evaluate(focused), 'media-play-button.play')
+    }
+    assert.equal(await evaluate('video.paused'), true, 'keys in the dialog do not control the video')
+  })
+
   for (const [width, height] of [
     [320, 180],
     [3840, 2160],
@@ -263,11 +387,15 @@ describe('the player', { skip }, () => {
   }
 
   test('URL options select a part of the video and hide the title and the controls', async (t) => {
-    const { until, evaluate } = await open(
+    const { page, until, evaluate } = await open(
       t,
       `${clipId}?muted=true&hideTitle=true#autoplay;t=2,3;hide-controls`,
     )
     await until('video.paused && video.currentTime > 2.9')
+    // Playing again starts at the beginning of the part.
+    await evaluate(`video.addEventListener('seeking', () => { window.soughtTo = video.currentTime })`)
+    await page.keyboard.press('k')
+    await until('window.soughtTo === 2')
     assert.ok((await evaluate<number>('video.currentTime')) < 6)
     assert.ok((await evaluate<number>('video.played.start(0)')) >= 1.9)
     const isShown = (name: string) => evaluate(`document.querySelector('${name}').checkVisibility()`)

@@ -49,10 +49,12 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '</head>',
     '<body>',
     `<script type="application/json" id="kinora">${escapeJson(config)}</script>`,
+    '<main>',
     `<noscript>${noScript(config)}</noscript>`,
     ...(entry
       ? []
       : ['<p>The player has not been built: stop the service and run <code>npm start</code>.</p>']),
+    '</main>',
     '</body>',
     '</html>',
     '',

@@ -1,6 +1,9 @@
 import './style.css'
+import './shortcuts.css'
+import './touch.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configUrlOf, fetchConfig, readConfig } from './config.ts'
+import { main } from './main-element.ts'
 import { firstFrame, type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
@@ -31,7 +34,7 @@ function show(page: URL, config: PlayerConfig): void {
     void start(config, options)
     return
   }
-  statusScreen = showStatusScreen(document.body, config.state)
+  statusScreen = showStatusScreen(main, config.state)
   if (config.state === 'processing') polling = setTimeout(() => void poll(page, config), pollMs)
   else bridge?.sendError()
 }
@@ -43,7 +46,7 @@ async function start(config: PlayerConfig, options: Options): Promise<void> {
   // With the SDK, the video starts later, so that the SDK receives every event.
   if (!bridge) media = openMedia(config, options)
   if (media && options.autoplay) {
-    document.body.append(media.video)
+    main.append(media.video)
     await firstFrame(media.video)
   }
   const { startPlayer } = await import('./player.ts')
@@ -74,7 +77,7 @@ async function load(text: string): Promise<void> {
     show(page, config)
     return
   }
-  statusScreen = showStatusScreen(document.body, 'error', () => void load(text))
+  statusScreen = showStatusScreen(main, 'error', () => void load(text))
   bridge?.sendError()
 }
 

@@ -1,9 +1,16 @@
 import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
+import { watchEnd } from './ending.ts'
+import { fitFrame } from './fit.ts'
+import { watchGestures } from './gestures.ts'
+import { startKeyboard } from './keyboard.ts'
+import { main } from './main-element.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
+import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { seekTo } from './seek.ts'
 import { addPreviews } from './sprites.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import type { Stream } from './stream.ts'
@@ -17,6 +24,8 @@ export type Player = {
   video: HTMLVideoElement
   controls: Controls
   stream: Stream
+  /** Seeks within the part of the video that is playable. */
+  seek(seconds: number): void
   setAutoplay(isOn: boolean): void
   setLoop(isOn: boolean): void
   setChromeless(isOn: boolean): void
@@ -48,19 +57,21 @@ export function startPlayer(
   if (config.sprites) addPreviews(video, controller, config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
-    controller.classList.toggle('chromeless', isOn)
-    controller.toggleAttribute('gesturesdisabled', isOn || config.isPanoramic || !controls.hasAny())
+    controls.setChromeless(isOn)
     unmuteButton.setAllowed(!isOn)
   }
   setChromeless(options.chromeless)
-  document.body.append(controller)
+  main.append(controller)
+  // media-chrome calls it "video player" and makes it a tab stop, but shortcuts work without focus.
+  if (config.title) controller.setAttribute('aria-label', config.title)
+  controller.removeAttribute('tabindex')
   const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
   const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
-  stopAtEnd(video, options, signal)
   video.loop = options.loop
-  keepFocus(controller, video, signal)
+  fitFrame(controller, video, signal)
+  const seek = (seconds: number) => seekTo(video, seconds)
+  watchViewer(media, controls, { config, options, signal, seek })
   const tracks = startTracks(media, controls, { config, options, signal })
-  forwardKeys(controller, options.hotkeys, signal)
   const refreshing = setInterval(() => {
     // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
     if (video.paused && video.played.length === 0) stream.refresh().catch(() => {})
@@ -72,6 +83,7 @@ export function startPlayer(
     video,
     controls,
     stream,
+    seek,
     setAutoplay(isOn) {
       video.autoplay = isOn
       if (isOn && video.paused && video.played.length === 0) media.autoplay()
@@ -90,6 +102,17 @@ export function startPlayer(
       controller.remove()
     },
   }
+}
+
+type Target = { config: PlayerConfig; options: Options; signal: AbortSignal; seek(seconds: number): void }
+
+function watchViewer({ video, stream }: Media, controls: Controls, target: Target): void {
+  const { controller, has } = controls
+  const { config, options, signal, seek } = target
+  watchEnd({ video, controller, options, signal })
+  watchGestures({ controller, video, has, seek, signal })
+  rememberPlayback(controller, video, signal)
+  if (options.hotkeys) startKeyboard({ controller, video, stream, config, seek, signal })
 }
 
 function createControls({ video, stream }: Media, config: PlayerConfig, options: Options): Controls {
@@ -117,8 +140,8 @@ function setUpUnmuteButton(
     unmute.hidden = !video.muted || !isAllowed || video.paused || wasUnmuted
   }
   unmute.addEventListener('click', () => {
-    video.muted = false
     if (video.volume === 0) video.volume = 1
+    controller.dispatchEvent(new CustomEvent('mediaunmuterequest'))
     controller.querySelector<HTMLElement>('media-mute-button')?.focus()
   })
   video.addEventListener(
@@ -176,7 +199,7 @@ function showFailures(
     }
     if (signal.aborted) return
     hide()
-    screen = showStatusScreen(document.body, status, status === 'error' ? retry : undefined)
+    screen = showStatusScreen(main, status, status === 'error' ? retry : undefined)
     // Keeps the keyboard focus out of the controls behind the screen.
     controller.inert = true
     onError()
@@ -185,39 +208,4 @@ function showFailures(
   video.addEventListener('playing', hide, { signal })
   media.onFailure((responseStatus) => void show(responseStatus))
   return { hide }
-}
-
-/** Stops or loops at the requested end. */
-function stopAtEnd(
-  video: HTMLVideoElement,
-  { startSeconds, endSeconds }: Options,
-  signal: AbortSignal,
-): void {
-  const check = () => {
-    if (endSeconds === undefined || video.paused || video.seeking || video.currentTime < endSeconds) return
-    // A viewer who seeks past the end wants to see what is there.
-    if (video.currentTime > endSeconds + 1) return
-    if (video.loop) video.currentTime = startSeconds ?? 0
-    else video.pause()
-  }
-  video.addEventListener('timeupdate', check, { signal })
-}
-
-/** The large play button disappears when it is pressed. A keyboard user continues at the small one. */
-function keepFocus(controller: HTMLElement, video: HTMLVideoElement, signal: AbortSignal): void {
-  const [big, small] = ['.big', '.play'].map((selector) => controller.querySelector<HTMLElement>(selector))
-  video.addEventListener('play', () => document.activeElement === big && small?.focus(), { signal })
-}
-
-/** Forwards keys from the page, so that shortcuts work before an element of the player has the focus. */
-function forwardKeys(controller: HTMLElement, isOn: boolean, signal: AbortSignal): void {
-  if (!isOn) return
-  for (const type of ['keydown', 'keyup'] as const) {
-    const forward = (event: KeyboardEvent) => {
-      if (event.target !== document.body || event.ctrlKey || event.altKey || event.metaKey) return
-      if (event.key === ' ' || event.key.startsWith('Arrow')) event.preventDefault()
-      controller.dispatchEvent(new KeyboardEvent(type, event))
-    }
-    document.addEventListener(type, forward, { signal })
-  }
 }

@@ -240,9 +240,10 @@ function minBitrate(levels: Level[], minQuality = 0): number {
 
 const shortSide = ({ width, height }: Level) => (width ? Math.min(width, height) : height)
 
-const qualityOf = ({ width, height, bitrate }: Level, index: number): Quality => ({
+const qualityOf = ({ width, height, bitrate, frameRate }: Level, index: number): Quality => ({
   id: String(index),
   width,
   height,
   bitrate,
+  frameRate,
 })

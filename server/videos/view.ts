@@ -8,7 +8,8 @@ import type { EncodingProgress } from '../renditions/playable-store.ts'
 import type { DiscardedVideo } from './discarded-store.ts'
 import { iframeOf, playerSize } from './iframe.ts'
 import { videoPath } from './paths.ts'
-import type { Video, VideoStatus } from './schemas.ts'
+import type { Video } from './schemas.ts'
+import type { VideoStatus } from './status-schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /**

@@ -4,28 +4,40 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import * as module from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const NODE_MAJOR = 24
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const isInstalled = root.split('/').includes('node_modules')
+const isStart = process.argv[2] === 'start' && process.argv.length === 3
 
 // Some distributions build Node without type stripping, so the version alone is not enough.
 if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR && process.features.typescript) {
-  if (root.split('/').includes('node_modules')) stripTypesOfThisPackage()
+  if (isInstalled) preparePackage()
   enableCompileCache()
   const { main } = await import('../server/cli/main.ts')
   await main(process.argv.slice(2))
 } else {
-  const node = findNewerNode()
-  if (node) {
-    runWith(node)
-  } else {
-    console.error(
-      `Kinora needs Node ${NODE_MAJOR} or newer, and this is ${process.version}: please install it.`,
-    )
-    process.exitCode = 1
-  }
+  const node = findNewerNode() ?? (runSetup('--node-only') ? findNewerNode() : undefined)
+  if (node) runWith(node)
+  else process.exitCode = 1
+}
+
+// In a checkout, npm runs the set-up.
+function preparePackage() {
+  stripTypesOfThisPackage()
+  if (!isStart) return
+  runSetup()
+  process.env.PATH = [process.env.PATH, join(root, 'node_modules/.bin')].filter(Boolean).join(delimiter)
+}
+
+// Prints what it does to stderr. Returns whether it has succeeded.
+function runSetup(...args) {
+  const setup = join(root, 'scripts/setup.mjs')
+  return (
+    spawnSync(process.execPath, [setup, ...args], { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
+  )
 }
 
 // Type stripping and compilation take most of the start time, so Node caches the result. The cache is next to the
@@ -36,7 +48,7 @@ function enableCompileCache() {
   const enable = (folder) => [ENABLED, ALREADY_ENABLED].includes(module.enableCompileCache(folder).status)
   if (enable(join(root, 'node_modules/.cache/compiled'))) return
   const dataFolder = resolve(process.env.KINORA_DATA_DIR || 'data')
-  if (process.argv[2] === 'start' && existsSync(dataFolder)) enable(join(dataFolder, 'cache'))
+  if (isStart && existsSync(dataFolder)) enable(join(dataFolder, 'cache'))
 }
 
 // Node does not strip types inside node_modules (ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING), because published

@@ -1,10 +1,9 @@
 // Builds web/player into web/player/dist, with a Brotli and a gzip version of each text file.
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { build } from 'vite'
+import { compress } from './compress.ts'
 
 const folder = fileURLToPath(new URL('../web/player', import.meta.url))
 const dist = join(folder, 'dist')
@@ -24,14 +23,3 @@ const [fingerprint] = process.argv.slice(2)
 if (fingerprint) writeFileSync(join(temporary, 'built-from'), fingerprint)
 rmSync(dist, { recursive: true, force: true })
 renameSync(temporary, dist)
-
-async function compress(path: string): Promise<void> {
-  const content = readFileSync(path)
-  const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
-  const [br, gz] = await Promise.all([
-    promisify(brotliCompress)(content, { params }),
-    promisify(gzip)(content, { level: 9 }),
-  ])
-  writeFileSync(`${path}.br`, br)
-  writeFileSync(`${path}.gz`, gz)
-}

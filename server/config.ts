@@ -34,12 +34,24 @@ export const settings: Record<string, Setting> = Object.fromEntries(
   settingsOf(values).map((setting) => [setting.name, setting]),
 )
 
+type Env = Record<string, string | undefined>
+
 /** Every setting is an environment variable. Throws one SettingsError with the problems of all settings. */
-export function readConfig(env: Record<string, string | undefined>): Config {
-  const unknown = Object.keys(env).filter((name) => name.startsWith('KINORA_') && !(name in settings))
-  const problems = unknown.map(
-    (name) =>
-      `${name} is not a setting of Kinora: correct or unset it (docs/settings.md lists all settings).`,
-  )
-  return readValues(values, env, problems)
+export const readConfig = (env: Env): Config => readValues(values, env, findUnknown(env))
+
+/**
+ * The settings of a command that calls the API. Variables that are not settings are no error: they may belong to the
+ * scripts of the user, and the command does not depend on them.
+ */
+export function readClientConfig(env: Env) {
+  const { dataDir } = processSettings
+  return { ...readValues({ dataDir, ...cliSettings }, env), warnings: findUnknown(env) }
 }
+
+const findUnknown = (env: Env) =>
+  Object.keys(env)
+    .filter((name) => name.startsWith('KINORA_') && !(name in settings))
+    .map(
+      (name) =>
+        `${name} is not a setting of Kinora: correct or unset it (docs/settings.md lists all settings).`,
+    )

@@ -13,6 +13,7 @@ import { type Config, readConfig } from './config.ts'
 import type { Context } from './context.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
+import { commandName } from './lib/command-name.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { DatabaseError } from './lib/db.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -25,6 +26,7 @@ import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
+import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { findTools, ToolsError } from './media/ffmpeg.ts'
@@ -71,6 +73,7 @@ async function start(config: Config): Promise<RunningService> {
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
+    await announce(context, app, onClose)
     return { publicUrl: publicUrl(), newKeys, close }
   } catch (error) {
     await close()
@@ -135,6 +138,17 @@ async function listen(app: App, config: Config, onClose: OnClose): Promise<numbe
   return (app.server.address() as AddressInfo).port
 }
 
+/** Without the file, only the command line does not find the service. */
+async function announce({ config, log }: Context, app: App, onClose: OnClose): Promise<void> {
+  if (!config.roles.has('api')) return
+  try {
+    const url = localUrl(app.server.address() as AddressInfo, config)
+    onClose(await announceService(config.dataDir, url))
+  } catch (err) {
+    log.warn({ err }, 'the URL of the service could not be written to the data folder')
+  }
+}
+
 async function openData(config: Config, log: Log): Promise<Files> {
   const { dataDir } = config
   try {
@@ -197,7 +211,7 @@ function greeting({ publicUrl, newKeys }: RunningService, config: Config): strin
   for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
   if (newKeys.length > 0) {
     lines.push(
-      '  The keys are shown only once. To create more: npm run kinora -- keys create --environment production --name mine',
+      `  The keys are shown only once. To create more: ${commandName(process.env)} keys create --environment production --name mine`,
       '',
     )
   }

@@ -5,6 +5,7 @@ import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
 import { liveStreams } from './live-streams/slice.ts'
 import { operations } from './operations/slice.ts'
+import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
 import type { Slice } from './slice.ts'
@@ -37,5 +38,6 @@ export const slices: Slice[] = [
   analytics,
   sweep,
   docs,
+  pages,
   operations,
 ]

@@ -408,6 +408,8 @@ describe('the command line', () => {
     const deleted = await run('captions', 'delete', videoId, '-l', 'fr')
     assert.deepEqual([deleted.code, deleted.stdout], [0, 'The captions in fr are deleted.\n'])
     assert.equal((await fileOf(videoId, 'fr')).status, 404)
+    const asJson = await run('captions', 'delete', videoId, '-l', 'de', '--json')
+    assert.deepEqual(JSON.parse(asJson.stdout), { videoId, language: 'de', deleted: true })
 
     assert.equal((await run('chapters', 'list', videoId)).stdout, 'The video has no chapters.\n')
     const chapters = await run('chapters', 'add', path, videoId, '-l', 'en', '--json')
@@ -420,8 +422,8 @@ describe('the command line', () => {
     await writeFile(path, 'no captions')
     const videoId = await createVideo(service)
     const cases = [
-      [['captions', 'add', path, '--language', 'en'], 2, /Which video\? kinora captions add FILE VIDEO/],
-      [['captions', 'add', path, videoId], 2, /Which language\?/],
+      [['captions', 'add', path, '--language', 'en'], 2, /VIDEO is missing: captions add FILE VIDEO/],
+      [['captions', 'add', path, videoId], 2, /--language is required/],
       [['chapters', 'add', path, videoId, '-l', 'en', '--default'], 2, /has no option --default/],
       [['captions', 'add', path, videoId, '-l', 'en'], 1, /answered 400: The file is neither WebVTT nor SRT/],
       [['captions', 'delete', videoId, '-l', 'en'], 1, /answered 404/],

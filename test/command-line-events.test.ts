@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
+import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import { call, productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
 import { recordEvents } from './record-events.ts'
 
@@ -79,12 +80,31 @@ test('webhooks listen prints new events and forwards them with a signature', asy
   }
 })
 
+test('with --json, webhooks listen prints its secret and then each event as JSON', async (t) => {
+  const receiver = await startReceiver(t)
+  const args = ['webhooks', 'listen', '--forward-to', `${receiver.url}/json`, '--json']
+  const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
+    cwd: root,
+    env: { ...process.env, ...env() },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  const next = async () => JSON.parse((await lines.next()).value ?? '')
+  const first = await next()
+  assert.deepEqual([Object.keys(first), first.forwardTo], [['forwardTo', 'secret'], `${receiver.url}/json`])
+  await recordEvents(service.database, 1)
+  const event = await next()
+  const [latest] = (await call(`${service.url}/events`)).body.data
+  assert.deepEqual(event, { ...latest, response: 204 })
+})
+
 test('a failed command prints one sentence', async () => {
   for (const [args, code, message] of [
-    [['events', 'replay'], 2, /Which event/],
+    [['events', 'replay'], 2, /EVENT is missing/],
     [['events', 'replay', 'event_0000000000000000000000'], 1, /404/],
     [['events', 'list', '--type', 'nonsense'], 1, /400/],
-    [['webhooks', 'listen', '--forward-to', 'ftp://x'], 1, /not an http or https address/],
+    [['webhooks', 'listen', '--forward-to', 'ftp://x'], 2, /must be an http or https URL/],
     [['webhooks', 'listen', '--watch'], 2, /no option/],
   ] as const) {
     const result = await runKinora([...args], env())

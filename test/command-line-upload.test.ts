@@ -156,8 +156,9 @@ async function interrupt(
   )
   child.kill(signal)
   await closed
-  assert.deepEqual([child.exitCode, child.signalCode, printed], [null, signal, ''])
-  const { videoId } = await onlyVideo()
+  const { videoId, assets } = await onlyVideo()
+  // The URL is printed before the file is sent.
+  assert.deepEqual([child.exitCode, child.signalCode, printed], [null, signal, `${assets.player}\n`])
   assert.deepEqual(await receivedBytes(videoId), [0])
   proxy.handle = () => 'forward'
   proxy.requests = []
@@ -294,15 +295,18 @@ describe('kinora upload', () => {
     }
     const env = { ...home.env, KINORA_URL: proxy.url }
     const { code, stdout, stderr } = await runKinora(['upload', film], env)
-    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.equal(code, 1, stderr)
+    assert.match(stdout, /^\S+\/vod\/vi\w+\n$/)
     assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began: [^\n]+\n$/)
     assert.deepEqual(await videos(), [])
     assert.deepEqual(await home.stateFiles(), [])
   })
 
-  test('--title sets the title, and --private makes the video private', async (t) => {
+  test('--title sets the title, --private makes the video private, and a path is relative to the folder of the user', async (t) => {
     const home = await createHome(t, { 'film.mp4': small })
-    await home.upload([home.path('film.mp4'), '--title', 'Ein Käfer', '--private'])
+    // npm runs its script in the folder of the package and passes the folder in which the user called it.
+    const npm = { INIT_CWD: home.path('.'), npm_lifecycle_event: 'kinora' }
+    await home.upload(['film.mp4', '--title', 'Ein Käfer', '--private'], npm)
     const { videoId, title, public: isPublic } = await onlyVideo()
     assert.deepEqual([title, isPublic], ['Ein Käfer', false])
     await assertSource(service.data, videoId, small)
@@ -383,19 +387,19 @@ describe('kinora upload', () => {
     const home = await createHome(t, { 'film.mp4': small })
     const film = home.path('film.mp4')
     const cases = [
-      [[], {}, /Which file\?/],
+      [[], {}, /FILE is missing: upload FILE…/],
       [[film, '--colour'], {}, /--colour/],
       [[film, '--title'], {}, /--title/],
       [[film, film, '--title', 'Both'], {}, /--title is for one file/],
-      [[film, '-e', 'production'], {}, /"kinora upload" has no option --environment/],
-      [[film, '--name', 'x'], {}, /"kinora upload" has no option --name/],
+      [[film, '-e', 'production'], {}, /"upload" has no option -e/],
+      [[film, '--name', 'x'], {}, /"upload" has no option --name/],
       [[film], { KINORA_KEY: '' }, /KINORA_KEY/],
     ] as const
     await Promise.all(
       cases.map(async ([args, more, expected]) => {
         const { code, stdout, stderr } = await runKinora(['upload', ...args], { ...home.env, ...more })
         assert.deepEqual([code, stdout], [2, ''], stderr)
-        assert.match(stderr, /^kinora: [^\n]+\n\nkinora --help shows what there is\.\n$/)
+        assert.match(stderr, /^kinora: [^\n]+\n\nFor help: npm run kinora -- upload --help\n$/)
         assert.match(stderr, expected)
       }),
     )

@@ -231,7 +231,7 @@ describe('kinora videos retry', () => {
     await gated.breakFor('*/240p.mp4', 'It must not be encoded again')
     const retry = await run(['videos', 'retry', videoId])
     assert.deepEqual([retry.code, retry.stderr], [0, ''])
-    assert.match(retry.stdout, new RegExp(`^[^\\n]*kinora videos status ${videoId} --watch\\n$`))
+    assert.match(retry.stdout, new RegExp(`^[^\\n]*npm run kinora -- videos status ${videoId} --watch\\n$`))
     const again = await run(['videos', 'status', videoId, '--watch'])
     assert.deepEqual([again.code, again.lines.slice(-2)], [0, encoded])
 
@@ -258,11 +258,10 @@ describe('kinora upload --watch', () => {
 
   test('fails when the file cannot be encoded, and still prints the video id and the player URL', async () => {
     const { code, lines, stderr } = await run(['upload', text, '--watch', '--json'])
-    assert.equal(code, 1)
-    assert.match(qualitiesIn(stderr).at(-1)!, / {2}failed: \S/)
-    assert.equal(lines.length, 1)
-    const { file, videoId, player } = JSON.parse(lines[0]!)
+    assert.deepEqual([code, stderr, lines.length], [1, '', 1])
+    const { file, videoId, player, status } = JSON.parse(lines[0]!)
     assert.equal(file, text)
+    assert.equal(status.encoding.qualities[0].status, 'failed')
     assert.equal((await call(`${service.url}/videos/${videoId}`)).body.assets.player, player)
   })
 })
@@ -270,14 +269,18 @@ describe('kinora upload --watch', () => {
 test('an invalid call exits with code 2', async () => {
   const videoId = await createVideo(service)
   const cases = [
-    [['videos'], {}, /There is no command "videos"/],
-    [['videos', 'watch', videoId], {}, /There is no command "videos watch/],
-    [['videos', 'status'], {}, /Which video\? kinora videos status ID/],
-    [['videos', 'retry'], {}, /Which video\? kinora videos retry ID/],
-    [['videos', 'status', videoId, videoId], {}, /Which video\?/],
-    [['videos', 'retry', videoId, videoId], {}, /Which video\?/],
-    [['videos', 'retry', videoId, '--watch'], {}, /"kinora videos retry" has no option --watch/],
-    [['videos', 'status', videoId, '--title', 'x'], {}, /"kinora videos status" has no option --title/],
+    [['videos'], {}, /"videos" needs one of these words after it: list, status, /],
+    [
+      ['videos', 'watch', videoId],
+      {},
+      /There is no command "videos watch"\. After "videos" there can be: list, /,
+    ],
+    [['videos', 'status'], {}, /VIDEO is missing: videos status VIDEO/],
+    [['videos', 'retry'], {}, /VIDEO is missing: videos retry VIDEO/],
+    [['videos', 'status', videoId, videoId], {}, /is one argument too many/],
+    [['videos', 'retry', videoId, videoId], {}, /is one argument too many/],
+    [['videos', 'retry', videoId, '--watch'], {}, /"videos retry" has no option --watch/],
+    [['videos', 'status', videoId, '--title', 'x'], {}, /"videos status" has no option --title/],
     [['videos', 'status', videoId], { KINORA_KEY: '' }, /KINORA_KEY/],
     [['videos', 'retry', videoId], { KINORA_KEY: '' }, /KINORA_KEY/],
   ] as const
@@ -285,18 +288,22 @@ test('an invalid call exits with code 2', async () => {
     cases.map(async ([args, more, expected]) => {
       const { code, stdout, stderr } = await run([...args], more)
       assert.deepEqual([code, stdout], [2, ''], stderr)
-      assert.match(stderr, /^kinora: [^\n]+\n\nkinora --help shows what there is\.\n$/)
+      assert.match(stderr, /^kinora: [^\n]+\n\nFor help: npm run kinora -- videos [^\n]*--help\n$/)
       assert.match(stderr, expected)
     }),
   )
 })
 
-test('a failed command prints one sentence and exits with code 1', async () => {
+test('a failed command prints one sentence and exits with code 1', async (t) => {
   const videoId = await createVideo(service)
+  const website = createServer((_, response) => response.end('<!doctype html>'))
+  await new Promise<void>((listening) => website.listen(0, '127.0.0.1', listening))
+  t.after(() => website.close())
+  const websiteUrl = `http://127.0.0.1:${(website.address() as AddressInfo).port}`
   const cases = [
     [['status', 'vi00000000000000'], {}, /answered 404: /],
     [['status', '../videos', '--watch'], {}, /answered 404: /],
-    [['status', '--json', 'nobody'], {}, /answered 404: /],
+    [['status', 'nobody'], {}, /answered 404: /],
     [['retry', 'vi00000000000000'], {}, /answered 404: /],
     [['retry', videoId], {}, /answered 409: /],
     [['status', videoId], { KINORA_KEY: 'wrong' }, /answered 401: /],
@@ -308,6 +315,7 @@ test('a failed command prints one sentence and exits with code 1', async () => {
       /answered 404: /,
     ],
     [['status', videoId, '--watch'], { KINORA_URL: 'http://127.0.0.1:9' }, /cannot be reached: /],
+    [['status', videoId], { KINORA_URL: websiteUrl }, /is not the API of Kinora: .* Check KINORA_URL\./],
   ] as const
   await Promise.all(
     cases.map(async ([args, more, expected]) => {

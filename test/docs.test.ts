@@ -168,16 +168,16 @@ describe('HTML pages', () => {
     // The content security policy blocks inline scripts, styles and event handlers.
     assert.doesNotMatch(
       html,
-      /<(script|style|iframe|object|embed|form|base)\b|\son\w+=|\sstyle=|javascript:/i,
+      /<(script|style|iframe|object|embed|form|base)\b|<[a-z][^>]*\s(on\w+|style)=|javascript:/i,
     )
     const ids = [...html.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id)
     assert.equal(new Set(ids).size, ids.length)
     for (const [, id] of html.matchAll(/href="#([^"]*)"/g)) assert.ok(ids.includes(id), `#${id}`)
   }
 
-  test('the API page contains every operation', async () => {
+  test('the API page without scripts contains every operation', async () => {
     const { operations } = await readDocument()
-    const page = await get('/docs')
+    const page = await get('/docs/plain')
     assert.equal(page.status, 200)
     assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
     assert.match(policy(page), /default-src 'none'/)
@@ -196,7 +196,7 @@ describe('HTML pages', () => {
 
   test('a page contains nothing from the request', async () => {
     const attack = '"><script>alert(1)</script>'
-    for (const path of ['/docs', '/docs/errors/invalid-attribute']) {
+    for (const path of ['/docs', '/docs/plain', '/docs/guides/videos', '/docs/errors/invalid-attribute']) {
       const plain = await get(path)
       const attacked = await call(
         `${service.url}${path}?x=${encodeURIComponent(attack)}#${encodeURIComponent(attack)}`,
@@ -207,20 +207,70 @@ describe('HTML pages', () => {
       )
       assert.equal(attacked.text, plain.text)
     }
-    const missing = await get(`/docs/errors/${encodeURIComponent(attack)}`)
-    assert.equal(missing.status, 404)
-    assert.ok(!missing.text.includes('<script'))
+    for (const folder of ['errors', 'guides', 'assets']) {
+      const missing = await get(`/docs/${folder}/${encodeURIComponent(attack)}`)
+      assert.equal(missing.status, 404)
+      assert.ok(!missing.text.includes('<script'))
+    }
   })
 
-  test('the root path returns the API page', async () => {
-    const response = await get('/')
-    assert.equal(response.status, 200)
-    assert.ok(response.text.includes('<h1>Kinora API</h1>'))
+  test('the API page loads scripts of the service only, and its files are cached forever', async () => {
+    const page = await get('/docs')
+    assert.match(policy(page), /^default-src 'none'; script-src 'self';/)
+    assert.doesNotMatch(policy(page), /unsafe-eval|script-src[^;]*unsafe|https?:|\*/)
+    const scripts = [...page.text.matchAll(/<script src="([^"]+)" defer><\/script>/g)].map(
+      ([, path]) => path!,
+    )
+    assert.equal(scripts.length, 2)
+    for (const path of scripts) {
+      const script = await get(path)
+      assert.equal(script.status, 200)
+      assert.match(script.headers.get('cache-control') ?? '', /immutable/)
+      assert.ok(['br', 'gzip'].includes(script.headers.get('content-encoding') ?? ''), path)
+    }
+    for (const name of ['manifest.json', 'LICENSE-scalar.txt', 'built-from', '..%2f..%2fpackage.json'])
+      assert.equal((await get(`/docs/assets/${name}`)).status, 404, name)
+  })
+
+  test('every Markdown file of the docs is a page, and every internal link on it has a target', async () => {
+    const names = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'))
+    assert.ok(names.length > 15)
+    const paths = new Set(['/docs/guides', ...names.map((name) => `/docs/guides/${name.slice(0, -3)}`)])
+    const targets = new Map<string, string>()
+    // The set grows during the iteration.
+    for (const path of paths) {
+      const page = await get(path)
+      assert.equal(page.status, 200, path)
+      targets.set(path, page.text)
+      if (!path.startsWith('/docs/guides')) continue
+      assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+      assert.doesNotMatch(policy(page), /unsafe|script-src/)
+      checkPage(page.text)
+      assert.doesNotMatch(page.text, /href="[^"]*\.md|<[a-z]+ [^>]*(href|src)="(?!\/|#|https?:)/, path)
+      for (const [, link] of page.text.matchAll(/(?:href|src)="(\/[^"#]*)/g)) paths.add(link!)
+    }
+    for (const name of names)
+      assert.ok(targets.get('/docs/guides')?.includes(`/docs/guides/${name.slice(0, -3)}"`))
+    for (const [path, text] of targets)
+      for (const [, to, id] of text.matchAll(/href="(\/docs\/guides\/[^"#]*)#([^"]*)"/g))
+        assert.ok(targets.get(to!)?.includes(` id="${id}"`), `${path}: ${to}#${id}`)
+  })
+
+  test('long responses are compressed', async () => {
+    for (const path of ['/openapi.json', '/docs/openapi.json', '/docs/plain', '/docs/guides/videos']) {
+      const { headers } = await call(service.url + path, { key: '', headers: { 'accept-encoding': 'gzip' } })
+      assert.equal(headers.get('content-encoding'), 'gzip', path)
+      const known = { 'accept-encoding': 'gzip', 'if-none-match': headers.get('etag') ?? '' }
+      assert.equal((await call(service.url + path, { key: '', headers: known })).status, 304, path)
+    }
   })
 
   test('every error type has a page', async () => {
-    const all = await get('/docs')
+    const all = await get('/docs/plain')
+    const list = await get('/docs/errors')
+    checkPage(list.text)
     for (const { slug, status } of errorKinds) {
+      assert.ok(list.text.includes(`href="/docs/errors/${slug}"`), slug)
       const page = await get(`/docs/errors/${slug}`)
       assert.equal(page.status, 200, slug)
       assert.equal(policy(page), policy(all))

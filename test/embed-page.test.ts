@@ -35,6 +35,8 @@ async function insertEncoding(
     `insert into encodings (video_id, environment, state, plan, created_at) values ($1, 'production', 'encoding', $2, now())`,
     planned,
   )
+  const { width, height } = planned.rungs.at(-1)!
+  await rows('update all_videos set width = $2, height = $3 where id = $1', width, height)
   for (const { quality, height } of planned.rungs)
     await rows(
       `insert into renditions (video_id, type, quality, height, state) values ($1, 'hls', $2, $3, 'encoding')`,
@@ -45,6 +47,21 @@ async function insertEncoding(
     await rows(
       `insert into segments (video_id, rendition, first_segment, sizes, key) values ($1, $2, 0, '{3000}', 'x')`,
       rendition,
+    )
+}
+
+/** An upload of which nothing has arrived, and optionally a chunk that is being sent until then. */
+async function insertSource(videoId: string, sendingUntil?: string): Promise<void> {
+  const rows = (sql: string, ...values: unknown[]) => query(service.database, sql, [videoId, ...values])
+  await rows(
+    `insert into sources (video_id, form, handle, state, created_at, updated_at)
+     values ($1, 'whole', 'x', 'receiving', now(), now())`,
+  )
+  if (sendingUntil)
+    await rows(
+      `insert into source_pieces (video_id, position, size, lease_owner, lease_until)
+       values ($1, 0, 0, 'x', now() + $2::interval)`,
+      sendingUntil,
     )
 }
 
@@ -165,7 +182,15 @@ describe('the player page', () => {
   })
 
   test('has the state of a video that is not playable, and is not cached', async () => {
-    const waiting = await createVideo()
+    const empty = await createVideo()
+    // Not a single byte was sent.
+    const begun = await createVideo()
+    await insertSource(begun)
+    const uploading = await createVideo()
+    await insertSource(uploading, '5 minutes')
+    const abandoned = await createVideo()
+    await insertSource(abandoned, '-5 minutes')
+    const imported = await createVideo({ source: 'https://example.com/video.mp4' })
     const planned = await createVideo()
     await insertEncoding(planned, ['240p'])
     const failed = await createVideo()
@@ -173,7 +198,11 @@ describe('the player page', () => {
     await query(service.database, `update encodings set state = 'failed' where video_id = $1`, [failed])
     const unknown = `vi${'A'.repeat(22)}`
     for (const [path, status, state, title] of [
-      [`/vod/${waiting}`, 200, 'processing', 'Film'],
+      [`/vod/${empty}`, 200, 'empty', 'Film'],
+      [`/vod/${begun}`, 200, 'empty', 'Film'],
+      [`/vod/${uploading}`, 200, 'processing', 'Film'],
+      [`/vod/${abandoned}`, 200, 'empty', 'Film'],
+      [`/vod/${imported}`, 200, 'processing', 'Film'],
       [`/vod/${planned}`, 200, 'processing', 'Film'],
       [`/vod/${failed}`, 200, 'failed', 'Film'],
       [`/vod/${unknown}`, 404, 'missing', ''],
@@ -299,7 +328,7 @@ describe('a private video', () => {
     for (let i = 0; i < 2; i++) {
       const shown = await call(player, { key: '' })
       assert.equal(shown.status, 200)
-      assert.equal(configIn(shown).state, 'processing')
+      assert.equal(configIn(shown).state, 'empty')
       assert.equal(configIn(shown).hls, '')
     }
   })
@@ -360,7 +389,7 @@ describe('a link to the player page', () => {
       thumbnail_width: 1280,
       thumbnail_height: 720,
     })
-    assert.match(html, /^<iframe src="[^"]*" width="1280" height="720" title="[^"]*" [^>]*><\/iframe>$/)
+    assert.match(html, /^<iframe src="[^"]*" title="[^"]*" width="1280" height="720" [^>]*><\/iframe>$/)
     assert.ok(html.includes(`src="${player}?muted=1&amp;metadata[a]=%22#t=30"`), html)
     assert.doesNotMatch(html, /<script/)
   })
@@ -377,6 +406,9 @@ describe('a link to the player page', () => {
     assert.deepEqual(await size('&maxwidth=1'), [1, 1])
     await open({}, { ...plan, rungs: [{ quality: '1080p', width: 1080, height: 1920, maxKbps: 1 }] })
     assert.deepEqual(await size(''), [720, 1280])
+    // A 360° video fills a frame of any shape.
+    await query(service.database, 'update all_videos set panoramic = true')
+    assert.deepEqual(await size(''), [1280, 720])
   })
 
   test('is rejected by oEmbed with a reason if it does not lead to a video', async () => {

@@ -828,9 +828,10 @@ describe('files on S3', () => {
       store.requests.length = 0
       const release = store.hold(isPart)
       const given = new AbortController()
+      const bothHeld = waitFor(() => held().length === 2)
       async function* body() {
         yield* streamed(randomBytes(17 * MiB))
-        await waitFor(() => held().length === 2)
+        await bothHeld
         if (end === 'breaks') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
         given.abort(new Error('cancelled'))
         await new Promise((done) => hanging.push(done))
@@ -838,7 +839,7 @@ describe('files on S3', () => {
       const handle = await files.beginUpload('v/source')
       const writing = files.writeChunk(handle, body(), { order: 1, offset: 0, signal: given.signal })
       writing.catch(() => {})
-      await waitFor(() => held().length === 2)
+      await bothHeld
       // Another request has succeeded, so an abort could have been sent by now.
       await files.put('v/other', Buffer.from('x'))
       assert.ok(!store.requests.some(isAbort), 'aborted while its parts were being sent')

@@ -39,8 +39,17 @@ type Document = {
 
 const undescribed = [
   '/',
+  '/favicon.svg',
+  '/robots.txt',
   '/docs',
+  '/docs/plain',
+  '/docs/openapi.json',
   '/docs/style.css',
+  '/docs/bar.css',
+  '/docs/assets/{name}',
+  '/docs/guides',
+  '/docs/guides/{name}',
+  '/docs/errors',
   '/docs/errors/{slug}',
   '/openapi.json',
   '/healthz',

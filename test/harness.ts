@@ -18,9 +18,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export const productionKey = 'test-production-key'
 export const sandboxKey = 'test-sandbox-key'
 
-/** The environment of the tests without settings of Kinora. */
+/** The environment of the tests without settings of Kinora, and without those of npm, which change hints in messages. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('KINORA_'))
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(KINORA|npm)_/.test(name))
   // The compile cache halves the start time of a process.
   return {
     ...Object.fromEntries(inherited),

@@ -143,7 +143,7 @@ suite('the start of the service', { concurrency: 2 }, () => {
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root })
     const names = stdout.trim().split(' ')
     assert.ok(names.includes('fastify') && names.includes('kysely'), 'the hook does not see the packages')
-    for (const name of ['typebox', '@fastify/swagger', 'yaml', 'pino-pretty', 'vite'])
+    for (const name of ['typebox', '@fastify/swagger', 'yaml', 'pino-pretty', 'vite', 'marked'])
       assert.ok(!names.includes(name), name)
     assert.deepEqual(
       names.filter((name) => /^@(aws-sdk|smithy)\//.test(name)),

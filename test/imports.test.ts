@@ -15,7 +15,7 @@ const ranks = [
   ['slices'],
   ['slice definitions'],
   ['slice', 'database'],
-  ['sweep', 'docs', 'operations'],
+  ['sweep', 'docs', 'operations', 'pages'],
   ['uploads', 'encoding', 'live', 'thumbnails', 'players', 'analytics', 'transcription'],
   ['text-tracks'],
   ['playback'],

@@ -77,6 +77,8 @@ describe('the page of a 360° video', { skip }, () => {
         () => condition,
       )
     const canvas = page.getByRole('application', { name: /360° video/ })
+    const hint = page.getByText('drag to look around')
+    await hint.waitFor()
     await canvas.click({ position: { x: 200, y: 120 } })
     await until('video.currentTime > 0')
     await canvas.click({ position: { x: 200, y: 120 } })
@@ -89,6 +91,7 @@ describe('the page of a 360° video', { skip }, () => {
     await page.mouse.up()
     await waitForColor(page, 'green')
     assert.equal(await evaluate('video.paused'), true, 'a drag is not a click')
+    assert.equal(await hint.count(), 0)
 
     const before = await evaluate('video.currentTime')
     await canvas.focus()
@@ -99,6 +102,9 @@ describe('the page of a 360° video', { skip }, () => {
     assert.equal(await evaluate('video.currentTime'), before)
     await page.keyboard.press('k')
     await until('!video.paused')
+    await page.reload()
+    await canvas.waitFor()
+    assert.equal(await hint.count(), 0, 'viewers are told once')
     assert.deepEqual(errors, [])
   })
 })

@@ -5,6 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
+import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
 import { kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
@@ -21,7 +22,9 @@ const script = `
     for (const name of names) player.addEventListener(name, (data) => events.push({ name, data }))
   }`
 
+let gated: GatedFfmpeg
 let service: Service
+let clip: string
 let pages: Pages
 let browser: Browser | undefined
 let [long, short] = ['', '']
@@ -39,8 +42,10 @@ before(async () => {
   })
   // The SDK starts playback without a click.
   browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
-  service = await kinora({ after: (end) => ends.push(end) })
+  gated = await gatedFfmpeg(folder)
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
   const [first, second] = [join(folder, 'first.mp4'), join(folder, 'second.mp4')]
+  clip = first
   await makeClip(first, { size: '640x360', rate: '25', seconds: 6 })
   await makeClip(second, { size: '320x240', rate: '25', seconds: 3 })
   long = await uploadVideo(service, first, { title: 'Long', mp4Support: true })
@@ -157,6 +162,26 @@ describe('@api.video/player-sdk', { skip }, () => {
     assert.equal((await download).suggestedFilename(), 'mine.mp4')
   })
 
+  test('the duration is that of the entire video while it is being encoded, and seeks stay in the playable part', async (t) => {
+    t.after(gated.encodeAll)
+    await gated.encodeUntil(1)
+    const id = await uploadVideo(service, clip)
+    const { run, event } = await openPage(t)
+    await run(`create(${optionsOf(id)})`)
+    await event('ready')
+    assert.equal(await run('return player.getDuration()'), 6)
+    await run('player.setCurrentTime(5)')
+    await event('seeking')
+    assert.equal(await run('return player.getCurrentTime()'), 1)
+    await gated.encodeAll()
+    await waitForEncoding(service, id)
+    await waitFor(async () => {
+      await run('player.setCurrentTime(5)')
+      return (await run<number>('return player.getCurrentTime()')) === 5
+    })
+    assert.equal(await run('return player.getDuration()'), 6)
+  })
+
   test('the commands for controls, title, poster, subtitles, theme and styles work', async (t) => {
     const { page, run, inside, event } = await openPage(t)
     await run(`create(${optionsOf(long, { hideTitle: true, hidePoster: true, loop: true, muted: true })})`)
@@ -186,7 +211,15 @@ describe('@api.video/player-sdk', { skip }, () => {
     await becomes('a.button', false)
     await becomes('media-mute-button', false)
     await becomes('media-pip-button', true)
-    await run('player.showControls(); player.setChromeless(true)')
+    await page.mouse.dblclick(200, 120)
+    await run('player.showControls()')
+    await becomes('media-mute-button', true)
+    // It would go back if the first double-click had gone full screen without the button.
+    await page.mouse.dblclick(200, 120)
+    await event('fullscreenchange', 'data.isFullScreen === true')
+    await run('player.exitFullscreen()')
+    await event('fullscreenchange', 'data.isFullScreen === false')
+    await run('player.setChromeless(true)')
     await becomes('.bottom', false)
     await run('player.setChromeless(false)')
     await becomes('.bottom', true)

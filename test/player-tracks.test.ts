@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
 import { call, kinora, type Service, sendFile, temporaryFolder } from './harness.ts'
@@ -8,6 +10,8 @@ import { makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { openPlayer, type View } from './player-page.ts'
 
 // Captions and chapters in the player, in a real browser.
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 const english = `WEBVTT
 
@@ -351,6 +355,57 @@ describe('captions', { skip }, () => {
     await untilCaptionsAt(1.5, ['First line'])
     await openMenu(page, /^Chapters/)
     await page.getByRole('menuitemradio', { name: /^Closing/ }).waitFor()
+  })
+})
+
+type Findings = { violations: { id: string; nodes: { html: string }[] }[] }
+
+describe('accessibility', { skip }, () => {
+  test('axe finds nothing in any state of the player', async (t) => {
+    const context = await newContext(t, { reducedMotion: 'reduce' })
+    const url = `${service.url}/vod/${videoId}`
+    const { page, until, evaluate, statusScreen } = await openPlayer(t, browser!, url, { context })
+    await page.waitForSelector('#chapters-button')
+    await page.evaluate(axe)
+    const check = async (state: string) => {
+      const run = `axe.run(document, { resultTypes: ['violations'], iframes: false })`
+      const { violations } = await page.evaluate<Findings>(run)
+      const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html)}`)
+      assert.deepEqual(found, [], state)
+    }
+    assert.equal(await page.getByRole('region', { name: 'Captions', exact: true }).count(), 1)
+    await check('initial')
+    await page.click('.big')
+    await until('video.currentTime > 0')
+    await check('playing')
+    await evaluate('video.pause()')
+    for (const [menu, submenu] of [
+      ['Captions', 'Size'],
+      [/^Chapters/, undefined],
+      ['settings', 'Speed'],
+    ] as const) {
+      await openMenu(page, menu)
+      await check(`menu ${menu}`)
+      if (submenu) {
+        await page.getByRole('menuitem', { name: submenu }).click()
+        await page.getByRole('menuitem', { name: `${submenu}: back` }).waitFor()
+        await check(`menu ${submenu}`)
+      }
+      await openMenu(page, menu)
+    }
+    await page.keyboard.press('Shift+?')
+    await page.getByRole('dialog').waitFor()
+    await check('dialog')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('End')
+    await until('video.ended && !video.seeking')
+    await check('ended')
+    await page.route(/m4s/, (route) => route.fulfill({ status: 404, body: '' }))
+    await page.reload()
+    await page.click('.big')
+    await statusScreen('error')
+    await page.evaluate(axe)
+    await check('error')
   })
 })
 

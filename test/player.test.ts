@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser } from 'playwright-core'
-import { launchBrowser, skip } from './browser.ts'
+import { launchBrowser, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { eventsIn, focused, openPlayer, type View } from './player-page.ts'
 
@@ -47,6 +47,11 @@ after(async () => {
   for (const end of ends) await end()
 })
 
+/** Expressions for the text of the controls and of the notice, and for the URL of the poster. */
+const times = `document.querySelector('media-time-display')?.shadowRoot.querySelector('slot').textContent.replaceAll('\u00a0', ' ')`
+const notice = `document.querySelector('.notice')?.textContent`
+const poster = `document.querySelector('.poster').getAttribute('src')`
+
 const open = (t: TestContext, path: string, view: View = {}) =>
   openPlayer(t, browser!, path.startsWith('http') ? path : `${service.url}/vod/${path}`, view)
 
@@ -64,6 +69,8 @@ describe('the player', { skip }, () => {
     await evaluate('(video.playbackRate = 3)')
     await until('video.ended')
     assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - clipSeconds) < 0.1)
+    await page.getByRole('button', { name: 'replay' }).waitFor()
+    assert.equal(await page.locator('.big .replay').isVisible(), true)
     // Slow enough to be paused before the end.
     await evaluate('(video.playbackRate = 0.5)')
     await page.click('.big')
@@ -140,22 +147,131 @@ describe('the player', { skip }, () => {
 
   test('waits for a video that is being processed and plays it while it is being encoded', async (t) => {
     const source = join(folder, 'growing.mp4')
-    await makeClip(source, { size: '640x360', rate: '25', seconds: 10 })
+    await makeClip(source, { size: '360x640', rate: '25', seconds: 10 })
     t.after(gated.encodeAll)
     await gated.encodeUntil(1)
     const id = await createVideo(service)
-    const { until, statusScreen, evaluate } = await open(t, `${id}?autoplay=true&muted=true`)
-    await statusScreen('processing')
+    const { page, until, statusScreen, evaluate } = await open(t, `${id}?autoplay=true&muted=true`)
+    await statusScreen('empty')
     const sent = await sendFile(`${service.url}/videos/${id}/source`, await readFile(source))
     assert.equal(sent.status, 201, sent.text)
     await until('video && video.currentTime > 1')
     const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
     assert.ok((await evaluate<number>('video.played.start(0)')) < 0.5, 'playback starts at 0')
+
+    // The size is known as soon as the source has been examined.
+    const { assets } = (await call(`${service.url}/videos/${id}`)).body
+    assert.match(assets.iframe, /style="aspect-ratio: 9 \/ 16; border: 0"/)
+
+    // The controls show the entire video, and why the rest cannot be played.
+    await until(`${times} === '0:01 / 0:10' && ${notice} === 'Still processing'`)
+    const bar = (await page.locator('media-time-range').boundingBox())!
+    await page.mouse.click(bar.x + bar.width * 0.8, bar.y + bar.height / 2)
+    await until(`${notice} === 'Still processing: playable up to 0:02'`)
+    assert.ok((await evaluate<number>('video.currentTime')) <= 2)
+    const idle = await open(t, id)
+    await idle.until(`video?.readyState >= 2 && ${times} === '0:00 / 0:10'`)
+    assert.equal(await idle.evaluate(poster), null)
+
     await gated.encodeAll()
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+    assert.equal(await evaluate(`document.querySelector('.processing')`), null)
     await evaluate('(video.playbackRate = 8)')
     await until('video.ended')
     assert.ok(Math.abs((await evaluate<number>('video.currentTime')) - 10) < 0.1)
+    await until(`${times} === '0:10 / 0:10'`)
+    // The thumbnail and the sprites are made after the end of the encoding.
+    await idle.until(`${poster} !== null && document.querySelector('track[label=thumbnails]') !== null`)
+    assert.equal(await idle.evaluate(times), '0:00 / 0:10')
+
+    // A video that is not playable any more is not a lost connection.
+    await call(`${service.url}/videos/${id}`, { method: 'PATCH', json: { public: false } })
+    await idle.page.click('.big')
+    await idle.statusScreen('private')
+    await call(`${service.url}/videos/${id}`, { method: 'PATCH', json: { public: true } })
+    await idle.page.reload()
+    await idle.until('video?.readyState >= 2')
+    await call(`${service.url}/videos/${id}`, { method: 'DELETE' })
+    await idle.page.click('.big')
+    await idle.statusScreen('missing')
+  })
+
+  test('the iframe of a video has its shape in any page', async (t) => {
+    const portrait = await createVideo(service)
+    await query(service.database, 'update all_videos set width = 360, height = 640 where id = $1', [portrait])
+    const iframes = await Promise.all(
+      [clipId, portrait].map(
+        async (id) => (await call(`${service.url}/videos/${id}`)).body.assets.iframe as string,
+      ),
+    )
+    const pages = await servePages((_, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(`<!doctype html><title>Page</title><body style="margin: 0">${iframes.join('\n')}`)
+    })
+    t.after(() => pages.close())
+    const page = await browser!.newPage({ viewport: { width: 800, height: 600 } })
+    t.after(() => page.close())
+    const warnings: string[] = []
+    page.on('console', (message) => warnings.push(message.text()))
+    await page.goto(pages.url)
+    const sizes = await page.evaluate(
+      `[...document.querySelectorAll('iframe')].map(({ offsetWidth, offsetHeight }) => [offsetWidth, offsetHeight])`,
+    )
+    // Without the scroll bar, which the portrait video causes.
+    const width = await page.evaluate<number>('document.documentElement.clientWidth')
+    assert.deepEqual(sizes, [
+      [width, Math.round((width * 9) / 16)],
+      [width, Math.round((width * 16) / 9)],
+    ])
+    assert.deepEqual(warnings, [])
+  })
+
+  test('reconnects by itself after the network or the server was gone', async (t) => {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    const { page, until, evaluate } = await open(t, clipId, { context })
+    await until('video.readyState >= 2')
+    await context.setOffline(true)
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    await context.setOffline(false)
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+
+    // Requests fail, but the browser is online: the server is gone.
+    await evaluate('video.pause()')
+    let failures = 0
+    await context.route(/\/hls\//, (route) => {
+      failures++
+      return route.abort('connectionrefused')
+    })
+    await page.reload()
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    for (let i = 0; i < 6; i++) {
+      const before = failures
+      await evaluate(`dispatchEvent(new Event('online'))`)
+      await waitFor(() => failures > before)
+    }
+    assert.equal(await page.locator('.status-screen').count(), 0)
+    await context.unroute(/\/hls\//)
+    await evaluate(`dispatchEvent(new Event('online'))`)
+    await until(`video.currentTime > 2.5 && ${notice} === ''`)
+  })
+
+  test('a browser that plays HLS itself reconnects as well', async (t) => {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    await context.addInitScript({ content: 'delete window.MediaSource; delete window.ManagedMediaSource' })
+    await context.route(/\/hls\//, (route) => route.abort('connectionrefused'))
+    const { page, until, evaluate } = await open(t, clipId, { context })
+    await until('video?.error !== null')
+    await page.click('.big')
+    await until(`${notice} === 'Reconnecting…'`)
+    await context.unroute(/\/hls\//)
+    await evaluate(`dispatchEvent(new Event('online'))`)
+    await until(`video.currentTime > 0.5 && ${notice} === ''`)
+    assert.equal(await page.locator('.status-screen').count(), 0)
   })
 
   test('every control can be reached and used with the keyboard', async (t) => {
@@ -182,9 +298,6 @@ describe('the player', { skip }, () => {
     assert.deepEqual(
       order.filter((name) => name !== 'body'),
       [
-        // Takes the focus for keyboard shortcuts.
-        'media-controller',
-        'media-play-button.big',
         'media-time-range',
         'media-play-button.play',
         'media-seek-backward-button',
@@ -198,10 +311,9 @@ describe('the player', { skip }, () => {
       ],
     )
     const focus = (name: string) => evaluate(`document.querySelector('${name}').focus()`)
-    await focus('.big')
+    await focus('.play')
     await page.keyboard.press('Enter')
     await until('!video.paused')
-    await until(`${focused} === 'media-play-button.play'`)
     await page.keyboard.press('Space')
     await until('video.paused')
     await focus('media-time-range')
@@ -240,6 +352,132 @@ describe('the player', { skip }, () => {
     assert.deepEqual(await other.evaluate('[video.paused, video.muted]'), [true, false])
   })
 
+  test('keys jump to a share of the video and step by frames while it is paused', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    for (const [key, seconds] of [
+      ['5', 3],
+      ['End', clipSeconds],
+      ['Home', 0],
+      ['9', 5.4],
+    ] as const) {
+      await page.keyboard.press(key)
+      await until(`Math.abs(video.currentTime - ${seconds}) < 0.01`)
+    }
+    // The stream has 25 frames per second.
+    await evaluate('(video.currentTime = 2)')
+    for (const [key, frame] of [
+      ['.', 51],
+      ['.', 52],
+      [',', 51],
+    ] as const) {
+      await page.keyboard.press(key)
+      await until(`Math.floor(video.currentTime * 25) === ${frame}`)
+    }
+  })
+
+  test('the video fills a frame of almost the same shape, without a black line', async (t) => {
+    const { page, until } = await open(t, clipId, { width: 854, height: 480 })
+    await until(`video && getComputedStyle(video).objectFit === 'cover'`)
+    await page.setViewportSize({ width: 854, height: 600 })
+    await until(`getComputedStyle(video).objectFit === 'contain'`)
+  })
+
+  test('a double-click goes full screen and back without interrupting the video', async (t) => {
+    const { page, until, evaluate } = await open(t, `${clipId}#loop`)
+    await until('video.readyState >= 2')
+    // The first click on the large button starts the video, and the button disappears.
+    await page.locator('.big').dblclick()
+    await until('document.fullscreenElement !== null')
+    assert.equal(await evaluate('video.paused'), false)
+    await page.mouse.dblclick(200, 120)
+    await until('document.fullscreenElement === null')
+    assert.equal(await evaluate('video.paused'), false)
+    await page.mouse.click(200, 120)
+    await until('video.paused')
+  })
+
+  test('on a phone, a tap starts the video, further taps at a side skip, and targets are large', async (t) => {
+    const context = await browser!.newContext({
+      viewport: { width: 390, height: 219 },
+      hasTouch: true,
+      isMobile: true,
+    })
+    t.after(() => context.close())
+    const { page, until, evaluate } = await open(t, `${clipId}#loop`, { context })
+    await until('video.readyState >= 2')
+    const small = await evaluate(`[...document.querySelectorAll('[data-control], media-mute-button')]
+      .filter((each) => each.checkVisibility() && !/span|display|menu$|item/.test(each.localName))
+      .map((each) => [each.localName, each.getBoundingClientRect()])
+      .filter(([, { width, height }]) => width < 44 || height < 44).map(([name]) => name)`)
+    assert.deepEqual(small, [])
+    for (const name of ['seek back 10 seconds', 'seek forward 10 seconds'])
+      assert.equal(await page.getByRole('button', { name }).isVisible(), true)
+    await page.touchscreen.tap(195, 60)
+    await until('!video.paused')
+    await evaluate('video.pause()')
+    // Dispatched in the page, because taps through the protocol may be too far apart.
+    const taps = (x: number, count: number) =>
+      evaluate<string>(`(() => {
+        const init = { pointerType: 'touch', clientX: ${x}, clientY: 60, bubbles: true, composed: true }
+        for (let i = 0; i < ${count}; i++)
+          for (const type of ['pointerdown', 'pointerup', 'click'])
+            video.dispatchEvent(new PointerEvent(type, init))
+        return document.querySelector('.skip-hint').textContent
+      })()`)
+    await evaluate('(video.currentTime = 1)')
+    assert.equal(await taps(350, 3), '20 s »')
+    await until(`video.currentTime > ${clipSeconds - 0.1}`)
+    assert.equal(await taps(40, 2), '« 10 s')
+    await until('video.currentTime === 0')
+    await evaluate('(video.currentTime = 1)')
+    await taps(195, 1)
+    await taps(350, 1)
+    await taps(40, 1)
+    assert.equal(await evaluate('video.currentTime'), 1)
+  })
+
+  test('volume and speed are remembered, but not what the page sets or hides', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    const sound = '[video.volume, video.muted, video.playbackRate]'
+    const soundOf = async (path: string) => {
+      await page.goto(`${service.url}/vod/${path}`)
+      await until('video?.readyState >= 2')
+      return evaluate(sound)
+    }
+    assert.deepEqual(await soundOf(clipId), [1, false, 1])
+    for (const key of ['ArrowDown', 'Shift+>', 'm']) await page.keyboard.press(key)
+    await until(`String(${sound}) === '0.9,true,1.25'`)
+    await evaluate('(video.volume = 0.1)')
+    assert.deepEqual(await soundOf(clipId), [0.9, true, 1.25])
+    await page.keyboard.press('m')
+    await until('!video.muted')
+    assert.deepEqual(await soundOf(`${clipId}?muted=true`), [0.9, true, 1.25])
+    assert.deepEqual(await soundOf(`${clipId}?hideControls=true`), [1, false, 1])
+    assert.deepEqual(await soundOf(clipId), [0.9, false, 1.25])
+  })
+
+  test('the list of shortcuts fits a small frame, and closing it returns the focus', async (t) => {
+    const { page, until, evaluate } = await open(t, clipId)
+    await until('video.readyState >= 2')
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    for (const close of [
+      () => page.keyboard.press('Escape'),
+      () => dialog.getByRole('button', { name: 'Close' }).click(),
+      () => page.mouse.click(2, 2),
+    ]) {
+      await evaluate(`document.querySelector('.play').focus()`)
+      await page.keyboard.press('Shift+?')
+      await dialog.waitFor()
+      const isWhole = await dialog.evaluate(({ scrollHeight, clientHeight }) => scrollHeight <= clientHeight)
+      assert.equal(isWhole, true)
+      await close()
+      await dialog.waitFor({ state: 'detached' })
+      assert.equal(await evaluate(focused), 'media-play-button.play')
+    }
+    assert.equal(await evaluate('video.paused'), true, 'keys in the dialog do not control the video')
+  })
+
   for (const [width, height] of [
     [320, 180],
     [3840, 2160],
@@ -263,11 +501,15 @@ describe('the player', { skip }, () => {
   }
 
   test('URL options select a part of the video and hide the title and the controls', async (t) => {
-    const { until, evaluate } = await open(
+    const { page, until, evaluate } = await open(
       t,
       `${clipId}?muted=true&hideTitle=true#autoplay;t=2,3;hide-controls`,
     )
     await until('video.paused && video.currentTime > 2.9')
+    // Playing again starts at the beginning of the part.
+    await evaluate(`video.addEventListener('seeking', () => { window.soughtTo = video.currentTime })`)
+    await page.keyboard.press('k')
+    await until('window.soughtTo === 2')
     assert.ok((await evaluate<number>('video.currentTime')) < 6)
     assert.ok((await evaluate<number>('video.played.start(0)')) >= 1.9)
     const isShown = (name: string) => evaluate(`document.querySelector('${name}').checkVisibility()`)

@@ -3,6 +3,9 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { findTileFrames, layOutSprites } from '../server/media/sprites.ts'
+import { spriteSheetArgs } from '../server/media/thumbnails.ts'
+import { launchBrowser, skip } from './browser.ts'
 import {
   type ApiResponse,
   assertProblem,
@@ -18,14 +21,17 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, download, ffmpeg, ffprobe, media, uploadVideo, waitForEncoding } from './media.ts'
+import { openPlayer } from './player-page.ts'
 import { client } from './published-client.ts'
 import { createDeployment, expireLeases, fakeProgram, hangsOnce } from './recovery.ts'
 import {
+  frames,
   hevc,
   lavfi,
   numberedFrames,
   readBrightness,
   readFrameNumbers,
+  rotateClockwise,
   stripes,
   tone,
   x264,
@@ -240,34 +246,87 @@ async function isRed(videoId: string): Promise<boolean> {
 describe('sprites', () => {
   before(() => waitForThumbnails(film))
 
-  test('each sprite shows the start of its segment, and the list gives its time', async () => {
+  test('each sprite shows the middle of its interval, and the list gives its time', async () => {
     const list = await media(service.url, film, 'sprites.vtt')
     assert.equal(list.status, 200)
     assert.equal(list.headers.get('content-type'), 'text/vtt')
     const cues = list.text.trim().split('\n\n')
     assert.equal(cues.shift(), 'WEBVTT')
+    const second = (i: number) => `00:00:${String(i).padStart(2, '0')}.000`
+    const rectangle = (i: number) => `#xywh=${(i % 5) * 480},${Math.floor(i / 5) * 270},480,270`
     assert.deepEqual(
-      cues.map((cue) => cue.split('\n')[0]),
-      [
-        '00:00:00.000 --> 00:00:02.000',
-        '00:00:02.000 --> 00:00:06.000',
-        '00:00:06.000 --> 00:00:10.000',
-        '00:00:10.000 --> 00:00:13.000',
-      ],
+      cues,
+      frames(13).map((i) => `${second(i)} --> ${second(i + 1)}\nsprites/0.jpg${rectangle(i)}`),
     )
     const sheet = await fetchImage(`${service.url}/vod/${film}/sprites/0.jpg`)
     assert.equal(sheet.headers.get('content-type'), 'image/jpeg')
     assert.match(sheet.headers.get('cache-control')!, /immutable/)
-    const numbers: number[] = []
-    for (const cue of cues) {
-      const [, path, x, y, w, h] = /\n(.*)#xywh=(\d+),(\d+),(\d+),(\d+)$/.exec(cue)!
-      assert.equal(path, 'sprites/0.jpg')
-      const tile = join(folder, 'tile.png')
-      await ffmpeg('-i', sheet.path, '-vf', `crop=${w}:${h}:${x}:${y}`, tile)
-      assert.equal(await formatOf(tile), 'png,160,90')
-      numbers.push((await readFrameNumbers(tile)).numbers[0]!)
+    assert.equal(await formatOf(sheet.path), 'mjpeg,2400,810')
+    const tiles = join(folder, 'tiles.mkv')
+    await ffmpeg('-i', sheet.path, '-vf', 'untile=5x3', '-c:v', 'ffv1', tiles)
+    const { numbers } = await readFrameNumbers(tiles)
+    // The first five seconds are black, and so are the two empty places at the end of the sheet.
+    assert.deepEqual(numbers, [...frames(13, (i) => (i < 5 ? 0 : 25 * i + 12)), 0, 0])
+  })
+
+  test('the player shows the sprite of the time at the pointer, and nothing while it is loading', {
+    skip,
+  }, async (t) => {
+    const browser = await launchBrowser()
+    t.after(() => browser!.close())
+    const context = await browser!.newContext({
+      viewport: { width: 1280, height: 720 },
+      deviceScaleFactor: 2,
+    })
+    const loading = Promise.withResolvers<void>()
+    await context.route('**/sprites/0.jpg', async (route) => {
+      await loading.promise
+      await route.continue()
+    })
+    const { page, until, evaluate } = await openPlayer(t, browser!, `${service.url}/vod/${film}`, { context })
+    await until('video.readyState >= 1')
+    const bar = `document.querySelector('media-time-range')`
+    const preview = `${bar}.shadowRoot.querySelector('media-preview-thumbnail')`
+    const image = `${preview}.shadowRoot.querySelector('img')`
+    const isShown = `${image}.checkVisibility({ visibilityProperty: true })`
+    await until(`[...video.textTracks].some((track) => track.cues?.length === 13)`)
+    const { x, y, width, height } = (await page.locator('media-time-range').boundingBox())!
+    for (const position of [0.5, 0.62, 0.97]) {
+      await page.mouse.move(x + width * position, y + height / 2)
+      await until(`Math.abs(${bar}.mediaPreviewTime - ${13 * position}) < 0.3 && ${image}.src !== ''`)
+      if (position === 0.5) assert.equal(await evaluate(isShown), false)
+      loading.resolve()
+      await until(isShown)
+      const time = await evaluate<number>(`${bar}.mediaPreviewTime`)
+      const box = await evaluate<{ x: number; y: number; width: number; height: number }>(
+        `${preview}.getBoundingClientRect().toJSON()`,
+      )
+      assert.deepEqual([box.width, box.height], [320, 180])
+      const path = join(folder, 'preview.png')
+      await page.screenshot({ path, clip: box })
+      const { numbers } = await readFrameNumbers(path)
+      assert.deepEqual(numbers, [25 * Math.floor(time) + 12], `at ${time} s`)
     }
-    assert.deepEqual(numbers, [0, 0, 150, 250])
+  })
+
+  test('a long video has 400 sprites on 16 sheets, each of the middle of its interval', async () => {
+    const input = join(folder, 'long.mp4')
+    const size = { width: 96, height: 48 }
+    await ffmpeg(...lavfi(numberedFrames({ size: '96x48', rate: '2', seconds: 600 })), ...x264, input)
+    const grid = { rate: { num: 2, den: 1 }, frames: 1_200 }
+    const sprites = layOutSprites(grid, size)
+    const sheets = join(folder, 'long')
+    await mkdir(sheets)
+    const output = join(sheets, '%d.jpg')
+    await ffmpeg(...spriteSheetArgs({ input, frames: findTileFrames(grid, sprites).frames, sprites, output }))
+    assert.equal((await readdir(sheets)).length, 16)
+    const tiles = join(folder, 'long.mkv')
+    await ffmpeg('-i', output, '-vf', 'untile=5x5', '-c:v', 'ffv1', tiles)
+    const { numbers } = await readFrameNumbers(tiles)
+    assert.deepEqual(
+      numbers,
+      frames(400, (i) => 3 * i + 1),
+    )
   })
 
   test('other names return 404', async () => {
@@ -338,10 +397,15 @@ describe('an uploaded thumbnail', () => {
     const videoId = await createVideo(service, { mp4Support: false })
     await upload(videoId, await readFile(await makeImage('stays.png')))
     const short = join(folder, 'short.mp4')
-    await ffmpeg('-i', clip, '-t', '1', '-s', '160x90', ...x264, short)
-    await sendFile(`${service.url}/videos/${videoId}/source`, await readFile(short))
+    await ffmpeg('-i', clip, '-t', '0.4', '-s', '160x90', ...x264, short)
+    await sendFile(`${service.url}/videos/${videoId}/source`, rotateClockwise(await readFile(short)))
     await waitFor(async () => (await rowOf(videoId)).sprites_key !== null)
     assert.ok(await isRed(videoId))
+    // A short video has one sprite, which is upright like the video.
+    const { text } = await media(service.url, videoId, 'sprites.vtt')
+    assert.equal(text, 'WEBVTT\n\n00:00:00.000 --> 00:00:00.400\nsprites/0.jpg#xywh=0,0,90,160\n')
+    const sheet = await fetchImage(`${service.url}/vod/${videoId}/sprites/0.jpg`)
+    assert.equal(await formatOf(sheet.path), 'mjpeg,90,160')
   })
 
   test('the published client uploads a path, a stream and a buffer, and picks a frame', async () => {
@@ -446,7 +510,7 @@ test('the thumbnail and sprites of a private video require its token', async () 
     const list = await call(`${base}/sprites.vtt${session}`, { key: '' })
     assert.equal(list.status, 200)
     const urls = [...list.text.matchAll(/^(sprites\/.*)#xywh/gm)].map(([, url]) => url!)
-    assert.equal(urls.length, 4)
+    assert.equal(urls.length, 13)
     for (const url of urls) assert.equal(url, `sprites/0.jpg${session}`)
     assert.equal((await fetchImage(`${base}/${urls[0]}`)).status, 200)
     assert.notEqual((await fetchImage(`${base}/sprites/0.jpg`)).status, 200)

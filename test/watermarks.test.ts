@@ -296,7 +296,7 @@ describe('a video with a watermark', () => {
     await waitFor(async () => (await fetch(`${service.url}/vod/${videoId}/sprites.vtt`)).status === 200)
     assert.equal(await redCells(await save('thumbnail.jpg')), expected)
     const tile = join(folder, 'tile.png')
-    await ffmpeg('-i', await save('sprites/0.jpg'), '-vf', 'crop=160:90:0:0', tile)
+    await ffmpeg('-i', await save('sprites/0.jpg'), '-vf', 'crop=480:270:0:0', tile)
     assert.equal(await redCells(tile), expected)
 
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })

@@ -3,9 +3,10 @@ import { promisify } from 'node:util'
 import type { SigningKeyRow } from '../access/tables.ts'
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
+import { idField, timeField } from '../lib/fields.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
-import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { clearKeyCache } from './signed-token.ts'
@@ -14,27 +15,33 @@ import * as store from './signing-key-store.ts'
 const algorithm = 'ES256'
 
 const properties = {
-  id: Type.String({ description: 'The same as `signingKeyId`.' }),
-  signingKeyId: Type.String({ description: 'The `kid` in the header of the tokens.' }),
-  name: Type.String(),
-  algorithm: oneOf([algorithm], { description: 'The `alg` in the header of the tokens.' }),
-  createdAt: Type.String({ format: 'date-time' }),
+  id: idField('sk', 'The same as `signingKeyId`.'),
+  signingKeyId: idField('sk', 'The `kid` in the header of the tokens.'),
+  name: Type.String({ description: 'A name for your own use.', examples: ['Website'] }),
+  algorithm: oneOf([algorithm], {
+    description: 'The `alg` in the header of the tokens.',
+    examples: [algorithm],
+  }),
+  createdAt: timeField('When the key was created.'),
 }
 
-export const SigningKey = Type.Object(properties, { $id: 'SigningKey' })
+export const SigningKey = Type.Object(properties, {
+  $id: 'SigningKey',
+  description: 'A key that signs playback tokens.',
+})
 
 export const NewSigningKey = Type.Object(
   {
     ...properties,
-    privateKey: Type.String({ description: 'PKCS #8 in PEM form. Returned only once: it is not stored.' }),
+    privateKey: Type.String({
+      description: 'PKCS #8 in PEM form. Returned only once: it is not stored.',
+      examples: ['-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49...\n-----END PRIVATE KEY-----\n'],
+    }),
   },
-  { $id: 'NewSigningKey' },
+  { $id: 'NewSigningKey', description: 'A new signing key, with its private key.' },
 )
 
-export const SigningKeyList = Type.Object(
-  { data: Type.Array(ref(SigningKey)), pagination: ref(Pagination) },
-  { $id: 'SigningKeyList' },
-)
+export const SigningKeyList = listOf(ref(SigningKey), 'SigningKeyList')
 
 const viewKey = ({ id, name, created_at: createdAt }: SigningKeyRow) => ({
   id,
@@ -46,7 +53,7 @@ const viewKey = ({ id, name, created_at: createdAt }: SigningKeyRow) => ({
 
 const makeKeyPair = promisify(generateKeyPair)
 
-const params = Type.Object({ signingKeyId: Type.String({ description: 'Id of the key.' }) })
+const params = Type.Object({ signingKeyId: idField('sk', 'Id of the key.') })
 
 export function signingKeyRoutes(app: App, context: Context): void {
   createSigningKey(app, context)
@@ -63,7 +70,12 @@ function createSigningKey(app: App, { db, now }: Context): void {
     description:
       'With the private key you sign tokens for private videos yourself, without an API call per viewer.',
     body: nullable(
-      Type.Object({ name: Type.Optional(text(100, { description: 'A name for your own use.' })) }),
+      Type.Object(
+        {
+          name: Type.Optional(text(100, { description: 'A name for your own use.', examples: ['Website'] })),
+        },
+        { examples: [{ name: 'Website' }] },
+      ),
     ),
     response: { 201: ref(NewSigningKey) },
   }
@@ -90,6 +102,7 @@ function listSigningKeys(app: App, { db }: Context): void {
     operationId: 'LIST-signing-keys',
     tags: ['Signing keys'],
     summary: 'List signing keys',
+    description: 'Private keys are not stored, so they are not in the list.',
     querystring: Type.Object(pageQuery),
     response: { 200: ref(SigningKeyList) },
   }
@@ -105,6 +118,7 @@ function showSigningKey(app: App, { db }: Context): void {
     operationId: 'GET-signing-key',
     tags: ['Signing keys'],
     summary: 'Show a signing key',
+    description: 'The private key is not stored, so it is not in the response.',
     params,
     response: { 200: ref(SigningKey) },
   }

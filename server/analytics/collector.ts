@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
+import { sessionIdField } from '../lib/fields.ts'
 import type { App } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import { createIpRateLimit } from './ip-rate-limit.ts'
@@ -21,7 +22,7 @@ const eventsPerReport = 20
 const bytesPerReport = 4_096
 
 const Session = Type.Object({
-  session: Type.String({ description: 'Id of the session. Send it with the next report.' }),
+  session: sessionIdField('Id of the session. Send it with the next report.'),
 })
 
 /**

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
+import { sortByField } from '../lib/fields.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
@@ -75,7 +76,13 @@ function metricRoute(app: App, deps: Deps): void {
         summary: 'Show a metric as one number',
         description:
           'Sessions count at the time they were loaded. Metrics and their aggregations: `play` count, rate (plays per impression), total (over all time); `start`, `end`, `impression` and `view` count; `impression-time` (ms) and `watch-time` (s) average, sum; `ccv` (concurrent viewers) peak, average, live (within the last 20 seconds).',
-        params: Type.Object({ metric: oneOf(metrics), aggregation: oneOf(aggregations) }),
+        params: Type.Object({
+          metric: oneOf(metrics, { description: 'What is measured.', examples: ['play'] }),
+          aggregation: oneOf(aggregations, {
+            description: 'How the values are combined. Each metric supports some of them.',
+            examples: ['count'],
+          }),
+        }),
         querystring: Type.Object(dataQuery),
         response: { 200: ref(AggregatedMetric) },
       },
@@ -132,10 +139,13 @@ function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
         tags: ['Analytics'],
         summary: 'Break a metric down',
         description: '`play-total` (over all time) supports only `media-id`.',
-        params: Type.Object({ metric: oneOf(bucketMetrics), breakdown: oneOf(breakdowns) }),
+        params: Type.Object({
+          metric: oneOf(bucketMetrics, { description: 'What is measured.', examples: ['play'] }),
+          breakdown: oneOf(breakdowns, { description: 'The dimension.', examples: ['country'] }),
+        }),
         querystring: Type.Object({
           ...dataQuery,
-          sortBy: Type.Optional(oneOf(['metricValue', 'dimensionValue'], { default: 'metricValue' })),
+          sortBy: sortByField(['metricValue', 'dimensionValue'], 'metricValue'),
           sortOrder,
           ...pageQuery,
         }),
@@ -191,16 +201,19 @@ function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
         tags: ['Analytics'],
         summary: 'Show a metric over time',
         description: 'Every interval of the period has a value, even if it is 0.',
-        params: Type.Object({ metric: oneOf(timeMetrics) }),
+        params: Type.Object({
+          metric: oneOf(timeMetrics, { description: 'What is measured.', examples: ['play'] }),
+        }),
         querystring: Type.Object({
           ...dataQuery,
           interval: Type.Optional(
             oneOf(intervals, {
               description:
                 'By default `hour` for up to two days, otherwise `day`. `minute` requires a period of less than 60 minutes.',
+              examples: ['hour'],
             }),
           ),
-          sortBy: Type.Optional(oneOf(['metricValue', 'emittedAt'], { default: 'emittedAt' })),
+          sortBy: sortByField(['metricValue', 'emittedAt'], 'emittedAt'),
           sortOrder,
           ...pageQuery,
         }),

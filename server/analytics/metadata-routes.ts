@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { notFound } from '../lib/errors.ts'
-import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
+import { exampleId, idField, sortByField, timeField } from '../lib/fields.ts'
+import { type App, nullable, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
@@ -24,78 +25,84 @@ const sessionQuery = {
       maxProperties: 100,
       propertyNames: { minLength: 1, maxLength: maxKeyLength, format: 'text' },
       description: 'Key-value pairs that the sessions must all have, as `metadata[key]=value`.',
+      examples: [{ group: 'b' }],
     }),
   ),
 }
 
-const videoQuery = Type.Optional(text(100, { description: 'Only sessions of this video.' }))
-
-export const MetadataValues = Type.Object(
-  {
-    data: Type.Array(
-      Type.Object({
-        value: Type.String(),
-        sessions: Type.Integer({ description: 'Number of sessions with this value.' }),
-        plays: Type.Integer(),
-        watchTime: Type.Number({ description: 'Total seconds watched, including repeats.' }),
-        averageWatchTime: Type.Number({
-          description: 'Average seconds watched, of the sessions with a play.',
-        }),
-        completion: nullable(
-          Type.Number({
-            description:
-              'Average share of the video that was watched, from 0 to 1, of the sessions with a play. Null if there are none.',
-          }),
-        ),
-        lastSeenAt: Type.String({ format: 'date-time' }),
-      }),
-    ),
-    pagination: ref(Pagination),
-  },
-  { $id: 'MetadataValues' },
+const videoQuery = Type.Optional(
+  text(100, { description: 'Only sessions of this video.', examples: [exampleId('vi')] }),
 )
 
-export const MetadataKeys = Type.Object(
-  {
-    data: Type.Array(
-      Type.Object({
-        key: Type.String(),
-        sessions: Type.Integer({ description: 'Number of sessions with this key.' }),
-        values: Type.Integer({ description: 'Number of distinct values.' }),
+const valueField = Type.String({ description: 'Value of the key.', examples: ['user-17'] })
+
+export const MetadataValues = listOf(
+  Type.Object({
+    value: valueField,
+    sessions: Type.Integer({ description: 'Number of sessions with this value.', examples: [3] }),
+    plays: Type.Integer({ description: 'Number of plays in these sessions.', examples: [3] }),
+    watchTime: Type.Number({
+      description: 'Total seconds watched, including repeats.',
+      examples: [45.5],
+    }),
+    averageWatchTime: Type.Number({
+      description: 'Average seconds watched, of the sessions with a play.',
+      examples: [22.75],
+    }),
+    completion: nullable(
+      Type.Number({
+        description:
+          'Average share of the video that was watched, from 0 to 1, of the sessions with a play. Null if there are none.',
+        examples: [0.5],
       }),
     ),
-    pagination: ref(Pagination),
-  },
-  { $id: 'MetadataKeys' },
+    lastSeenAt: timeField('When the last report with this value was received.'),
+  }),
+  'MetadataValues',
+)
+
+export const MetadataKeys = listOf(
+  Type.Object({
+    key: Type.String({ description: 'A key that videos declare as dynamic.', examples: ['viewer'] }),
+    sessions: Type.Integer({ description: 'Number of sessions with this key.', examples: [120] }),
+    values: Type.Integer({ description: 'Number of distinct values.', examples: [37] }),
+  }),
+  'MetadataKeys',
 )
 
 const curve = Type.Array(
   Type.Object({
-    from: Type.Number({ description: 'Start in seconds.' }),
-    to: Type.Number({ description: 'End in seconds.' }),
-    share: Type.Number({ description: 'Share of the sessions with a play, from 0 to 1.' }),
-    viewers: Type.Integer({ description: 'Number of sessions that watched some of this part.' }),
+    from: Type.Number({ description: 'Start in seconds.', examples: [0] }),
+    to: Type.Number({ description: 'End in seconds.', examples: [0.6] }),
+    share: Type.Number({ description: 'Share of the sessions with a play, from 0 to 1.', examples: [0.9] }),
+    viewers: Type.Integer({
+      description: 'Number of sessions that watched some of this part.',
+      examples: [108],
+    }),
   }),
   { description: 'One point for each hundredth of the video; empty until its duration is known.' },
 )
-const sessions = Type.Integer({ description: 'Number of sessions with a play.' })
+const sessions = Type.Integer({ description: 'Number of sessions with a play.', examples: [120] })
 
 export const Retention = Type.Object(
   {
-    videoId: Type.String(),
-    timeframe: Type.Object({
-      from: Type.String({ format: 'date-time' }),
-      to: Type.String({ format: 'date-time' }),
-    }),
+    videoId: idField('vi', 'Id of the video.'),
+    timeframe: Type.Object(
+      {
+        from: timeField('Start of the period.', '2026-10-17T09:30:00+00:00'),
+        to: timeField('End of the period, not included.'),
+      },
+      { description: 'The period in which the sessions were loaded.' },
+    ),
     sessions,
     curve,
     values: Type.Optional(
-      Type.Array(Type.Object({ value: Type.String(), sessions, curve }), {
+      Type.Array(Type.Object({ value: valueField, sessions, curve }), {
         description: 'With `by`: the ten most frequent values.',
       }),
     ),
   },
-  { $id: 'Retention' },
+  { $id: 'Retention', description: 'How many sessions watched each part of a video.' },
 )
 
 type SessionQuery = { from?: string; to?: string; metadata?: Record<string, string>; videoId?: string }
@@ -141,6 +148,8 @@ function keysRoute(app: App, { read, selectSessions }: Deps): void {
         operationId: 'LIST-analytics-metadata-keys',
         tags: ['Analytics'],
         summary: 'List the metadata keys of sessions',
+        description:
+          'Returns the keys of the sessions in the period, with the number of sessions and distinct values.',
         querystring: Type.Object({ videoId: videoQuery, ...sessionQuery, ...pageQuery }),
         response: { 200: ref(MetadataKeys) },
       },
@@ -164,13 +173,18 @@ function valuesRoute(app: App, { read, selectSessions }: Deps): void {
         summary: 'Compare viewers by the values of a metadata key',
         description: 'The list is empty if no session has the key.',
         params: Type.Object({
-          key: text(maxKeyLength, { description: 'A key that videos declare as dynamic.' }),
+          key: text(maxKeyLength, {
+            description: 'A key that videos declare as dynamic.',
+            examples: ['viewer'],
+          }),
         }),
         querystring: Type.Object({
           videoId: videoQuery,
-          value: Type.Optional(text(maxValueLength, { description: 'Only this value.' })),
+          value: Type.Optional(
+            text(maxValueLength, { description: 'Only this value.', examples: ['user-17'] }),
+          ),
           ...sessionQuery,
-          sortBy: Type.Optional(oneOf(store.valueOrders, { default: 'plays' })),
+          sortBy: sortByField(store.valueOrders, 'plays'),
           sortOrder,
           ...pageQuery,
         }),
@@ -198,13 +212,16 @@ function retentionRoute(app: App, db: Context['db'], { read, selectSessions }: D
         operationId: 'GET-analytics-video-retention',
         tags: ['Analytics'],
         summary: 'Show which parts of a video are watched',
-        params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
+        description:
+          'The curve has a point for each hundredth of the video. With `by`, the most frequent values of a metadata key have a curve of their own.',
+        params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
         querystring: Type.Object({
           ...sessionQuery,
           by: Type.Optional(
             text(maxKeyLength, {
               minLength: 1,
               description: 'A metadata key. Adds a curve for each of its most frequent values.',
+              examples: ['viewer'],
             }),
           ),
         }),

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
+import { exampleId } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
-import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { invalidQuery, readPeriod } from './data-query.ts'
@@ -8,12 +9,12 @@ import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
 import type { Read } from './query-limits.ts'
 
-export const PlayList = Type.Object(
-  {
-    data: Type.Array(Type.Object({ value: Type.String(), plays: Type.Integer() })),
-    pagination: ref(Pagination),
-  },
-  { $id: 'PlayList' },
+export const PlayList = listOf(
+  Type.Object({
+    value: Type.String({ description: 'Value of the dimension.', examples: ['FR'] }),
+    plays: Type.Integer({ description: 'Number of plays.', examples: [42] }),
+  }),
+  'PlayList',
 )
 
 const mediaKinds = [
@@ -50,9 +51,15 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
             from: time('Start of the period.'),
             to: time('End of the period, not included; by default now.'),
             dimension: oneOf([...Object.keys(breakdownOf), id, 'emittedAt'], {
-              description: '`emittedAt`: plays per hour.',
+              description: 'How the plays are divided. `emittedAt`: per hour.',
+              examples: ['country'],
             }),
-            filter: Type.Optional(text(200, { description: `A single ${name}, as \`${id}:<id>\`.` })),
+            filter: Type.Optional(
+              text(200, {
+                description: `A single ${name}, as \`${id}:<id>\`.`,
+                examples: [`${id}:${exampleId(name === 'video' ? 'vi' : 'li')}`],
+              }),
+            ),
             ...pageQuery,
           }),
           response: { 200: ref(PlayList) },

@@ -1,4 +1,5 @@
 import { invalidAttribute } from '../lib/errors.ts'
+import { exampleId, sessionIdField } from '../lib/fields.ts'
 import { oneOf, text } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import type { Report, ReportedEvent, ReportedType } from './apply-report.ts'
@@ -25,9 +26,10 @@ export type MediaReport = Report & {
 const maxEvents = 200
 const maxReferrerLength = 2_048
 
-const time = (description: string) => text(40, { format: 'date-time', description })
-const position = (description: string) =>
-  Type.Optional(Type.Unsafe<number | null>({ type: ['number', 'null'], description }))
+const time = (description: string) =>
+  text(40, { format: 'date-time', description, examples: ['2026-11-16T09:30:00.000Z'] })
+const position = (description: string, example: number | null) =>
+  Type.Optional(Type.Unsafe<number | null>({ type: ['number', 'null'], description, examples: [example] }))
 
 const eventTypes = [
   'ready',
@@ -41,10 +43,15 @@ const eventTypes = [
 ] as const
 
 const session = {
-  session_id: Type.Optional(text(100, { description: 'Session id from the response to the first report.' })),
+  session_id: Type.Optional(
+    sessionIdField('Session id from the response to the first report.', { maxLength: 100, format: 'text' }),
+  ),
   loaded_at: time('When the page was loaded.'),
   referrer: Type.Optional(
-    text(16_384, { description: 'URL of the page that embeds or links to the player.' }),
+    text(16_384, {
+      description: 'URL of the page that embeds or links to the player.',
+      examples: ['https://school.example/'],
+    }),
   ),
   metadata: Type.Optional(
     Type.Array(
@@ -53,6 +60,7 @@ const session = {
         maxItems: 100,
         description:
           'Objects with one key and its value. Keys that the video does not declare are ignored, and so are values longer than 2,000 characters.',
+        examples: [[{ viewer: 'user-17' }]],
       },
     ),
   ),
@@ -62,41 +70,56 @@ const report = {
   emitted_at: time('When the report is sent.'),
   events: Type.Array(
     Type.Object({
-      type: oneOf(eventTypes),
+      type: oneOf(eventTypes, { description: 'What happened.', examples: ['play'] }),
       emitted_at: time('When the event happened.'),
-      at: position('Position in the video, in seconds.'),
-      from: position('Start of a seek, in seconds.'),
-      to: position('Target of a seek, in seconds.'),
+      at: position('Position in the video, in seconds.', 0),
+      from: position('Start of a seek, in seconds.', null),
+      to: position('Target of a seek, in seconds.', null),
     }),
     { maxItems: maxEvents, description: 'Events since the last report.' },
   ),
 }
 
 export const VideoReport = Type.Object({
-  session: Type.Object({ video_id: text(100, { description: 'Id of the video.' }), ...session }),
+  session: Type.Object(
+    { video_id: text(100, { description: 'Id of the video.', examples: [exampleId('vi')] }), ...session },
+    { description: 'The viewing that is reported.' },
+  ),
   ...report,
 })
 
 export const LiveReport = Type.Object({
-  session: Type.Object({ live_stream_id: text(100, { description: 'Id of the live stream.' }), ...session }),
+  session: Type.Object(
+    {
+      live_stream_id: text(100, { description: 'Id of the live stream.', examples: [exampleId('li')] }),
+      ...session,
+    },
+    { description: 'The viewing that is reported.' },
+  ),
   ...report,
 })
 
 const clock = (description: string) =>
-  Type.Unsafe<number | string>({ type: ['number', 'string'], maxLength: 40, description })
+  Type.Unsafe<number | string>({
+    type: ['number', 'string'],
+    maxLength: 40,
+    description,
+    examples: [1_794_821_400_000],
+  })
 
 /** The short format: abbreviated names, and numbers instead of words. */
 export const WatchReport = Type.Object({
   sat: clock('When the report is sent, in milliseconds since 1970.'),
-  sid: text(100, { description: 'Id of the browser tab.' }),
-  mid: text(100, { description: 'Id of the video or live stream.' }),
-  pid: text(100, { description: 'Id of this load of the player.' }),
+  sid: text(100, { description: 'Id of the browser tab.', examples: ['tab-5e1f'] }),
+  mid: text(100, { description: 'Id of the video or live stream.', examples: [exampleId('vi')] }),
+  pid: text(100, { description: 'Id of this load of the player.', examples: ['load-93ac'] }),
   ref: Type.Optional(
     Type.Unsafe<string | null>({
       type: ['string', 'null'],
       format: 'text',
       maxLength: 16_384,
       description: 'URL of the page that embeds or links to the player.',
+      examples: ['https://school.example/'],
     }),
   ),
   eve: Type.Array(
@@ -106,16 +129,18 @@ export const WatchReport = Type.Object({
         minimum: 1,
         maximum: 8,
         description: '1 loaded, 2 play, 3 pause, 4 progress, 5 error, 6 ended, 7 seeking, 8 source.',
+        examples: [2],
       }),
-      vti: position('Position in the video, in seconds.'),
+      vti: position('Position in the video, in seconds.', 0),
       pau: Type.Optional(
         Type.Unsafe<boolean | null>({
           type: ['boolean', 'null'],
           description: 'Whether the video is paused.',
+          examples: [false],
         }),
       ),
     }),
-    { maxItems: maxEvents },
+    { maxItems: maxEvents, description: 'Events since the last report.' },
   ),
 })
 

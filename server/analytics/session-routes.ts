@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { idField, sessionIdField } from '../lib/fields.ts'
 import { type App, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -17,6 +18,7 @@ const metadataQuery = (description: string) =>
       maxProperties: 100,
       propertyNames: { maxLength: 255, format: 'text' },
       description,
+      examples: [{ viewer: 'user-17' }],
     }),
   )
 
@@ -25,6 +27,7 @@ const listQuery = Type.Object({
     text(40, {
       description:
         'When the sessions were loaded: `2026`, `2026-01`, `2026-W01`, `2026-01-02` or `2026-01-02/2026-01-31`. By default all stored sessions.',
+      examples: ['2026-11'],
     }),
   ),
   metadata: metadataQuery('Key-value pairs that the sessions must all have, as `metadata[key]=value`.'),
@@ -47,7 +50,7 @@ function listRoutes(app: App, db: Context['db'], read: Read): void {
         tags: ['Analytics'],
         summary: 'List the viewing sessions of a video',
         description: 'Newest first, each with its metadata and the watched ranges.',
-        params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
+        params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
         querystring: listQuery,
         response: { 200: ref(ViewingSessionList) },
       },
@@ -73,7 +76,8 @@ function listRoutes(app: App, db: Context['db'], read: Read): void {
         operationId: 'GET_analytics-live-streams-liveStreamId',
         tags: ['Analytics'],
         summary: 'List the viewing sessions of a live stream',
-        params: Type.Object({ liveStreamId: Type.String({ description: 'Id of the live stream.' }) }),
+        description: 'There are no live streams yet, so the response is 404.',
+        params: Type.Object({ liveStreamId: idField('li', 'Id of the live stream.') }),
         querystring: listQuery,
         response: { 200: ref(ViewingSessionList) },
       },
@@ -95,7 +99,7 @@ function eventsRoute(app: App, read: Read): void {
         tags: ['Analytics'],
         summary: 'List the events of a viewing session',
         description: 'In chronological order.',
-        params: Type.Object({ sessionId: Type.String({ description: 'Id of the session.' }) }),
+        params: Type.Object({ sessionId: sessionIdField('Id of the session.') }),
         querystring: Type.Object(pageQuery),
         response: { 200: ref(ViewingEventList) },
       },
@@ -118,6 +122,7 @@ function deleteRoute(app: App, db: Context['db']): void {
         operationId: 'DELETE_analytics-sessions',
         tags: ['Analytics'],
         summary: 'Delete the sessions of a viewer',
+        'x-sample-parameters': ['metadata'],
         description:
           'Permanently deletes all sessions with these key-value pairs, and their events. A player that is still open keeps reporting; repeat the request after it is closed.',
         querystring: Type.Object({
@@ -126,7 +131,9 @@ function deleteRoute(app: App, db: Context['db']): void {
           ),
         }),
         response: {
-          200: Type.Object({ deleted: Type.Integer({ description: 'Number of deleted sessions.' }) }),
+          200: Type.Object({
+            deleted: Type.Integer({ description: 'Number of deleted sessions.', examples: [3] }),
+          }),
         },
       },
     },

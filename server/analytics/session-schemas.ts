@@ -1,76 +1,113 @@
+import { metadataPair, sessionIdField, timeField } from '../lib/fields.ts'
 import { nullable, ref } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { lengthOf, parseRanges } from './ranges.ts'
 import type { StoredEvent, StoredSession } from './session-query-store.ts'
 
-const time = (description: string) => Type.String({ format: 'date-time', description })
-const nullableText = (description?: string) => nullable(Type.String(description ? { description } : {}))
+const nullableText = (description: string, example: string | null) =>
+  nullable(Type.String({ description, examples: [example] }))
 
 export const ViewingSession = Type.Object(
   {
-    session: Type.Object({
-      sessionId: Type.String(),
-      loadedAt: time('When the player was loaded.'),
-      endedAt: time('When the last report was received.'),
-      metadata: Type.Array(Type.Object({ key: Type.String(), value: Type.String() }), {
-        description: 'Values of the dynamic metadata that the video declares.',
-      }),
-    }),
-    location: Type.Object({
-      country: nullableText('Two-letter code; requires `KINORA_COUNTRY_HEADER`.'),
-      city: nullableText('Always null.'),
-    }),
-    referrer: Type.Object({
-      url: nullableText('URL of the page that embeds or links to the player.'),
-      medium: Type.String({ description: '`referral` or `none`.' }),
-      source: nullableText('Host of the URL.'),
-      searchTerm: nullableText('Always null.'),
-    }),
-    device: Type.Object({ type: nullableText(), vendor: nullableText(), model: nullableText() }),
-    os: Type.Object({ name: nullableText(), shortname: nullableText(), version: nullableText() }),
-    client: Type.Object({ type: nullableText(), name: nullableText(), version: nullableText() }),
-    watch: Type.Object({
-      plays: Type.Integer({
-        description: 'Number of plays. Replaying after the end does not count as another play.',
-      }),
-      seconds: Type.Number({ description: 'Seconds watched, including repeats.' }),
-      ranges: Type.Array(Type.Object({ from: Type.Integer(), to: Type.Integer() }), {
-        description: 'Ranges of the video that were watched at least once, in seconds.',
-      }),
-      completion: nullable(
-        Type.Number({
-          description: 'Share of the video that was watched, from 0 to 1. Null if the duration is not known.',
+    session: Type.Object(
+      {
+        sessionId: sessionIdField('Id of the session.'),
+        loadedAt: timeField('When the player was loaded.'),
+        endedAt: timeField('When the last report was received.', '2026-11-16T09:40:00+00:00'),
+        metadata: Type.Array(metadataPair('viewer', 'user-17'), {
+          description: 'Values of the dynamic metadata that the video declares.',
         }),
-      ),
-    }),
-  },
-  { $id: 'ViewingSession' },
-)
-
-export const ViewingSessionList = Type.Object(
-  { data: Type.Array(ref(ViewingSession)), pagination: ref(Pagination) },
-  { $id: 'ViewingSessionList' },
-)
-
-export const ViewingEventList = Type.Object(
-  {
-    data: Type.Array(
-      Type.Object({
-        type: Type.String({
-          description:
-            '`ready`, `play`, `resume`, `progress`, `pause`, `seek.forward`, `seek.backward`, `end` or `error`.',
-        }),
-        emittedAt: time('When the event happened.'),
-        at: Type.Optional(Type.Integer({ description: 'Position in the video, in seconds.' })),
-        from: Type.Optional(Type.Integer({ description: 'Start of a seek, in seconds.' })),
-        to: Type.Optional(Type.Integer({ description: 'Target of a seek, in seconds.' })),
-      }),
+      },
+      { description: 'When the viewing took place, and of whom.' },
     ),
-    pagination: ref(Pagination),
+    location: Type.Object(
+      {
+        country: nullableText('Two-letter code; requires `KINORA_COUNTRY_HEADER`.', 'FR'),
+        city: nullableText('Always null.', null),
+      },
+      { description: 'Where the viewer is.' },
+    ),
+    referrer: Type.Object(
+      {
+        url: nullableText('URL of the page that embeds or links to the player.', 'https://school.example/'),
+        medium: Type.String({ description: '`referral` or `none`.', examples: ['referral'] }),
+        source: nullableText('Host of the URL.', 'school.example'),
+        searchTerm: nullableText('Always null.', null),
+      },
+      { description: 'The page that embeds or links to the player.' },
+    ),
+    device: Type.Object(
+      {
+        type: nullableText('Such as `computer`, `phone` or `tablet`.', 'phone'),
+        vendor: nullableText('Manufacturer.', 'Apple'),
+        model: nullableText('Model.', 'iPhone'),
+      },
+      { description: 'The device, as its browser describes it. Null where it says nothing.' },
+    ),
+    os: Type.Object(
+      {
+        name: nullableText('Name of the operating system.', 'iOS'),
+        shortname: nullableText('Always null.', null),
+        version: nullableText('Version of the operating system.', '17.5'),
+      },
+      { description: 'The operating system.' },
+    ),
+    client: Type.Object(
+      {
+        type: nullableText('`browser`, or null if it is not known.', 'browser'),
+        name: nullableText('Name of the browser.', 'Safari'),
+        version: nullableText('Version of the browser.', '17.5'),
+      },
+      { description: 'The browser.' },
+    ),
+    watch: Type.Object(
+      {
+        plays: Type.Integer({
+          description: 'Number of plays. Replaying after the end does not count as another play.',
+          examples: [1],
+        }),
+        seconds: Type.Number({ description: 'Seconds watched, including repeats.', examples: [320.5] }),
+        ranges: Type.Array(
+          Type.Object({
+            from: Type.Integer({ description: 'Start in seconds.', examples: [0] }),
+            to: Type.Integer({ description: 'End in seconds.', examples: [300] }),
+          }),
+          { description: 'Ranges of the video that were watched at least once, in seconds.' },
+        ),
+        completion: nullable(
+          Type.Number({
+            description:
+              'Share of the video that was watched, from 0 to 1. Null if the duration is not known.',
+            examples: [0.5],
+          }),
+        ),
+      },
+      { description: 'What was watched.' },
+    ),
   },
-  { $id: 'ViewingEventList' },
+  { $id: 'ViewingSession', description: 'One viewing of a video by one viewer.' },
+)
+
+export const ViewingSessionList = listOf(ref(ViewingSession), 'ViewingSessionList')
+
+const position = (description: string, example: number) =>
+  Type.Optional(Type.Integer({ description, examples: [example] }))
+
+export const ViewingEventList = listOf(
+  Type.Object({
+    type: Type.String({
+      description:
+        '`ready`, `play`, `resume`, `progress`, `pause`, `seek.forward`, `seek.backward`, `end` or `error`.',
+      examples: ['seek.forward'],
+    }),
+    emittedAt: timeField('When the event happened.', '2026-11-16T09:30:00.000Z'),
+    at: position('Position in the video, in seconds.', 90),
+    from: position('Start of a seek, in seconds.', 30),
+    to: position('Target of a seek, in seconds.', 90),
+  }),
+  'ViewingEventList',
 )
 
 export function viewSession(row: StoredSession, isDurationKnown: boolean) {

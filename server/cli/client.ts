@@ -1,20 +1,55 @@
+import { readClientConfig } from '../config.ts'
+import { commandName } from '../lib/command-name.ts'
+import { findRunningService } from '../lib/running-services.ts'
+import type { Output } from './command.ts'
+import { UsageError } from './errors.ts'
+
 /** A request to the service failed. The message is one sentence for the user. */
 export class ClientError extends Error {}
 
 /** URL and API key of the service that the command talks to. */
-export type Server = { url: string; key: string }
+export type Server = {
+  url: string
+  key: string
+  /** What the user can do if the service cannot be reached. */
+  advice: string
+}
+
+type Problem = { title?: string; name?: string; detail?: string }
 
 /** The service responded with an error status. */
 export class ResponseError extends ClientError {
   readonly status: number
-  constructor(status: number, message: string) {
-    super(message)
+  readonly problem: Problem
+  constructor(url: string, status: number, problem: Problem) {
+    const { title = '', name, detail } = problem
+    const reason = [title, name && `(${name})`, detail].filter(Boolean).join(' ')
+    const advice = status === 401 ? ' Check KINORA_KEY.' : ''
+    super(`${url} answered ${status}: ${reason}${advice}`)
     this.status = status
+    this.problem = problem
   }
 }
 
+const defaultUrl = 'http://localhost:8080'
+
+/** KINORA_URL, or the service that runs on the data folder, or the default URL. */
+export async function findServer({ warn }: Output): Promise<Server> {
+  const { cli, dataDir, warnings } = readClientConfig(process.env)
+  for (const warning of warnings) warn(warning)
+  if (!cli.key) {
+    const create = `${commandName(process.env)} keys create --environment production --name mine`
+    throw new UsageError(`Set KINORA_KEY to an API key. To create one: ${create}`)
+  }
+  if (cli.url) return { url: cli.url, key: cli.key, advice: 'Check KINORA_URL.' }
+  const { url, ignored } = await findRunningService(dataDir)
+  if (url) return { url, key: cli.key, advice: 'Set KINORA_URL to use another service.' }
+  const advice = `No service runs on ${dataDir}: start it, or set KINORA_URL to the URL of the service.`
+  return { url: defaultUrl, key: cli.key, advice: [ignored, advice].filter(Boolean).join(' ') }
+}
+
 export async function call<T>(
-  { url, key }: Server,
+  { url, key, advice }: Server,
   method: string,
   path: string,
   init: RequestInit = {},
@@ -23,10 +58,35 @@ export async function call<T>(
   const response = await fetch(url + path, { ...init, method, headers }).catch((error) => {
     if (error.cause instanceof ClientError) throw error.cause
     const reason = error.cause instanceof Error ? error.cause.message : error.message
-    throw new ClientError(`${url} cannot be reached: ${reason || 'no connection'}. Is the service running?`)
+    throw new ClientError(`${url} cannot be reached: ${reason || 'no connection'}. ${advice}`)
   })
-  const body = (await response.json().catch(() => ({}))) as { title?: string }
-  if (!response.ok)
-    throw new ResponseError(response.status, `${url} answered ${response.status}: ${body.title ?? ''}`)
+  const body = await response.json().catch(() => undefined)
+  if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
+  if (body === undefined && response.status !== 204)
+    throw new ClientError(
+      `${url} is not the API of Kinora: it answered ${response.status} without JSON. ${advice}`,
+    )
   return body as T
+}
+
+export const sendJson = <T>(server: Server, method: string, path: string, body: object) =>
+  call<T>(server, method, path, {
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+/** All items of a list, from all pages. */
+export async function listAll<T>(
+  server: Server,
+  path: string,
+  query: Record<string, string> = {},
+): Promise<T[]> {
+  const found: T[] = []
+  for (let page = 1; ; page++) {
+    const pageQuery = new URLSearchParams({ ...query, currentPage: String(page), pageSize: '100' })
+    type Page = { data: T[]; pagination: { pagesTotal: number } }
+    const { data, pagination } = await call<Page>(server, 'GET', `${path}?${pageQuery}`)
+    found.push(...data)
+    if (page >= pagination.pagesTotal) return found
+  }
 }

@@ -1,9 +1,5 @@
-import type { Environment } from '../environments.ts'
-
 /** The command line is wrong. The message is one sentence for the user. */
 export class UsageError extends Error {}
 
 /** The command failed. The message is one sentence for the user. */
 export class CommandError extends Error {}
-
-export type KeyOptions = { environment: Environment | undefined; name: string | undefined; json: boolean }

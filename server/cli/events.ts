@@ -1,100 +1,64 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { newSecret, signatureHeaders } from '../webhooks/sign.ts'
-import { ClientError, call, type Server } from './client.ts'
+import { call, findServer } from './client.ts'
+import { command } from './command.ts'
+import { UsageError } from './errors.ts'
+import { findEvents, formatEvent } from './event-log.ts'
+import { listen } from './listen.ts'
 
-type Event = { eventId: string; type: string; emittedAt: string; payload: Record<string, unknown> }
-type Page = { data: Event[]; pagination: { pagesTotal: number } }
+const maxListedEvents = 100
 
-const pollIntervalMs = 1_000
-/** An event can be committed a moment after its emittedAt, so each poll also asks for the last seconds again. */
-const overlapMs = 10_000
+export const eventsCommands = [
+  command({
+    name: 'events list',
+    summary: 'list the last 100 events, newest last',
+    operands: [],
+    options: {
+      type: { type: 'string', value: 'TYPE', meaning: 'only events of this type' },
+      video: { type: 'string', value: 'VIDEO', meaning: 'only events of this video' },
+    },
+    examples: ['kinora events list --type video.encoding.quality.completed'],
+    json: 'an array of event objects of the API',
+    async run({ options: { type, video: videoId }, output }) {
+      const filters = { ...(type !== undefined && { type }), ...(videoId !== undefined && { videoId }) }
+      const found = await findEvents(await findServer(output), filters, maxListedEvents)
+      const events = found.toReversed()
+      output.print(events.length === 0 ? 'There are no events.' : events.map(formatEvent).join('\n'), events)
+    },
+  }),
+  command({
+    name: 'events replay',
+    summary: 'send an event again to every webhook that subscribes to it',
+    operands: ['EVENT'],
+    options: {},
+    examples: ['kinora events replay event_4blUQJFrYWbaG44NChkH27'],
+    json: '`{"count"}`: the number of webhooks',
+    async run({ operands: [eventId], output }) {
+      const path = `/events/${encodeURIComponent(eventId)}/replay`
+      const replayed = await call<{ count: number }>(await findServer(output), 'POST', path)
+      output.print(formatReplay(replayed), replayed)
+    },
+  }),
+  command({
+    name: 'webhooks listen',
+    summary: 'print new events and post them to a URL',
+    operands: [],
+    options: {
+      'forward-to': { type: 'string', short: 'f', value: 'URL', meaning: 'the URL that receives the events' },
+    },
+    details: [
+      'The command polls the API until you stop it, so the service does not need to reach your machine. It signs the requests as the service does, with a secret that it prints at the start.',
+    ],
+    examples: ['kinora webhooks listen --forward-to http://localhost:3000/hook'],
+    json: 'first `{"forwardTo", "secret"}`, then each event object of the API with `"response"` (the status of the receiver) or `"error"`',
+    async run({ options, output }) {
+      const target = options['forward-to']
+      if (target !== undefined && !/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
+        throw new UsageError(`--forward-to must be an http or https URL, not "${target}".`)
+      await listen(await findServer(output), target, output)
+    },
+  }),
+]
 
-/** Newest first. */
-async function* listEvents(server: Server, filters: Record<string, string>): AsyncGenerator<Event> {
-  for (let currentPage = 1; ; currentPage++) {
-    const query = new URLSearchParams({ ...filters, currentPage: String(currentPage), pageSize: '100' })
-    const { data, pagination } = await call<Page>(server, 'GET', `/events?${query}`)
-    yield* data
-    if (currentPage >= pagination.pagesTotal) return
-  }
-}
-
-export function formatEvent({ eventId, type, emittedAt, payload }: Event): string {
-  const { type: _type, emittedAt: _emittedAt, ...rest } = payload
-  const details = Object.entries(rest).map(([name, value]) => `${name}=${value}`)
-  return `${emittedAt}  ${eventId}  ${type}  ${details.join(' ')}`
-}
-
-/** The newest events that match the filters. */
-export async function findEvents(server: Server, filters: Record<string, string>, maxEvents: number) {
-  const found: Event[] = []
-  for await (const event of listEvents(server, filters)) {
-    if (found.push(event) === maxEvents) break
-  }
-  return found
-}
-
-export async function replayEvent(server: Server, eventId: string): Promise<string> {
-  const path = `/events/${encodeURIComponent(eventId)}/replay`
-  const { count } = await call<{ count: number }>(server, 'POST', path)
-  return count === 0
+const formatReplay = ({ count }: { count: number }) =>
+  count === 0
     ? 'No webhook subscribes to this event.'
     : `The event is sent again to ${count} webhook${count === 1 ? '' : 's'}.`
-}
-
-/** Prints new events and forwards them to a URL on the developer's machine, until the process is stopped. */
-export async function listen(
-  server: Server,
-  target: string | undefined,
-  print: (line: string) => void,
-  signal?: AbortSignal,
-): Promise<void> {
-  const secret = newSecret()
-  const start = new Date()
-  const seen = new Set(
-    (await findRecentEvents(server, new Date(start.getTime() - overlapMs))).map(({ eventId }) => eventId),
-  )
-  print(target ? `Events are passed on to ${target}, signed with ${secret}` : 'Waiting for events.')
-  let from = start
-  while (!signal?.aborted) {
-    const events = await findRecentEvents(server, new Date(from.getTime() - overlapMs))
-    for (const event of events.toReversed()) {
-      if (seen.has(event.eventId)) continue
-      seen.add(event.eventId)
-      const result = target ? await forward(event, target, secret) : ''
-      print(`${formatEvent(event)}${result}`)
-      if (new Date(event.emittedAt) > from) from = new Date(event.emittedAt)
-    }
-    await delay(pollIntervalMs, undefined, signal ? { signal } : {}).catch(() => {})
-  }
-}
-
-const findRecentEvents = (server: Server, from: Date) =>
-  findEvents(server, { from: from.toISOString() }, Number.POSITIVE_INFINITY)
-
-/** Sends the same request as the service would. Returns the status or the error as text for the printed line. */
-async function forward(event: Event, target: string, secret: string): Promise<string> {
-  const body = Buffer.from(JSON.stringify(event.payload))
-  const signed = { webhookId: 'webhook_listen', eventId: event.eventId, body, secret, previousSecret: null }
-  const headers = { 'content-type': 'application/json', ...signatureHeaders(signed, new Date()) }
-  try {
-    const options = {
-      method: 'POST',
-      headers,
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.timeout(5_000),
-    } as const
-    const response = await fetch(target, options)
-    await response.body?.cancel()
-    return `  -> ${response.status}`
-  } catch (error) {
-    const { cause, message } = error as Error
-    return `  -> ${cause instanceof Error ? cause.message || message : message}`
-  }
-}
-
-export function checkTarget(text: string | undefined): string | undefined {
-  if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text
-  throw new ClientError(`"${text}" is not an http or https address.`)
-}

@@ -1,80 +1,71 @@
-import { createKey, KeyError, revokeKey } from '../accounts/keys.ts'
-import { listKeys } from '../accounts/store.ts'
-import { readConfig } from '../config.ts'
-import { type Database, openDatabase } from '../database.ts'
-import type { Environment } from '../environments.ts'
-import { DatabaseError } from '../lib/db.ts'
-import { createLog } from '../lib/log.ts'
-import { PostgresError } from '../lib/postgres/open.ts'
-import { CommandError, type KeyOptions, UsageError } from './errors.ts'
+import { command, required } from './command.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { environment, keyName } from './options.ts'
 
-function requireEnvironmentAndName({ environment, name }: KeyOptions): {
-  environment: Environment
-  name: string
-} {
-  if (!environment) throw new UsageError('--environment production or --environment sandbox is required.')
-  if (!name) throw new UsageError('--name is required.')
-  return { environment, name }
-}
+// Most commands finish faster than the database module loads, so it is imported on demand.
+const load = () =>
+  Promise.all([import('./with-database.ts'), import('../accounts/keys.ts'), import('../accounts/store.ts')])
 
-type Work = (db: Database['db']) => Promise<string>
-
-/** Each command checks its options first and returns the work that needs the database. */
-const keyCommands: Record<string, (options: KeyOptions) => Work> = {
-  'keys create'(options) {
-    const { environment, name } = requireEnvironmentAndName(options)
-    return async (db) => {
-      const created = await createKey(db, environment, name, new Date())
-      return options.json
-        ? JSON.stringify(created)
-        : `${created.key}\nThis is the only time the key is shown.`
-    }
-  },
-
-  'keys list'(options) {
-    return async (db) => {
-      const keys = (await listKeys(db, options.environment)).map((row) => ({
-        id: row.id,
-        environment: row.environment,
-        name: row.name,
-        createdAt: row.created_at,
-        revokedAt: row.revoked_at,
+export const keysCommands = [
+  command({
+    name: 'keys create',
+    summary: 'create an API key and show it once',
+    operands: [],
+    options: { environment: required(environment), name: required(keyName) },
+    examples: ['kinora keys create --environment production --name website'],
+    json: '`{"id", "environment", "name", "key", "createdAt"}`',
+    async run({ options: { environment, name }, output }) {
+      checkName(name)
+      const [{ withDatabase }, { createKey }] = await load()
+      const created = await withDatabase(({ db }) => createKey(db, environment, name, new Date()))
+      output.print(`${created.key}\nThis is the only time the key is shown.`, created)
+    },
+  }),
+  command({
+    name: 'keys list',
+    summary: 'list API keys without their values',
+    operands: [],
+    options: { environment },
+    examples: ['kinora keys list', 'kinora keys list --environment sandbox --json'],
+    json: 'an array of `{"id", "environment", "name", "createdAt", "revokedAt"}`',
+    async run({ options: { environment }, output }) {
+      const [{ withDatabase }, , { listKeys }] = await load()
+      const rows = await withDatabase(({ db }) => listKeys(db, environment))
+      const keys = rows.map(({ id, environment, name, created_at, revoked_at }) => ({
+        ...{ id, environment, name },
+        createdAt: created_at,
+        revokedAt: revoked_at,
       }))
-      if (options.json) return JSON.stringify(keys)
-      if (keys.length === 0) return 'There are no keys.'
-      return keys
-        .map((key) => {
-          const state = key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : 'active'
-          return `${key.environment.padEnd(10)}  ${key.name.padEnd(24)}  created ${key.createdAt.toISOString()}  ${state}`
-        })
-        .join('\n')
-    }
-  },
+      output.print(keys.length === 0 ? 'There are no keys.' : keys.map(formatKey).join('\n'), keys)
+    },
+  }),
+  command({
+    name: 'keys revoke',
+    summary: 'revoke an API key',
+    operands: [],
+    options: { environment: required(environment), name: required(keyName) },
+    examples: ['kinora keys revoke --environment production --name website'],
+    json: '`{"id", "environment", "name", "revokedAt"}`',
+    async run({ options: { environment, name }, output }) {
+      checkName(name)
+      const [{ withDatabase }, { revokeKey }] = await load()
+      const revoked = await withDatabase(({ db }) => revokeKey(db, environment, name, new Date()))
+      if (!revoked)
+        throw new CommandError(`The ${environment} environment has no active key named "${name}".`)
+      const text = `The key "${name}" of the ${environment} environment no longer works.`
+      output.print(text, { id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
+    },
+  }),
+]
 
-  'keys revoke'(options) {
-    const { environment, name } = requireEnvironmentAndName(options)
-    return async (db) => {
-      const revoked = await revokeKey(db, environment, name, new Date())
-      if (!revoked) throw new KeyError(`The ${environment} environment has no active key named "${name}".`)
-      if (options.json)
-        return JSON.stringify({ id: revoked.id, environment, name, revokedAt: revoked.revoked_at })
-      return `The key "${name}" of the ${environment} environment no longer works.`
-    }
-  },
+function checkName(name: string): void {
+  if (!/^\S(.{0,98}\S)?$/.test(name))
+    throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
 }
 
-/** Returns the text that the command prints. */
-export async function runKeyCommand(command: string, options: KeyOptions): Promise<string> {
-  const work = keyCommands[command]!(options)
-  try {
-    const database = await openDatabase(readConfig(process.env), createLog('silent', false))
-    try {
-      return await work(database.db)
-    } finally {
-      await database.close()
-    }
-  } catch (error) {
-    const isKnown = [KeyError, DatabaseError, PostgresError].some((kind) => error instanceof kind)
-    throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
-  }
+type Key = { environment: string; name: string; createdAt: Date; revokedAt: Date | null }
+
+function formatKey({ environment, name, createdAt, revokedAt }: Key): string {
+  const state = revokedAt ? `revoked ${revokedAt.toISOString()}` : 'active'
+  return `${environment.padEnd(10)}  ${name.padEnd(24)}  created ${createdAt.toISOString()}  ${state}`
 }

@@ -6,15 +6,15 @@ export const cliSettings = {
     key: setting({
       name: 'KINORA_KEY',
       default: '',
-      meaning: 'kinora command only: the API key of kinora upload and kinora videos.',
+      meaning: 'kinora command only: the API key of commands that call the API. It decides the environment.',
       read: optional(apiKey),
     }),
     url: setting({
       name: 'KINORA_URL',
-      default: 'http://localhost:8080',
+      default: '',
       meaning:
-        'kinora command only: the URL of the API for kinora upload and kinora videos. The key decides the environment.',
-      read: (value) => optional(url('http:', 'https:'))(value)?.replace(/\/+$/, '') ?? '',
+        'kinora command only: the URL of the service. If not set: the service that runs on the data folder, else http://localhost:8080.',
+      read: optional((value) => url('http:', 'https:')(value).replace(/\/+$/, '')),
     }),
   }),
 }

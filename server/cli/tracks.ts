@@ -1,74 +1,78 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { ClientError, call, type Server } from './client.ts'
-import { UsageError } from './errors.ts'
-import { checkFile } from './upload.ts'
-
-type Options = { language: string | undefined; default: boolean; json: boolean }
+import { ClientError, call, findServer, listAll, sendJson } from './client.ts'
+import { type Command, command, type Options, required } from './command.ts'
+import { checkFile } from './local-file.ts'
+import { language } from './options.ts'
 
 /** A caption has `srclang`, a chapter `language`. */
 type Track = { src: string; srclang?: string; language?: string; languageName?: string; default?: boolean }
-type Page = { data: Track[]; pagination: { pagesTotal: number } }
 
 /** The service accepts no larger file. */
 const maxBytes = 4 * 1024 * 1024
 
-/** Runs `captions add`, `chapters list` and so on. Returns the text to print. */
-export async function runTrackCommand(
-  findServer: () => Server,
-  command: string,
-  names: string[],
-  options: Options,
-): Promise<string> {
-  const [kind = '', verb] = command.split(' ')
-  if (verb === 'list') {
-    const [videoId] = readNames(names, 1, `${command} VIDEO`)
-    const tracks = await listTracks(findServer(), pathOf(videoId!, kind))
-    if (options.json) return JSON.stringify(tracks)
-    return tracks.length === 0 ? `The video has no ${kind}.` : tracks.map(formatTrack).join('\n')
-  }
-  const usage = verb === 'add' ? 'FILE VIDEO --language en' : 'VIDEO --language en'
-  const given = readNames(names, verb === 'add' ? 2 : 1, `${command} ${usage}`)
-  const videoId = given.at(-1)!
-  if (options.language === undefined) throw new UsageError(`Which language? kinora ${command} ${usage}`)
-  const path = `${pathOf(videoId, kind)}/${encodeURIComponent(options.language)}`
-  if (verb === 'delete') {
-    await call(findServer(), 'DELETE', path)
-    return `The ${kind} in ${options.language} are deleted.`
-  }
-  const track = await addTrack(findServer(), path, given[0]!, options.default)
-  return options.json ? JSON.stringify(track) : track.src
-}
-
-function readNames(names: string[], count: number, usage: string): string[] {
-  if (names.length !== count) throw new UsageError(`Which video? kinora ${usage}`)
-  return names
-}
-
 const pathOf = (videoId: string, kind: string) => `/videos/${encodeURIComponent(videoId)}/${kind}`
 
-async function addTrack(server: Server, path: string, file: string, isDefault: boolean): Promise<Track> {
-  const { size } = await checkFile(file)
-  if (size > maxBytes) throw new ClientError(`${file} has more than ${maxBytes / 1024 ** 2} MiB.`)
-  const body = new FormData()
-  body.append('file', new Blob([await readFile(file)]), basename(file))
-  const track = await call<Track>(server, 'POST', path, { body })
-  if (!isDefault) return track
-  const headers = { 'content-type': 'application/json' }
-  return call<Track>(server, 'PATCH', path, { headers, body: JSON.stringify({ default: true }) })
-}
+const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Options): Command[] => [
+  command({
+    name: `${kind} add`,
+    summary: `upload ${kind} in WebVTT or SRT and print the URL of the WebVTT file`,
+    operands: ['FILE', 'VIDEO'],
+    options: { language: required(language), ...options },
+    details: [`A file for a language that the video already has replaces its ${kind}.`],
+    examples: [`kinora ${kind} add film.vtt vi4blUQJFrYWbaG44NChkH27 --language en`],
+    json: `the ${object} object of the API`,
+    async run({ operands: [file, videoId], options, output }) {
+      const path = `${pathOf(videoId, kind)}/${encodeURIComponent(options.language)}`
+      const body = await readTrack(file)
+      const server = await findServer(output)
+      const added = await call<Track>(server, 'POST', path, { body })
+      const isDefault = 'default' in options && options.default
+      const track = isDefault ? await sendJson<Track>(server, 'PATCH', path, { default: true }) : added
+      output.print(track.src, track)
+    },
+  }),
+  command({
+    name: `${kind} list`,
+    summary: `list the ${kind} of a video`,
+    operands: ['VIDEO'],
+    options: {},
+    examples: [`kinora ${kind} list vi4blUQJFrYWbaG44NChkH27`],
+    json: `an array of ${object} objects of the API`,
+    async run({ operands: [videoId], output }) {
+      const tracks = await listAll<Track>(await findServer(output), pathOf(videoId, kind))
+      const text = tracks.length === 0 ? `The video has no ${kind}.` : tracks.map(formatTrack).join('\n')
+      output.print(text, tracks)
+    },
+  }),
+  command({
+    name: `${kind} delete`,
+    summary: `delete the ${kind} in one language`,
+    operands: ['VIDEO'],
+    options: { language: required(language) },
+    examples: [`kinora ${kind} delete vi4blUQJFrYWbaG44NChkH27 --language en`],
+    json: '`{"videoId", "language", "deleted": true}`',
+    async run({ operands: [videoId], options: { language }, output }) {
+      const path = `${pathOf(videoId, kind)}/${encodeURIComponent(language)}`
+      await call(await findServer(output), 'DELETE', path)
+      output.print(`The ${kind} in ${language} are deleted.`, { videoId, language, deleted: true })
+    },
+  }),
+]
 
-async function listTracks(server: Server, path: string): Promise<Track[]> {
-  const found: Track[] = []
-  for (let currentPage = 1; ; currentPage++) {
-    const { data, pagination } = await call<Page>(
-      server,
-      'GET',
-      `${path}?currentPage=${currentPage}&pageSize=100`,
-    )
-    found.push(...data)
-    if (currentPage >= pagination.pagesTotal) return found
-  }
+export const tracksCommands = [
+  ...commandsOf('captions', 'caption', {
+    default: { type: 'boolean', meaning: 'show these captions from the start' },
+  }),
+  ...commandsOf('chapters', 'chapter', {}),
+]
+
+async function readTrack(path: string): Promise<FormData> {
+  const file = await checkFile(path)
+  if (file.size > maxBytes) throw new ClientError(`${path} has more than ${maxBytes / 1024 ** 2} MiB.`)
+  const body = new FormData()
+  body.append('file', new Blob([await readFile(file.path)]), basename(path))
+  return body
 }
 
 const formatTrack = ({ src, srclang, language, languageName, default: isDefault }: Track) =>

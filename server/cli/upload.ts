@@ -1,210 +1,75 @@
-import { randomUUID } from 'node:crypto'
-import { type FileHandle, open, stat } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { ClientError, call, ResponseError, type Server } from './client.ts'
-import { type ResumeFile, resumeFileOf } from './resume-file.ts'
+import { basename } from 'node:path'
+import { findServer } from './client.ts'
+import { command, type Output } from './command.ts'
+import { UsageError } from './errors.ts'
+import { checkFile, type LocalFile } from './local-file.ts'
+import { watch } from './options.ts'
+import { drawOn, hasFailed, watchStatus } from './status.ts'
+import { type UploadOptions, uploadFile } from './upload-file.ts'
+import { readWatermark } from './watermarks.ts'
 
-class FileChangedError extends ClientError {}
+export const uploadCommand = command({
+  name: 'upload',
+  summary: 'upload files and print the URL of the player page of each',
+  operands: ['FILE…'],
+  options: {
+    title: {
+      type: 'string',
+      short: 't',
+      value: 'TITLE',
+      meaning: 'the title of the video; by default the file name',
+    },
+    private: { type: 'boolean', meaning: 'make the videos private' },
+    watermark: {
+      type: 'string',
+      value: 'ID[,NAME=VALUE…]',
+      meaning: 'burn a watermark into the videos, such as ID,right=2%,bottom=2%,width=15%',
+    },
+    watch,
+  },
+  details: [
+    'The URL is printed before the file is sent. The page shows the video as soon as its first seconds are encoded. All files are checked before the first one is sent. An interrupted upload continues when you run the same command again.',
+    'With --watch, the exit code is 1 if a quality failed.',
+  ],
+  examples: [
+    'kinora upload film.mp4 --watch',
+    'kinora upload film.mp4 --title "My film" --private',
+    'kinora upload *.mp4 --json',
+  ],
+  json: 'one object for each file, when it is uploaded: `{"file", "videoId", "player"}`; with --watch also `"status"`, the final status object of the API',
+  async run({ operands: names, options, output }) {
+    if (names.length > 1 && options.title !== undefined)
+      throw new UsageError('--title is for one file: upload the files one by one, or leave out --title.')
+    const watermark = options.watermark === undefined ? undefined : readWatermark(options.watermark)
+    const server = await findServer(output)
+    const settings = { ...server, title: options.title, isPrivate: options.private, watermark }
+    // Check all files before the first upload: a typo in the last name must not show up hours later.
+    for (const file of await Promise.all(names.map(checkFile)))
+      await upload(file, settings, options.watch, output)
+  },
+})
 
-export type UploadOptions = Server & {
-  title: string | undefined
-  isPrivate: boolean
-  watermark: Record<string, string> | undefined
-}
-
-/** Path, size and modification time of a file when the command checked it. */
-export type LocalFile = { path: string; size: number; mtimeMs: number }
-
-type Video = { videoId: string; assets: { player: string } }
-type Status = { ingest: { status: string; receivedBytes: { from: number; to: number }[] } | null }
-type ShowProgress = (done: number, total: number) => void
-type Chunk = { from: number; to: number }
-type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle }
-
-const minChunkBytes = 8 * 1024 * 1024
-const maxChunks = 10_000
-const concurrency = 4
-const maxAttempts = 6
-/** Responses after which a retry can succeed, besides 5xx. */
-const transientStatuses = [408, 409, 429]
-
-/** Throws if the file cannot be uploaded. */
-export async function checkFile(path: string): Promise<LocalFile> {
-  const found = await readOrThrow(path, () => stat(path))
-  if (!found.isFile()) throw new ClientError(`${path} is not a file.`)
-  if (found.size === 0) throw new ClientError(`${path} is empty.`)
-  await readOrThrow(path, async () => (await open(path)).close())
-  return { path, size: found.size, mtimeMs: found.mtimeMs }
-}
-
-function readOrThrow<T>(path: string, work: () => Promise<T>): Promise<T> {
-  return work().catch((error) => {
-    throw new ClientError(`${path} cannot be read: ${error.message}.`)
-  })
-}
-
-/** Uploads a file in concurrent chunks. Resumes an earlier upload that was interrupted. */
-export async function uploadFile(
+async function upload(
   file: LocalFile,
-  options: UploadOptions,
-  showProgress: ShowProgress,
-): Promise<Video> {
-  const { path, size, mtimeMs } = file
-  const { url, key, title, isPrivate, watermark } = options
-  // The settings of the video are part of the identity: resuming into a public video would publish a private file.
-  const settings = [title ?? null, isPrivate, ...(watermark ? [watermark] : [])]
-  const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, ...settings])
-  await using handle = await readOrThrow(path, () => open(path))
-  await checkUnchanged(file, handle)
-  const { video, received } =
-    (await resumeVideo(resumeFile, options)) ?? (await createVideo(resumeFile, path, options))
-  const upload = { server: options, videoId: video.videoId, file, handle }
-  try {
-    await sendChunks(upload, received, showProgress)
-  } catch (error) {
-    // The original content no longer exists, so this video could never be completed.
-    if (error instanceof FileChangedError) {
-      await call(options, 'DELETE', `/videos/${video.videoId}`).catch(() => {})
-      await resumeFile.remove()
-    }
-    throw error
-  }
-  await resumeFile.remove()
-  return video
-}
-
-async function createVideo(resumeFile: ResumeFile, path: string, options: UploadOptions) {
-  const { title = basename(path), isPrivate, watermark } = options
-  const body = { title, public: !isPrivate, ...(watermark && { watermark }) }
-  const video = await call<Video>(options, 'POST', '/videos', {
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+  settings: UploadOptions,
+  isWatching: boolean,
+  output: Output,
+): Promise<void> {
+  const { name } = file
+  const { videoId, assets } = await uploadFile(file, settings, {
+    onVideo: ({ assets }) => {
+      if (!output.isJson) output.print(assets.player, undefined)
+    },
+    showProgress: output.isJson ? () => {} : progressBar(basename(name), process.stderr),
   })
-  await resumeFile.write(video.videoId)
-  return { video, received: new Set<number>() }
-}
-
-async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
-  const videoId = await resumeFile.read()
-  if (!videoId) return undefined
-  try {
-    const video = await call<Video>(options, 'GET', `/videos/${videoId}`)
-    const { ingest } = await call<Status>(options, 'GET', `/videos/${videoId}/status`)
-    return { video, received: new Set(ingest?.receivedBytes.map(({ from }) => from)) }
-  } catch (error) {
-    if (error instanceof ResponseError && error.status === 404) return undefined
-    throw error
-  }
-}
-
-async function sendChunks(upload: Upload, received: Set<number>, showProgress: ShowProgress): Promise<void> {
-  const { size } = upload.file
-  const chunks = splitIntoChunks(size).filter(({ from }) => !received.has(from))
-  let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-  showProgress(done, size)
-  const stop = new AbortController()
-  const remaining = chunks[Symbol.iterator]()
-  const sendRemaining = async () => {
-    for (const chunk of remaining) {
-      await sendChunk(upload, chunk, stop.signal)
-      done += chunk.to - chunk.from + 1
-      showProgress(done, size)
-    }
-  }
-  const senders = Array.from({ length: concurrency }, sendRemaining)
-  try {
-    await Promise.all(senders)
-  } catch (error) {
-    // Stop the other senders before the error is reported.
-    stop.abort()
-    await Promise.allSettled(senders)
-    throw error
-  }
-}
-
-function splitIntoChunks(size: number): Chunk[] {
-  const chunkBytes = Math.max(minChunkBytes, Math.ceil(size / maxChunks))
-  const chunks: Chunk[] = []
-  for (let from = 0; from < size; ) {
-    // The last chunk includes the remainder, so that no chunk is smaller than the service accepts.
-    const isLast = size - from < 2 * chunkBytes
-    const to = isLast ? size - 1 : from + chunkBytes - 1
-    chunks.push({ from, to })
-    from = to + 1
-  }
-  return chunks
-}
-
-async function sendChunk(upload: Upload, chunk: Chunk, signal: AbortSignal): Promise<void> {
-  const { server, videoId, file } = upload
-  const { from, to } = chunk
-  const { boundary, head, tail } = multipartFrame(file.path)
-  const headers = {
-    'content-range': `bytes ${from}-${to}/${file.size}`,
-    'content-type': `multipart/form-data; boundary=${boundary}`,
-    'content-length': String(head.length + to - from + 1 + tail.length),
-  }
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const body = ReadableStream.from(readBody(upload, chunk, { head, tail }))
-      await call(server, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
-      return
-    } catch (error) {
-      if (isFinal(error) || attempt === maxAttempts) throw error
-      await delay(500 * 2 ** attempt, undefined, { signal })
-    }
-  }
-}
-
-const isFinal = (error: unknown) =>
-  error instanceof FileChangedError ||
-  (error instanceof ResponseError && error.status < 500 && !transientStatuses.includes(error.status))
-
-function multipartFrame(path: string) {
-  const boundary = randomUUID()
-  const name = basename(path).replaceAll(/["\r\n]/g, encodeURIComponent)
-  const lines = [
-    `--${boundary}`,
-    `Content-Disposition: form-data; name="file"; filename="${name}"`,
-    'Content-Type: application/octet-stream',
-    '\r\n',
-  ]
-  return { boundary, head: Buffer.from(lines.join('\r\n')), tail: Buffer.from(`\r\n--${boundary}--\r\n`) }
-}
-
-/**
- * Reads the request body while it is sent. FormData with a Blob of the file would be simpler, but Node 24 ends the
- * process if the file changes in the meantime.
- */
-async function* readBody(
-  { file, handle }: Upload,
-  { from, to }: Chunk,
-  { head, tail }: { head: Buffer; tail: Buffer },
-): AsyncGenerator<Uint8Array> {
-  yield head
-  for (let position = from; position <= to; ) {
-    const buffer = Buffer.allocUnsafe(Math.min(256 * 1024, to + 1 - position))
-    const { bytesRead } = await readOrThrow(file.path, () => handle.read(buffer, 0, buffer.length, position))
-    if (bytesRead === 0) break
-    yield buffer.subarray(0, bytesRead)
-    position += bytesRead
-  }
-  // Checked before the body ends: the service must not accept a chunk that mixes old and new content.
-  await checkUnchanged(file, handle)
-  yield tail
-}
-
-async function checkUnchanged({ path, size, mtimeMs }: LocalFile, handle: FileHandle): Promise<void> {
-  const found = await readOrThrow(path, () => handle.stat())
-  if (found.size === size && found.mtimeMs === mtimeMs) return
-  throw new FileChangedError(
-    `${path} has changed since its upload began: upload it again when it is complete.`,
-  )
+  const show = output.isJson ? () => {} : drawOn(process.stderr)
+  const status = isWatching ? await watchStatus(settings, videoId, show) : undefined
+  if (output.isJson) output.print('', { file: name, videoId, player: assets.player, status })
+  if (status && hasFailed(status)) process.exitCode = 1
 }
 
 /** Redraws one line on a terminal; prints nothing elsewhere. */
-export function progressBar(name: string, out: NodeJS.WriteStream): ShowProgress {
+function progressBar(name: string, out: NodeJS.WriteStream): (done: number, total: number) => void {
   const start = Date.now()
   let first: number | undefined
   return (done, total) => {

@@ -1,47 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { ClientError, call, type Server } from './client.ts'
-
-type Progress = { status: string; progress?: number; failure?: string }
-type Quality = Progress & { type: string; quality: string }
-type Status = {
-  ingest: { status: string; failure?: string } | null
-  encoding: { playable: boolean; qualities: Quality[] }
-  transcript: Progress | null
-}
-
-const pollIntervalMs = 500
-const barWidth = 30
-
-const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
-
-export const findStatus = (server: Server, videoId: string) =>
-  call<Status>(server, 'GET', `/videos/${encodeURIComponent(videoId)}/status`)
-
-export async function retryVideo(server: Server, videoId: string): Promise<string> {
-  await call(server, 'POST', `/videos/${encodeURIComponent(videoId)}/retry`)
-  return `The failed qualities of ${videoId} are encoded again. To follow: kinora videos status ${videoId} --watch`
-}
-
-/** Also retries a transcript that failed. */
-export async function transcribeVideo(
-  server: Server,
-  videoId: string,
-  { language, summary }: { language: string | undefined; summary: boolean },
-): Promise<string> {
-  const body = { transcript: true, language, ...(summary && { transcriptSummary: true }) }
-  const headers = { 'content-type': 'application/json' }
-  const path = `/videos/${encodeURIComponent(videoId)}`
-  await call(server, 'PATCH', path, { headers, body: JSON.stringify(body) })
-  return `The speech in ${videoId} will be transcribed. To follow: kinora videos status ${videoId}`
-}
-
-export async function restoreVideo(server: Server, videoId: string): Promise<string> {
-  const { assets } = await call<Video>(server, 'PATCH', `/discarded/videos/${encodeURIComponent(videoId)}`, {
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ discarded: false }),
-  })
-  return `${videoId} is restored: ${assets?.player}`
-}
+import { commandName } from '../lib/command-name.ts'
+import { call, findServer, type Server, sendJson } from './client.ts'
+import { command } from './command.ts'
+import { language, watch } from './options.ts'
+import { drawOn, findStatus, formatStatus, hasFailed, watchStatus } from './status.ts'
 
 type Video = {
   videoId: string
@@ -51,12 +12,94 @@ type Video = {
   assets: { player: string } | null
 }
 
+const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
+
+export const videosCommands = [
+  command({
+    name: 'videos list',
+    summary: 'list the newest 100 videos, newest last',
+    operands: [],
+    options: {
+      discarded: { type: 'boolean', meaning: 'list deleted videos that can be restored instead' },
+    },
+    examples: ['kinora videos list', 'kinora videos list --discarded --json'],
+    json: 'an array of video objects of the API',
+    async run({ options, output }) {
+      const { videos, total } = await findVideos(await findServer(output), options.discarded)
+      const none = options.discarded ? 'There are no discarded videos.' : 'There are no videos.'
+      output.print(videos.length === 0 ? none : videos.map(formatVideo).join('\n'), videos)
+      if (videos.length < total) output.warn(`These are the newest ${videos.length} of ${total} videos.`)
+    },
+  }),
+  command({
+    name: 'videos status',
+    summary: 'show the encoding progress of a video',
+    operands: ['VIDEO'],
+    options: { watch },
+    details: ['With --watch, the exit code is 1 if a quality failed.'],
+    examples: ['kinora videos status vi4blUQJFrYWbaG44NChkH27 --watch'],
+    json: 'the status object of the API; with --watch, the final one',
+    async run({ operands: [videoId], options, output }) {
+      const server = await findServer(output)
+      if (!options.watch) {
+        const status = await findStatus(server, videoId)
+        return output.print(formatStatus(status), status)
+      }
+      const show = output.isJson ? () => {} : drawOn(process.stdout)
+      const status = await watchStatus(server, videoId, show)
+      if (output.isJson) output.print('', status)
+      if (hasFailed(status)) process.exitCode = 1
+    },
+  }),
+  command({
+    name: 'videos retry',
+    summary: 'encode the failed qualities of a video again',
+    operands: ['VIDEO'],
+    options: {},
+    examples: ['kinora videos retry vi4blUQJFrYWbaG44NChkH27'],
+    json: 'the status object of the API',
+    async run({ operands: [videoId], output }) {
+      const status = await call(await findServer(output), 'POST', `${pathOf(videoId)}/retry`)
+      const follow = `${commandName(process.env)} videos status ${videoId} --watch`
+      output.print(`The failed qualities of ${videoId} are encoded again. To follow: ${follow}`, status)
+    },
+  }),
+  command({
+    name: 'videos transcribe',
+    summary: 'make captions from the speech in a video; retry a transcript that failed',
+    operands: ['VIDEO'],
+    options: { language, summary: { type: 'boolean', meaning: 'also write a summary' } },
+    details: ['Without --language, the language is detected.'],
+    examples: ['kinora videos transcribe vi4blUQJFrYWbaG44NChkH27 --language en --summary'],
+    json: 'the video object of the API',
+    async run({ operands: [videoId], options: { language, summary }, output }) {
+      const body = { transcript: true, language, ...(summary && { transcriptSummary: true }) }
+      const video = await sendJson(await findServer(output), 'PATCH', pathOf(videoId), body)
+      const follow = `${commandName(process.env)} videos status ${videoId}`
+      output.print(`The speech in ${videoId} will be transcribed. To follow: ${follow}`, video)
+    },
+  }),
+  command({
+    name: 'videos restore',
+    summary: 'restore a deleted video',
+    operands: ['VIDEO'],
+    options: {},
+    examples: ['kinora videos restore vi4blUQJFrYWbaG44NChkH27'],
+    json: 'the video object of the API',
+    async run({ operands: [videoId], output }) {
+      const path = `/discarded${pathOf(videoId)}`
+      const video = await sendJson<Video>(await findServer(output), 'PATCH', path, { discarded: false })
+      output.print(`${videoId} is restored: ${video.assets?.player}`, video)
+    },
+  }),
+]
+
 const maxListed = 100
 
 /** The newest videos, newest last, and how many there are. */
-export async function findVideos(
+async function findVideos(
   server: Server,
-  { areDiscarded }: { areDiscarded: boolean },
+  areDiscarded: boolean,
 ): Promise<{ videos: Video[]; total: number }> {
   const path = areDiscarded ? '/discarded/videos' : '/videos'
   const { data, pagination } = await call<{ data: Video[]; pagination: { itemsTotal: number } }>(
@@ -68,46 +111,7 @@ export async function findVideos(
 }
 
 /** Control characters in a title could change what the terminal shows. */
-export function formatVideo({ videoId, title, createdAt, deletesAt }: Video): string {
+function formatVideo({ videoId, title, createdAt, deletesAt }: Video): string {
   const end = deletesAt === null ? '' : `  deletes ${deletesAt}`
   return `${createdAt}  ${videoId}${end}  ${title.replaceAll(/\p{Cc}/gu, ' ')}`.trimEnd()
-}
-
-/** One line for each quality, and one for the transcript. */
-export function formatStatus({ ingest, encoding, transcript }: Status): string {
-  if (ingest === null) return 'Nothing has been uploaded yet.'
-  if (ingest.failure !== undefined) return `The source could not be fetched: ${ingest.failure}`
-  if (encoding.qualities.length === 0) return `The source is ${ingest.status}; nothing is encoded yet.`
-  const lines = encoding.qualities.map((quality) => formatLine(`${quality.type} ${quality.quality}`, quality))
-  return [...lines, ...(transcript ? [formatLine('transcript', transcript)] : [])].join('\n')
-}
-
-function formatLine(name: string, { status, progress = 0, failure }: Progress): string {
-  const filled = Math.round((barWidth * progress) / 100)
-  const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
-  return `${name.padEnd(9)}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
-}
-
-/** A terminal wraps long lines. Without a known width, lines count as one row each. */
-function rowsOf(text: string, columns: number): number {
-  const rows = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / (columns || Infinity))))
-  return rows.reduce((sum, each) => sum + each, 0)
-}
-
-/** Prints the status until encoding has finished: redraws it on a terminal, appends changes elsewhere. */
-export async function watchStatus(server: Server, videoId: string, out: NodeJS.WriteStream): Promise<Status> {
-  let shown = ''
-  for (;;) {
-    const status = await findStatus(server, videoId)
-    const text = formatStatus(status)
-    if (text !== shown) {
-      const up = rowsOf(shown, out.columns)
-      out.write(shown && out.isTTY ? `\x1b[${up}A\x1b[J${text}\n` : `${text}\n`)
-      shown = text
-    }
-    const { qualities } = status.encoding
-    if (qualities.length > 0 && qualities.every(isFinished)) return status
-    if (status.ingest === null) throw new ClientError('There is nothing to watch.')
-    await delay(pollIntervalMs)
-  }
 }

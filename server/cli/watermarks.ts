@@ -1,55 +1,61 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { ClientError, call, type Server } from './client.ts'
+import { ClientError, call, findServer, listAll } from './client.ts'
+import { command } from './command.ts'
 import { UsageError } from './errors.ts'
-import { checkFile } from './upload.ts'
+import { checkFile } from './local-file.ts'
 
 type Watermark = { watermarkId: string; createdAt: string }
-type Page = { data: Watermark[]; pagination: { pagesTotal: number } }
 
 /** Keeps the command from reading a video into memory. The service has a lower limit. */
 const maxBytes = 100 * 1024 * 1024
 
-/** Returns the text that the command prints. */
-export async function runWatermarkCommand(
-  command: string,
-  names: string[],
-  json: boolean,
-  findServer: () => Server,
-): Promise<string> {
-  if (command === 'watermarks list') return listWatermarks(findServer(), json)
-  const [name, ...more] = names
-  const isOne = name !== undefined && more.length === 0
-  if (command === 'watermarks add') {
-    if (!isOne) throw new UsageError('Which file? kinora watermarks add FILE')
-    return addWatermark(findServer(), name, json)
-  }
-  if (!isOne) throw new UsageError('Which watermark? kinora watermarks delete ID')
-  await call(findServer(), 'DELETE', `/watermarks/${encodeURIComponent(name)}`)
-  return `${name} is deleted. Videos that were created with it keep it.`
-}
-
-async function addWatermark(server: Server, path: string, json: boolean): Promise<string> {
-  const { size } = await checkFile(path)
-  if (size > maxBytes) throw new ClientError(`${path} is too large for a watermark.`)
-  const body = new FormData()
-  body.append('file', new Blob([await readFile(path)]), basename(path))
-  const watermark = await call<Watermark>(server, 'POST', '/watermarks', { body })
-  return json ? JSON.stringify(watermark) : watermark.watermarkId
-}
-
-async function listWatermarks(server: Server, json: boolean): Promise<string> {
-  const watermarks: Watermark[] = []
-  for (let page = 1, pages = 1; page <= pages; page++) {
-    const query = `sortOrder=asc&pageSize=100&currentPage=${page}`
-    const { data, pagination } = await call<Page>(server, 'GET', `/watermarks?${query}`)
-    watermarks.push(...data)
-    pages = pagination.pagesTotal
-  }
-  if (json) return JSON.stringify(watermarks)
-  if (watermarks.length === 0) return 'There are no watermarks.'
-  return watermarks.map(({ watermarkId, createdAt }) => `${watermarkId}  created ${createdAt}`).join('\n')
-}
+export const watermarksCommands = [
+  command({
+    name: 'watermarks add',
+    summary: 'upload an image for watermarks and print its id',
+    operands: ['FILE'],
+    options: {},
+    examples: ['kinora watermarks add logo.png'],
+    json: 'the watermark object of the API',
+    async run({ operands: [path], output }) {
+      const file = await checkFile(path)
+      if (file.size > maxBytes) throw new ClientError(`${path} is too large for a watermark.`)
+      const body = new FormData()
+      body.append('file', new Blob([await readFile(file.path)]), basename(path))
+      const watermark = await call<Watermark>(await findServer(output), 'POST', '/watermarks', { body })
+      output.print(watermark.watermarkId, watermark)
+    },
+  }),
+  command({
+    name: 'watermarks list',
+    summary: 'list watermarks, newest last',
+    operands: [],
+    options: {},
+    examples: ['kinora watermarks list'],
+    json: 'an array of watermark objects of the API',
+    async run({ output }) {
+      const watermarks = await listAll<Watermark>(await findServer(output), '/watermarks', {
+        sortOrder: 'asc',
+      })
+      const lines = watermarks.map(({ watermarkId, createdAt }) => `${watermarkId}  created ${createdAt}`)
+      output.print(lines.length === 0 ? 'There are no watermarks.' : lines.join('\n'), watermarks)
+    },
+  }),
+  command({
+    name: 'watermarks delete',
+    summary: 'delete a watermark; videos that were created with it keep it',
+    operands: ['WATERMARK'],
+    options: {},
+    examples: ['kinora watermarks delete watermark_5OuzEmJGNeRhMTfb0CJzsm'],
+    json: '`{"watermarkId", "deleted": true}`',
+    async run({ operands: [watermarkId], output }) {
+      await call(await findServer(output), 'DELETE', `/watermarks/${encodeURIComponent(watermarkId)}`)
+      const text = `${watermarkId} is deleted. Videos that were created with it keep it.`
+      output.print(text, { watermarkId, deleted: true })
+    },
+  }),
+]
 
 const settings = ['top', 'left', 'bottom', 'right', 'width', 'height', 'opacity']
 

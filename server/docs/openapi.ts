@@ -14,37 +14,46 @@ type Operation = {
 export type Document = {
   info: { title: string; version: string; description: string }
   paths: Record<string, Record<string, Operation & Json>>
-  components: { schemas: Record<string, Json> }
+  components: { schemas: Record<string, Json>; headers?: Record<string, Json> }
 } & Json
+
+const tag = (name: string, description: string, guides: string[]) => ({
+  name,
+  description: `${description} ${guides.length > 1 ? 'Guides' : 'Guide'}: ${guides
+    .map((guide) => `[${guide}](/docs/guides/${guide})`)
+    .join(', ')}.`,
+})
 
 export const openapi = {
   openapi: '3.1.0',
   info: {
     title: 'Kinora',
     version: '1',
-    description:
-      'Upload, manage and play videos. Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys. The key decides the environment: sandbox keys and production keys work at the same URL. Below /sandbox, the same API accepts only sandbox keys.',
+    description: [
+      'Upload, manage and play videos. The [guides](/docs/guides) explain each subject. [Errors](/docs/errors) lists the kinds of errors.',
+      'Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys. The key decides the environment: sandbox keys and production keys work at the same URL. Below `/sandbox`, the same API accepts only sandbox keys.',
+    ].join('\n\n'),
   },
   servers: [
     { url: '/', description: 'Production and sandbox (the key decides)' },
     { url: '/sandbox', description: 'Sandbox keys only' },
   ],
   tags: [
-    { name: 'Videos' },
-    { name: 'Uploads' },
-    { name: 'tus' },
-    { name: 'Upload tokens' },
-    { name: 'Captions' },
-    { name: 'Chapters' },
-    { name: 'Tags' },
-    { name: 'Summaries' },
-    { name: 'Signing keys' },
-    { name: 'Player themes' },
-    { name: 'Watermarks' },
-    { name: 'Webhooks' },
-    { name: 'Events' },
-    { name: 'Analytics' },
-    { name: 'Authentication' },
+    tag('Videos', 'Create, find, change, delete and restore videos.', ['videos', 'encoding', 'thumbnails']),
+    tag('Uploads', 'Send the file of a video, at once or in chunks.', ['uploads']),
+    tag('tus', 'Resumable uploads with any tus client.', ['tus']),
+    tag('Upload tokens', 'Let browsers and apps upload without an API key.', ['uploads']),
+    tag('Captions', 'Subtitles in any number of languages.', ['captions', 'transcripts']),
+    tag('Chapters', 'Named parts of a video.', ['captions']),
+    tag('Tags', 'The tags of all videos.', ['videos']),
+    tag('Summaries', 'Summaries of videos, generated or written by hand.', ['transcripts']),
+    tag('Signing keys', 'Sign the tokens of private videos yourself.', ['playback']),
+    tag('Player themes', 'Colors, options and the logo of the player.', ['player']),
+    tag('Watermarks', 'Images that are burnt into videos.', ['watermarks']),
+    tag('Webhooks', 'Have events sent to your server.', ['webhooks']),
+    tag('Events', 'The log of events.', ['webhooks']),
+    tag('Analytics', 'Who watched what.', ['analytics']),
+    tag('Authentication', 'Short-lived tokens instead of API keys.', ['accounts']),
   ],
   security: [{ apiKey: [] }, { bearerAuth: [] }],
   components: {
@@ -56,40 +65,79 @@ export const openapi = {
   },
 } as const
 
+const problemType = {
+  type: 'string',
+  format: 'uri',
+  description: 'Link to the explanation. Its last segment identifies the kind of error.',
+  examples: ['https://video.example.com/docs/errors/invalid-attribute'],
+}
+const problemTitle = {
+  type: 'string',
+  description: 'A sentence that describes the problem.',
+  examples: ['"title" must be a string.'],
+}
+const problemName = {
+  type: 'string',
+  description: 'The invalid attribute or parameter.',
+  examples: ['title'],
+}
+
 const problemSchema = {
   type: 'object',
+  description: 'What is wrong with a request.',
   required: ['type', 'title', 'status'],
   properties: {
-    type: {
+    type: problemType,
+    title: problemTitle,
+    detail: {
       type: 'string',
-      format: 'uri',
-      description: 'Link to the explanation. Its last segment identifies the kind of error.',
+      description: 'The same as `title`. Only below `/data`.',
+      examples: ['"title" must be a string.'],
     },
-    title: { type: 'string', description: 'A sentence that describes the problem.' },
-    detail: { type: 'string', description: 'The same as `title`. Only below `/data`.' },
-    name: { type: 'string', description: 'The invalid attribute or parameter.' },
-    status: { type: 'integer' },
-    range: { type: 'object', properties: { min: { type: 'integer' }, max: { type: 'integer' } } },
+    name: problemName,
+    status: { type: 'integer', description: 'The HTTP status.', examples: [400] },
+    range: {
+      type: 'object',
+      description: 'The accepted range, if a number is out of range.',
+      properties: {
+        min: { type: 'integer', description: 'The smallest accepted number.', examples: [1] },
+        max: { type: 'integer', description: 'The largest accepted number.', examples: [100] },
+      },
+    },
     problems: {
       type: 'array',
       description: 'Every problem. The first one is also at the top level.',
-      items: {
-        type: 'object',
-        properties: { type: { type: 'string' }, title: { type: 'string' }, name: { type: 'string' } },
-      },
+      items: { type: 'object', properties: { type: problemType, title: problemTitle, name: problemName } },
     },
   },
 }
 
 const rateHeaders = {
-  'X-RateLimit-Limit': 'Maximum number of requests of this class per minute for the key or token.',
-  'X-RateLimit-Remaining': 'Remaining requests of this minute.',
-  'X-RateLimit-Retry-After': 'Seconds until the limit resets.',
+  'X-RateLimit-Limit': {
+    description: 'Maximum number of requests of this class per minute for the key or token.',
+    schema: { type: 'integer', examples: [600] },
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Remaining requests of this minute.',
+    schema: { type: 'integer', examples: [599] },
+  },
+  'X-RateLimit-Retry-After': {
+    description: 'Seconds until the limit resets.',
+    schema: { type: 'integer', examples: [42] },
+  },
+}
+
+/** The description of responses that have none. */
+const outcomes: Record<string, string> = {
+  200: 'Success',
+  201: 'Created',
+  202: 'Accepted: the work continues in the background',
 }
 
 /** Adds the common errors and response headers to every route. */
 export function completeDocument(document: Document): Document {
   document.components.schemas.Problem = problemSchema
+  document.components.headers = rateHeaders
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
@@ -109,14 +157,13 @@ function completeOperation(operation: Operation): void {
   // By slug: the errors of the operation are copies.
   const isLimited = errors.some(({ slug }) => slug === httpErrors.tooManyRequests.slug)
   for (const kind of errors) operation.responses[kind.status] ??= problemResponse(kind)
+  for (const [status, response] of Object.entries(operation.responses as Record<string, Json>))
+    if (response.description === 'Default Response') response.description = outcomes[status]
   // A 204 has no body.
   const noContent = operation.responses['204'] as Json | undefined
   if (noContent) delete noContent.content
   if (!isLimited) return
-  const limits = Object.entries(rateHeaders).map(([name, description]) => [
-    name,
-    { description, schema: { type: 'integer' } },
-  ])
+  const limits = Object.keys(rateHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }])
   for (const response of Object.values(operation.responses) as Json[])
     response.headers = { ...(response.headers as Json | undefined), ...Object.fromEntries(limits) }
 }

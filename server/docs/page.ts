@@ -1,73 +1,16 @@
-import { errorKinds } from '../errors.ts'
-import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { type Route, routesOf, type Schema } from './document.ts'
+import { errorTable } from './error-pages.ts'
+import { frame, prose } from './frame.ts'
 import type { Document } from './openapi.ts'
-
-type Schema = {
-  $ref?: string
-  type?: string | string[]
-  description?: string
-  properties?: Record<string, Schema>
-  items?: Schema
-  required?: string[]
-  enum?: (string | null)[]
-  default?: unknown
-  maxLength?: number
-  minimum?: number
-  maximum?: number
-}
-type Parameter = { name: string; in: string; required?: boolean; description?: string; schema?: Schema }
-type Content = { content?: Record<string, { schema?: Schema }> }
-type Operation = {
-  operationId: string
-  tags: string[]
-  summary: string
-  description?: string
-  security?: object[]
-  parameters?: Parameter[]
-  requestBody?: Content
-  responses: Record<string, Content & { description?: string }>
-}
-
-/** Escapes the text and turns `backticks` into code elements. */
-const prose = (text: string) => escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>')
-
-function frame(title: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<link rel="stylesheet" href="/docs/style.css">
-</head>
-<body>
-${body}
-</body>
-</html>
-`
-}
-
-export function errorPage({ slug, status, title, explanation }: ErrorKind): string {
-  return frame(
-    `${slug} – Kinora`,
-    `<main class="single"><p><a href="/docs">Kinora API</a></p>
-<h1>${escapeHtml(title)}</h1>
-<p><code>${slug}</code>, status ${status}</p>
-<p>${prose(explanation)}</p></main>`,
-  )
-}
+import { samplesOf } from './samples/samples.ts'
 
 /** The complete API reference on one page, without scripts. */
 export function referencePage(document: Document, publicUrl: string): string {
-  const groups = new Map<string, { method: string; path: string; operation: Operation }[]>()
-  for (const { name } of document.tags as { name: string }[]) groups.set(name, [])
-  for (const [path, methods] of Object.entries(document.paths)) {
-    for (const [method, value] of Object.entries(methods)) {
-      const operation = value as unknown as Operation
-      groups.get(operation.tags[0] ?? '')?.push({ method: method.toUpperCase(), path, operation })
-    }
-  }
+  const groups = new Map<string, Route[]>()
+  const tags = document.tags as { name: string; description: string }[]
+  for (const { name } of tags) groups.set(name, [])
+  for (const route of routesOf(document)) groups.get(route.operation.tags[0] ?? '')?.push(route)
   const schemas = document.components.schemas as Record<string, Schema>
   const nav = [...groups]
     .map(
@@ -83,49 +26,46 @@ export function referencePage(document: Document, publicUrl: string): string {
   const sections = [...groups]
     .map(
       ([tag, list]) =>
-        `<h2>${escapeHtml(tag)}</h2>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
+        `<h2>${escapeHtml(tag)}</h2><p>${prose(tags.find(({ name }) => name === tag)?.description ?? '')}</p>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
     )
     .join('\n')
-  const errors = errorKinds
-    .map(
-      ({ slug, status, explanation }) =>
-        `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(explanation)}</td></tr>`,
-    )
-    .join('')
   return frame(
     'Kinora API',
     `<nav aria-label="Contents"><p><a href="#top"><b>Kinora API</b></a></p>${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
 <main id="top">
 <h1>Kinora API</h1>
-<p>${prose(document.info.description)}</p>
+${document.info.description
+  .split('\n\n')
+  .map((text) => `<p>${prose(text)}</p>`)
+  .join('\n')}
 <dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
-<p>Errors are <code>application/problem+json</code>: <code>title</code> describes the problem, <code>name</code> is the invalid attribute or parameter, and <code>problems</code> lists every problem.</p>
-<div class="wide"><table><thead><tr><th>Kind</th><th>Status</th><th>Explanation</th></tr></thead><tbody>${errors}</tbody></table></div>
+${errorTable()}
 </main>`,
   )
 }
 
-function operationSection(
-  { method, path, operation }: { method: string; path: string; operation: Operation },
-  schemas: Record<string, Schema>,
-  publicUrl: string,
-): string {
-  const body = operation.requestBody?.content?.['application/json']?.schema
+function operationSection(route: Route, schemas: Record<string, Schema>, publicUrl: string): string {
+  const { method, path, operation } = route
+  const [body] = Object.values(operation.requestBody?.content ?? {})
   const parts = [
     `<h3><span class="method ${method.toLowerCase()}">${method}</span> <code>${escapeHtml(path)}</code></h3>`,
     `<p>${prose(operation.summary)}. ${prose(operation.description ?? '')}</p>`,
-    `<pre><code>${escapeHtml(example(method, path, operation, body, publicUrl))}</code></pre>`,
+    sampleBlocks(route, publicUrl),
     attributes(
       'Parameters',
       (operation.parameters ?? []).map((p) => [
         p.name,
-        { ...p.schema, description: p.description ?? p.schema?.description } as Schema,
+        {
+          ...p.schema,
+          ...(p.description && { description: p.description }),
+          ...(p.example !== undefined && { examples: [p.example] }),
+        },
         p.required === true,
       ]),
     ),
-    attributes('Body', fields(body, schemas)),
+    attributes('Body', fields(body?.schema, schemas)),
   ]
   for (const [status, response] of Object.entries(operation.responses)) {
     if (!status.startsWith('2')) continue
@@ -143,28 +83,46 @@ function operationSection(
 
 type Field = [name: string, schema: Schema, isRequired: boolean]
 
-function fields(schema: Schema | undefined, schemas: Record<string, Schema>): Field[] {
+/** The attributes at every depth, as `metadata[].key`. Other schemas are not repeated. */
+function fields(schema: Schema | undefined, schemas: Record<string, Schema>, prefix = ''): Field[] {
   const found = schema?.$ref ? schemas[schema.$ref.split('/').pop() ?? ''] : schema
-  return Object.entries(found?.properties ?? {}).map(([name, s]) => [
-    name,
-    s,
-    found?.required?.includes(name) === true,
-  ])
+  return Object.entries(found?.properties ?? {}).flatMap(([name, property]) => {
+    const path = prefix + name
+    const isRequired = prefix === '' && found?.required?.includes(name) === true
+    const deeper = property.items ?? property
+    const inner = deeper.$ref ? [] : fields(deeper, schemas, `${path}${property.items ? '[]' : ''}.`)
+    return [[path, property, isRequired] as Field, ...inner]
+  })
 }
 
 function attributes(title: string, list: Field[]): string {
   if (list.length === 0) return ''
   const rows = list.map(([name, schema, isRequired]) => {
-    const notes = [schema.description ?? '']
-    if (schema.enum) notes.push(`One of ${schema.enum.map((value) => `\`${value}\``).join(', ')}.`)
-    if (schema.minimum !== undefined) notes.push(`From ${schema.minimum} to ${schema.maximum}.`)
-    if (schema.default !== undefined) notes.push(`Default \`${schema.default}\`.`)
     const required = isRequired && title ? ' <b>required</b>' : ''
-    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes.filter(Boolean).join(' '))}</td></tr>`
+    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes(schema))}</td></tr>`
   })
   const heading = title ? `<h4>${title}</h4>` : ''
   return `${heading}<div class="wide"><table><tbody>${rows.join('')}</tbody></table></div>`
 }
+
+function notes({
+  description,
+  enum: values,
+  minimum,
+  maximum,
+  default: byDefault,
+  examples,
+}: Schema): string {
+  const sentences = [description]
+  if (values) sentences.push(`One of ${values.map((value) => `\`${value}\``).join(', ')}.`)
+  if (minimum !== undefined)
+    sentences.push(maximum === undefined ? `At least ${minimum}.` : `From ${minimum} to ${maximum}.`)
+  if (byDefault !== undefined) sentences.push(`Default \`${byDefault}\`.`)
+  else if (examples) sentences.push(`Example: \`${exampleText(examples[0])}\`.`)
+  return sentences.filter(Boolean).join(' ')
+}
+
+const exampleText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
 
 function typeName(schema: Schema): string {
   if (schema.$ref) return schema.$ref.split('/').pop() ?? ''
@@ -174,55 +132,11 @@ function typeName(schema: Schema): string {
     .join(' or ')
 }
 
-const samples: Record<string, unknown> = {
-  title: 'My first video',
-  apiKey: '$KINORA_KEY',
-  refreshToken: '$REFRESH_TOKEN',
+/** The first sample, and the others behind it. */
+function sampleBlocks(route: Route, publicUrl: string): string {
+  const [first, ...others] = samplesOf(route, publicUrl)
+  const block = ({ source }: { source: string }) => `<pre><code>${escapeHtml(source)}</code></pre>`
+  const more = others.map((sample) => `<h4>${sample.label}</h4>${block(sample)}`).join('')
+  const labels = others.map(({ label }) => label).join(', ')
+  return `${block(first!)}<details><summary>${labels}</summary>${more}</details>`
 }
-
-function example(
-  method: string,
-  path: string,
-  operation: Operation,
-  body: Schema | undefined,
-  publicUrl: string,
-) {
-  const [scheme] = operation.security ?? []
-  const usesUploadToken = scheme !== undefined && 'uploadToken' in scheme
-  const examplePath = path.replaceAll(
-    /\{(\w+)\}/g,
-    (_, name: string) => `$${name.replace(/([A-Z])/g, '_$1').toUpperCase()}`,
-  )
-  const url = publicUrl + examplePath + (usesUploadToken ? '?token=$UPLOAD_TOKEN' : '')
-  const flags = [method === 'GET' || (method === 'POST' && body) ? '' : ` -X ${method}`]
-  if (operation.security?.length !== 0 && !usesUploadToken) flags.push(' -u "$KINORA_KEY:"')
-  if (!body) return `curl${flags.join('')} "${url}"`
-  const sample = Object.fromEntries(
-    Object.keys(body.properties ?? {})
-      .filter((key) => key in samples)
-      .map((key) => [key, samples[key]]),
-  )
-  return `curl${flags.join('')} "${url}" \\\n  -H 'content-type: application/json' \\\n  -d '${JSON.stringify(sample)}'`
-}
-
-export const style = `
-:root { color-scheme: light dark; --line: #d5d9e0; --soft: #f4f5f8; --text: #1b1f27; --back: #fff; --accent: #2f5bea; }
-@media (prefers-color-scheme: dark) { :root { --line: #343a46; --soft: #1d2129; --text: #e4e7ee; --back: #14171c; --accent: #86a5ff; } }
-* { box-sizing: border-box }
-body { margin: 0; display: flex; background: var(--back); color: var(--text); font: 16px/1.55 system-ui, sans-serif }
-nav { flex: 0 0 17rem; height: 100vh; position: sticky; top: 0; overflow: auto; padding: 1.5rem; border-right: 1px solid var(--line); background: var(--soft) }
-nav p { margin: 1rem 0 .25rem; font-weight: 600 } nav ul { list-style: none; margin: 0; padding: 0 } nav li { padding: .15rem 0 }
-a { color: var(--accent); text-decoration: none } a:hover { text-decoration: underline }
-main { flex: 1; min-width: 0; max-width: 60rem; padding: 1.5rem 2.5rem 6rem } main.single { margin: 3rem auto }
-h1 { font-size: 2rem; margin: .5rem 0 } h2 { margin: 3rem 0 1rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line) }
-h3 { margin: 2.5rem 0 .5rem; font-size: 1.1rem } h4 { margin: 1.2rem 0 .4rem }
-section { scroll-margin-top: 1rem }
-code { font: .9em ui-monospace, monospace; background: var(--soft); padding: .1em .3em; border-radius: .25em } pre code, h3 code { background: none; padding: 0 }
-pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem; padding: .9rem 1rem; overflow: auto }
-.method { display: inline-block; font: 700 .75rem ui-monospace, monospace; padding: .2rem .5rem; border-radius: .3rem; background: #2f5bea; color: #fff }
-.method.post { background: #1c7c45 } .method.patch { background: #9a5b00 } .method.delete { background: #b3261e }
-.wide { overflow-x: auto } table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line) }
-td:first-child { white-space: nowrap } dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem } dd { margin: 0 }
-details { margin: .6rem 0 } summary { cursor: pointer }
-@media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
-`

@@ -1,32 +1,78 @@
 import { readFile } from 'node:fs/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { errorKinds } from '../errors.ts'
+import { type Asset, cacheForever, sendAsset, textAsset } from '../lib/assets.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
-import { errorPage, referencePage, style } from './page.ts'
+import { errorListPage, errorPage } from './error-pages.ts'
+import { barStyle, style } from './style.ts'
+
+const html = 'text/html; charset=utf-8'
+const shared = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = `default-src 'none'; style-src 'self'; img-src 'self'; ${shared}`
+/** Scalar adds style elements and style attributes. It runs without eval and without other hosts. */
+const scriptPolicy = `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; ${shared}`
+/** Browsers keep the file, and ask whether it has changed. */
+const revalidate = 'no-cache'
+
+const hidden = { schema: { hide: true } }
 
 /**
  * Serves the committed openapi.json, which a test compares with the routes. Building it from the routes would delay every
- * start.
+ * start. Everything else is loaded and made at the first request, too.
  */
 export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
-  const read = once(() => readFile(new URL('../../openapi.json', import.meta.url)))
-  const reference = once(async () =>
-    Buffer.from(referencePage(JSON.parse((await read()).toString()), context.publicUrl())),
-  )
+  const read = once(() => readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
+  const openapi = once(async () => textAsset('application/json', await read()))
+  const plain = once(async () => {
+    const { referencePage } = await import('./page.ts')
+    return textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl()))
+  })
+  const forReference = once(async () => {
+    const { referenceDocument } = await import('./reference-document.ts')
+    const document = referenceDocument(JSON.parse(await read()), context.publicUrl())
+    return textAsset('application/json', JSON.stringify(document))
+  })
+  const reference = once(async () => (await import('./reference.ts')).loadReference())
+  const guides = once(async () => (await import('./guides.ts')).loadGuides())
 
-  const hidden = { schema: { hide: true } }
-  const page = {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy':
-      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  }
+  const sendPage = (request: FastifyRequest, reply: FastifyReply, page: Asset, contentPolicy = policy) =>
+    sendAsset(request, reply.header('content-security-policy', contentPolicy), page, revalidate)
 
-  app.get('/', hidden, (_request, reply) => reply.redirect('/docs'))
-  app.get('/openapi.json', hidden, async (_request, reply) =>
-    reply.header('content-type', 'application/json').send(await read()),
+  app.get('/openapi.json', hidden, async (request, reply) =>
+    sendAsset(request, reply, await openapi(), revalidate),
   )
-  app.get('/docs', hidden, async (_request, reply) => reply.headers(page).send(await reference()))
-  app.get('/docs/style.css', hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(style))
+  app.get('/docs/openapi.json', hidden, async (request, reply) =>
+    sendAsset(request, reply, await forReference(), revalidate),
+  )
+  app.get('/docs', hidden, async (request, reply) => {
+    const built = await reference()
+    if (!built) return sendPage(request, reply, await plain())
+    return sendPage(request, reply, built.page, scriptPolicy)
+  })
+  app.get('/docs/plain', hidden, async (request, reply) => sendPage(request, reply, await plain()))
+  app.get<{ Params: { name: string } }>('/docs/assets/:name', hidden, async (request, reply) => {
+    const asset = (await reference())?.files.get(request.params.name)
+    if (!asset) throw new ApiError(httpErrors.unknownUrl)
+    return sendAsset(request, reply, asset, cacheForever)
+  })
+  app.get('/docs/guides', hidden, async (request, reply) => sendPage(request, reply, (await guides()).index))
+  app.get<{ Params: { name: string } }>('/docs/guides/:name', hidden, async (request, reply) => {
+    const guide = (await guides()).pages.get(request.params.name)
+    return guide ? sendPage(request, reply, guide) : reply.callNotFound()
+  })
+  for (const [path, text] of [
+    ['/docs/style.css', style],
+    ['/docs/bar.css', barStyle],
+  ] as const)
+    app.get(path, hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(text))
+  errorRoutes(app)
+}
+
+function errorRoutes(app: App): void {
+  const page = { 'content-type': html, 'content-security-policy': policy }
+  app.get('/docs/errors', hidden, (_request, reply) => reply.headers(page).send(errorListPage()))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
     const kind = errorKinds.find((each) => each.slug === slug)

@@ -20,6 +20,7 @@ import { findEncoding, insertRenditions } from '../renditions/store.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
+import { setVideoSize } from '../videos/store.ts'
 import type { Clip, VideoWatermark } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
@@ -49,6 +50,8 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
     const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {
+      // Before the row is locked for sharing: two jobs that both share it could not update it.
+      await setVideoSize(trx, videoId, plan.rungs.at(-1)!)
       const is_paused = (await lockDiscardState(trx, videoId))?.isDiscarded ?? false
       const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
       if (!(await encodings.insertEncoding(trx, { ...row, created_at: now() }))) return

@@ -1,10 +1,11 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { idField } from '../lib/fields.ts'
 import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import { VideoStatus } from '../videos/schemas.ts'
 import { findStatus } from '../videos/status.ts'
+import { VideoStatus } from '../videos/status-schemas.ts'
 import { encodingErrors } from './errors.ts'
 import { retryEncoding } from './retry.ts'
 
@@ -17,7 +18,7 @@ export function encodingRoutes(app: App, context: Context): void {
         tags: ['Videos'],
         summary: 'Retry a failed encoding',
         description: 'Encodes failed qualities again. Completed qualities do not change.',
-        params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
+        params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
         response: { 202: ref(VideoStatus) },
       },
     },

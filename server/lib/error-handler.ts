@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { prefersHtml } from './accept.ts'
 import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorKind, httpErrors, invalidPayload } from './errors.ts'
 import { FileStoreError } from './files/files.ts'
@@ -41,8 +42,35 @@ function logAborted(request: FastifyRequest): void {
   request.log.info(line, 'the client closed the connection before the request body was complete')
 }
 
-/** `typeBase` returns the URL that error slugs are appended to. */
-export function handleErrors(app: App, typeBase: () => string): void {
+export type ErrorFormats = {
+  /** Returns the URL that error slugs are appended to. */
+  typeBase: () => string
+  /** The page for clients that prefer HTML. Without it, all clients get JSON. */
+  page?:
+    | ((error: ApiError, requestId: string) => { headers: Record<string, string>; html: string })
+    | undefined
+}
+
+/** Sends an error in the format that the client prefers. */
+export function sendApiError(
+  error: ApiError,
+  { id, headers }: Pick<FastifyRequest, 'id' | 'headers'>,
+  reply: FastifyReply,
+  { typeBase, page }: ErrorFormats,
+): FastifyReply {
+  reply.code(error.status).headers(error.extra.headers ?? {})
+  // The route's serializer is for its success response only.
+  reply.serializer(String)
+  const others = reply.getHeader('vary')
+  reply.header('vary', others ? `${others}, accept` : 'accept')
+  if (page && prefersHtml(headers.accept)) {
+    const rendered = page(error, id)
+    return reply.headers(rendered.headers).send(rendered.html)
+  }
+  return reply.header('content-type', 'application/problem+json').send(JSON.stringify(error.body(typeBase())))
+}
+
+export function handleErrors(app: App, formats: ErrorFormats): void {
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const isGone = isClientGone(request)
     const apiError =
@@ -53,10 +81,7 @@ export function handleErrors(app: App, typeBase: () => string): void {
     // 501 answers a request for a feature that does not exist; nothing has failed.
     if (apiError.status >= 500 && apiError.status !== 501)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
-    reply.code(apiError.status).headers(apiError.extra.headers ?? {})
-    // The route's serializer is for its success response only.
-    reply.serializer(JSON.stringify).header('content-type', 'application/problem+json')
-    return reply.send(apiError.body(typeBase()))
+    return sendApiError(apiError, request, reply, formats)
   }
 
   app.setErrorHandler(sendError)

@@ -16,8 +16,11 @@ export type App = FastifyInstance<
   SchemaTypes
 >
 
-/** The config of a file upload route. The body has a description but no schema, because the handler streams it. */
-export const fileUpload = (description: string, fields: object = {}, headers?: object) => ({
+/**
+ * The config of a file upload route. The body has a description but no schema, because the handler streams it. The
+ * example is the name of a file.
+ */
+export const fileUpload = (description: string, example: string, fields: object = {}, headers?: object) => ({
   rateClass: 'uploads' as const,
   described: {
     consumes: ['multipart/form-data'],
@@ -25,7 +28,7 @@ export const fileUpload = (description: string, fields: object = {}, headers?: o
     body: {
       type: 'object',
       required: ['file'],
-      properties: { file: { type: 'string', format: 'binary', description }, ...fields },
+      properties: { file: { type: 'string', format: 'binary', description, examples: [example] }, ...fields },
     },
   },
 })

@@ -1,4 +1,5 @@
-import { Type } from './schema.ts'
+import { ref } from './http.ts'
+import { type TSchema, Type } from './schema.ts'
 
 export const pageQuery = {
   currentPage: Type.Optional(
@@ -16,15 +17,37 @@ export const pageQuery = {
 
 export const Pagination = Type.Object(
   {
-    currentPage: Type.Integer(),
-    pageSize: Type.Integer(),
-    pagesTotal: Type.Integer(),
-    itemsTotal: Type.Integer(),
-    currentPageItems: Type.Integer(),
-    links: Type.Array(Type.Object({ rel: Type.String(), uri: Type.String() })),
+    currentPage: Type.Integer({ description: 'Number of this page, starting at 1.', examples: [1] }),
+    pageSize: Type.Integer({ description: 'Maximum number of items on a page.', examples: [25] }),
+    pagesTotal: Type.Integer({ description: 'Number of pages, at least 1.', examples: [1] }),
+    itemsTotal: Type.Integer({ description: 'Number of items on all pages.', examples: [1] }),
+    currentPageItems: Type.Integer({ description: 'Number of items on this page.', examples: [1] }),
+    links: Type.Array(
+      Type.Object({
+        rel: Type.String({
+          description: '`self`, `first`, `previous`, `next` or `last`.',
+          examples: ['self'],
+        }),
+        uri: Type.String({
+          description: 'Path of that page, with the filters of the request.',
+          examples: ['/videos?currentPage=1&pageSize=25'],
+        }),
+      }),
+      {
+        description:
+          'Links to this page and to other pages. `previous` and `next` exist only if that page does.',
+      },
+    ),
   },
-  { $id: 'Pagination' },
+  { $id: 'Pagination', description: 'The position of this page in the list.' },
 )
+
+/** The schema of a list response. */
+export const listOf = <T extends TSchema>(item: T, $id: string) =>
+  Type.Object(
+    { data: Type.Array(item, { description: 'The items of this page.' }), pagination: ref(Pagination) },
+    { $id, description: 'One page of a list.' },
+  )
 
 export type Page = { currentPage: number; pageSize: number; offset: number }
 

@@ -107,9 +107,10 @@ test('frames are selected by number from local files only', () => {
   assert.equal(after(frame, '-protocol_whitelist'), 'file')
   const looks = brightnessArgs({ input: 'in', frame: 7, output: 'out' })
   assert.match(after(looks, '-vf')!, /^select=eq\(n\\,7\),scale=32:32:.*format=gray$/)
-  const tile = { width: 160, height: 90 }
-  const sheet = spriteSheetArgs({ input: 'in', tile, columns: 10, rows: 4, output: '%d.jpg' })
-  assert.equal(after(sheet, '-skip_frame'), 'nokey')
-  assert.ok(sheet.indexOf('-skip_frame') < sheet.indexOf('-i'))
-  assert.match(after(sheet, '-vf')!, /^scale=160:90:.*,tile=10x4$/)
+  const sprites = { tiles: 3, columns: 3, rows: 1, width: 480, height: 270 }
+  const sheet = spriteSheetArgs({ input: 'in', frames: [12, 37, 62], sprites, output: '%d.jpg' })
+  const selection = 'if(lt(n,37),eq(n,12),if(lt(n,62),eq(n,37),eq(n,62)))'.replaceAll(',', '\\,')
+  assert.ok(after(sheet, '-vf')!.startsWith(`select=${selection},scale=480:270:`))
+  assert.ok(after(sheet, '-vf')!.endsWith(',tile=3x1'))
+  assert.equal(after(sheet, '-protocol_whitelist'), 'file')
 })

@@ -1,6 +1,7 @@
 import type { Grid } from './grid.ts'
 import { jpegArgs, jpegColors, quietArgs, reproducibleArgs, type Size } from './images.ts'
 import { inputLimits } from './limits.ts'
+import type { Sprites } from './sprites.ts'
 
 // --- choice of the frame
 
@@ -86,18 +87,31 @@ export const brightnessArgs = (options: { input: string; frame: number; output: 
   ...['-f', 'rawvideo', options.output],
 ]
 
-/** Tiles key frames into sprite sheets. Only key frames are decoded. */
+/** An expression for ascending frame numbers. A binary search, because ffmpeg rejects a sum of more than 100 terms. */
+function isOneOf(frames: number[]): string {
+  const middle = Math.floor(frames.length / 2)
+  if (middle === 0) return `eq(n,${frames[0]})`
+  return `if(lt(n,${frames[middle]}),${isOneOf(frames.slice(0, middle))},${isOneOf(frames.slice(middle))})`
+}
+
+/** Tiles frames, selected by their numbers, into sprite sheets. */
 export const spriteSheetArgs = (options: {
   input: string
-  tile: Size
-  columns: number
-  rows: number
+  frames: number[]
+  sprites: Sprites
   /** With `%d` for the number of the sheet. */
   output: string
-}) => [
-  ...[...quietArgs, ...inputLimits(), '-skip_frame', 'nokey', '-i', options.input, '-map', '0:v'],
-  '-vf',
-  `scale=${options.tile.width}:${options.tile.height}:${jpegColors},tile=${options.columns}x${options.rows}`,
-  ...['-fps_mode', 'passthrough', ...reproducibleArgs, ...jpegArgs, '-q:v', '5', '-start_number', '0'],
-  options.output,
-]
+}) => {
+  const { width, height, columns, rows } = options.sprites
+  const filters = [
+    `select=${isOneOf(options.frames).replaceAll(',', '\\,')}`,
+    `scale=${width}:${height}:${jpegColors}`,
+    `tile=${columns}x${rows}`,
+  ]
+  return [
+    ...[...quietArgs, ...inputLimits(), '-i', options.input, '-map', '0:v', '-vf', filters.join(',')],
+    // Tiles have twice the pixels that most screens show, which hides a lower JPEG quality.
+    ...['-fps_mode', 'passthrough', ...reproducibleArgs, ...jpegArgs, '-q:v', '8', '-start_number', '0'],
+    options.output,
+  ]
+}

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 import type { App } from '../lib/http.ts'
 import { createLog } from '../lib/log.ts'
-import { assetRoutes, chooseEncoding, loadAssets } from './assets.ts'
+import { assetRoutes, loadPlayer } from './assets.ts'
 
 const log = createLog('silent', false)
 
@@ -31,12 +31,12 @@ async function build(t: { after(end: () => unknown): void }): Promise<string> {
 
 async function serve(folder: string) {
   const app = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
-  assetRoutes(app as unknown as App, await loadAssets(log, folder))
+  assetRoutes(app as unknown as App, await loadPlayer(log, folder))
   return app
 }
 
 test('the entry is found with all of its imports', async (t) => {
-  const { entry } = await loadAssets(log, await build(t))
+  const { entry } = await loadPlayer(log, await build(t))
   assert.deepEqual(entry, {
     script: '/player/main-a1.js',
     styles: ['/player/main-b2.css', '/player/shared-d4.css'],
@@ -45,7 +45,7 @@ test('the entry is found with all of its imports', async (t) => {
 })
 
 test('the service starts without a built player', async () => {
-  const { files, entry } = await loadAssets(log, join(tmpdir(), 'kinora-none'))
+  const { files, entry } = await loadPlayer(log, join(tmpdir(), 'kinora-none'))
   assert.equal(files.size, 0)
   assert.equal(entry, undefined)
 })
@@ -85,15 +85,4 @@ test('nothing else is served, whatever the path contains', async (t) => {
     assert.equal((await app.inject(`/player/${path}`)).statusCode, 404, path)
   for (const path of ['..%2f..%2fpackage.json', '%2e%2e/%2e%2e/package.json', 'main-a1.js%00', 'constructor'])
     assert.equal((await app.inject(`/player/${path}`)).statusCode, 404, path)
-})
-
-test('an encoding that the client does not accept is not chosen', () => {
-  const both = { encoded: { br: Buffer.alloc(1), gzip: Buffer.alloc(1) } }
-  assert.equal(chooseEncoding(both, undefined), undefined)
-  assert.equal(chooseEncoding(both, 'gzip'), 'gzip')
-  assert.equal(chooseEncoding(both, 'br;q=0, gzip;q=0.5'), 'gzip')
-  assert.equal(chooseEncoding(both, '*'), 'br')
-  assert.equal(chooseEncoding(both, '*, br;q=0'), 'gzip')
-  assert.equal(chooseEncoding(both, 'identity'), undefined)
-  assert.equal(chooseEncoding({ encoded: {} }, 'br, gzip'), undefined)
 })

@@ -1,5 +1,4 @@
 import type { Access } from '../access/check.ts'
-import type { EncodingPlan } from '../encoding/tables.ts'
 import { nativeName } from '../lib/languages.ts'
 import { secondsOf } from '../media/grid.ts'
 import { checkPlayable } from '../renditions/playable.ts'
@@ -12,8 +11,8 @@ import { fillStyle, logoPath, type Style } from './theme.ts'
 export type PlayerConfig = {
   videoId: string
   type: 'vod' | 'live'
-  /** ready: the master playlist is served. processing: not yet. */
-  state: 'ready' | 'processing' | 'failed' | 'private' | 'missing'
+  /** ready: the master playlist is served. processing: not yet. empty: nothing has been uploaded. */
+  state: 'ready' | 'processing' | 'empty' | 'failed' | 'private' | 'missing'
   title: string
   isPanoramic: boolean
   /** URLs are paths of this origin, with token and session where needed. */
@@ -53,6 +52,7 @@ export function videoConfig(
 ): PlayerConfig {
   const urlOf = (file: string) => access && `${access.path}/${file}${access.query}`
   const { plan, player } = row
+  const { state } = checkPlayable(row)
   const tracks = (kind: TrackKind) =>
     row.tracks.flatMap(({ language, isDefault, ...track }) => {
       const src = track.kind === kind && urlOf(`${kind}/${language}.vtt`)
@@ -60,7 +60,7 @@ export function videoConfig(
     })
   return {
     ...emptyConfig({ videoId: row.id, type: 'vod' }, 'missing'),
-    state: checkPlayable(row).state,
+    state: state === 'processing' && row.isEmpty ? 'empty' : state,
     title: row.title,
     isPanoramic: row.panoramic,
     hls: urlOf('hls/manifest.m3u8') ?? '',
@@ -87,13 +87,4 @@ function configUrl(videoId: string, token: string | undefined, access: Access | 
   const query = new URLSearchParams(access?.query)
   if (token !== undefined) query.set('token', token)
   return `${videoPath(videoId)}/config.json${query.size > 0 ? `?${query}` : ''}`
-}
-
-/** Until the size of the video is known. */
-const defaultSize = { width: 1280, height: 720 }
-
-/** The size of the best quality. */
-export function sizeOf(plan: EncodingPlan | null): { width: number; height: number } {
-  const best = plan?.rungs.at(-1)
-  return best ? { width: best.width, height: best.height } : defaultSize
 }

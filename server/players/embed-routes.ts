@@ -6,9 +6,10 @@ import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { checkPlayable } from '../renditions/playable.ts'
+import { playerSize } from '../videos/iframe.ts'
 import { videoPath } from '../videos/paths.ts'
-import { assetRoutes, loadAssets, type PlayerAssets } from './assets.ts'
-import { emptyConfig, type PlayerConfig, sizeOf, videoConfig } from './config.ts'
+import { assetRoutes, loadPlayer, type PlayerAssets } from './assets.ts'
+import { emptyConfig, type PlayerConfig, videoConfig } from './config.ts'
 import { logoType } from './logo.ts'
 import { oembedRoute } from './oembed.ts'
 import { contentPolicy, type Preview, playerPage } from './page.ts'
@@ -27,7 +28,7 @@ const hidden = { schema: { hide: true } }
 /** The player pages, their assets, and oEmbed. The same for both environments. */
 export async function embedRoutes(app: App, context: Context): Promise<void> {
   const { config, log } = context
-  const assets = await loadAssets(log)
+  const assets = await loadPlayer(log)
   const policy = contentPolicy(config.s3?.isRedirecting ? new URL(config.s3.endpoint).origin : undefined)
   assetRoutes(app, assets)
   oembedRoute(app, context)
@@ -72,7 +73,7 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
   const config = videoConfig(row, access, token)
   return {
     config,
-    preview: row.public ? { description: row.description, size: sizeOf(row.plan) } : undefined,
+    preview: row.public ? { description: row.description, size: playerSize(row) } : undefined,
     cacheControl: row.public && config.state === 'ready' ? sharedCache : noCache,
   }
 }

@@ -1,13 +1,13 @@
 import { accessErrors } from '../access/errors.ts'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
-import { escapeHtml } from '../lib/html.ts'
+import { exampleId } from '../lib/fields.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
 import { fit } from '../media/images.ts'
+import { iframeOf, playerSize } from '../videos/iframe.ts'
 import { videoPath } from '../videos/paths.ts'
-import { sizeOf } from './config.ts'
 import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
 
@@ -15,20 +15,34 @@ import { findPage } from './store.ts'
 const defaultSide = 1280
 
 const limit = (description: string) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description }))
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, description, examples: [640] }))
+
+const player = `https://video.example.com/vod/${exampleId('vi')}`
 
 const OEmbed = Type.Object({
-  type: Type.String({ description: '`video`.' }),
-  version: Type.String({ description: '`1.0`.' }),
-  title: Type.String(),
-  provider_name: Type.String(),
-  provider_url: Type.String(),
-  html: Type.String({ description: 'The player, as an iframe.' }),
-  width: Type.Integer(),
-  height: Type.Integer(),
-  thumbnail_url: Type.Optional(Type.String()),
-  thumbnail_width: Type.Optional(Type.Integer()),
-  thumbnail_height: Type.Optional(Type.Integer()),
+  type: Type.String({ description: '`video`.', examples: ['video'] }),
+  version: Type.String({ description: '`1.0`.', examples: ['1.0'] }),
+  title: Type.String({ description: 'Title of the video, or `Video`.', examples: ['My first video'] }),
+  provider_name: Type.String({ description: '`Kinora`.', examples: ['Kinora'] }),
+  provider_url: Type.String({ description: 'URL of the service.', examples: ['https://video.example.com'] }),
+  html: Type.String({
+    description: 'The player, as an iframe.',
+    examples: [`<iframe src="${player}" width="640" height="360"></iframe>`],
+  }),
+  width: Type.Integer({ description: 'Width of the player in pixels.', examples: [640] }),
+  height: Type.Integer({ description: 'Height of the player in pixels.', examples: [360] }),
+  thumbnail_url: Type.Optional(
+    Type.String({
+      description: 'URL of the thumbnail. Absent until it exists.',
+      examples: [`${player}/thumbnail.jpg`],
+    }),
+  ),
+  thumbnail_width: Type.Optional(
+    Type.Integer({ description: 'Width of the thumbnail in pixels.', examples: [1280] }),
+  ),
+  thumbnail_height: Type.Optional(
+    Type.Integer({ description: 'Height of the thumbnail in pixels.', examples: [720] }),
+  ),
 })
 
 /** According to oEmbed 1.0 (oembed.com), including status codes. */
@@ -44,10 +58,15 @@ export function oembedRoute(app: App, context: Context): void {
           'Implements oEmbed for public videos, without an API key. The player has the aspect ratio of the video and is as large as the limits allow.',
         security: [],
         querystring: Type.Object({
-          url: text(2_048, { description: 'URL of the player: `assets.player` of the video.' }),
-          maxwidth: limit('Pixels.'),
-          maxheight: limit('Pixels.'),
-          format: Type.Optional(oneOf(['json', 'xml'], { description: '`xml` is not supported (501).' })),
+          url: text(2_048, {
+            description: 'URL of the player: `assets.player` of the video.',
+            examples: [player],
+          }),
+          maxwidth: limit('Maximum width of the player in pixels.'),
+          maxheight: limit('Maximum height of the player in pixels.'),
+          format: Type.Optional(
+            oneOf(['json', 'xml'], { description: '`xml` is not supported (501).', examples: ['json'] }),
+          ),
         }),
         response: { 200: OEmbed },
       },
@@ -60,10 +79,9 @@ export function oembedRoute(app: App, context: Context): void {
       const row = await findPage(db, videoId)
       if (!row) throw notFound('url')
       if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
-      const size = sizeOf(row.plan)
-      const { width, height } = scale(size, query.maxwidth, query.maxheight)
-      const thumbnail = fit(size, { width: 1280, height: 1280 })
-      const src = escapeHtml(`${publicUrl}${videoPath(videoId)}${options}`)
+      const scaled = scale(playerSize(row), query.maxwidth, query.maxheight)
+      const thumbnail = fit(playerSize({ ...row, panoramic: false }), { width: 1280, height: 1280 })
+      const src = `${publicUrl}${videoPath(videoId)}${options}`
       const title = row.title || 'Video'
       return {
         type: 'video',
@@ -71,9 +89,8 @@ export function oembedRoute(app: App, context: Context): void {
         title,
         provider_name: 'Kinora',
         provider_url: publicUrl,
-        html: `<iframe src="${src}" width="${width}" height="${height}" title="${escapeHtml(title)}" frameborder="0" scrolling="no" allow="autoplay; fullscreen; picture-in-picture; gyroscope; accelerometer" allowfullscreen="true"></iframe>`,
-        width,
-        height,
+        html: iframeOf({ src, title, size: scaled, isFixed: true }),
+        ...scaled,
         ...(row.hasThumbnail && {
           thumbnail_url: `${publicUrl}${videoPath(videoId)}/thumbnail.jpg`,
           thumbnail_width: thumbnail.width,

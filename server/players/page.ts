@@ -1,4 +1,5 @@
 import { escapeHtml } from '../lib/html.ts'
+import { iconDataUrl } from '../lib/icon.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { Entry } from './assets.ts'
 import type { PlayerConfig } from './config.ts'
@@ -20,6 +21,7 @@ type Page = {
 const titles: Record<PlayerConfig['state'], string> = {
   ready: 'Video',
   processing: 'Video',
+  empty: 'Video',
   failed: 'Video',
   private: 'This video is private',
   missing: 'There is no such video',
@@ -35,8 +37,8 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">',
     `<title>${escapeHtml(title)}</title>`,
-    // Otherwise browsers request /favicon.ico.
-    '<link rel="icon" href="data:,">',
+    // A file would be another request before the first frame.
+    `<link rel="icon" href="${escapeHtml(iconDataUrl)}">`,
     ...(entry ? entryTags(entry) : []),
     // Loaded in parallel with the script, which saves a round trip.
     ...(entry && config.state === 'ready'
@@ -48,10 +50,12 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '</head>',
     '<body>',
     `<script type="application/json" id="kinora">${escapeJson(config)}</script>`,
+    '<main>',
     `<noscript>${noScript(config)}</noscript>`,
     ...(entry
       ? []
       : ['<p>The player has not been built: stop the service and run <code>npm start</code>.</p>']),
+    '</main>',
     '</body>',
     '</html>',
     '',

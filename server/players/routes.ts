@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -10,7 +11,7 @@ import { PlayerPayload, PlayerTheme, PlayerThemeList, playerOrder, viewPlayer } 
 import * as store from './store.ts'
 import { colors, fillStyle, flags, type Style } from './theme.ts'
 
-const params = Type.Object({ playerId: Type.String({ description: 'Id of the player theme.' }) })
+const params = Type.Object({ playerId: idField('pl', 'Id of the player theme.') })
 
 /** Strings that are not ids never reach the database. */
 function checkId(playerId: string): string {
@@ -36,8 +37,12 @@ function readStyle(payload: PlayerPayload): Partial<Style> {
   return style
 }
 
-const logoUpload = fileUpload('A JPEG or PNG image of at most 100 KiB and 200 x 100 pixels.', {
-  link: { type: 'string', description: 'The http or https URL that the logo links to.' },
+const logoUpload = fileUpload('A JPEG or PNG image of at most 100 KiB and 200 x 100 pixels.', 'logo.png', {
+  link: {
+    type: 'string',
+    description: 'The http or https URL that the logo links to.',
+    examples: ['https://example.com'],
+  },
 })
 
 const viewRow = (context: Context, row: store.StoredPlayer) => viewPlayer(row, context.publicUrl())
@@ -83,6 +88,7 @@ function listPlayers(app: App, context: Context): void {
     operationId: 'GET_players',
     tags: ['Player themes'],
     summary: 'List player themes',
+    description: 'Returns the themes that you have created.',
     querystring: Type.Object({ ...playerOrder, ...pageQuery }),
     response: { 200: ref(PlayerThemeList) },
   }
@@ -100,6 +106,7 @@ function showPlayer(app: App, context: Context): void {
     operationId: 'GET_players-playerId',
     tags: ['Player themes'],
     summary: 'Show a player theme',
+    description: 'Shows its colors, options and logo.',
     params,
     response: { 200: ref(PlayerTheme) },
   }

@@ -1,16 +1,27 @@
 import type { Selectable } from 'kysely'
-import { nullable, oneOf, ref, text } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { exampleId, idField, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
+import { nullable, ref, text } from '../lib/http.ts'
+import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { maxColorLength } from './colors.ts'
 import type { PlayerRow } from './tables.ts'
-import { fillStyle, logoPath } from './theme.ts'
+import { colorDefaults, fillStyle, flagDefaults, logoPath } from './theme.ts'
 
-const time = () => Type.String({ format: 'date-time' })
+type Described<V> = { description: string; examples: V[] }
 
-const fields = <T>(schemaOf: (description: string) => T, descriptions: Record<string, string>) =>
-  Object.fromEntries(Object.entries(descriptions).map(([name, description]) => [name, schemaOf(description)]))
+/** The example of each attribute is its default. */
+const fields = <T, V>(
+  schemaOf: (options: Described<V>) => T,
+  descriptions: Record<string, string>,
+  defaults: Record<string, V>,
+) =>
+  Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [
+      name,
+      schemaOf({ description, examples: [defaults[name]!] }),
+    ]),
+  )
 
 const colorDescriptions = {
   text: 'Color of text, such as the time.',
@@ -36,51 +47,67 @@ const flagDescriptions = {
 type Named<Names, T> = { [name in keyof Names]: T }
 type Color = ReturnType<typeof color>
 type Flag = ReturnType<typeof flag>
-const color = (description: string) => Type.Optional(text(maxColorLength, { description }))
-const flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const color = (options: object) => Type.Optional(text(maxColorLength, options))
+const flag = (options: Described<boolean>) => Type.Optional(Type.Boolean(options))
 
 export const PlayerTheme = Type.Object(
   {
-    id: Type.String({ description: 'The same as `playerId`.' }),
-    playerId: Type.String(),
-    name: Type.String(),
-    ...(fields((description) => Type.String({ description }), colorDescriptions) as Named<
+    id: idField('pl', 'The same as `playerId`.'),
+    playerId: idField('pl', 'Id of the player theme.'),
+    name: Type.String({
+      description: 'For your own use; viewers do not see it.',
+      examples: ['Brand colors'],
+    }),
+    ...(fields((options) => Type.String(options), colorDescriptions, colorDefaults) as Named<
       typeof colorDescriptions,
       ReturnType<typeof Type.String>
     >),
-    ...(fields((description) => Type.Boolean({ description }), flagDescriptions) as Named<
+    ...(fields((options) => Type.Boolean(options), flagDescriptions, flagDefaults) as Named<
       typeof flagDescriptions,
       ReturnType<typeof Type.Boolean>
     >),
-    assets: Type.Object({
-      logo: nullable(Type.String({ format: 'uri', description: 'URL of the logo.' })),
-      link: nullable(Type.String({ description: 'URL that the logo links to.' })),
-    }),
-    createdAt: time(),
-    updatedAt: time(),
+    assets: Type.Object(
+      {
+        logo: nullable(
+          Type.String({
+            format: 'uri',
+            description: 'URL of the logo. Null if there is none.',
+            examples: [`https://video.example.com/players/${exampleId('pl')}/logo/3f1c0a.png`],
+          }),
+        ),
+        link: nullable(
+          Type.String({ description: 'URL that the logo links to.', examples: ['https://example.com'] }),
+        ),
+      },
+      { description: 'The logo of the theme.' },
+    ),
+    createdAt: timeField('When the theme was created.'),
+    updatedAt: timeField('When the theme was last changed.'),
   },
-  { $id: 'PlayerTheme' },
+  { $id: 'PlayerTheme', description: 'Colors and options of the player.' },
 )
 export type PlayerTheme = Static<typeof PlayerTheme>
 
-export const PlayerThemeList = Type.Object(
-  { data: Type.Array(ref(PlayerTheme)), pagination: ref(Pagination) },
-  { $id: 'PlayerThemeList' },
-)
+export const PlayerThemeList = listOf(ref(PlayerTheme), 'PlayerThemeList')
 
 /** For creation and update: nothing is required. */
-export const PlayerPayload = Type.Object({
-  name: Type.Optional(text(100, { description: 'For your own use; viewers do not see it.' })),
-  ...(fields(color, colorDescriptions) as Named<typeof colorDescriptions, Color>),
-  ...(fields(flag, flagDescriptions) as Named<typeof flagDescriptions, Flag>),
-})
+export const PlayerPayload = Type.Object(
+  {
+    name: Type.Optional(
+      text(100, { description: 'For your own use; viewers do not see it.', examples: ['Brand colors'] }),
+    ),
+    ...(fields(color, colorDescriptions, colorDefaults) as Named<typeof colorDescriptions, Color>),
+    ...(fields(flag, flagDescriptions, flagDefaults) as Named<typeof flagDescriptions, Flag>),
+  },
+  { examples: [{ name: 'Brand colors', link: 'rgba(255, 204, 0, 1)', trackPlayed: 'rgba(255, 204, 0, 1)' }] },
+)
 export type PlayerPayload = Static<typeof PlayerPayload>
 
 export const sortKeys = ['name', 'createdAt', 'updatedAt'] as const
 
 export const playerOrder = {
-  sortBy: Type.Optional(oneOf(sortKeys, { default: 'createdAt' })),
-  sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+  sortBy: sortByField(sortKeys, 'createdAt'),
+  sortOrder: sortOrderField('desc'),
 }
 
 export function viewPlayer(row: Omit<Selectable<PlayerRow>, 'logo'>, publicUrl: string): PlayerTheme {

@@ -121,6 +121,10 @@ export type PageRow = PlayableRow & {
   title: string
   description: string
   panoramic: boolean
+  width: number | null
+  height: number | null
+  /** Nothing has been uploaded, and no upload is in progress. */
+  isEmpty: boolean
   hasMp4: boolean
   hasThumbnail: boolean
   hasSprites: boolean
@@ -131,8 +135,11 @@ export type PageRow = PlayableRow & {
 
 const page = prepare<PageRow>(
   'find-page',
-  `select v.id, v.environment, v.public, v.title, v.description, v.panoramic,
+  `select v.id, v.environment, v.public, v.title, v.description, v.panoramic, v.width, v.height,
      ${playableColumns},
+     v.source_type = 'upload' and e.video_id is null and (s.video_id is null
+       or s.state = 'receiving' and s.received_pieces = 0 and not exists (
+         select from source_pieces where video_id = $1 and lease_until > now())) as "isEmpty",
      v.mp4_support and exists (
        select from renditions
        where video_id = $1 and type = 'mp4' and state = 'encoded' and key is not null) as "hasMp4",

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import { exampleId, idField, sortByField, sortOrderField } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -21,7 +22,7 @@ import * as store from './store.ts'
 import { summaryOrigins, summaryStates } from './tables.ts'
 
 const tags = ['Summaries']
-const params = Type.Object({ summaryId: Type.String({ description: 'Id of the summary.' }) })
+const params = Type.Object({ summaryId: idField('summary_', 'Id of the summary.') })
 
 function checkId(summaryId: string): string {
   if (!isId('summary_', summaryId)) throw notFound('summaryId')
@@ -72,12 +73,19 @@ function list(app: App, { db }: Context): void {
     operationId: 'GET_summaries',
     tags,
     summary: 'List summaries',
+    description: 'Returns the summaries that match all given filters.',
     querystring: Type.Object({
-      videoId: Type.Optional(text(100, { description: 'The summary of this video.' })),
-      origin: Type.Optional(oneOf(summaryOrigins)),
-      sourceStatus: Type.Optional(oneOf(summaryStates)),
-      sortBy: Type.Optional(oneOf(['createdAt', 'updatedAt', 'videoId'], { default: 'createdAt' })),
-      sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+      videoId: Type.Optional(
+        text(100, { description: 'The summary of this video.', examples: [exampleId('vi')] }),
+      ),
+      origin: Type.Optional(
+        oneOf(summaryOrigins, { description: 'Only summaries of this origin.', examples: ['auto'] }),
+      ),
+      sourceStatus: Type.Optional(
+        oneOf(summaryStates, { description: 'Only summaries in this state.', examples: ['completed'] }),
+      ),
+      sortBy: sortByField(['createdAt', 'updatedAt', 'videoId'], 'createdAt'),
+      sortOrder: sortOrderField('desc'),
       ...pageQuery,
     }),
     response: { 200: ref(SummaryList) },
@@ -97,6 +105,7 @@ function remove(app: App, { db }: Context): void {
     operationId: 'DELETE_summaries-summaryId',
     tags,
     summary: 'Delete a summary',
+    description: 'Afterwards, a new summary can be created for the video.',
     params,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
@@ -112,6 +121,7 @@ function showSource(app: App, { db }: Context): void {
     operationId: 'GET_summaries-summaryId-source',
     tags,
     summary: 'Show the text of a summary',
+    description: 'Attributes without a text are absent.',
     params,
     response: { 200: ref(SummarySource) },
   }

@@ -1,5 +1,6 @@
+import { exampleId, idField, timeField } from '../lib/fields.ts'
 import { oneOf, ref, text } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import type { Summary as StoredSummary } from './store.ts'
@@ -8,61 +9,72 @@ import { summaryAttributes, summaryOrigins, summaryStates } from './tables.ts'
 const limits = { abstract: 10_000, takeaways: 3, takeaway: 1_000 }
 
 export const SummaryCreation = Type.Object({
-  videoId: text(100, { description: 'Id of the video.' }),
+  videoId: text(100, { description: 'Id of the video.', examples: [exampleId('vi')] }),
   origin: Type.Optional(
     oneOf(['auto'], {
       description: 'Generate the summary from the transcript. Without it, you write the summary yourself.',
+      examples: ['auto'],
     }),
   ),
   attributes: Type.Optional(
     Type.Array(oneOf(summaryAttributes), {
       maxItems: 10,
       description: 'What is generated. Without it, everything.',
+      examples: [['abstract', 'takeaways']],
     }),
   ),
 })
 
-export const SummaryUpdate = Type.Object({
-  abstract: Type.Optional(text(limits.abstract, { minLength: 1 })),
-  takeaways: Type.Optional(
-    Type.Array(text(limits.takeaway, { minLength: 1 }), { maxItems: limits.takeaways }),
-  ),
-})
+const abstract = { description: 'Outline of the video.', examples: ['Ada bakes a loaf of bread.'] }
+const takeaways = {
+  description: 'Key points of the video, in their order.',
+  examples: [['The dough needs an hour of rest.', 'The oven must be hot.']],
+}
 
-const time = () => Type.String({ format: 'date-time' })
+export const SummaryUpdate = Type.Object(
+  {
+    abstract: Type.Optional(text(limits.abstract, { minLength: 1, ...abstract })),
+    takeaways: Type.Optional(
+      Type.Array(text(limits.takeaway, { minLength: 1 }), { maxItems: limits.takeaways, ...takeaways }),
+    ),
+  },
+  { examples: [{ abstract: abstract.examples[0], takeaways: takeaways.examples[0] }] },
+)
 
 export const Summary = Type.Object(
   {
-    summaryId: Type.String(),
-    videoId: Type.String(),
-    origin: oneOf(summaryOrigins, { description: '`auto`: generated. `api`: written by hand.' }),
+    summaryId: idField('summary_', 'Id of the summary.'),
+    videoId: idField('vi', 'Id of the video.'),
+    origin: oneOf(summaryOrigins, {
+      description: '`auto`: generated. `api`: written by hand.',
+      examples: ['auto'],
+    }),
     sourceStatus: oneOf(summaryStates, {
       description:
         '`missing`: the text has to be written. `waiting`: it is being generated. `failed`: it could not be generated. `completed`: it exists. `unprocessable`: the video has too little speech.',
+      examples: ['completed'],
     }),
     failure: Type.Optional(
-      Type.String({ description: 'Why `sourceStatus` is `failed` or `unprocessable`.' }),
+      Type.String({
+        description: 'Why `sourceStatus` is `failed` or `unprocessable`. Absent otherwise.',
+        examples: ['The video has too little speech.'],
+      }),
     ),
-    createdAt: time(),
-    updatedAt: time(),
+    createdAt: timeField('When the summary was created.'),
+    updatedAt: timeField('When the summary was last changed.'),
   },
-  { $id: 'Summary' },
+  { $id: 'Summary', description: 'A summary of a video, and the state of its text.' },
 )
 
 export const SummarySource = Type.Object(
   {
-    abstract: Type.Optional(Type.String({ description: 'Outline of the video.' })),
-    takeaways: Type.Optional(
-      Type.Array(Type.String(), { description: 'Key points of the video, in their order.' }),
-    ),
+    abstract: Type.Optional(Type.String(abstract)),
+    takeaways: Type.Optional(Type.Array(Type.String(), takeaways)),
   },
-  { $id: 'SummarySource' },
+  { $id: 'SummarySource', description: 'The text of a summary.' },
 )
 
-export const SummaryList = Type.Object(
-  { data: Type.Array(ref(Summary)), pagination: ref(Pagination) },
-  { $id: 'SummaryList' },
-)
+export const SummaryList = listOf(ref(Summary), 'SummaryList')
 
 export const viewSummary = (row: StoredSummary): Static<typeof Summary> => ({
   summaryId: row.id,

@@ -13,6 +13,7 @@ const kind = 'captions'
 
 const upload = fileUpload(
   'A WebVTT or SRT file of at most 4 MiB, in UTF-8, UTF-16 or Windows-1252. SRT is converted to WebVTT.',
+  'captions.vtt',
 )
 
 export function captionRoutes(app: App, context: Context): void {
@@ -66,6 +67,7 @@ function showCaption(app: App, context: Context): void {
     operationId: 'GET_videos-videoId-captions-language',
     tags,
     summary: 'Show captions',
+    description: 'Shows the captions in one language, with the URL of their file.',
     params: trackParams,
     response: { 200: ref(Caption) },
   }
@@ -112,6 +114,7 @@ function deleteCaption(app: App, context: Context): void {
     operationId: 'DELETE_videos-videoId-captions-language',
     tags,
     summary: 'Delete captions',
+    description: 'Removes the captions in this language from the video.',
     params: trackParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

@@ -14,6 +14,7 @@ const kind = 'chapters'
 
 const upload = fileUpload(
   'A WebVTT or SRT file of at most 4 MiB, in UTF-8, UTF-16 or Windows-1252. Each cue is a chapter, and its text is the title.',
+  'chapters.vtt',
 )
 
 export function chapterRoutes(app: App, context: Context): void {
@@ -65,6 +66,7 @@ function showChapter(app: App, context: Context): void {
     operationId: 'GET_videos-videoId-chapters-language',
     tags,
     summary: 'Show chapters',
+    description: 'Shows the chapters in one language, with the URL of their file.',
     params: trackParams,
     response: { 200: ref(Chapter) },
   }
@@ -83,6 +85,7 @@ function deleteChapter(app: App, context: Context): void {
     operationId: 'DELETE_videos-videoId-chapters-language',
     tags,
     summary: 'Delete chapters',
+    description: 'Removes the chapters in this language from the video.',
     params: trackParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

@@ -1,11 +1,12 @@
+import { idField } from '../lib/fields.ts'
 import { ref } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 
-export const trackListParams = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
+export const trackListParams = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 
 export const trackParams = Type.Object({
-  videoId: Type.String({ description: 'Id of the video.' }),
+  videoId: idField('vi', 'Id of the video.'),
   language: Type.String({
     description: 'A BCP 47 language tag, such as `en` or `pt-BR`. Case does not matter.',
     examples: ['en'],
@@ -30,24 +31,29 @@ export const Caption = Type.Object(
       description: 'Name of the language in that language.',
       examples: ['English'],
     }),
-    default: Type.Boolean({ description: 'Whether players show these captions by default.' }),
+    default: Type.Boolean({
+      description: 'Whether players show these captions by default.',
+      examples: [false],
+    }),
   },
-  { $id: 'Caption' },
+  { $id: 'Caption', description: 'The captions of a video in one language.' },
 )
 export type Caption = Static<typeof Caption>
 
-export const CaptionList = Type.Object(
-  { data: Type.Array(ref(Caption)), pagination: ref(Pagination) },
-  { $id: 'CaptionList' },
-)
+export const CaptionList = listOf(ref(Caption), 'CaptionList')
 
-export const CaptionUpdate = Type.Object({
-  default: Type.Optional(
-    Type.Boolean({
-      description: 'Whether players show these captions by default. Captions in other languages then do not.',
-    }),
-  ),
-})
+export const CaptionUpdate = Type.Object(
+  {
+    default: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether players show these captions by default. Captions in other languages then do not.',
+        examples: [true],
+      }),
+    ),
+  },
+  { examples: [{ default: true }] },
+)
 
 export const Chapter = Type.Object(
   {
@@ -61,11 +67,8 @@ export const Chapter = Type.Object(
     } as typeof src,
     language: Type.String({ description: 'Language tag.', examples: ['en'] }),
   },
-  { $id: 'Chapter' },
+  { $id: 'Chapter', description: 'The chapters of a video in one language.' },
 )
 export type Chapter = Static<typeof Chapter>
 
-export const ChapterList = Type.Object(
-  { data: Type.Array(ref(Chapter)), pagination: ref(Pagination) },
-  { $id: 'ChapterList' },
-)
+export const ChapterList = listOf(ref(Chapter), 'ChapterList')

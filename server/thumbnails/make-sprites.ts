@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { countSheets, layOutSprites, tileSegments } from '../media/sprites.ts'
+import { chooseRung, countSheets, findTileFrames, layOutSprites } from '../media/sprites.ts'
 import { spriteSheetArgs } from '../media/thumbnails.ts'
 import { newSpritesKey, spriteSheetFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
@@ -15,7 +15,10 @@ import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files'> & { tools: Tools }
 
-/** Makes the sprite sheets of an encoded video from its lowest quality, unless they exist. */
+/**
+ * Makes the sprite sheets of an encoded video, unless they exist. Decoding only key frames would cost less, but the next
+ * one may be seconds away and show another scene.
+ */
 export async function makeSprites(
   deps: Deps,
   { videoId, sprites: existing }: store.Thumbnails,
@@ -26,11 +29,14 @@ export async function makeSprites(
   const encoded = (await renditions.listRenditions(deps.db, videoId)).filter(
     ({ type, state }) => type === 'hls' && state === 'encoded',
   )
-  const rung = plan.rungs.find(({ quality }) => encoded.some((stream) => stream.quality === quality))
+  const rung = chooseRung(
+    plan.rungs.filter(({ quality }) => encoded.some((each) => each.quality === quality)),
+  )
   if (!rung) return
   const sprites = layOutSprites(plan, rung)
+  const { segments: indexes, frames } = findTileFrames(plan, sprites)
   const rows = await renditions.listSegments(deps.db, videoId, rung.quality)
-  const segments = tileSegments(sprites).flatMap((segment) => {
+  const segments = indexes.flatMap((segment) => {
     const row = rows.findLast(({ first_segment }) => first_segment <= segment)
     return row ? [{ row, segment }] : []
   })
@@ -38,12 +44,8 @@ export async function makeSprites(
   if (!(await writeSegments(deps, rung.quality, segments, input))) return
   const sheets = join(folder, 'sheets')
   await mkdir(sheets)
-  const { width, height, columns, rows: tileRows } = sprites
   const output = join(sheets, '%d.jpg')
-  await runFfmpeg(
-    deps.tools,
-    spriteSheetArgs({ input, tile: { width, height }, columns, rows: tileRows, output }),
-  )
+  await runFfmpeg(deps.tools, spriteSheetArgs({ input, frames, sprites, output }))
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))
     throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, {

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
+import { idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
@@ -11,9 +12,9 @@ import { viewVideo } from '../videos/view.ts'
 import { pickFrame } from './store.ts'
 import { receiveThumbnail } from './upload.ts'
 
-const params = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
+const params = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 
-const upload = fileUpload('A JPEG, PNG or WebP image of at most 8 MiB.')
+const upload = fileUpload('A JPEG, PNG or WebP image of at most 8 MiB.', 'thumbnail.jpg')
 
 export function thumbnailRoutes(app: App, context: Context): void {
   uploadThumbnail(app, context)
@@ -56,7 +57,8 @@ function pickThumbnail(app: App, context: Context): void {
     body: Type.Object({
       timecode: Type.String({
         pattern: timecodePattern,
-        description: '`HH:MM:SS`, `HH:MM:SS.ms`, `HH:MM:SS:frame` or seconds.',
+        description: 'Position of the frame: `HH:MM:SS`, `HH:MM:SS.ms`, `HH:MM:SS:frame` or seconds.',
+        examples: ['00:00:10'],
       }),
     }),
     response: { 200: ref(Video) },

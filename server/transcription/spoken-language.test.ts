@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { languages } from '../videos/schemas.ts'
+import { languages } from '../videos/languages.ts'
 import { readSpokenLanguage } from './spoken-language.ts'
 
 test('servers report a language by its name or its code', () => {

@@ -1,4 +1,4 @@
-import { languages } from '../videos/schemas.ts'
+import { languages } from '../videos/languages.ts'
 
 type Language = (typeof languages)[number]
 

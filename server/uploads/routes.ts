@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
+import { exampleId, idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import type { RateLimit } from '../lib/rate-limit.ts'
@@ -28,16 +29,19 @@ export const depsOf = ({ db, files, queue, now, log }: Context, { coordinator }:
 
 const upload = fileUpload(
   'The file, or a chunk of it.',
+  'video.mp4',
   {
     videoId: {
       type: 'string',
       description: 'With an upload token: the video that the chunk belongs to.',
+      examples: [exampleId('vi')],
     },
   },
   {
     'Content-Range': {
       type: 'string',
       description: '`bytes a-b/total` or `part i/n`. Use `*` while the total is unknown.',
+      examples: ['bytes 0-5242879/20971520'],
     },
   },
 )
@@ -57,7 +61,7 @@ export function uploadRoutes(app: App, context: Context, services: UploadService
         summary: 'Upload a file into a video',
         description:
           'Send the entire file, or a chunk of it with `Content-Range`. Chunks can be sent in any order and in parallel. A chunk that is sent again unchanged is answered with 201 again.',
-        params: Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) }),
+        params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
       },
     },
     async (request, reply) => {
@@ -91,7 +95,7 @@ export function delegatedRoutes(app: App, context: Context, services: UploadServ
         description:
           'Creates a video with the name of the file, or fills the video that the token is bound to. Later chunks name the video in the field `videoId`. Without it, they are added to the newest unfinished upload of a file with that name from the same token and IP address. A token can only fill videos that it has created or is bound to.',
         security: [{ uploadToken: [] }],
-        querystring: Type.Object({ token: Type.Optional(Type.String({ description: 'The upload token.' })) }),
+        querystring: Type.Object({ token: Type.Optional(idField('to', 'The upload token.')) }),
       },
     },
     async (request, reply) => {

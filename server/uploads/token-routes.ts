@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { invalidAttribute, notFound } from '../lib/errors.ts'
-import { type App, nullable, oneOf, ref } from '../lib/http.ts'
+import { exampleId, idField, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
+import { type App, nullable, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
-import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { findUploadTarget } from '../videos/store.ts'
@@ -14,19 +15,21 @@ import * as store from './token-store.ts'
 
 export const UploadToken = Type.Object(
   {
-    token: Type.String(),
-    ttl: Type.Integer({ description: 'Seconds that the token is valid. 0: it does not expire.' }),
-    createdAt: Type.String({ format: 'date-time' }),
-    expiresAt: nullable(Type.String({ format: 'date-time' })),
-    videoId: Type.Optional(Type.String({ description: 'The only video that the token can fill.' })),
+    token: idField('to', 'The token. Send it as the query parameter `token`.'),
+    ttl: Type.Integer({
+      description: 'Seconds that the token is valid. 0: it does not expire.',
+      examples: [3600],
+    }),
+    createdAt: timeField('When the token was created.'),
+    expiresAt: nullable(
+      timeField('When the token expires. Null if it does not expire.', '2026-11-16T10:30:00+00:00'),
+    ),
+    videoId: Type.Optional(idField('vi', 'The only video that the token can fill.')),
   },
-  { $id: 'UploadToken' },
+  { $id: 'UploadToken', description: 'A token that allows uploads without an API key.' },
 )
 
-export const UploadTokenList = Type.Object(
-  { data: Type.Array(ref(UploadToken)), pagination: ref(Pagination) },
-  { $id: 'UploadTokenList' },
-)
+export const UploadTokenList = listOf(ref(UploadToken), 'UploadTokenList')
 
 const viewToken = (row: UploadTokenRow) => ({
   token: row.token,
@@ -36,7 +39,7 @@ const viewToken = (row: UploadTokenRow) => ({
   ...(row.video_id !== null && { videoId: row.video_id }),
 })
 
-const tokenParams = Type.Object({ uploadToken: Type.String({ description: 'The token.' }) })
+const tokenParams = Type.Object({ uploadToken: idField('to', 'The token.') })
 
 export function uploadTokenRoutes(app: App, context: Context): void {
   createTokenRoute(app, context)
@@ -52,22 +55,26 @@ function createTokenRoute(app: App, context: Context): void {
     summary: 'Create an upload token',
     description:
       'The token allows uploads without an API key. It can create new videos. With `videoId`, it can only fill that video.',
-    body: Type.Object({
-      ttl: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: 2_147_483_647,
-          default: 0,
-          description: 'Seconds. 0: the token does not expire.',
-        }),
-      ),
-      videoId: Type.Optional(
-        Type.String({
-          description:
-            'A video without content. The token can only fill this video, and is deleted together with it.',
-        }),
-      ),
-    }),
+    body: Type.Object(
+      {
+        ttl: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: 2_147_483_647,
+            default: 0,
+            description: 'Seconds. 0: the token does not expire.',
+          }),
+        ),
+        videoId: Type.Optional(
+          Type.String({
+            description:
+              'A video without content. The token can only fill this video, and is deleted together with it.',
+            examples: [exampleId('vi')],
+          }),
+        ),
+      },
+      { examples: [{ ttl: 3600 }] },
+    ),
     response: { 200: ref(UploadToken) },
   }
   app.post('/upload-tokens', { schema }, async ({ body: { ttl = 0, videoId }, scope: { environment } }) => {
@@ -103,9 +110,10 @@ function listTokensRoute(app: App, context: Context): void {
     operationId: 'GET_upload-tokens',
     tags: ['Upload tokens'],
     summary: 'List valid upload tokens',
+    description: 'Expired tokens are not in the list.',
     querystring: Type.Object({
-      sortBy: Type.Optional(oneOf(['createdAt', 'ttl'], { default: 'createdAt' })),
-      sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+      sortBy: sortByField(['createdAt', 'ttl'], 'createdAt'),
+      sortOrder: sortOrderField('desc'),
       ...pageQuery,
     }),
     response: { 200: ref(UploadTokenList) },
@@ -129,6 +137,7 @@ function showTokenRoute(app: App, { db, now }: Context): void {
     operationId: 'GET_upload-tokens-uploadToken',
     tags: ['Upload tokens'],
     summary: 'Show an upload token',
+    description: 'An expired token is not found.',
     params: tokenParams,
     response: { 200: ref(UploadToken) },
   }
@@ -144,6 +153,7 @@ function deleteTokenRoute(app: App, { db }: Context): void {
     operationId: 'DELETE_upload-tokens-uploadToken',
     tags: ['Upload tokens'],
     summary: 'Delete an upload token',
+    description: 'Uploads with this token are rejected from now on.',
     params: tokenParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

@@ -1,20 +1,43 @@
 import { type ErrorKind, httpErrors } from '../lib/errors.ts'
+import { exampleId } from '../lib/fields.ts'
 import { tusErrors } from './errors.ts'
 
 // The OpenAPI description of the tus routes. Requests are not validated by it: @tus/server checks the headers.
 
-const text = (description: string) => ({ type: 'string', description })
-const count = (description: string) => ({ type: 'integer', minimum: 0, description })
+const text = (description: string, example: string) => ({ type: 'string', description, examples: [example] })
+const count = (description: string, example = 20_971_520) => ({
+  type: 'integer',
+  minimum: 0,
+  description,
+  examples: [example],
+})
 
-const version = { type: 'string', enum: ['1.0.0'], description: 'The version of the protocol.' }
-const checksum = text('`sha1`, `sha256`, `sha512` or `md5`, a space and the digest of the body in Base64.')
-const expires = text('When the upload is removed if no more bytes arrive.')
-const videoId = text('Id of the video.')
-const bytes = { type: 'string', format: 'binary', description: 'The next bytes of the file.' }
+const version = {
+  type: 'string',
+  enum: ['1.0.0'],
+  description: 'The version of the protocol.',
+  examples: ['1.0.0'],
+}
+const checksum = text(
+  '`sha1`, `sha256`, `sha512` or `md5`, a space and the digest of the body in Base64.',
+  'sha1 Lve95gjOVATpfV8EL5X4nxwjKHE=',
+)
+const expires = text('When the upload is removed if no more bytes arrive.', 'Mon, 23 Nov 2026 09:30:00 GMT')
+const videoId = text('Id of the video.', exampleId('vi'))
+const uploadId = `${exampleId('vi')}-${exampleId('')}`
+const metadataExample = 'filename dmlkZW8ubXA0'
+const bytes = {
+  type: 'string',
+  format: 'binary',
+  description: 'The next bytes of the file.',
+  examples: ['video.mp4'],
+}
 const params = {
   type: 'object',
   required: ['uploadId'],
-  properties: { uploadId: text('The last segment of the URL in the `Location` header of the creation.') },
+  properties: {
+    uploadId: text('The last segment of the URL in the `Location` header of the creation.', uploadId),
+  },
 }
 
 type Operation = {
@@ -55,17 +78,23 @@ export const creation = describe(
       'Creates a video and an upload that fills it, with version 1.0.0 of the tus protocol (https://tus.io/protocols/resumable-upload). The URL in `Location` is enough to continue the upload. The body can contain the first bytes of the file.',
     requestHeaders: {
       'Upload-Length': count('Size of the file in bytes. Without it, `Upload-Defer-Length` is required.'),
-      'Upload-Defer-Length': { type: 'string', enum: ['1'], description: 'The size is declared later.' },
+      'Upload-Defer-Length': {
+        type: 'string',
+        enum: ['1'],
+        description: 'The size is declared later.',
+        examples: ['1'],
+      },
       'Upload-Metadata': text(
         'Pairs of a key and a Base64 value, separated by commas. `filename` or `title` is the name of the video. `videoId` is an existing video to fill instead of a new one.',
+        metadataExample,
       ),
       'Upload-Checksum': checksum,
     },
     status: 201,
     responseHeaders: {
-      Location: text('The URL of the upload.'),
+      Location: text('The URL of the upload.', `https://video.example.com/tus/${uploadId}`),
       'X-Video-Id': videoId,
-      'Upload-Offset': count('How many bytes have arrived, if the request had a body.'),
+      'Upload-Offset': count('How many bytes have arrived, if the request had a body.', 0),
       'Upload-Expires': expires,
     },
     errors: [
@@ -77,7 +106,10 @@ export const creation = describe(
       tusErrors.unsupportedExtension,
     ],
   },
-  { security: [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }] },
+  {
+    security: [{ apiKey: [] }, { bearerAuth: [] }, { uploadToken: [] }],
+    'x-sample-parameters': ['Upload-Length'],
+  },
 )
 
 const ofUpload = { params, security: [] }
@@ -92,8 +124,8 @@ export const offset = describe(
     responseHeaders: {
       'Upload-Offset': count('How many bytes have arrived.'),
       'Upload-Length': count('Size of the file in bytes, once it is known.'),
-      'Upload-Defer-Length': text('`1` while the size is unknown.'),
-      'Upload-Metadata': text('The metadata of the creation, and `videoId`.'),
+      'Upload-Defer-Length': text('`1` while the size is unknown.', '1'),
+      'Upload-Metadata': text('The metadata of the creation, and `videoId`.', metadataExample),
       'X-Video-Id': videoId,
     },
     errors: [],
@@ -108,7 +140,7 @@ export const patch = describe(
     description:
       'All bytes that have arrived count, even if the connection drops. A new request ends a request that is still active.',
     requestHeaders: {
-      'Upload-Offset': count('The position of the first byte: how many bytes have arrived.'),
+      'Upload-Offset': count('The position of the first byte: how many bytes have arrived.', 0),
       'Upload-Length': count('Size of the file in bytes, if it was deferred.'),
       'Upload-Checksum': checksum,
     },

@@ -4,8 +4,8 @@ import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { withPlayer } from '../players/with-player.ts'
 import { videoFolder } from '../renditions/files.ts'
+import type { VideoCreation } from './input-schemas.ts'
 import { readMetadata, readSource, titleFromUrl } from './payload.ts'
-import type { VideoCreation } from './schemas.ts'
 import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
 import { requestTranscripts, wantsTranscript } from './transcript.ts'
@@ -69,6 +69,7 @@ function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
     is_language_detected: false,
     source_type: source.type,
     source_reference: source.reference,
+    ...{ width: null, height: null },
     clip: payload.clip
       ? { startTimecode: payload.clip.startTimecode, endTimecode: payload.clip.endTimecode }
       : null,

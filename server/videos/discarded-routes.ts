@@ -38,6 +38,7 @@ function show(app: App, { db, now }: Context): void {
     operationId: 'GET-discarded-video',
     tags: ['Videos'],
     summary: 'Show a discarded video',
+    description: 'A deleted video that can be restored. Its `assets` are null.',
     params: videoParams,
     response: { 200: ref(Video) },
   }

@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { type FieldError, httpErrors, invalid } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
-import type { VideoUpdate } from './schemas.ts'
+import type { VideoUpdate } from './input-schemas.ts'
 import type { Metadata } from './tables.ts'
 
 /** Reads both forms of metadata: `{key, value}` and `{name: value}` (brief 2.1). Keys must not repeat. */

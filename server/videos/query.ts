@@ -1,10 +1,11 @@
 import { notFound } from '../lib/errors.ts'
+import { idField } from '../lib/fields.ts'
 import { isId } from '../lib/ids.ts'
 import { pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { videoFilters } from './schemas.ts'
+import { videoFilters } from './filters.ts'
 
-export const videoParams = Type.Object({ videoId: Type.String({ description: 'Id of the video.' }) })
+export const videoParams = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 
 /** Strings that are not ids never reach the database. */
 export function checkId(videoId: string): string {

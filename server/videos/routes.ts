@@ -5,10 +5,13 @@ import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { createVideo } from './create.ts'
 import { discardOrDelete } from './discard.ts'
+import { tagFilters } from './filters.ts'
+import { VideoCreation, VideoUpdate } from './input-schemas.ts'
 import { checkId, readSearch, searchQuery, videoParams } from './query.ts'
-import { TagList, tagFilters, Video, VideoCreation, VideoList, VideoStatus, VideoUpdate } from './schemas.ts'
+import { TagList, Video, VideoList } from './schemas.ts'
 import { listTags, listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
+import { VideoStatus } from './status-schemas.ts'
 import { findVideo } from './store.ts'
 import { checkTranscriptRequest } from './transcript.ts'
 import { updateVideo } from './update.ts'
@@ -46,6 +49,7 @@ function list(app: App, context: Context): void {
     operationId: 'LIST-videos',
     tags: ['Videos'],
     summary: 'List and search videos',
+    description: 'Returns the videos that match all given filters.',
     querystring: searchQuery,
     response: { 200: ref(VideoList) },
   }
@@ -62,6 +66,7 @@ function show(app: App, context: Context): void {
     operationId: 'GET-video',
     tags: ['Videos'],
     summary: 'Show a video',
+    description: 'Also works while the video is being uploaded or encoded.',
     params: videoParams,
     response: { 200: ref(Video) },
   }
@@ -112,6 +117,7 @@ function showStatus(app: App, { db }: Context): void {
     operationId: 'GET-video-status',
     tags: ['Videos'],
     summary: 'Show the progress of upload and encoding',
+    description: 'Shows what has arrived, which qualities are encoded and what failed.',
     params: videoParams,
     response: { 200: ref(VideoStatus) },
   }
@@ -127,6 +133,7 @@ function showTags(app: App, { db }: Context): void {
     operationId: 'LIST-tags',
     tags: ['Tags'],
     summary: 'List tags with the number of videos that have them',
+    description: 'Tags can be found by a part of their name, and sorted by name or number.',
     querystring: Type.Object({ ...tagFilters, ...pageQuery }),
     response: { 200: ref(TagList) },
   }

@@ -3,7 +3,7 @@ import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
-import type { sortKeys, sortOrders } from './schemas.ts'
+import type { sortKeys, sortOrders } from './filters.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 
 export type VideoFilter = {

@@ -3,8 +3,9 @@ import { deleteOldSandboxVideos } from './delete.ts'
 import { deleteExpiredVideos } from './discard.ts'
 import { discardedRoutes } from './discarded-routes.ts'
 import { videoRoutes } from './routes.ts'
-import { TagList, Video, VideoList, VideoStatus } from './schemas.ts'
+import { TagList, Video, VideoList } from './schemas.ts'
 import { mergeCounts } from './search-store.ts'
+import { VideoStatus } from './status-schemas.ts'
 
 export const videos: Slice = {
   schemas: [Video, VideoList, VideoStatus, TagList],

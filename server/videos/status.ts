@@ -3,7 +3,7 @@ import type { Db } from '../lib/db.ts'
 import { findEncodingProgress } from '../renditions/playable-store.ts'
 import type { Tables } from '../tables.ts'
 import { findTranscriptStatus } from '../transcripts/status.ts'
-import type { VideoStatus } from './schemas.ts'
+import type { VideoStatus } from './status-schemas.ts'
 import { findReceived, findVideo } from './store.ts'
 import { viewStatus } from './view.ts'
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import type { Size } from '../media/images.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceRow } from '../uploads/tables.ts'
 import type { Clip, Metadata, VideoRow, VideoWatermark } from './tables.ts'
@@ -20,6 +21,8 @@ export const columns = [
   'is_language_detected',
   'source_type',
   'source_reference',
+  'width',
+  'height',
   'created_at',
   'updated_at',
 ] as const satisfies (keyof VideoRow)[]
@@ -158,6 +161,15 @@ export async function setDetectedLanguage(
     .where('id', '=', id)
     .where('language', 'is', null)
     .execute()
+}
+
+/** Also sets it on a discarded video: its encoding has been planned all the same. */
+export async function setVideoSize(
+  trx: Transaction<Tables>,
+  id: string,
+  { width, height }: Size,
+): Promise<void> {
+  await trx.updateTable('all_videos').set({ width, height }).where('id', '=', id).execute()
 }
 
 /** Returns the handle of the video's upload in the file store, if it has one. Undefined when there is no such video. */

@@ -38,6 +38,9 @@ export type VideoRow = {
   source_reference: string | null
   clip: ColumnType<Clip | null, string | null, never>
   watermark: ColumnType<VideoWatermark | null, string | null, never>
+  /** The size of the best quality. Null until the encoding is planned. */
+  width: number | null
+  height: number | null
   created_at: Date
   updated_at: Date
   /** Hashes of the tags and of the metadata pairs, for the search index. */

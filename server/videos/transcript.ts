@@ -4,7 +4,7 @@ import type { Environment } from '../environments.ts'
 import { requestSummary, requireSummaries } from '../summaries/request.ts'
 import type { Tables } from '../tables.ts'
 import { requestTranscript, requireTranscription } from '../transcripts/request.ts'
-import type { VideoUpdate } from './schemas.ts'
+import type { VideoUpdate } from './input-schemas.ts'
 import type { StoredVideo } from './store.ts'
 
 type Payload = Pick<VideoUpdate, 'transcript' | 'transcriptSummary' | 'transcriptSummaryAttributes'>

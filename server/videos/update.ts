@@ -1,8 +1,8 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { withPlayer } from '../players/with-player.ts'
+import type { VideoUpdate } from './input-schemas.ts'
 import { readMetadata } from './payload.ts'
-import type { VideoUpdate } from './schemas.ts'
 import * as store from './store.ts'
 import { requestTranscripts, wantsTranscript } from './transcript.ts'
 

@@ -6,8 +6,10 @@ import type { SourceMedia } from '../media/source-media.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import type { EncodingProgress } from '../renditions/playable-store.ts'
 import type { DiscardedVideo } from './discarded-store.ts'
+import { iframeOf, playerSize } from './iframe.ts'
 import { videoPath } from './paths.ts'
-import type { Video, VideoStatus } from './schemas.ts'
+import type { Video } from './schemas.ts'
+import type { VideoStatus } from './status-schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /**
@@ -26,7 +28,7 @@ export function viewVideo(
   const player = token === undefined ? plain : `${plain}?token=${token}`
   const assets: NonNullable<Video['assets']> = {
     hls: `${media}/hls/manifest.m3u8`,
-    iframe: `<iframe src="${player}" width="100%" height="100%" frameborder="0" scrolling="no" allowfullscreen="true" allow="autoplay; fullscreen; picture-in-picture; accelerometer; gyroscope"></iframe>`,
+    iframe: iframeOf({ src: player, title: row.title, size: playerSize(row) }),
     player,
     thumbnail: `${media}/thumbnail.jpg`,
   }

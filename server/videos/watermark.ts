@@ -8,7 +8,7 @@ import type { Length } from '../media/watermark.ts'
 import { watermarkKey } from '../renditions/files.ts'
 import { idPrefix, imageKey } from '../watermarks/files.ts'
 import { findWatermark as findImage } from '../watermarks/store.ts'
-import type { VideoCreation } from './schemas.ts'
+import type { VideoCreation } from './input-schemas.ts'
 import type { VideoWatermark } from './tables.ts'
 
 export type WatermarkPayload = NonNullable<VideoCreation['watermark']>

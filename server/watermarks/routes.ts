@@ -1,8 +1,9 @@
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
-import { type App, fileUpload, oneOf, ref } from '../lib/http.ts'
+import { idField, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
+import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { listResponse, Pagination, pageQuery, readPage } from '../lib/paging.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { createImageLimit } from '../media/image-upload.ts'
@@ -12,26 +13,23 @@ import { receiveWatermark } from './upload.ts'
 
 export const Watermark = Type.Object(
   {
-    watermarkId: Type.String({ examples: ['watermark_4blUQJFrYWbaG44NChkH27'] }),
-    createdAt: Type.String({ format: 'date-time' }),
+    watermarkId: idField(idPrefix, 'Id of the watermark.'),
+    createdAt: timeField('When the image was uploaded.'),
   },
-  { $id: 'Watermark' },
+  { $id: 'Watermark', description: 'An image that can be burnt into videos.' },
 )
 type Watermark = Static<typeof Watermark>
 
-export const WatermarkList = Type.Object(
-  { data: Type.Array(ref(Watermark)), pagination: ref(Pagination) },
-  { $id: 'WatermarkList' },
-)
+export const WatermarkList = listOf(ref(Watermark), 'WatermarkList')
 
 const order = {
-  sortBy: Type.Optional(oneOf(['createdAt'], { default: 'createdAt' })),
-  sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc' })),
+  sortBy: sortByField(['createdAt'], 'createdAt'),
+  sortOrder: sortOrderField('desc'),
 }
 
-const params = Type.Object({ watermarkId: Type.String({ description: 'Id of the watermark.' }) })
+const params = Type.Object({ watermarkId: idField(idPrefix, 'Id of the watermark.') })
 
-const upload = fileUpload('A JPEG or PNG image of at most 8 MiB and 37 megapixels.')
+const upload = fileUpload('A JPEG or PNG image of at most 8 MiB and 37 megapixels.', 'watermark.png')
 
 const viewWatermark = (row: store.Watermark): Watermark => ({
   watermarkId: row.id,
@@ -64,6 +62,7 @@ function listWatermarks(app: App, { db }: Context): void {
     operationId: 'LIST-watermarks',
     tags: ['Watermarks'],
     summary: 'List watermarks',
+    description: 'Returns the images that new videos can use.',
     querystring: Type.Object({ ...order, ...pageQuery }),
     response: { 200: ref(WatermarkList) },
   }

@@ -30,7 +30,9 @@ function listRoute(app: App, { db }: Context): void {
         description: 'Newest first, each with its attempts and the responses of the receiver.',
         params: webhookParams,
         querystring: Type.Object({
-          state: Type.Optional(oneOf(deliveryStates, { description: 'Only deliveries in this state.' })),
+          state: Type.Optional(
+            oneOf(deliveryStates, { description: 'Only deliveries in this state.', examples: ['failed'] }),
+          ),
           ...pageQuery,
         }),
         response: { 200: ref(DeliveryList) },
@@ -57,7 +59,7 @@ function redeliverRoutes(app: App, { db }: Context): void {
           'Sends the same body and id again, in up to three attempts. A delivery that is still pending does not change.',
         params: Type.Object({
           ...webhookParams.properties,
-          deliveryId: Type.String({ description: 'Id of the delivery.' }),
+          deliveryId: Type.String({ description: 'Id of the delivery.', examples: ['delivery_17'] }),
         }),
         response: { 202: ref(Delivery) },
       },
@@ -82,11 +84,12 @@ function redeliverRoutes(app: App, { db }: Context): void {
         operationId: 'POST_webhooks-webhookId-redeliver',
         tags: ['Webhooks'],
         summary: 'Redeliver all failed deliveries',
+        description: 'Sends the same bodies and ids again, each in up to three attempts.',
         params: webhookParams,
         body: Type.Object({ since: timeInput('Deliveries of events at this time or later.') }),
         response: {
           202: Type.Object({
-            count: Type.Integer({ description: 'Number of deliveries that are sent again.' }),
+            count: Type.Integer({ description: 'Number of deliveries that are sent again.', examples: [3] }),
           }),
         },
       },
@@ -116,6 +119,7 @@ function testRoute(app: App, { db, now }: Context): void {
             event: Type.Optional(
               oneOf(eventTypes, {
                 description: 'Event type; by default the first one that the webhook subscribes to.',
+                examples: ['video.encoding.quality.completed'],
               }),
             ),
           }),

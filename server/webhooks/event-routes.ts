@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { httpErrors, notFound } from '../lib/errors.ts'
+import { exampleId, idField } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -10,8 +11,15 @@ import * as store from './log-store.ts'
 import { EventList, timeInput, viewEvent } from './schemas.ts'
 
 const listQuery = Type.Object({
-  type: Type.Optional(oneOf(eventTypes, { description: 'Only events of this type.' })),
-  videoId: Type.Optional(text(100, { description: 'Only events of this video.' })),
+  type: Type.Optional(
+    oneOf(eventTypes, {
+      description: 'Only events of this type.',
+      examples: ['video.encoding.quality.completed'],
+    }),
+  ),
+  videoId: Type.Optional(
+    text(100, { description: 'Only events of this video.', examples: [exampleId('vi')] }),
+  ),
   from: Type.Optional(timeInput('Only events at this time or later.')),
   to: Type.Optional(timeInput('Only events at this time or earlier.')),
   ...pageQuery,
@@ -47,9 +55,11 @@ export function eventRoutes(app: App, { db, now }: Pick<Context, 'db' | 'now'>):
         tags: ['Events'],
         summary: 'Send an event again',
         description: 'Sends it to every webhook that subscribes to it now, with the same body and id.',
-        params: Type.Object({ eventId: Type.String({ description: 'Id of the event.' }) }),
+        params: Type.Object({ eventId: idField('event_', 'Id of the event.') }),
         response: {
-          202: Type.Object({ count: Type.Integer({ description: 'Number of webhooks it is sent to.' }) }),
+          202: Type.Object({
+            count: Type.Integer({ description: 'Number of webhooks it is sent to.', examples: [1] }),
+          }),
         },
       },
     },

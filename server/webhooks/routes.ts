@@ -3,6 +3,7 @@ import type { Environment } from '../environments.ts'
 import { ApiError, type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
+import { idField } from '../lib/fields.ts'
 import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -14,7 +15,7 @@ import { newSecret } from './sign.ts'
 import * as store from './store.ts'
 import type { WebhookRow } from './tables.ts'
 
-export const webhookParams = Type.Object({ webhookId: Type.String({ description: 'Id of the webhook.' }) })
+export const webhookParams = Type.Object({ webhookId: idField('webhook_', 'Id of the webhook.') })
 
 export async function getWebhook(
   db: Context['db'],
@@ -52,8 +53,12 @@ function createRoute(app: App, { config, db, now }: Context): void {
             minItems: 1,
             maxItems: 100,
             description: 'Event types. Duplicates are ignored.',
+            examples: [['video.encoding.quality.completed']],
           }),
-          url: text(8192, { description: 'An http or https URL.' }),
+          url: text(8192, {
+            description: 'An http or https URL.',
+            examples: ['https://example.com/webhooks'],
+          }),
         }),
         response: { 201: ref(Webhook) },
       },
@@ -92,9 +97,13 @@ function readRoutes(app: App, { db, now }: Context): void {
         operationId: 'LIST-webhooks',
         tags: ['Webhooks'],
         summary: 'List webhooks',
+        description: 'Each webhook is shown with its secret.',
         querystring: Type.Object({
           events: Type.Optional(
-            oneOf(eventTypes, { description: 'Only webhooks that subscribe to this event type.' }),
+            oneOf(eventTypes, {
+              description: 'Only webhooks that subscribe to this event type.',
+              examples: ['video.encoding.quality.completed'],
+            }),
           ),
           ...pageQuery,
         }),
@@ -116,6 +125,7 @@ function readRoutes(app: App, { db, now }: Context): void {
         operationId: 'GET-Webhook',
         tags: ['Webhooks'],
         summary: 'Show a webhook',
+        description: 'The response contains the secret that signs its deliveries.',
         params: webhookParams,
         response: { 200: ref(Webhook) },
       },
@@ -160,16 +170,19 @@ function rotateSecretRoute(app: App, { db, now }: Context): void {
           'Until the previous secret expires, deliveries are signed with both secrets, so that the receiver can switch at any time.',
         params: webhookParams,
         body: nullable(
-          Type.Object({
-            validForSeconds: Type.Optional(
-              Type.Integer({
-                minimum: 0,
-                maximum: 30 * dayInSeconds,
-                default: dayInSeconds,
-                description: 'How long deliveries are also signed with the previous secret. 0 disables it.',
-              }),
-            ),
-          }),
+          Type.Object(
+            {
+              validForSeconds: Type.Optional(
+                Type.Integer({
+                  minimum: 0,
+                  maximum: 30 * dayInSeconds,
+                  default: dayInSeconds,
+                  description: 'How long deliveries are also signed with the previous secret. 0 disables it.',
+                }),
+              ),
+            },
+            { examples: [{ validForSeconds: 3600 }] },
+          ),
         ),
         response: { 200: ref(Webhook) },
       },

@@ -1,5 +1,6 @@
+import { exampleId, exampleSecret, exampleTime, idField, timeField } from '../lib/fields.ts'
 import { nullable, oneOf, ref, text } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { eventTypes } from './events.ts'
@@ -8,32 +9,41 @@ import { standardSecret } from './sign.ts'
 import type { WebhookRow } from './tables.ts'
 
 /** A time in a request. */
-export const timeInput = (description: string) => text(40, { format: 'date-time', description })
+export const timeInput = (description: string) =>
+  text(40, { format: 'date-time', description, examples: [exampleTime] })
 
-const time = (description: string) => Type.String({ format: 'date-time', description })
+/** The log has milliseconds. */
+const logTime = (description: string) => timeField(description, '2026-11-16T09:30:00.000Z')
 
 export const Webhook = Type.Object(
   {
-    id: Type.String({ description: 'The same as `webhookId`.' }),
-    webhookId: Type.String(),
-    createdAt: time('When the webhook was created.'),
-    events: Type.Array(oneOf(eventTypes)),
-    url: Type.String({ description: 'URL that events are sent to.' }),
-    signatureSecret: Type.String({ description: 'Key of `X-Api-Video-Signature`.' }),
+    id: idField('webhook_', 'The same as `webhookId`.'),
+    webhookId: idField('webhook_', 'Id of the webhook.'),
+    createdAt: timeField('When the webhook was created.'),
+    events: Type.Array(oneOf(eventTypes), {
+      description: 'Event types that are sent to the URL.',
+      examples: [['video.encoding.quality.completed']],
+    }),
+    url: Type.String({
+      description: 'URL that events are sent to.',
+      examples: ['https://example.com/webhooks'],
+    }),
+    signatureSecret: Type.String({
+      description: 'Key of `X-Api-Video-Signature`.',
+      examples: [exampleSecret],
+    }),
     standardSecret: Type.String({
       description: 'The same key in the format of Standard Webhooks libraries.',
+      examples: [standardSecret(exampleSecret)],
     }),
     previousSecretValidUntil: nullable(
-      time('After a rotation: until when deliveries are also signed with the previous secret.'),
+      timeField('After a rotation: until when deliveries are also signed with the previous secret.'),
     ),
   },
-  { $id: 'Webhook' },
+  { $id: 'Webhook', description: 'A URL that receives events, and the secret that signs them.' },
 )
 
-export const WebhookList = Type.Object(
-  { data: Type.Array(ref(Webhook)), pagination: ref(Pagination) },
-  { $id: 'WebhookList' },
-)
+export const WebhookList = listOf(ref(Webhook), 'WebhookList')
 
 export const viewWebhook = (row: WebhookRow, now: Date) => ({
   id: row.id,
@@ -49,32 +59,47 @@ export const viewWebhook = (row: WebhookRow, now: Date) => ({
 export const deliveryStates = ['pending', 'succeeded', 'failed'] as const
 
 const AttemptView = Type.Object({
-  at: time('When the attempt began.'),
-  durationMs: Type.Integer(),
-  status: nullable(Type.Integer({ description: 'HTTP status of the response, if there was one.' })),
-  answer: nullable(Type.String({ description: 'Beginning of the response body, at most 1 KiB.' })),
-  error: nullable(Type.String({ description: 'Why the attempt failed.' })),
+  at: logTime('When the attempt began.'),
+  durationMs: Type.Integer({ description: 'How long it took, in milliseconds.', examples: [120] }),
+  status: nullable(
+    Type.Integer({ description: 'HTTP status of the response, if there was one.', examples: [200] }),
+  ),
+  answer: nullable(
+    Type.String({ description: 'Beginning of the response body, at most 1 KiB.', examples: ['ok'] }),
+  ),
+  error: nullable(
+    Type.String({ description: 'Why the attempt failed. Null if it succeeded.', examples: [null] }),
+  ),
 })
 
 export const Delivery = Type.Object(
   {
-    id: Type.String({ description: 'The same as `deliveryId`.' }),
-    deliveryId: Type.String(),
-    webhookId: Type.String(),
-    eventId: Type.String({ description: 'Also sent as the header `webhook-id` of every attempt.' }),
-    type: Type.String({ description: 'Type of the event.' }),
-    state: oneOf(deliveryStates, { description: '`pending`: an attempt is running or scheduled.' }),
-    createdAt: time('When the delivery was created.'),
-    nextAttemptAt: nullable(time('When the next attempt is scheduled.')),
-    attempts: Type.Array(AttemptView),
+    id: Type.String({ description: 'The same as `deliveryId`.', examples: ['delivery_17'] }),
+    deliveryId: Type.String({ description: 'Id of the delivery.', examples: ['delivery_17'] }),
+    webhookId: idField('webhook_', 'Id of the webhook.'),
+    eventId: idField('event_', 'Also sent as the header `webhook-id` of every attempt.'),
+    type: Type.String({
+      description: 'Type of the event.',
+      examples: ['video.encoding.quality.completed'],
+    }),
+    state: oneOf(deliveryStates, {
+      description: '`pending`: an attempt is running or scheduled.',
+      examples: ['succeeded'],
+    }),
+    createdAt: logTime('When the delivery was created.'),
+    nextAttemptAt: nullable(
+      Type.String({
+        format: 'date-time',
+        description: 'When the next attempt is scheduled. Null if there is none.',
+        examples: [null],
+      }),
+    ),
+    attempts: Type.Array(AttemptView, { description: 'The attempts so far, in their order.' }),
   },
-  { $id: 'Delivery' },
+  { $id: 'Delivery', description: 'The delivery of an event to a webhook.' },
 )
 
-export const DeliveryList = Type.Object(
-  { data: Type.Array(ref(Delivery)), pagination: ref(Pagination) },
-  { $id: 'DeliveryList' },
-)
+export const DeliveryList = listOf(ref(Delivery), 'DeliveryList')
 
 const deliveryPrefix = 'delivery_'
 
@@ -101,19 +126,34 @@ export function viewDelivery(row: DeliveryRecord) {
 
 export const Event = Type.Object(
   {
-    id: Type.String({ description: 'The same as `eventId`.' }),
-    eventId: Type.String(),
-    type: Type.String(),
-    emittedAt: time('When the event happened.'),
-    payload: Type.Object({}, { additionalProperties: true, description: 'Body that webhooks receive.' }),
+    id: idField('event_', 'The same as `eventId`.'),
+    eventId: idField('event_', 'Id of the event.'),
+    type: Type.String({
+      description: 'Type of the event.',
+      examples: ['video.encoding.quality.completed'],
+    }),
+    emittedAt: logTime('When the event happened.'),
+    payload: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'Body that webhooks receive.',
+        examples: [
+          {
+            type: 'video.encoding.quality.completed',
+            emittedAt: '2026-11-16T09:30:00.000Z',
+            videoId: exampleId('vi'),
+            encoding: 'hls',
+            quality: '720p',
+          },
+        ],
+      },
+    ),
   },
-  { $id: 'Event' },
+  { $id: 'Event', description: 'Something that happened, as webhooks report it.' },
 )
 
-export const EventList = Type.Object(
-  { data: Type.Array(ref(Event)), pagination: ref(Pagination) },
-  { $id: 'EventList' },
-)
+export const EventList = listOf(ref(Event), 'EventList')
 
 export const viewEvent = (row: EventRecord) => ({
   id: row.id,

@@ -113,8 +113,8 @@ const reads: Record<string, (player: Player) => unknown> = {
   getPaused: ({ video }) => video.paused,
   getPlaying: ({ video }) => !video.paused && !video.ended,
   getMuted: ({ video }) => video.muted,
-  getDuration: ({ video, config }) =>
-    Number.isFinite(video.duration) ? video.duration : config.durationSeconds,
+  // While the video is being encoded, the element knows only the part that is playable.
+  getDuration: ({ video, config }) => config.durationSeconds ?? video.duration,
   getCurrentTime: ({ video }) => video.currentTime,
   getPlaybackRate: ({ video }) => video.playbackRate,
   getVolume: ({ video }) => video.volume,
@@ -139,8 +139,8 @@ const commands: Record<string, Command> = {
   unmute({ video }) {
     video.muted = false
   },
-  seek: ({ video }, { seek }) => seekTo(video, video.currentTime + Number(seek)),
-  setCurrentTime: ({ video }, { currentTime }) => seekTo(video, Number(currentTime)),
+  seek: (player, { seek }) => player.seek(player.video.currentTime + Number(seek)),
+  setCurrentTime: (player, { currentTime }) => player.seek(Number(currentTime)),
   setVolume({ video }, { volume }) {
     if (Number.isFinite(Number(volume))) video.volume = Math.min(1, Math.max(0, Number(volume)))
   },
@@ -172,12 +172,6 @@ const commands: Record<string, Command> = {
   requestPictureInPicture: ({ video }) => void video.requestPictureInPicture?.().catch(ignore),
   exitPictureInPicture: () =>
     void (document.pictureInPictureElement && document.exitPictureInPicture().catch(ignore)),
-}
-
-function seekTo(video: HTMLVideoElement, seconds: number): void {
-  if (!Number.isFinite(seconds)) return
-  const end = Number.isFinite(video.duration) ? video.duration : seconds
-  video.currentTime = Math.min(Math.max(0, seconds), end)
 }
 
 function changeControls(

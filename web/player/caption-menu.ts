@@ -39,7 +39,7 @@ export function createCaptionMenu(
   preferences: CaptionPreferences,
   { onLanguage, onStyle }: Callbacks,
 ): CaptionMenu {
-  const menu = createChoiceMenu({})
+  const menu = createChoiceMenu('Captions')
   const languages = captions.map(({ srclang, label }) => ({ value: srclang, label, lang: srclang }))
   menu.setChoices([{ value: 'off', label: 'Off' }, ...languages], 'off')
   menu.onChoose = onLanguage
@@ -70,7 +70,7 @@ function submenu(
   selected: string,
   onChoose: ChoiceMenu['onChoose'],
 ): HTMLElement {
-  const menu = createChoiceMenu({ slot: 'submenu', 'aria-label': label })
+  const menu = createChoiceMenu(label, { slot: 'submenu' })
   menu.append(element('div', { slot: 'title' }, label))
   menu.setChoices(choices, selected)
   menu.onChoose = onChoose

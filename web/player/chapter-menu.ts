@@ -14,7 +14,7 @@ export type ChapterMenu = {
 
 /** The button shows the title of the current chapter. The menu jumps to the start of one. */
 export function createChapterMenu(chapters: Chapter[], onChoose: (index: number) => void): ChapterMenu {
-  const menu = createChoiceMenu({})
+  const menu = createChoiceMenu('Chapters')
   const choices = chapters.map(({ title, startSeconds }, index) => ({
     value: String(index),
     label: title,
@@ -25,6 +25,8 @@ export function createChapterMenu(chapters: Chapter[], onChoose: (index: number)
   const title = element('bdi', { class: 'chapter' })
   const content = element('span', {}, icon(listIcon), title)
   const button = menuButton(menu, { name: 'Chapters', control: 'chapters', content })
+  // The title of the chapter is visible already.
+  button.setAttribute('notooltip', '')
   let current: number | undefined
   return {
     button,

@@ -10,10 +10,11 @@ type Target = {
   controls: Controls
   config: Pick<PlayerConfig, 'chapters' | 'durationSeconds'>
   signal: AbortSignal
+  seek(seconds: number): void
 }
 
 /** Loads the chapters in the viewer's language and adds their marks and their menu. */
-export async function startChapters({ video, controls, config, signal }: Target): Promise<void> {
+export async function startChapters({ video, controls, config, signal, seek }: Target): Promise<void> {
   const file = findLanguage(config.chapters, navigator.languages) ?? config.chapters[0]
   if (!file) return
   const cues = await loadCues(video, file.src)
@@ -22,7 +23,7 @@ export async function startChapters({ video, controls, config, signal }: Target)
   markTimeline(video, chapters)
   const menu = createChapterMenu(chapters, (index) => {
     const chapter = chapters[index]
-    if (chapter) video.currentTime = chapter.startSeconds
+    if (chapter) seek(chapter.startSeconds)
   })
   controls.addMenu(menu.button, menu.menu)
   const update = () => menu.select(chapterAt(chapters, video.currentTime))

@@ -3,6 +3,7 @@ import 'media-chrome/dist/menu/media-chrome-menu-button.js'
 import { MediaSettingsMenu } from 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
 import { element } from './element.ts'
+import { labelHeader } from './menu-header.ts'
 
 export type Choice = { value: string; label: string; lang?: string; description?: string }
 
@@ -52,8 +53,11 @@ export class ChoiceMenu extends MediaSettingsMenu {
 }
 customElements.define('choice-menu', ChoiceMenu)
 
-export const createChoiceMenu = (attributes: Record<string, string>): ChoiceMenu =>
-  element('choice-menu', { hidden: '', ...attributes }) as ChoiceMenu
+export function createChoiceMenu(name: string, attributes: Record<string, string> = {}): ChoiceMenu {
+  const menu = element('choice-menu', { hidden: '', 'aria-label': name, ...attributes }) as ChoiceMenu
+  labelHeader(menu, name)
+  return menu
+}
 
 /** The button in the control bar that opens a menu. */
 export function menuButton(
@@ -63,7 +67,6 @@ export function menuButton(
   const id = `${control}-menu`
   menu.id = id
   menu.setAttribute('anchor', `${control}-button`)
-  menu.setAttribute('aria-label', name)
   const attributes = {
     id: `${control}-button`,
     invoketarget: id,

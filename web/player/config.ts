@@ -1,3 +1,4 @@
+import { isRejection, retryDelayMs } from './connection.ts'
 import type { PlayerConfig } from './player-config.ts'
 
 export function readConfig(): PlayerConfig {
@@ -19,8 +20,30 @@ export function configUrlOf(page: URL): URL {
 export async function fetchConfig(url: URL): Promise<PlayerConfig> {
   const response = await fetch(url, { cache: 'no-store' })
   const isJson = response.headers.get('content-type')?.includes('json')
-  if (!isJson) throw new Error(`config.json: ${response.status}`)
-  const config = await response.json()
-  if (typeof config?.state !== 'string') throw new Error(`config.json: ${response.status}`)
+  const config = isJson ? await response.json() : undefined
+  if (typeof config?.state !== 'string') throw new ConfigError(response.status)
+  return config
+}
+
+/** The response is not a configuration. */
+class ConfigError extends Error {
+  readonly status: number
+
+  constructor(status: number) {
+    super(`config.json: ${status}`)
+    this.status = status
+  }
+}
+
+/** The current configuration of a video. Waits while the service cannot be reached. */
+export async function fetchConfigPatiently(config: PlayerConfig, signal: AbortSignal): Promise<PlayerConfig> {
+  for (let retries = 0; !signal.aborted; retries++) {
+    try {
+      return await fetchConfig(new URL(config.self, location.origin))
+    } catch (error) {
+      if (error instanceof ConfigError && isRejection(error.status)) return config
+      await new Promise((resolve) => setTimeout(resolve, retryDelayMs(retries)))
+    }
+  }
   return config
 }

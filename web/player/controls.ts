@@ -15,15 +15,14 @@ import 'media-chrome/dist/menu/media-rendition-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu.js'
 import 'media-chrome/dist/menu/media-settings-menu-button.js'
 import 'media-chrome/dist/menu/media-settings-menu-item.js'
+import { buildControlBar, playIcon, replayIcon } from './control-bar.ts'
 import { type ControlName, controlNames } from './control-names.ts'
 import { element } from './element.ts'
+import { labelHeader } from './menu-header.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { icon } from './status-screen.ts'
 
 const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
-const downloadIcon = 'M11 4h2v8.2l3-3 1.4 1.4L12 16l-5.4-5.4L8 9.2l3 3zM5 18h14v2H5z'
-const gearIcon =
-  'M19.4 13a7.5 7.5 0 0 0 0-2l2-1.6-2-3.4-2.4 1a7.5 7.5 0 0 0-1.7-1l-.4-2.5h-4l-.4 2.5a7.5 7.5 0 0 0-1.7 1l-2.4-1-2 3.4 2 1.6a7.5 7.5 0 0 0 0 2l-2 1.6 2 3.4 2.4-1a7.5 7.5 0 0 0 1.7 1l.4 2.5h4l.4-2.5a7.5 7.5 0 0 0 1.7-1l2.4 1 2-3.4zM12 15.5a3.5 3.5 0 1 1 0-7 3.5 3.5 0 0 1 0 7'
 const soundOffIcon =
   'M4 9v6h4l5 5V4L8 9zm16.3 1-1.3-1.3-2.3 2.3-2.3-2.3L13.1 10l2.3 2.3-2.3 2.3 1.3 1.3 2.3-2.3 2.3 2.3 1.3-1.3-2.3-2.3z'
 
@@ -33,8 +32,12 @@ export type Controls = {
   unmute: HTMLElement
   hide(names: readonly ControlName[]): void
   show(names: readonly ControlName[]): void
+  has(name: ControlName): boolean
   hasAny(): boolean
+  /** Hides all controls, and ignores clicks on the video. */
+  setChromeless(isOn: boolean): void
   setTitleShown(isShown: boolean): void
+  setPoster(src: string): void
   setPosterShown(isShown: boolean): void
   setQualityCount(count: number): void
   /** Adds a menu and the button that opens it. The place of the button depends on its `data-control`. */
@@ -46,9 +49,7 @@ export type Controls = {
 /** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
   const hidden = new Set<ControlName>()
-  const poster = config.poster
-    ? element('img', { slot: 'poster', class: 'poster', alt: '', src: config.poster })
-    : ''
+  const poster = element('img', { slot: 'poster', class: 'poster', alt: '' })
   const title = element('h1', { class: 'title' }, config.title)
   const unmute = element('button', { class: 'unmute', slot: 'top-chrome', noautohide: '', hidden: '' })
   unmute.append(icon(soundOffIcon), 'Unmute')
@@ -58,7 +59,9 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
     { hidden: '', anchor: 'auto', 'data-control': 'more' },
     menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
   )
+  labelHeader(settings, 'Settings')
   const controller = buildController({ video, poster, title, unmute, settings }, config)
+  let isChromeless = false
 
   function apply() {
     for (const control of controller.querySelectorAll<HTMLElement>('[data-control]')) {
@@ -67,8 +70,11 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
     }
     controller.classList.toggle('bare', hidden.size === controlNames.length)
     // A click on the video is a control, too.
-    controller.toggleAttribute('gesturesdisabled', config.isPanoramic || hidden.has('play'))
+    const isIgnored = config.isPanoramic || isChromeless || hidden.has('play')
+    controller.toggleAttribute('gesturesdisabled', isIgnored)
+    controller.classList.toggle('chromeless', isChromeless)
   }
+  apply()
 
   return {
     controller,
@@ -81,11 +87,15 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       for (const name of names) hidden.delete(name)
       apply()
     },
+    has: (name) => !hidden.has(name),
     hasAny: () => hidden.size < controlNames.length,
-    setTitleShown: (isShown) => title.classList.toggle('off', !isShown),
-    setPosterShown(isShown) {
-      if (poster) poster.classList.toggle('off', !isShown)
+    setChromeless(isOn) {
+      isChromeless = isOn
+      apply()
     },
+    setTitleShown: (isShown) => title.classList.toggle('off', !isShown),
+    setPoster: (src) => poster.setAttribute('src', src),
+    setPosterShown: (isShown) => poster.classList.toggle('off', !isShown),
     setQualityCount(count) {
       if (count > 1) settings.append(quality)
       else quality.remove()
@@ -100,66 +110,61 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
   }
 }
 
-type Elements = Record<'video' | 'title' | 'unmute' | 'settings', HTMLElement> & { poster: HTMLElement | '' }
+type Elements = Record<'video' | 'poster' | 'title' | 'unmute' | 'settings', HTMLElement>
 
 function buildController(elements: Elements, config: PlayerConfig): HTMLElement {
   const { video, poster, title, unmute, settings } = elements
   const controller = element(
     'media-controller',
-    // media-chrome does not store preferences on the viewer's device.
     {
+      // The viewer's choices are stored by preferences.ts instead.
       novolumepref: '',
       nomutedpref: '',
       nosubtitleslangpref: '',
       keyboardupvolumestep: '0.1',
       keyboarddownvolumestep: '0.1',
+      // keyboard.ts has a list of shortcuts that fits small frames.
+      hotkeys: 'noshift+/',
     },
     video,
     poster,
     element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config)),
     unmute,
-    element('media-loading-indicator', { slot: 'centered-chrome', noautohide: '' }),
-    element('media-play-button', {
-      class: 'big',
-      slot: 'centered-chrome',
-      notooltip: '',
-      'data-control': 'play',
-    }),
-    settings,
     element(
-      'div',
-      { class: 'bottom' },
-      element('media-time-range', { 'data-control': 'progressBar' }),
-      buildControlBar(config),
+      'media-loading-indicator',
+      { slot: 'centered-chrome', noautohide: '' },
+      element('div', { slot: 'icon', class: 'loading' }),
     ),
+    bigButton(),
+    settings,
+    element('div', { class: 'bottom' }, timeline(), buildControlBar(config)),
   )
-  controller.toggleAttribute('gesturesdisabled', config.isPanoramic)
-  if (config.durationSeconds) controller.setAttribute('defaultduration', String(config.durationSeconds))
   return controller
 }
 
-function buildControlBar(config: PlayerConfig): HTMLElement {
-  return element(
-    'media-control-bar',
-    {},
-    element('media-play-button', { class: 'play', 'data-control': 'play' }),
-    element('media-seek-backward-button', { seekoffset: '10', 'data-control': 'seekBackward' }),
-    element('media-seek-forward-button', { seekoffset: '10', 'data-control': 'seekForward' }),
-    element(
-      'span',
-      { class: 'volume', 'data-control': 'volume' },
-      element('media-mute-button'),
-      element('media-volume-range'),
-    ),
-    element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
-    element('span', { class: 'chapters-slot' }),
-    element('span', { class: 'gap' }),
-    element('span', { class: 'subtitles-slot' }),
-    settingsButton(),
-    config.mp4 ? downloadLink(config.mp4) : '',
-    element('media-pip-button', { 'data-control': 'pictureInPicture' }),
-    element('media-fullscreen-button', { 'data-control': 'fullscreen' }),
+function timeline(): HTMLElement {
+  const range = element('media-time-range', { 'data-control': 'progressBar' })
+  // The preview image has no text: the time above it says the same.
+  const preview = range.shadowRoot?.querySelector('media-preview-thumbnail')
+  preview?.shadowRoot?.querySelector('img')?.setAttribute('alt', '')
+  return range
+}
+
+/** For the mouse and touch only. The keyboard and screen readers use the play button of the control bar. */
+function bigButton(): HTMLElement {
+  const replay = icon(replayIcon)
+  replay.classList.add('replay')
+  const button = element(
+    'button',
+    { class: 'big', slot: 'centered-chrome', tabindex: '-1', 'aria-hidden': 'true', 'data-control': 'play' },
+    icon(playIcon),
+    replay,
   )
+  const play = () => button.dispatchEvent(new CustomEvent('mediaplayrequest', { bubbles: true }))
+  button.addEventListener('click', play)
+  // It never takes the focus, which would get lost when the button disappears.
+  button.addEventListener('mousedown', (event) => event.preventDefault())
+  return button
 }
 
 function menuItem(label: string, menu: string, attributes: Record<string, string> = {}): HTMLElement {
@@ -169,30 +174,8 @@ function menuItem(label: string, menu: string, attributes: Record<string, string
     { slot: 'submenu', hidden: '', ...rest },
     element('div', { slot: 'title' }, label),
   )
+  labelHeader(submenu, label)
   return element('media-settings-menu-item', control ? { 'data-control': control } : {}, label, submenu)
-}
-
-function settingsButton(): HTMLElement {
-  const gear = icon(gearIcon)
-  gear.setAttribute('slot', 'icon')
-  return element('media-settings-menu-button', { 'data-control': 'more' }, gear)
-}
-
-function downloadLink(mp4: string): HTMLElement {
-  const url = new URL(mp4, location.href)
-  url.searchParams.set('dl', '1')
-  const link = element('a', {
-    class: 'button',
-    href: url.href,
-    download: '',
-    title: 'Download',
-    'aria-label': 'Download',
-    // Without this attribute, the key would also start or pause the video.
-    keysused: 'Enter',
-    'data-control': 'download',
-  })
-  link.append(icon(downloadIcon))
-  return link
 }
 
 function buildLogo({ theme }: PlayerConfig): HTMLElement | '' {

@@ -1,14 +1,17 @@
 import './style.css'
+import './shortcuts.css'
+import './touch.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configUrlOf, fetchConfig, readConfig } from './config.ts'
+import { main } from './main-element.ts'
 import { firstFrame, type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { type StatusScreen, showStatusScreen } from './status-screen.ts'
 
-/** Polling interval while a video is being processed. */
-const pollMs = 2000
+/** Polling intervals while a video cannot be played yet. */
+const pollMs = { processing: 2000, empty: 5000 }
 
 /** Identifies the latest video, so that an older asynchronous start can stop. */
 let currentStart: symbol | undefined
@@ -28,36 +31,43 @@ function show(page: URL, config: PlayerConfig): void {
     bridge = openBridge({ sdkPlayerId, origin }, { loadConfig: (url) => void load(url), destroy: clear })
   }
   if (config.state === 'ready') {
-    void start(config, options)
+    void start(page, config, options)
     return
   }
-  statusScreen = showStatusScreen(document.body, config.state)
-  if (config.state === 'processing') polling = setTimeout(() => void poll(page, config), pollMs)
+  statusScreen = showStatusScreen(main, config.state)
+  if (config.state === 'processing' || config.state === 'empty') pollLater(page, config, config.state)
   else bridge?.sendError()
 }
 
 /** Starts the video first. The controls follow when the first frame is shown. */
-async function start(config: PlayerConfig, options: Options): Promise<void> {
+async function start(page: URL, config: PlayerConfig, options: Options): Promise<void> {
   const thisStart = Symbol()
   currentStart = thisStart
   // With the SDK, the video starts later, so that the SDK receives every event.
   if (!bridge) media = openMedia(config, options)
   if (media && options.autoplay) {
-    document.body.append(media.video)
+    main.append(media.video)
     await firstFrame(media.video)
   }
   const { startPlayer } = await import('./player.ts')
   if (currentStart !== thisStart) return
   media ??= openMedia(config, options)
-  player = startPlayer(media, config, options, { onError: () => bridge?.sendError() })
+  player = startPlayer(media, config, options, {
+    onError: () => bridge?.sendError(),
+    onUnplayable: (next) => show(page, next),
+  })
   bridge?.connect(player)
 }
 
-async function poll(page: URL, config: PlayerConfig): Promise<void> {
+function pollLater(page: URL, config: PlayerConfig, state: keyof typeof pollMs): void {
+  polling = setTimeout(() => void poll(page, config, state), pollMs[state])
+}
+
+async function poll(page: URL, config: PlayerConfig, state: keyof typeof pollMs): Promise<void> {
   const thisPoll = polling
   const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
   if (polling !== thisPoll) return
-  if (next.state === 'processing') polling = setTimeout(() => void poll(page, config), pollMs)
+  if (next.state === state) pollLater(page, config, state)
   else show(page, next)
 }
 
@@ -74,7 +84,7 @@ async function load(text: string): Promise<void> {
     show(page, config)
     return
   }
-  statusScreen = showStatusScreen(document.body, 'error', () => void load(text))
+  statusScreen = showStatusScreen(main, 'error', () => void load(text))
   bridge?.sendError()
 }
 

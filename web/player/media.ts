@@ -1,6 +1,8 @@
 import type { Options } from './options.ts'
+import { applyPlayback, keepRate } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { openStream, type Stream } from './stream.ts'
+import { openStream } from './stream.ts'
+import type { Stream } from './stream-type.ts'
 import { startViewReporter } from './view-reporter.ts'
 
 /** The video element and its stream, without controls. */
@@ -71,10 +73,14 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
   }
 }
 
-function createVideo({ muted, autoplay }: Options): HTMLVideoElement {
+function createVideo({ muted, autoplay, hideControls, chromeless }: Options): HTMLVideoElement {
   // Without a crossorigin attribute, because private media also need the cookie, which it would leave out.
   const video = document.createElement('video')
-  return Object.assign(video, { slot: 'media', playsInline: true, preload: 'metadata', muted, autoplay })
+  Object.assign(video, { slot: 'media', playsInline: true, preload: 'metadata', muted, autoplay })
+  // Without controls, the viewer could not change them back.
+  if (!hideControls && !chromeless) applyPlayback(video)
+  keepRate(video)
+  return video
 }
 
 /** How long the controls wait for the first frame. Building them takes about as long as loading it. */

@@ -83,7 +83,9 @@ function createButton(): HTMLButtonElement {
     borderRadius: '22px',
     background: 'rgb(0 0 0 / 75%)',
     color: '#fff',
-    font: '16px/1.3 system-ui, sans-serif',
+    fontFamily: 'inherit',
+    fontSize: '16px',
+    lineHeight: '1.3',
     cursor: 'pointer',
   })
   return button

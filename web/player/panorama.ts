@@ -1,3 +1,4 @@
+import { showHint } from './panorama-hint.ts'
 import { watchInput } from './panorama-input.ts'
 import { addLayer } from './panorama-layer.ts'
 import { watchMotion } from './panorama-motion.ts'
@@ -35,8 +36,12 @@ function startView(deps: ViewDeps): Panorama & { takeFrame(): void } {
   let isFrameNew = true
   let drawing: number | undefined
 
+  const hint = showHint(video, layer)
   const input = watchInput(canvas, {
-    onChange: requestDraw,
+    onChange() {
+      hint.dismiss()
+      requestDraw()
+    },
     onClick: () => togglePlay(video),
     onReset: () => device.reset(),
   })

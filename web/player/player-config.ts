@@ -5,8 +5,8 @@
 export type PlayerConfig = {
   videoId: string
   type: 'vod' | 'live'
-  /** ready: the video can be played. processing: not yet. */
-  state: 'ready' | 'processing' | 'failed' | 'private' | 'missing'
+  /** ready: the video can be played. processing: not yet. empty: nothing has been uploaded. */
+  state: 'ready' | 'processing' | 'empty' | 'failed' | 'private' | 'missing'
   title: string
   isPanoramic: boolean
   /** URLs are paths of this origin, with token and session where needed. */

@@ -1,14 +1,23 @@
-import { fetchConfig } from './config.ts'
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
-import { element } from './element.ts'
+import { watchEnd } from './ending.ts'
+import { type FailureCallbacks, showFailures } from './failures.ts'
+import { fitFrame } from './fit.ts'
+import { watchGestures } from './gestures.ts'
+import { startKeyboard } from './keyboard.ts'
+import { main } from './main-element.ts'
 import type { Media } from './media.ts'
+import { showNotices } from './notices.ts'
 import type { Options } from './options.ts'
+import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
-import type { Stream } from './stream.ts'
+import { seekTo } from './seek.ts'
+import { addPreviews } from './sprites.ts'
+import type { Stream } from './stream-type.ts'
 import { applyColors } from './theme.ts'
+import { setTimeline } from './timeline.ts'
 import { startTracks } from './tracks.ts'
+import { watchUpdates } from './updates.ts'
 
 /** A video with its controls. */
 export type Player = {
@@ -17,6 +26,8 @@ export type Player = {
   video: HTMLVideoElement
   controls: Controls
   stream: Stream
+  /** Seeks within the part of the video that is playable. */
+  seek(seconds: number): void
   setAutoplay(isOn: boolean): void
   setLoop(isOn: boolean): void
   setChromeless(isOn: boolean): void
@@ -24,47 +35,43 @@ export type Player = {
   destroy(): void
 }
 
-/** How often the player checks for new qualities before the first play. */
-const refreshMs = 4000
-
-type Callbacks = {
-  /** The video cannot be played, and the status screen says so. */
-  onError(): void
-}
-
 /** Adds the controls to a video that may already be playing. */
 export function startPlayer(
   media: Media,
   config: PlayerConfig,
   options: Options,
-  callbacks: Callbacks,
+  callbacks: FailureCallbacks,
 ): Player {
   const abort = new AbortController()
   const { signal } = abort
   const { video, stream } = media
 
-  if (config.sprites) addSprites(video, config.sprites)
   const controls = createControls(media, config, options)
+  const { durationSeconds } = config
+  const notices = showNotices({ video, stream, controls, durationSeconds, signal })
+  if (options.startSeconds) notices.setWanted(options.startSeconds)
+  const seek = (seconds: number) => seekTo(media, seconds, notices)
+  if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
   const { controller } = controls
+  const addSprites = (src: string) => addPreviews(video, controller, src)
+  if (config.sprites) addSprites(config.sprites)
   const unmuteButton = setUpUnmuteButton(video, controls, signal)
   const setChromeless = (isOn: boolean) => {
-    controller.classList.toggle('chromeless', isOn)
-    controller.toggleAttribute('gesturesdisabled', isOn || config.isPanoramic || !controls.hasAny())
+    controls.setChromeless(isOn)
     unmuteButton.setAllowed(!isOn)
   }
   setChromeless(options.chromeless)
-  document.body.append(controller)
+  main.append(controller)
+  // media-chrome calls it "video player" and makes it a tab stop, but shortcuts work without focus.
+  if (config.title) controller.setAttribute('aria-label', config.title)
+  controller.removeAttribute('tabindex')
   const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
-  const failure = showFailures(media, config, controller, { signal, onError: callbacks.onError })
-  stopAtEnd(video, options, signal)
+  showFailures({ media, config, controller, callbacks, signal })
   video.loop = options.loop
-  keepFocus(controller, video, signal)
-  const tracks = startTracks(media, controls, { config, options, signal })
-  forwardKeys(controller, options.hotkeys, signal)
-  const refreshing = setInterval(() => {
-    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
-    if (video.paused && video.played.length === 0) stream.refresh().catch(() => {})
-  }, refreshMs)
+  fitFrame(controller, video, signal)
+  watchViewer(media, controls, { config, options, signal, seek })
+  const tracks = startTracks(media, controls, { config, options, signal, seek })
+  watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {
     config,
@@ -72,6 +79,7 @@ export function startPlayer(
     video,
     controls,
     stream,
+    seek,
     setAutoplay(isOn) {
       video.autoplay = isOn
       if (isOn && video.paused && video.played.length === 0) media.autoplay()
@@ -83,8 +91,6 @@ export function startPlayer(
     setSubtitlesShown: (isShown) => tracks.setSubtitlesShown(isShown),
     destroy() {
       abort.abort()
-      clearInterval(refreshing)
-      failure.hide()
       panorama?.then((view) => view.destroy()).catch(() => {})
       media.destroy()
       controller.remove()
@@ -92,11 +98,23 @@ export function startPlayer(
   }
 }
 
+type Target = { config: PlayerConfig; options: Options; signal: AbortSignal; seek(seconds: number): void }
+
+function watchViewer({ video, stream }: Media, controls: Controls, target: Target): void {
+  const { controller, has } = controls
+  const { config, options, signal, seek } = target
+  watchEnd({ video, controller, options, signal })
+  watchGestures({ controller, video, has, seek, signal })
+  rememberPlayback(controller, video, signal)
+  if (options.hotkeys) startKeyboard({ controller, video, stream, config, seek, signal })
+}
+
 function createControls({ video, stream }: Media, config: PlayerConfig, options: Options): Controls {
   const controls = buildControls(video, config)
   applyColors(controls.controller, config.theme)
   controls.controller.toggleAttribute('nohotkeys', !options.hotkeys)
   controls.setTitleShown(!options.hideTitle && config.title !== '')
+  if (config.poster) controls.setPoster(config.poster)
   controls.setPosterShown(!options.hidePoster)
   if (options.hideControls) controls.hide(controlNames)
   const updateQualities = () => controls.setQualityCount(stream.qualities.length)
@@ -117,8 +135,8 @@ function setUpUnmuteButton(
     unmute.hidden = !video.muted || !isAllowed || video.paused || wasUnmuted
   }
   unmute.addEventListener('click', () => {
-    video.muted = false
     if (video.volume === 0) video.volume = 1
+    controller.dispatchEvent(new CustomEvent('mediaunmuterequest'))
     controller.querySelector<HTMLElement>('media-mute-button')?.focus()
   })
   video.addEventListener(
@@ -143,87 +161,4 @@ function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ des
   const panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, host))
   panorama.catch(() => {})
   return panorama
-}
-
-/** Shows a status screen when playback fails, and hides it when the video plays again. */
-function showFailures(
-  media: Media,
-  config: PlayerConfig,
-  controller: HTMLElement,
-  { signal, onError }: { signal: AbortSignal; onError(): void },
-): { hide(): void } {
-  const { video, stream } = media
-  let screen: StatusScreen | undefined
-
-  function hide() {
-    screen?.remove()
-    screen = undefined
-    controller.inert = false
-  }
-
-  function retry() {
-    hide()
-    stream.retry()
-    video.play().catch(() => {})
-  }
-
-  /** After an error response, the video may have been deleted or made private in the meantime. */
-  async function show(responseStatus: number | undefined) {
-    let status: Status = 'error'
-    if (responseStatus !== undefined) {
-      const { state } = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-      if (state !== 'ready') status = state
-    }
-    if (signal.aborted) return
-    hide()
-    screen = showStatusScreen(document.body, status, status === 'error' ? retry : undefined)
-    // Keeps the keyboard focus out of the controls behind the screen.
-    controller.inert = true
-    onError()
-  }
-
-  video.addEventListener('playing', hide, { signal })
-  media.onFailure((responseStatus) => void show(responseStatus))
-  return { hide }
-}
-
-/** Stops or loops at the requested end. */
-function stopAtEnd(
-  video: HTMLVideoElement,
-  { startSeconds, endSeconds }: Options,
-  signal: AbortSignal,
-): void {
-  const check = () => {
-    if (endSeconds === undefined || video.paused || video.seeking || video.currentTime < endSeconds) return
-    // A viewer who seeks past the end wants to see what is there.
-    if (video.currentTime > endSeconds + 1) return
-    if (video.loop) video.currentTime = startSeconds ?? 0
-    else video.pause()
-  }
-  video.addEventListener('timeupdate', check, { signal })
-}
-
-/** The preview images above the timeline, which media-chrome reads from a track. */
-function addSprites(video: HTMLVideoElement, src: string): void {
-  const track = element('track', { kind: 'metadata', label: 'thumbnails', default: '', src })
-  video.append(track)
-}
-
-/** The large play button disappears when it is pressed. A keyboard user continues at the small one. */
-function keepFocus(controller: HTMLElement, video: HTMLVideoElement, signal: AbortSignal): void {
-  const [big, small] = ['.big', '.play'].map((selector) => controller.querySelector<HTMLElement>(selector))
-  video.addEventListener('play', () => document.activeElement === big && small?.focus(), { signal })
-}
-
-/** Forwards keys from the page, so that shortcuts work before an element of the player has the focus. */
-function forwardKeys(controller: HTMLElement, isOn: boolean, signal: AbortSignal): void {
-  if (!isOn) return
-  for (const type of ['keydown', 'keyup'] as const) {
-    const forward = (event: KeyboardEvent) => {
-      if (event.target !== document.body || event.ctrlKey || event.altKey || event.metaKey) return
-      if (event.key === ' ' || event.key.startsWith('Arrow')) event.preventDefault()
-      controller.dispatchEvent(new KeyboardEvent(type, event))
-    }
-    document.addEventListener(type, forward, { signal })
-  }
 }

@@ -1,5 +1,5 @@
 /** A quality in the format of the media-chrome menu. */
-export type Quality = { id: string; width: number; height: number; bitrate: number }
+export type Quality = { id: string; width: number; height: number; bitrate: number; frameRate?: number }
 
 /**
  * The list of qualities that media-chrome expects on a video element. No quality is selected while the player selects it

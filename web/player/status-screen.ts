@@ -7,6 +7,10 @@ const messages: Record<Status, { title: string; text: string }> = {
     title: 'This video is being prepared',
     text: 'It will start here as soon as it can be played.',
   },
+  empty: {
+    title: 'Nothing has been uploaded yet',
+    text: 'The video will start here as soon as it is uploaded and can be played.',
+  },
   private: {
     title: 'This video is private',
     text: 'Its link is not valid, has expired or was used elsewhere.',
@@ -15,11 +19,12 @@ const messages: Record<Status, { title: string; text: string }> = {
   failed: { title: 'This video cannot be played', text: 'Something went wrong while it was being prepared.' },
   error: {
     title: 'The video cannot be played right now',
-    text: 'Please check your connection and try again.',
+    text: 'Something went wrong while it was loading.',
   },
 }
 
 const icons: Record<Exclude<Status, 'processing'>, string> = {
+  empty: 'M11 16V7.8L8.400 10.400 7 9l5-5 5 5-1.400 1.400L13 7.800V16zM4 18h16v2H4z',
   private:
     'M7 10V7a5 5 0 0 1 10 0v3h1a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1zm2 0h6V7a3 3 0 0 0-6 0z',
   missing: 'M3.3 2 2 3.3l2 2V19a1 1 0 0 0 1 1h13.7l2 2 1.3-1.3zM8.2 4 20 15.8V5a1 1 0 0 0-1-1z',

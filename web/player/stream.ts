@@ -1,62 +1,50 @@
 import Hls, {
   CapLevelController,
-  type ErrorData,
-  ErrorTypes,
   Events,
   type HlsConfig,
   type Level,
+  type LoadPolicy,
+  type RetryConfig,
 } from 'hls.js'
+import { DataWatch } from './connection.ts'
+import { openNative } from './native-stream.ts'
 import { type Quality, QualityList } from './qualities.ts'
+import { createRecovery, retryPolicy } from './recovery.ts'
+import type { Stream, StreamCallbacks, StreamOptions } from './stream-type.ts'
+import { watchedLoader } from './watched-loader.ts'
 
-export type StreamOptions = {
-  url: string
-  isLive: boolean
-  isPanoramic: boolean
-  startSeconds: number | undefined
-  minQuality: number | undefined
-  maxQuality: number | undefined
-}
-
-type Callbacks = {
-  /** Playback stopped and does not recover by itself. The status is that of the failed response, if there was one. */
-  onFailure(status: number | undefined): void
-}
-
-export type Stream = {
-  /** The browser plays HLS itself, with the captions of the stream. */
-  isNative: boolean
-  qualities: QualityList
-  setMinQuality(height: number): void
-  setMaxQuality(height: number): void
-  /** Continues at the current position. */
-  retry(): void
-  /** Loads qualities that were added since. Only useful before the first play, because it reloads from the start. */
-  refresh(): Promise<void>
-  destroy(): void
-}
-
-/** Delays between our own retries, which follow the retries of hls.js for each file. */
-const retryMs = [1000, 2000, 4000, 8000]
-/** Segments rejected in a row, in any quality, before playback fails. */
-const maxRejections = 4
 /** Before the first play, one segment is enough to start immediately. The first one is 2 s long. */
 const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
 /** Seconds to buffer: the minimum, and the maximum for low bitrates. */
 const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
 
-export function openStream(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
-  // Browsers without MediaSource play HLS natively and select the quality themselves.
+export function openStream(
+  video: HTMLVideoElement,
+  options: StreamOptions,
+  callbacks: StreamCallbacks,
+): Stream {
   return Hls.isSupported() ? openHls(video, options, callbacks) : openNative(video, options, callbacks)
 }
 
-function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
+function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: StreamCallbacks): Stream {
   const abort = new AbortController()
   const { signal } = abort
   const qualities = new QualityList()
   let { minQuality, maxQuality } = options
-  const hls: Hls = new Hls(hlsConfig(video, options, () => maxLevel(hls.levels, maxQuality)))
-  const recovery = createRecovery({ hls, video, options, callbacks, signal })
-  let isGrowing = false
+  const watch = new DataWatch()
+  let playableSeconds: number | undefined
+  const retries = retryPolicy(() => playableSeconds !== undefined)
+  const hls: Hls = new Hls({
+    ...hlsConfig(video, options, () => maxLevel(hls.levels, maxQuality)),
+    loader: watchedLoader(watch),
+    fragLoadPolicy: withRetries(Hls.DefaultConfig.fragLoadPolicy, retries),
+    playlistLoadPolicy: withRetries(Hls.DefaultConfig.playlistLoadPolicy, retries),
+  })
+  const load = () => {
+    if (hls.levels.length === 0) hls.loadSource(options.url)
+    else hls.startLoad(video.currentTime || (options.startSeconds ?? 0))
+  }
+  const recovery = createRecovery({ hls, video, load, onFailure: callbacks.onFailure, signal })
 
   const applyMinQuality = () => {
     hls.config.minAutoBitrate = minBitrate(hls.levels, minQuality)
@@ -67,7 +55,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Cal
     applyMinQuality()
   })
   hls.on(Events.LEVEL_LOADED, (_, { details }) => {
-    isGrowing = details.live
+    playableSeconds = details.live ? details.edge : undefined
   })
   qualities.addEventListener('change', () => {
     // `nextLevel` keeps the current picture until a segment of the new quality is loaded.
@@ -90,12 +78,15 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Cal
     },
     retry: recovery.retry,
     async refresh() {
-      if (!isGrowing) return
+      if (playableSeconds === undefined) return
       const response = await fetch(options.url)
       const count = (await response.text()).match(/^#EXT-X-STREAM-INF/gm)?.length ?? 0
       if (count > hls.levels.length && !signal.aborted && video.played.length === 0)
         hls.loadSource(options.url)
     },
+    playableSeconds: () => playableSeconds,
+    isInterrupted: () => false,
+    silentMs: () => watch.silentMs(performance.now()),
     destroy() {
       abort.abort()
       hls.destroy()
@@ -127,94 +118,9 @@ function hlsConfig(
   }
 }
 
-type RecoveryDeps = {
-  hls: Hls
-  video: HTMLVideoElement
-  options: StreamOptions
-  callbacks: Callbacks
-  signal: AbortSignal
-}
-
-/** Retries after errors, with increasing delays, until it gives up and reports a failure. */
-function createRecovery({ hls, video, options, callbacks, signal }: RecoveryDeps): { retry(): void } {
-  let attempts = 0
-  let rejections = 0
-  let retryTimer: ReturnType<typeof setTimeout> | undefined
-  let recoveredAtMs = Number.NEGATIVE_INFINITY
-
-  function recover({ type, fatal, response }: ErrorData) {
-    if (signal.aborted) return
-    const status = response?.code ?? 0
-    // Retrying does not help against a 4xx response.
-    const isRejected = status >= 400 && status < 500
-    if (isRejected) rejections++
-    // hls.js itself would try all qualities again and again.
-    if (!fatal && rejections < maxRejections) return
-    if (type === ErrorTypes.MEDIA_ERROR && performance.now() - recoveredAtMs > 5000) {
-      recoveredAtMs = performance.now()
-      hls.recoverMediaError()
-      return
-    }
-    const waitMs = retryMs[attempts++]
-    if (type !== ErrorTypes.NETWORK_ERROR || waitMs === undefined || isRejected) {
-      hls.stopLoad()
-      callbacks.onFailure(response?.code)
-      return
-    }
-    retryTimer = setTimeout(resume, waitMs)
-  }
-
-  function resume() {
-    clearTimeout(retryTimer)
-    if (signal.aborted) return
-    if (hls.levels.length === 0) hls.loadSource(options.url)
-    else hls.startLoad(video.currentTime || (options.startSeconds ?? 0))
-  }
-
-  hls.on(Events.ERROR, (_, data) => recover(data))
-  hls.on(Events.FRAG_BUFFERED, (_, { frag }) => {
-    attempts = 0
-    // Audio segments may load while all video segments are rejected.
-    if (frag.type === 'main') rejections = 0
-  })
-  window.addEventListener('online', () => attempts > 0 && resume(), { signal })
-  signal.addEventListener('abort', () => clearTimeout(retryTimer))
-
-  return {
-    retry() {
-      attempts = 0
-      rejections = 0
-      recoveredAtMs = Number.NEGATIVE_INFINITY
-      if (video.error) hls.recoverMediaError()
-      resume()
-    },
-  }
-}
-
-function openNative(video: HTMLVideoElement, options: StreamOptions, callbacks: Callbacks): Stream {
-  const abort = new AbortController()
-  const { signal } = abort
-  function load(at: number | undefined) {
-    video.src = options.url
-    if (!at) return
-    video.addEventListener('loadedmetadata', () => (video.currentTime = at), { once: true, signal })
-  }
-  video.addEventListener('error', () => video.error && callbacks.onFailure(undefined), { signal })
-  load(options.startSeconds)
-  return {
-    isNative: true,
-    qualities: new QualityList(),
-    setMinQuality() {},
-    setMaxQuality() {},
-    retry: () => load(video.currentTime),
-    async refresh() {},
-    destroy() {
-      abort.abort()
-      video.removeAttribute('src')
-      video.load()
-    },
-  }
-}
+const withRetries = (policy: LoadPolicy, retries: RetryConfig): LoadPolicy => ({
+  default: { ...policy.default, errorRetry: retries, timeoutRetry: retries },
+})
 
 /** Starts with the browser's bandwidth estimate, if available, so that the first segments look better. */
 function initialEstimate(): Partial<HlsConfig> {
@@ -240,9 +146,10 @@ function minBitrate(levels: Level[], minQuality = 0): number {
 
 const shortSide = ({ width, height }: Level) => (width ? Math.min(width, height) : height)
 
-const qualityOf = ({ width, height, bitrate }: Level, index: number): Quality => ({
+const qualityOf = ({ width, height, bitrate, frameRate }: Level, index: number): Quality => ({
   id: String(index),
   width,
   height,
   bitrate,
+  frameRate,
 })

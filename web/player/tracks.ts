@@ -5,11 +5,11 @@ import type { PlayerConfig } from './player-config.ts'
 
 export type Tracks = { setSubtitlesShown(isShown: boolean): void }
 
-type Target = { config: PlayerConfig; options: Options; signal: AbortSignal }
+type Target = { config: PlayerConfig; options: Options; signal: AbortSignal; seek(seconds: number): void }
 
 /** Adds captions and chapters. Their code is loaded only for videos that have some, and after the first frame. */
 export function startTracks({ video, stream }: Media, controls: Controls, target: Target): Tracks {
-  const { config, options, signal } = target
+  const { config, options, signal, seek } = target
   const { isNative } = stream
 
   async function openCaptions() {
@@ -24,7 +24,7 @@ export function startTracks({ video, stream }: Media, controls: Controls, target
     await firstData(video)
     const { startChapters } = await import('./chapters.ts')
     signal.throwIfAborted()
-    await startChapters({ video, controls, config, signal })
+    await startChapters({ video, controls, config, signal, seek })
   }
 
   const captions = config.captions.length > 0 ? openCaptions() : undefined

@@ -32,11 +32,24 @@ const lightHls: Plugin = {
   },
 }
 
+/** media-chrome's list of shortcuts, which shortcuts-dialog.ts replaces. Its module also has a function that is used. */
+const withoutShortcuts: Plugin = {
+  name: 'without-shortcuts',
+  transform: {
+    filter: { id: /media-keyboard-shortcuts-dialog\.js$/ },
+    handler(code) {
+      const used = /^function getHotkeyToken\(key\) \{.*?^\}/ms.exec(code)?.[0]
+      if (!used) this.error('media-chrome has no getHotkeyToken')
+      return { code: `export ${used}`, map: null }
+    },
+  },
+}
+
 export default defineConfig({
   root: fileURLToPath(new URL('.', import.meta.url)),
   base: '/player/',
   publicDir: false,
-  plugins: [lightHls],
+  plugins: [lightHls, withoutShortcuts],
   logLevel: 'warn',
   build: {
     outDir: 'dist',

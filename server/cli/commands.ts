@@ -1,0 +1,35 @@
+import { type Command, command } from './command.ts'
+import { completionCommand } from './completion.ts'
+import { eventsCommands } from './events.ts'
+import { filesCommands } from './files.ts'
+import { keysCommands } from './keys.ts'
+import { tracksCommands } from './tracks.ts'
+import { uploadCommand } from './upload.ts'
+import { videosCommands } from './videos.ts'
+import { watermarksCommands } from './watermarks.ts'
+
+const startCommand = command({
+  name: 'start',
+  summary: 'run the service',
+  operands: [],
+  options: {},
+  details: ['Settings are environment variables: docs/settings.md lists them.'],
+  examples: ['kinora start', 'KINORA_PORT=9000 kinora start'],
+  async run() {
+    // Imported on demand: most commands finish faster than the service loads.
+    await (await import('../main.ts')).serve()
+  },
+})
+
+/** Every command. Help, option parsing, completion and docs/cli.md are derived from this list. */
+export const commands: Command[] = [
+  startCommand,
+  uploadCommand,
+  ...videosCommands,
+  ...tracksCommands,
+  ...watermarksCommands,
+  ...eventsCommands,
+  ...filesCommands,
+  ...keysCommands,
+  completionCommand(() => commands),
+]

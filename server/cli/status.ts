@@ -1,0 +1,69 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ClientError, call, type Server } from './client.ts'
+
+type Progress = { status: string; progress?: number; failure?: string }
+type Quality = Progress & { type: string; quality: string }
+export type Status = {
+  ingest: { status: string; failure?: string } | null
+  encoding: { playable: boolean; qualities: Quality[] }
+  transcript: Progress | null
+}
+
+const pollIntervalMs = 500
+const barWidth = 30
+
+const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
+
+export const hasFailed = ({ encoding }: Status) =>
+  encoding.qualities.some(({ status }) => status === 'failed')
+
+export const findStatus = (server: Server, videoId: string) =>
+  call<Status>(server, 'GET', `/videos/${encodeURIComponent(videoId)}/status`)
+
+/** One line for each quality, and one for the transcript. */
+export function formatStatus({ ingest, encoding, transcript }: Status): string {
+  if (ingest === null) return 'Nothing has been uploaded yet.'
+  if (ingest.failure !== undefined) return `The source could not be fetched: ${ingest.failure}`
+  if (encoding.qualities.length === 0) return `The source is ${ingest.status}; nothing is encoded yet.`
+  const lines = encoding.qualities.map((quality) => formatLine(`${quality.type} ${quality.quality}`, quality))
+  return [...lines, ...(transcript ? [formatLine('transcript', transcript)] : [])].join('\n')
+}
+
+function formatLine(name: string, { status, progress = 0, failure }: Progress): string {
+  const filled = Math.round((barWidth * progress) / 100)
+  const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
+  return `${name.padEnd(9)}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
+}
+
+/** Shows the status until encoding has finished. Returns the last one. */
+export async function watchStatus(
+  server: Server,
+  videoId: string,
+  show: (text: string) => void,
+): Promise<Status> {
+  for (;;) {
+    const status = await findStatus(server, videoId)
+    show(formatStatus(status))
+    const { qualities } = status.encoding
+    if (qualities.length > 0 && qualities.every(isFinished)) return status
+    if (status.ingest === null) throw new ClientError('There is nothing to watch.')
+    await delay(pollIntervalMs)
+  }
+}
+
+/** Redraws text on a terminal; appends each change elsewhere. */
+export function drawOn(out: NodeJS.WriteStream): (text: string) => void {
+  let shown = ''
+  return (text) => {
+    if (text === shown) return
+    const up = rowsOf(shown, out.columns)
+    out.write(shown && out.isTTY ? `\x1b[${up}A\x1b[J${text}\n` : `${text}\n`)
+    shown = text
+  }
+}
+
+/** A terminal wraps long lines. Without a known width, lines count as one row each. */
+function rowsOf(text: string, columns: number): number {
+  const rows = text.split('\n').map((line) => Math.max(1, Math.ceil(line.length / (columns || Infinity))))
+  return rows.reduce((sum, each) => sum + each, 0)
+}

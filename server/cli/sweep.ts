@@ -1,0 +1,45 @@
+import { openFiles } from '../lib/files/open.ts'
+import type { Finding } from '../sweep/findings.ts'
+import { sweepAll } from '../sweep/sweep.ts'
+import type { Output } from './command.ts'
+import { CommandError } from './errors.ts'
+import { type Opened, withDatabase } from './with-database.ts'
+
+/** Compares all files with the database; removes orphaned files with --remove. */
+export const sweepFiles = (removes: boolean, output: Output): Promise<void> =>
+  withDatabase((opened) => sweep(opened, removes, output))
+
+async function sweep({ config, db, log }: Opened, removes: boolean, output: Output): Promise<void> {
+  const files = await openFiles(config)
+  try {
+    await files.check()
+    let [orphans, missing] = [0, 0]
+    const report = (finding: Finding) => {
+      if (finding.kind === 'missing') missing += finding.files
+      else orphans++
+      output.print(formatFinding(finding), finding)
+    }
+    const deps = { config, db, files, log, now: () => new Date() }
+    const reason = await sweepAll(deps, { removes, graceMs: config.sweep.graceMs, report })
+    if (reason) throw new CommandError(`The sweep did not run: ${reason}.`)
+    if (!output.isJson) output.print(formatSummary(orphans, missing, removes), undefined)
+  } finally {
+    await files.close()
+  }
+}
+
+function formatFinding(finding: Finding): string {
+  if (finding.kind === 'missing') {
+    const { videoId, files, keys } = finding
+    return `missing  ${videoId}: ${files} of its files, such as ${keys[0]}`
+  }
+  const size = finding.kind === 'orphans' ? ` (${finding.files} files, ${finding.bytes} bytes)` : ''
+  const kind = finding.kind === 'orphans' ? '' : `${finding.kind} `
+  return `${finding.isRemoved ? 'removed' : 'orphan '}  ${kind}${finding.key}${size}`
+}
+
+function formatSummary(orphans: number, missing: number, removes: boolean): string {
+  if (orphans === 0 && missing === 0) return 'Files and database agree.'
+  const advice = orphans > 0 && !removes ? ' Add --remove to remove the orphans.' : ''
+  return `${orphans} orphaned, ${missing} missing.${advice}`
+}

@@ -1,0 +1,96 @@
+import { hash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+const types: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.map': 'application/json',
+  '.json': 'application/json',
+  '.woff2': 'font/woff2',
+  '.wasm': 'application/wasm',
+}
+
+const encodings = { br: '.br', gzip: '.gz' } as const
+type Encoding = keyof typeof encodings
+
+export type Asset = {
+  type: string
+  etag: string
+  body: Buffer
+  encoded: Partial<Record<Encoding, Buffer>>
+}
+
+/** For files whose names contain a hash of their content. */
+export const cacheForever = 'public, max-age=31536000, immutable'
+
+/**
+ * Loads the files of a build into memory, with their compressed versions. Not by `@fastify/static`, which would call stat
+ * for every request. Throws ENOENT if the folder does not exist.
+ */
+export async function loadAssets(folder: string): Promise<Map<string, Asset>> {
+  const assets = new Map<string, Asset>()
+  const names = await readdir(folder, { recursive: true })
+  for (const name of names.filter(isServed)) {
+    const body = await readFile(join(folder, name))
+    const encoded: Asset['encoded'] = {}
+    for (const [encoding, suffix] of Object.entries(encodings))
+      if (names.includes(name + suffix))
+        encoded[encoding as Encoding] = await readFile(join(folder, name + suffix))
+    assets.set(name, { type: types[extname(name)]!, etag: etagOf(body), body, encoded })
+  }
+  return assets
+}
+
+const isServed = (name: string) => extname(name) in types && name !== 'manifest.json'
+
+const etagOf = (body: Buffer) => hash('sha256', body, 'base64url').slice(0, 22)
+
+/** Makes an asset from a text that the service has rendered. */
+export async function textAsset(type: string, text: string): Promise<Asset> {
+  const body = Buffer.from(text)
+  // A higher quality takes seconds for a long text.
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 6 }
+  const [br, gz] = await Promise.all([promisify(brotliCompress)(body, { params }), promisify(gzip)(body)])
+  return { type, etag: etagOf(body), body, encoded: { br, gzip: gz } }
+}
+
+export function sendAsset(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  asset: Asset,
+  cacheControl: string,
+): FastifyReply {
+  const encoding = chooseEncoding(asset, request.headers['accept-encoding'])
+  const etag = `"${asset.etag}${encoding ? `-${encoding}` : ''}"`
+  reply.headers({
+    etag,
+    'cache-control': cacheControl,
+    'x-content-type-options': 'nosniff',
+    vary: 'accept-encoding',
+  })
+  const known = request.headers['if-none-match']
+  if (known?.split(',').some((each) => each.trim().replace(/^W\//, '') === etag))
+    return reply.code(304).send()
+  if (encoding) reply.header('content-encoding', encoding)
+  return reply.type(asset.type).send((encoding && asset.encoded[encoding]) ?? asset.body)
+}
+
+/** The smallest encoding that the client accepts. */
+export function chooseEncoding(
+  { encoded }: Pick<Asset, 'encoded'>,
+  accepted: string | undefined,
+): Encoding | undefined {
+  const weights = new Map<string, number>()
+  for (const each of (accepted ?? '').toLowerCase().split(',')) {
+    const [name = '', ...parameters] = each.split(';').map((word) => word.trim())
+    const weight = parameters.find((word) => word.startsWith('q='))?.slice(2)
+    weights.set(name, weight === undefined ? 1 : Number(weight) || 0)
+  }
+  const isAccepted = (name: string) => (weights.get(name) ?? weights.get('*') ?? 0) > 0
+  return (Object.keys(encodings) as Encoding[]).find((name) => encoded[name] && isAccepted(name))
+}

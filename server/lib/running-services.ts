@@ -1,0 +1,80 @@
+import { constants } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { findOwner, newOwnedName } from './owner.ts'
+
+/**
+ * Each running service has a file with its URL in the data folder, so that the command line finds it. The name of the
+ * file identifies the process: the file of a process that was killed is recognized and ignored.
+ */
+const folderOf = (dataDir: string) => join(dataDir, 'services')
+const maxBytes = 4096
+
+type Listening = { tls?: object | undefined; publicUrl?: string | undefined; host: string }
+
+/** The URL for clients on this machine. It needs no proxy, but a certificate is valid for its host name only. */
+export function localUrl(
+  { address, family, port }: AddressInfo,
+  { tls, publicUrl, host }: Listening,
+): string {
+  if (tls) return publicUrl ?? `https://localhost:${port}`
+  if (host === 'localhost') return `http://localhost:${port}`
+  const isAny = address === '0.0.0.0' || address === '::'
+  if (family === 'IPv4') return `http://${isAny ? '127.0.0.1' : address}:${port}`
+  return `http://[${isAny ? '::1' : address}]:${port}`
+}
+
+/** Writes the file of this process and removes those of dead ones. Returns a function that removes it. */
+export async function announceService(dataDir: string, url: string): Promise<() => Promise<void>> {
+  const folder = folderOf(dataDir)
+  await mkdir(folder, { recursive: true })
+  for (const name of await readdir(folder)) {
+    if ((await findOwner(name)) === 'dead') await rm(join(folder, name), { force: true })
+  }
+  const newPath = () => join(folder, newOwnedName())
+  const [path, temporary] = [newPath(), newPath()]
+  // Renamed when it is complete, so that no reader sees a part of it.
+  await writeFile(temporary, JSON.stringify({ url }))
+  await rename(temporary, path)
+  return () => rm(path, { force: true })
+}
+
+export type Search = { url: string | undefined; ignored: string | undefined }
+
+/**
+ * The URL of the service that was started last on this data folder. Commands send an API key there, so a file that another
+ * user could have written is ignored; `ignored` is a sentence about it.
+ */
+export async function findRunningService(dataDir: string): Promise<Search> {
+  const folder = folderOf(dataDir)
+  const found = await stat(folder).catch(() => undefined)
+  if (!found) return { url: undefined, ignored: undefined }
+  if (!isTrusted(found))
+    return { url: undefined, ignored: `${folder} belongs to another user and is ignored.` }
+  const services: { url: string; mtimeMs: number }[] = []
+  for (const name of await readdir(folder).catch(() => [])) {
+    const service = (await findOwner(name)) === 'alive' && (await read(join(folder, name)))
+    if (service) services.push(service)
+  }
+  const [newest] = services.sort((a, b) => b.mtimeMs - a.mtimeMs)
+  return { url: newest?.url, ignored: undefined }
+}
+
+/** Only this user and root can have written it. */
+const isTrusted = ({ uid, mode }: { uid: number; mode: number }) =>
+  [0, process.geteuid!()].includes(uid) && (mode & 0o022) === 0
+
+async function read(path: string): Promise<{ url: string; mtimeMs: number } | undefined> {
+  try {
+    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    const found = await file.stat()
+    if (!found.isFile() || !isTrusted(found) || found.size > maxBytes) return undefined
+    const { url } = JSON.parse(await file.readFile('utf8')) as { url?: unknown }
+    const isUrl = typeof url === 'string' && /^https?:$/.test(URL.parse(url)?.protocol ?? '')
+    return isUrl ? { url, mtimeMs: found.mtimeMs } : undefined
+  } catch {
+    // The service has just stopped, or the file is not one of ours.
+    return undefined
+  }
+}

@@ -1,0 +1,54 @@
+import { fetchConfigPatiently } from './config.ts'
+import { main } from './main-element.ts'
+import type { Media } from './media.ts'
+import type { PlayerConfig } from './player-config.ts'
+import { type StatusScreen, showStatusScreen } from './status-screen.ts'
+
+export type FailureCallbacks = {
+  /** The video cannot be played, and the status screen says so. */
+  onError(): void
+  /** The video is not playable any more, for example because it was deleted or made private. */
+  onUnplayable(config: PlayerConfig): void
+}
+
+type Target = {
+  media: Media
+  config: PlayerConfig
+  controller: HTMLElement
+  callbacks: FailureCallbacks
+  signal: AbortSignal
+}
+
+/** Shows a status screen when playback fails, and hides it when the video plays again. */
+export function showFailures({ media, config, controller, callbacks, signal }: Target): void {
+  const { video, stream } = media
+  let screen: StatusScreen | undefined
+
+  function hide() {
+    screen?.remove()
+    screen = undefined
+    controller.inert = false
+  }
+
+  function retry() {
+    hide()
+    stream.retry()
+    video.play().catch(() => {})
+  }
+
+  async function show(responseStatus: number | undefined) {
+    // After an error response, the video may have been deleted or made private in the meantime.
+    const next = responseStatus === undefined ? config : await fetchConfigPatiently(config, signal)
+    if (signal.aborted) return
+    if (next.state !== 'ready') return callbacks.onUnplayable(next)
+    hide()
+    screen = showStatusScreen(main, 'error', retry)
+    // Keeps the keyboard focus out of the controls behind the screen.
+    controller.inert = true
+    callbacks.onError()
+  }
+
+  video.addEventListener('playing', hide, { signal })
+  signal.addEventListener('abort', hide)
+  media.onFailure((responseStatus) => void show(responseStatus))
+}

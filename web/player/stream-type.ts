@@ -1,0 +1,34 @@
+import type { QualityList } from './qualities.ts'
+
+export type StreamOptions = {
+  url: string
+  isLive: boolean
+  isPanoramic: boolean
+  startSeconds: number | undefined
+  minQuality: number | undefined
+  maxQuality: number | undefined
+}
+
+export type StreamCallbacks = {
+  /** Playback stopped and does not recover by itself. The status is that of the failed response, if there was one. */
+  onFailure(status: number | undefined): void
+}
+
+export type Stream = {
+  /** The browser plays HLS itself, with the captions of the stream. */
+  isNative: boolean
+  qualities: QualityList
+  setMinQuality(height: number): void
+  setMaxQuality(height: number): void
+  /** Continues at the current position. */
+  retry(): void
+  /** Loads qualities that were added since. Only useful before the first play, because it reloads from the start. */
+  refresh(): Promise<void>
+  /** While the video is still being encoded: the end of the part that can be played. */
+  playableSeconds(): number | undefined
+  /** Whether playback was interrupted by an error, and will continue. The element is paused meanwhile. */
+  isInterrupted(): boolean
+  /** How long requests have brought no data. */
+  silentMs(): number
+  destroy(): void
+}

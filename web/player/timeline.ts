@@ -1,0 +1,43 @@
+import type MediaController from 'media-chrome/dist/media-controller.js'
+import { createMediaStore } from 'media-chrome/dist/media-store/media-store.js'
+import { type StateMediator, stateMediator } from 'media-chrome/dist/media-store/state-mediator.js'
+
+/** media-chrome cuts off fractions. A video of 29.97 s lasts 30 s for its viewers. */
+export function shownDuration(seconds: number): number {
+  const next = Math.ceil(seconds)
+  return next - seconds < 0.1 ? next : seconds
+}
+
+/**
+ * Gives the controls the duration of the entire video. That of the video element grows while the video is being encoded,
+ * and changes by some milliseconds when everything is loaded.
+ */
+export function setTimeline(
+  controller: HTMLElement,
+  durationSeconds: number,
+  seek: (seconds: number) => void,
+): void {
+  const target = controller as MediaController
+  const duration = shownDuration(durationSeconds)
+  const { mediaDuration, mediaSeekable, mediaCurrentTime, mediaStreamType } = stateMediator
+  const mediator: StateMediator = {
+    ...stateMediator,
+    mediaDuration: { ...mediaDuration, get: () => duration },
+    mediaSeekable: { ...mediaSeekable, get: () => [0, duration] },
+    mediaCurrentTime: {
+      ...mediaCurrentTime,
+      get: ({ media }) => (media?.ended ? duration : (media?.currentTime ?? 0)),
+      set: seek,
+      mediaEvents: [...(mediaCurrentTime.mediaEvents ?? []), 'ended'],
+    },
+    // Safari treats a growing playlist as live, and media-chrome would start at its end.
+    mediaStreamType: { ...mediaStreamType, get: () => 'on-demand' },
+  }
+  const { noVolumePref, noMutedPref, noSubtitlesLangPref } = target
+  target.mediaStore = createMediaStore({
+    media: target.media,
+    fullscreenElement: target,
+    stateMediator: mediator,
+    options: { noVolumePref, noMutedPref, noSubtitlesLangPref },
+  })
+}

@@ -1,0 +1,58 @@
+import { fetchConfig } from './config.ts'
+import type { PlayerConfig } from './player-config.ts'
+import type { Stream } from './stream-type.ts'
+
+const updateMs = 4000
+/** Updates after the end of the encoding, at growing intervals. Thumbnails are made last. */
+const maxLateUpdates = 5
+
+type Target = {
+  video: HTMLVideoElement
+  stream: Stream
+  config: PlayerConfig
+  setPoster(src: string): void
+  addSprites(src: string): void
+  signal: AbortSignal
+}
+
+/** While a video is being encoded, adds what it gets: qualities, the poster, the sprites. */
+export function watchUpdates({ video, stream, config, setPoster, addSprites, signal }: Target): void {
+  let { poster, sprites } = config
+  let hasGrown = false
+  let lateUpdates = 0
+  let timer: ReturnType<typeof setTimeout>
+
+  function checkGrowth(): boolean {
+    const isGrowing = stream.playableSeconds() !== undefined
+    hasGrown ||= isGrowing
+    return isGrowing
+  }
+
+  async function update() {
+    // Without metadata, it is not known yet whether the video is growing.
+    if (video.readyState > 0) {
+      lateUpdates = checkGrowth() ? 0 : lateUpdates + 1
+      if (!hasGrown && poster !== null) return
+      await load()
+      if (signal.aborted || lateUpdates > maxLateUpdates) return
+      if (!checkGrowth() && poster !== null && sprites !== null) return
+    }
+    timer = setTimeout(() => void update(), updateMs * 2 ** lateUpdates)
+  }
+
+  async function load() {
+    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
+    if (video.paused && video.played.length === 0) await stream.refresh().catch(() => {})
+    const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
+    if (signal.aborted) return
+    if (next.poster !== null && poster === null) setPoster(next.poster)
+    if (next.sprites !== null && sprites === null) addSprites(next.sprites)
+    poster ??= next.poster
+    sprites ??= next.sprites
+  }
+
+  checkGrowth()
+  video.addEventListener('loadedmetadata', checkGrowth, { signal })
+  timer = setTimeout(() => void update(), updateMs)
+  signal.addEventListener('abort', () => clearTimeout(timer))
+}

@@ -1,0 +1,53 @@
+import type { Environment } from '../environments.ts'
+
+/** A show: it begins with the first connection of the encoder and ends when the encoder does not come back in time. */
+export type BroadcastRow = {
+  id: string
+  live_stream_id: string
+  environment: Environment
+  /** `away`: the encoder is not connected, and may come back. */
+  state: 'live' | 'away' | 'ended'
+  /** Grows with every owner. Writes of an earlier owner have no effect. */
+  fence: number
+  /** Where other processes get the newest parts. */
+  owner_url: string
+  lease_until: Date
+  /** The target duration of the playlists. Null until the first segment is known. */
+  target_seconds: number | null
+  started_at: Date
+  /** When viewers could first watch it. */
+  visible_at: Date | null
+  away_at: Date | null
+  ended_at: Date | null
+}
+
+/** The init segment of a quality. Each connection of the encoder is an epoch with its own. */
+export type LiveInitRow = {
+  broadcast_id: string
+  quality: string
+  epoch: number
+  data: Buffer
+  codecs: string
+  /** Null if there is no video. */
+  width: number | null
+  height: number | null
+}
+
+/** A complete segment in the file store. */
+export type LiveSegmentRow = {
+  broadcast_id: string
+  quality: string
+  sequence: number
+  epoch: number
+  /** On the timeline of the broadcast. */
+  start_ms: number
+  duration_ms: number
+  bytes: number
+  received_at: Date
+}
+
+export type LiveTables = {
+  broadcasts: BroadcastRow
+  live_inits: LiveInitRow
+  live_segments: LiveSegmentRow
+}

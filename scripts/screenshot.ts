@@ -17,7 +17,9 @@ await page.evaluate(`document.querySelector('video').pause()`)
 // Over the seek bar, so that the controls and the preview are visible.
 await page.mouse.move(400, 402)
 // The preview has its own image, which has to be loaded.
-await page.waitForTimeout(3_000)
+await page.waitForTimeout(2_000)
+await page.mouse.move(250, 402)
+await page.waitForTimeout(2_000)
 await page.screenshot({ path: `${target}.full.png` })
 await browser.close()
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../test/browser.ts'
 import { authorization, createVideo, median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
 import { atMost, printTable } from './table.ts'
@@ -25,8 +25,12 @@ const recordFirstFrame = `
   observer.observe(document, { childList: true, subtree: true })
 `
 
-/** Opens a page with an empty cache and returns the time to the first frame. */
-async function firstFrameMs(browser: Browser, url: string): Promise<number> {
+/** Opens a page with an empty cache and calls `look` when it has shown its first frame. */
+async function atFirstFrame<T>(
+  browser: Browser,
+  url: string,
+  look: (page: Page, firstFrameMs: number) => Promise<T>,
+): Promise<T> {
   const context = await browser.newContext()
   try {
     await context.addInitScript({ content: recordFirstFrame })
@@ -34,7 +38,7 @@ async function firstFrameMs(browser: Browser, url: string): Promise<number> {
     await page.goto(url)
     for (let tries = 0; tries < 1_500; tries++) {
       const ms = await page.evaluate<number | undefined>('window.firstFrameMs')
-      if (ms !== undefined) return ms
+      if (ms !== undefined) return await look(page, ms)
       await delay(20)
     }
     throw new Error(`${url} showed no frame`)
@@ -42,6 +46,53 @@ async function firstFrameMs(browser: Browser, url: string): Promise<number> {
     await context.close()
   }
 }
+
+const firstFrameMs = (browser: Browser, url: string) => atFirstFrame(browser, url, async (_, ms) => ms)
+
+const seekSeconds = 200
+
+/** Runs after the first frame: seeks to a part that is not loaded and returns the time to its first frame. */
+const seek = `new Promise((resolve, reject) => {
+  const video = document.querySelector('video')
+  const isLoaded = Array.from({ length: video.buffered.length }, (_, i) => video.buffered.end(i)).some(
+    (end) => end > ${seekSeconds},
+  )
+  if (isLoaded) return reject(new Error('the part is loaded already'))
+  const from = performance.now()
+  const check = (_, { mediaTime }) => {
+    if (mediaTime >= ${seekSeconds - 0.1}) resolve(performance.now() - from)
+    else video.requestVideoFrameCallback(check)
+  }
+  video.requestVideoFrameCallback(check)
+  video.currentTime = ${seekSeconds}
+})`
+
+/** The player loads previews after the first frame, and a viewer does not seek in the same moment. */
+const beforeSeekMs = 1_500
+
+const seekMs = (browser: Browser, url: string) =>
+  atFirstFrame(browser, url, async (page) => {
+    await delay(beforeSeekMs)
+    return page.evaluate<number>(seek)
+  })
+
+type Load = { requests: number; pageBytes: number; mediaBytes: number }
+
+/** What a page has loaded before its first frame, with the size of the responses as they were sent. */
+const load = `(() => {
+  const [page] = performance.getEntriesByType('navigation')
+  const before = performance.getEntriesByType('resource').filter(({ responseEnd }) => responseEnd < window.firstFrameMs)
+  const bytes = (entries) => entries.reduce((sum, { transferSize }) => sum + transferSize, 0)
+  const isMedia = ({ name }) => /\\.(m4s|mp4|jpg)/.test(name)
+  return {
+    requests: 1 + before.length,
+    pageBytes: page.transferSize + bytes(before.filter((each) => !isMedia(each))),
+    mediaBytes: bytes(before.filter(isMedia)),
+  }
+})()`
+
+const loadOf = (browser: Browser, url: string) =>
+  atFirstFrame(browser, url, (page) => page.evaluate<Load>(load))
 
 async function uploadVideo(api: string, path: string): Promise<string> {
   const request = async (path: string, init: RequestInit = {}) => {
@@ -65,7 +116,8 @@ async function serveBarePage(hls: string) {
   const script = await readFile(fileURLToPath(import.meta.resolve('hls.js/dist/hls.min.js')))
   const page = `<!doctype html><title>Bare</title><video muted autoplay playsinline></video>
     <script src="/hls.js"></script><script>
-      const hls = new Hls()
+      // Otherwise it would have loaded the entire video before the benchmark seeks.
+      const hls = new Hls({ maxBufferLength: 30, maxMaxBufferLength: 30 })
       hls.loadSource(${JSON.stringify(hls)})
       hls.attachMedia(document.querySelector('video'))
     </script>`
@@ -78,9 +130,11 @@ async function serveBarePage(hls: string) {
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
 }
 
-async function generateClip(path: string): Promise<void> {
-  const source = ['-f', 'lavfi', '-i', 'testsrc2=s=1280x720:r=30:d=14', '-f', 'lavfi', '-i', 'sine=d=14']
-  await promisify(execFile)('ffmpeg', ['-v', 'error', ...source, '-preset', 'ultrafast', path])
+async function generateClip(path: string, format: string, seconds: number): Promise<void> {
+  const sources = [`testsrc2=${format}:d=${seconds}`, `sine=d=${seconds}`].flatMap((each) => [
+    ...['-f', 'lavfi', '-i', each],
+  ])
+  await promisify(execFile)('ffmpeg', ['-v', 'error', ...sources, '-preset', 'ultrafast', path])
 }
 
 const languages =
@@ -107,54 +161,60 @@ async function addCaptions(api: string, videoId: string): Promise<void> {
   await send('en', { method: 'PATCH', headers: json, body: JSON.stringify({ default: true }) })
 }
 
-/** Time to the first frame of the player page, compared with a bare page, and with 50 captions. */
+/** Time to the first frame of the player page and after a seek, compared with a bare page, and with 50 captions. */
 export async function firstFrame(): Promise<void> {
   const browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
   if (!browser) return console.log('TEST_CHROMIUM=none: time to first frame is not measured')
   await withTemporaryFolder(async (folder) => {
     await using resources = new Resources()
     resources.add(() => browser.close())
-    const clip = join(folder, 'clip.mp4')
-    await generateClip(clip)
+    const [clip, long] = [join(folder, 'clip.mp4'), join(folder, 'long.mp4')]
+    await generateClip(clip, 's=1280x720:r=30', 14)
+    await generateClip(long, 's=640x360:r=15', seekSeconds + 40)
     const { url } = await resources.server(startKinora(join(folder, 'data')))
-    const media = `${url}/vod/${await uploadVideo(url, clip)}`
+    const serve = async (videoId: string) => {
+      const media = `${url}/vod/${videoId}`
+      const bare = await serveBarePage(`${media}/hls/manifest.m3u8`)
+      resources.add(() => bare.server.close())
+      return { player: `${media}?autoplay=true&muted=true`, bare: bare.url }
+    }
+    const short = await serve(await uploadVideo(url, clip))
+    const seekable = await serve(await uploadVideo(url, long))
     const captioned = await uploadVideo(url, clip)
     await addCaptions(url, captioned)
-    const bare = await serveBarePage(`${media}/hls/manifest.m3u8`)
-    resources.add(() => bare.server.close())
-    const pages = {
-      plain: `${media}?autoplay=true&muted=true`,
-      bare: bare.url,
-      captioned: `${url}/vod/${captioned}?autoplay=true&muted=true`,
-    }
-    const times = await measure(browser, pages)
-    const ms = (name: keyof typeof pages) => `${Math.round(times[name])} ms`
-    const row = (
-      measured: string,
-      kinora: keyof typeof pages,
-      reference: keyof typeof pages,
-      goal: number,
-    ) => {
-      const ratio = times[kinora] / times[reference]
-      return { measured, kinora: ms(kinora), reference: ms(reference), ratio, goal: atMost(goal, ratio) }
-    }
-    printTable('Player page: time to the first frame', [
-      row('compared with a bare page with hls.js', 'plain', 'bare', 1.3),
-      row('with 50 captions of 2,000 cues, compared with none', 'captioned', 'plain', 1.1),
+    const captions = `${url}/vod/${captioned}?autoplay=true&muted=true`
+
+    const starts = await measure({ ...short, captions }, (page) => firstFrameMs(browser, page))
+    const seeks = await measure(seekable, (page) => seekMs(browser, page))
+    printTable('Player page: time to a frame', [
+      row('first frame, compared with a bare page with hls.js', starts.player, starts.bare, 1.2),
+      row('with 50 captions of 2,000 cues, compared with none', starts.captions, starts.player, 1.1),
+      row('seek outside the buffer, compared with the bare page', seeks.player, seeks.bare, 1.3),
     ])
+    const { requests, pageBytes, mediaBytes } = await loadOf(browser, short.player)
+    const kB = (bytes: number) => `${Math.round(bytes / 1000)} kB`
+    console.log(
+      `  before the first frame: ${requests} requests (goal: 10), ${kB(pageBytes)} without media (goal: 200 kB), ${kB(mediaBytes)} of media`,
+    )
   })
 }
 
-/** The median time to the first frame of each page, measured in turns. */
+function row(measured: string, kinora: number, reference: number, goal: number) {
+  const ms = (time: number) => `${Math.round(time)} ms`
+  const ratio = kinora / reference
+  return { measured, kinora: ms(kinora), reference: ms(reference), ratio, goal: atMost(goal, ratio) }
+}
+
+/** The median time of each page, measured in turns. */
 async function measure<N extends string>(
-  browser: Browser,
   pages: Record<N, string>,
+  timeOf: (page: string) => Promise<number>,
 ): Promise<Record<N, number>> {
   const names = Object.keys(pages) as N[]
   const times = new Map<N, number[]>(names.map((name) => [name, []]))
   for (let round = 0; round <= rounds; round++)
     for (const name of names) {
-      const ms = await firstFrameMs(browser, pages[name])
+      const ms = await timeOf(pages[name])
       // The first round is a warm-up.
       if (round > 0) times.get(name)?.push(ms)
     }

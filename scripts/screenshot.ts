@@ -16,11 +16,14 @@ await page.waitForFunction(`document.querySelector('video')?.currentTime > ${sho
 await page.evaluate(`document.querySelector('video').pause()`)
 // Over the seek bar, so that the controls and the preview are visible.
 await page.mouse.move(400, 402)
-await page.waitForTimeout(1_000)
+// The preview has its own image, which has to be loaded.
+await page.waitForTimeout(2_000)
+await page.mouse.move(250, 402)
+await page.waitForTimeout(2_000)
 await page.screenshot({ path: `${target}.full.png` })
 await browser.close()
 
 // A palette keeps the file small.
-const palette = 'split[a][b];[a]palettegen=max_colors=96[p];[b][p]paletteuse=dither=none'
+const palette = 'split[a][b];[a]palettegen=max_colors=200[p];[b][p]paletteuse=dither=sierra2_4a'
 execFileSync('ffmpeg', ['-v', 'error', '-y', '-i', `${target}.full.png`, '-vf', palette, target])
 await rm(`${target}.full.png`)

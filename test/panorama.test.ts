@@ -38,6 +38,8 @@ const page = (before: string) => `<!doctype html>
   <script>
     const video = document.querySelector('video')
     const host = document.querySelector('#host')
+    // Without the hint about dragging, which would cover the view.
+    localStorage.setItem('kinora-360', '{"known":true}')
     const reached = []
     document.addEventListener('keydown', ({ key }) => reached.push(key))
     let draws = 0
@@ -69,7 +71,7 @@ before(async () => {
     if (pathname === '/video.mp4') return response.setHeader('content-type', 'video/mp4').end(video)
     if (pathname === '/')
       return response.setHeader('content-type', 'text/html').end(page(searchParams.get('before') ?? ''))
-    if (!/^\/panorama[\w-]*\.ts$/.test(pathname)) return response.writeHead(404).end()
+    if (!/^\/[\w-]+\.ts$/.test(pathname)) return response.writeHead(404).end()
     const source = readFileSync(join(root, 'web/player', pathname), 'utf8')
     return response.setHeader('content-type', 'text/javascript').end(stripTypeScriptTypes(source))
   })

@@ -50,7 +50,8 @@ export type Controls = {
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
   const hidden = new Set<ControlName>()
   const poster = element('img', { slot: 'poster', class: 'poster', alt: '' })
-  const title = element('h1', { class: 'title' }, config.title)
+  // Screen readers read the heading of the page, which stays if the title is hidden.
+  const title = element('div', { class: 'title', 'aria-hidden': 'true' }, config.title)
   const unmute = element('button', { class: 'unmute', slot: 'top-chrome', noautohide: '', hidden: '' })
   unmute.append(icon(soundOffIcon), 'Unmute')
   const quality = menuItem('Quality', 'media-rendition-menu')

@@ -1,5 +1,6 @@
 import { controlNames } from './control-names.ts'
 import { buildControls, type Controls } from './controls.ts'
+import { element } from './element.ts'
 import { watchEnd } from './ending.ts'
 import { type FailureCallbacks, showFailures } from './failures.ts'
 import { fitFrame } from './fit.ts'
@@ -61,7 +62,8 @@ export function startPlayer(
     unmuteButton.setAllowed(!isOn)
   }
   setChromeless(options.chromeless)
-  main.append(controller)
+  const heading = element('h1', { class: 'visually-hidden' }, config.title || 'Video')
+  main.append(heading, controller)
   // media-chrome calls it "video player" and makes it a tab stop, but shortcuts work without focus.
   if (config.title) controller.setAttribute('aria-label', config.title)
   controller.removeAttribute('tabindex')
@@ -94,6 +96,7 @@ export function startPlayer(
       panorama?.then((view) => view.destroy()).catch(() => {})
       media.destroy()
       controller.remove()
+      heading.remove()
     },
   }
 }

@@ -29,6 +29,7 @@ import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
+import { Ingest, type RtmpPorts } from './live/ingest.ts'
 import { findTools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
@@ -38,7 +39,12 @@ const shutdownTimeoutMs = 10_000
 /** A sentence about why the service cannot start. */
 class StartError extends Error {}
 
-type RunningService = { publicUrl: string; newKeys: NewKey[]; close(): Promise<void> }
+type RunningService = {
+  publicUrl: string
+  newKeys: NewKey[]
+  rtmpPorts: RtmpPorts | undefined
+  close(): Promise<void>
+}
 
 async function start(config: Config): Promise<RunningService> {
   const log = createLog(config.logLevel, process.stdout.isTTY === true)
@@ -73,8 +79,9 @@ async function start(config: Config): Promise<RunningService> {
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
+    const rtmpPorts = config.roles.has('live') ? await openIngest(context, { port, tls }, onClose) : undefined
     await announce(context, app, onClose)
-    return { publicUrl: publicUrl(), newKeys, close }
+    return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
   } catch (error) {
     await close()
     throw error
@@ -118,7 +125,7 @@ async function openContext(
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
-  return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
+  return { context: { ...parts, db, queue, fetch, broadcasts: new Map(), secret, now }, newKeys }
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */
@@ -136,6 +143,26 @@ async function listen(app: App, config: Config, onClose: OnClose): Promise<numbe
   })
   if (config.host === 'localhost') onClose((await listenOnAllAddresses(config.host, app.server)).close)
   return (app.server.address() as AddressInfo).port
+}
+
+type Tls = Awaited<ReturnType<typeof readTls>>
+
+/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
+async function openIngest(
+  context: Context,
+  { port, tls }: { port: number; tls: Tls | undefined },
+  onClose: OnClose,
+): Promise<RtmpPorts> {
+  const { config } = context
+  const url = config.internalUrl ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const ingest = new Ingest(context, url)
+  onClose(() => ingest.close())
+  return ingest.open(tls).catch((error) => {
+    const { port = config.rtmpPort } = error as { port?: number }
+    throw new StartError(describeListenError(error, { host: config.host, port }, 'KINORA_RTMP_PORT'), {
+      cause: error,
+    })
+  })
 }
 
 /** Without the file, only the command line does not find the service. */
@@ -196,18 +223,26 @@ async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
   return tls
 }
 
-function describeListenError(error: NodeJS.ErrnoException, { host, port }: Config): string {
+function describeListenError(
+  error: NodeJS.ErrnoException,
+  { host, port }: { host: string; port: number },
+  setting: 'KINORA_PORT' | 'KINORA_RTMP_PORT' = 'KINORA_PORT',
+): string {
   if (error.code === 'EADDRINUSE') {
-    return `Port ${port} is in use by another program: stop it, or choose another port with KINORA_PORT.`
+    return `Port ${port} is in use by another program: stop it, or choose another port with ${setting}.`
   }
   if (error.code === 'EACCES')
-    return `This user is not allowed to use port ${port}: choose a port above 1023 with KINORA_PORT.`
+    return `This user is not allowed to use port ${port}: choose a port above 1023 with ${setting}.`
   return `Cannot listen on ${host} port ${port}: ${error.message}.`
 }
 
-function greeting({ publicUrl, newKeys }: RunningService, config: Config): string {
+function greeting({ publicUrl, newKeys, rtmpPorts }: RunningService, config: Config): string {
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}`
-  const lines = [`kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs`, '']
+  const live = rtmpPorts ? `  rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
+  const lines = [
+    `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs${live}`,
+    '',
+  ]
   for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
   if (newKeys.length > 0) {
     lines.push(

@@ -15,11 +15,14 @@ export type Segment = { startMs: number; durationMs: number; parts: Part[] }
 export type PackagerOptions = {
   tracks: Tracks
   partMs: number
-  /** A segment ends at the first key frame after this time. */
-  segmentMs: number
-  onPart(part: Part): void
+  /** Whether a new segment begins with the key frame at this time. */
+  startsSegment(atMs: number, segmentStartMs: number): boolean
+  onPart(part: Part, segmentStartMs: number): void
   onSegment(segment: Segment): void
 }
+
+const maxSegmentMs = 10_000
+const maxSegmentBytes = 32 * 1024 * 1024
 
 type TimedSample = Sample & { atMs: number }
 
@@ -36,6 +39,8 @@ export class Packager {
   #partStartMs: number | undefined
   #lastFrameMs = 40
   #parts: Part[] = []
+  /** Of the parts. */
+  #bytes = 0
 
   constructor(options: PackagerOptions) {
     this.#options = options
@@ -66,11 +71,13 @@ export class Packager {
   }
 
   #cutBefore(atMs: number, isKeyFrame: boolean): void {
-    const { partMs, segmentMs } = this.#options
+    const { partMs, startsSegment } = this.#options
     const partStart = this.#partStartMs
     if (partStart === undefined) return
     const segmentStart = this.#parts[0]?.startMs ?? partStart
-    const isSegmentOver = isKeyFrame && atMs - segmentStart >= segmentMs
+    // Without key frames, a segment ends somewhere, because it is in memory until then.
+    const isTooLong = atMs - segmentStart >= maxSegmentMs || this.#bytes >= maxSegmentBytes
+    const isSegmentOver = (isKeyFrame && startsSegment(atMs, segmentStart)) || isTooLong
     const isPartFull = atMs + this.#lastFrameMs - partStart > partMs
     if (!isSegmentOver && !isPartFull) return
     this.#endPart(atMs)
@@ -90,7 +97,8 @@ export class Packager {
     this.#video = []
     this.#partStartMs = endMs
     this.#parts.push(part)
-    this.#options.onPart(part)
+    this.#bytes += part.data.length
+    this.#options.onPart(part, this.#parts[0]?.startMs ?? startMs)
   }
 
   #endSegment(): void {
@@ -98,6 +106,7 @@ export class Packager {
     const [first, last] = [parts[0], parts.at(-1)]
     if (!first || !last) return
     this.#parts = []
+    this.#bytes = 0
     const durationMs = last.startMs + last.durationMs - first.startMs
     this.#options.onSegment({ startMs: first.startMs, durationMs, parts })
   }

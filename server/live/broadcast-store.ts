@@ -28,6 +28,12 @@ export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<Stor
   return db.selectFrom('live_streams').selectAll().where('stream_key', '=', streamKey).executeTakeFirst()
 }
 
+/**
+ * An owner that was killed may have shown parts of the segment that it was receiving, and the one before it before it was
+ * stored. Their numbers are not used again, because players would take what follows for what they have already loaded.
+ */
+const lostSegments = 2
+
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
@@ -58,7 +64,9 @@ export async function claimBroadcast(
     : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
   await notifyLive(trx)
   const { id, fence } = broadcast
-  return { claim: { id, fence }, position: await findPosition(trx, id), broadcast }
+  const position = await findPosition(trx, id)
+  if (current?.state === 'live') position.nextSequence += lostSegments
+  return { claim: { id, fence }, position, broadcast }
 }
 
 function takeOver(trx: Transaction<Tables>, id: string, owner_url: string): Promise<Broadcast> {
@@ -101,8 +109,9 @@ async function findPosition(trx: Transaction<Tables>, broadcastId: string): Prom
   return rows[0]!
 }
 
+/** The lock makes a process that takes over wait for writes that have begun, so that it continues after them. */
 const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
-  sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended')`
+  sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended' for share)`
 
 /** What the owner shows of itself while it receives. */
 export type Report = { health: object; restreams: object[] }
@@ -241,12 +250,19 @@ export function listStates(
   return db.selectFrom('broadcasts').select(['id', 'fence', 'state']).where('id', 'in', ids).execute()
 }
 
+export type LoadedWindow = {
+  inits: LiveInitRow[]
+  segments: Selectable<LiveSegmentRow>[]
+  /** The epochs before the one of the first segment, by quality. */
+  earlierEpochs: { quality: string; count: number }[]
+}
+
 /** What viewers can rewind to. */
 export async function loadWindow(
   db: Db<Tables>,
   broadcastId: string,
   windowMs: number,
-): Promise<{ inits: LiveInitRow[]; segments: Selectable<LiveSegmentRow>[] }> {
+): Promise<LoadedWindow> {
   const inits = await db
     .selectFrom('live_inits')
     .selectAll()
@@ -258,7 +274,19 @@ export async function loadWindow(
     where broadcast_id = ${broadcastId} and start_ms >= (
       select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
     order by sequence`.execute(db)
-  return { inits, segments }
+  const [first] = segments
+  const earlierEpochs = first && first.epoch > 1 ? await countEpochsBefore(db, first) : []
+  return { inits, segments, earlierEpochs }
+}
+
+async function countEpochsBefore(
+  db: Db<Tables>,
+  { broadcast_id, epoch }: Pick<LiveSegmentRow, 'broadcast_id' | 'epoch'>,
+): Promise<{ quality: string; count: number }[]> {
+  const { rows } = await sql<{ quality: string; count: number }>`
+    select quality, count(distinct epoch) from live_segments
+    where broadcast_id = ${broadcast_id} and epoch < ${epoch} group by quality`.execute(db)
+  return rows
 }
 
 export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {

@@ -55,7 +55,7 @@ function writeControl(partMs: number, targetSeconds: number): string[] {
 type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: string }
 
 function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
-  const { sequence, durationMs, receivedAt, parts } = segment
+  const { sequence, durationMs, receivedAt, parts, isGap } = segment
   const isNewEpoch = epoch !== segment.epoch
   return [
     ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
@@ -65,6 +65,7 @@ function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentO
       const independent = part.isIndependent ? ',INDEPENDENT=YES' : ''
       return `#EXT-X-PART:DURATION=${seconds(part.durationMs)},URI="${sequence}-${segment.epoch}.${i}.m4s${query}"${independent}`
     }),
+    ...(isGap ? ['#EXT-X-GAP'] : []),
     ...(isOpen ? [] : [`#EXTINF:${seconds(durationMs)},`, `${sequence}-${segment.epoch}.m4s${query}`]),
   ]
 }

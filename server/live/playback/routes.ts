@@ -27,6 +27,7 @@ type Params = { liveStreamId: string; token?: string; broadcastId: string; quali
 /** The media of live streams. The same for both environments, since an id belongs to one of them. */
 export function livePlaybackRoutes(app: App, context: Context): void {
   const views = new Views(context)
+  app.addHook('preClose', async () => views.close())
   const serve = (suffix: string, handler: (viewing: Viewing) => Promise<FastifyReply>) => {
     for (const base of [livePath(':liveStreamId'), privateLivePath(':liveStreamId', ':token')])
       routeMedia(app, base + suffix, async (request, reply) =>

@@ -9,6 +9,7 @@ import {
   setAway,
 } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
+import { HealthMeter } from './health.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
@@ -53,14 +54,17 @@ export class BroadcastOwner implements Publisher {
   readonly #writer: SegmentWriter
   readonly #numbers: SegmentNumbers
   readonly #source: RenditionWriter
+  readonly #health = new HealthMeter()
   #epoch: number
   /** The time of the first sample of this connection. */
   #startMs: number | undefined
   #isReceived = false
   #silentChecks = 0
   #discardChecks = 0
-  /** Nothing more is written. */
+  /** Nothing more is received. */
   #isOver = false
+  /** Nothing more is written. */
+  #isDone = false
   #disconnected: Promise<void> | undefined
 
   constructor(deps: Deps, options: Options) {
@@ -76,7 +80,8 @@ export class BroadcastOwner implements Publisher {
       claim,
       onStored: ({ quality, sequence }) => live.apply({ kind: 'stored', quality, sequence }),
       onLost: () => this.#lose(),
-      onProblem: () => {},
+      onProblem: (message) =>
+        this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
     })
     this.#source = new RenditionWriter({
       ...{ quality: sourceQuality, live, writer: this.#writer, now: deps.now },
@@ -109,23 +114,28 @@ export class BroadcastOwner implements Publisher {
     return this.#writer.drain()
   }
 
-  /** Called once a second. */
-  async check(): Promise<void> {
-    if (this.#isOver) return this.#checkAfterEnd()
+  /** Called once a second. Closes a connection that is of no use any more. */
+  checkConnection(): void {
+    if (this.#isOver) {
+      if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+      return
+    }
     // While nothing is read because the store is slow, the silence is ours.
     const isSilent = !this.#isReceived && this.#writer.drain() === undefined
     this.#isReceived = false
     this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0
     if (this.#silentChecks > maxSilentChecks) this.#options.close()
-    const state = await renewLease(this.#deps.db, this.claim, { health: {}, restreams: [] })
-    if (state === 'lost') this.#lose()
-    if (state === 'completing') await this.#complete()
   }
 
-  async #checkAfterEnd(): Promise<void> {
-    // Until everything is stored, no other process may take over.
-    if (this.#disconnected) await renewLease(this.#deps.db, this.claim, { health: {}, restreams: [] })
-    else if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+  /** Keeps the broadcast, until everything is stored. No other process may take over before. */
+  async renew(): Promise<void> {
+    if (this.#isDone) return
+    const health = this.#health.read(this.#reader.jumps)
+    const state = await renewLease(this.#deps.db, this.claim, { health, restreams: [] })
+    if (this.#isOver) return
+    if (state === 'lost') this.#lose()
+    // Not awaited, because the lease has to be renewed until everything is stored.
+    if (state === 'completing') this.#complete()
   }
 
   /** The encoder has disconnected. Everything that it sent is stored. */
@@ -139,6 +149,12 @@ export class BroadcastOwner implements Publisher {
     this.#isOver = true
     this.#source.end()
     await this.#writer.run(() => setAway(this.#deps.db, this.claim))
+    this.#isDone = true
+  }
+
+  /** Closes the connection of the encoder. */
+  close(): void {
+    this.#options.close()
   }
 
   /** The end was requested. */
@@ -147,12 +163,14 @@ export class BroadcastOwner implements Publisher {
     this.#isOver = true
     this.#source.end()
     await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
+    this.#isDone = true
     this.#options.live.apply({ kind: 'end' })
   }
 
   /** Another process owns the broadcast, or it was ended. */
   #lose(): void {
     this.#isOver = true
+    this.#isDone = true
     this.#writer.abandon()
     this.#options.live.close()
     this.#options.close()
@@ -162,14 +180,17 @@ export class BroadcastOwner implements Publisher {
     this.#epoch++
     this.#startMs = undefined
     this.#source.start(this.#epoch, tracks)
+    this.#health.start(tracks)
   }
 
   #video(sample: Sample, atMs: number): void {
+    this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
     this.#source.video(sample, atMs)
     this.#showAfter(atMs)
   }
 
   #audio(sample: Sample, atMs: number): void {
+    this.#health.audio(sample.data.length, atMs)
     this.#source.audio(sample, atMs)
     this.#showAfter(atMs)
   }

@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
-import type { StoredLiveStream } from '../live-streams/store.ts'
+import type { Page } from '../lib/paging.ts'
+import { notifyLive, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tables } from '../tables.ts'
 import type { BroadcastRow, LiveInitRow, LiveSegmentRow } from './tables.ts'
 
@@ -17,16 +18,7 @@ export const leaseMs = 5_000
 
 export const broadcastPrefix = 'br'
 
-/** Tells the other processes that a broadcast has begun, changed its state or ended. */
-export const liveChannel = 'kinora_live'
-
-const notifyLive = (db: Db<Tables>) => sql`select pg_notify(${liveChannel}, '')`.execute(db)
-
 const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
-
-export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<StoredLiveStream | undefined> {
-  return db.selectFrom('live_streams').selectAll().where('stream_key', '=', streamKey).executeTakeFirst()
-}
 
 /**
  * An owner that was killed may have shown parts of the segment that it was receiving, and the one before it before it was
@@ -37,13 +29,14 @@ const lostSegments = 2
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
- * Begins a broadcast, or continues one whose encoder is away or whose owner is gone. While another encoder is connected,
- * it returns the lease of its owner.
+ * Begins a broadcast, or continues one whose encoder is away. While another encoder is connected, it returns the lease of
+ * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,
   { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
   owner_url: string,
+  abandonedLease: Date | undefined,
 ): Promise<Claimed | { leaseUntil: Date }> {
   // Serializes encoders that connect at the same time.
   await trx
@@ -58,7 +51,8 @@ export async function claimBroadcast(
     .where('live_stream_id', '=', live_stream_id)
     .where('state', '<>', 'ended')
     .executeTakeFirst()
-  if (current?.state === 'live' && !current.isAbandoned) return { leaseUntil: current.lease_until }
+  const isAbandoned = current?.isAbandoned && current.lease_until.getTime() === abandonedLease?.getTime()
+  if (current?.state === 'live' && !isAbandoned) return { leaseUntil: current.lease_until }
   const broadcast = current
     ? await takeOver(trx, current.id, owner_url)
     : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
@@ -191,36 +185,25 @@ export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boo
   return numUpdatedRows > 0n
 }
 
-/** The owner ends it. True if it has to be ended here, because no encoder is connected or its owner is gone. */
-export async function requestEnd(
-  trx: Transaction<Tables>,
-  liveStreamId: string,
-): Promise<{ claim: Claim; isOwned: boolean } | undefined> {
-  const row = await trx
-    .updateTable('broadcasts')
-    .set({ completing: true })
-    .where('live_stream_id', '=', liveStreamId)
-    .where('state', '<>', 'ended')
-    .returning(['id', 'fence', sql<boolean>`state = 'live' and lease_until >= now()`.as('isOwned')])
-    .executeTakeFirst()
-  if (!row) return undefined
-  await notifyLive(trx)
-  return { claim: { id: row.id, fence: row.fence }, isOwned: row.isOwned }
-}
-
-/**
- * Broadcasts whose encoder has not come back in time, or whose owner was killed that long ago. Those whose end was
- * requested do not wait.
- */
+/** Broadcasts whose encoder has not come back in time. Those whose end was requested do not wait. */
 export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
-  const limitTime = sql<Date>`now() - ${reconnectSeconds} * interval '1 second'`
   return db
     .selectFrom('broadcasts')
     .select(['id', 'fence'])
-    .where('state', '<>', 'ended')
-    .where(
-      sql<boolean>`coalesce(away_at, lease_until) < ${limitTime} or (completing and lease_until < now())`,
-    )
+    .where('state', '=', 'away')
+    .where(sql<boolean>`(completing or away_at < now() - ${reconnectSeconds} * interval '1 second')`)
+    .limit(limit)
+    .execute()
+}
+
+/** Broadcasts whose owner was killed, and that no process has continued in time. */
+export function listAbandoned(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
+  return db
+    .selectFrom('broadcasts')
+    .select(['id', 'fence'])
+    .where('state', '=', 'live')
+    .where('lease_until', '<', sql<Date>`now()`)
+    .where(sql<boolean>`(completing or lease_until < now() - ${reconnectSeconds} * interval '1 second')`)
     .limit(limit)
     .execute()
 }
@@ -287,6 +270,15 @@ async function countEpochsBefore(
     select quality, count(distinct epoch) from live_segments
     where broadcast_id = ${broadcast_id} and epoch < ${epoch} group by quality`.execute(db)
   return rows
+}
+
+export function listBroadcasts(
+  db: Db<Tables>,
+  liveStreamId: string,
+  page: Page,
+): Promise<{ rows: Broadcast[]; total: number }> {
+  const found = db.selectFrom('broadcasts').where('live_stream_id', '=', liveStreamId)
+  return listPage(found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
 }
 
 export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {

@@ -1,13 +1,18 @@
 import type { Slice } from '../slice.ts'
-import { endOverdueBroadcasts } from './end-broadcast.ts'
+import { broadcastRoutes } from './broadcast-routes.ts'
+import { Broadcast, BroadcastList } from './broadcast-schemas.ts'
+import { endAbandonedBroadcasts, endOverdueBroadcasts } from './end-broadcast.ts'
 import { feedRoutes } from './feed/routes.ts'
 import { livePlaybackRoutes } from './playback/routes.ts'
 
 export const live: Slice = {
+  schemas: [Broadcast, BroadcastList],
+  routes: broadcastRoutes,
   publicRoutes: livePlaybackRoutes,
   processRoutes: feedRoutes,
   tasks: [
-    // Processes with the role live do the same, but there may be none left.
-    { name: 'end overdue broadcasts', everyMs: 5_000, run: async (context) => endOverdueBroadcasts(context) },
+    // Processes with the role live do this as well, but there may be none left.
+    { name: 'end overdue broadcasts', everyMs: 5_000, run: endOverdueBroadcasts },
+    { name: 'end abandoned broadcasts', everyMs: 5_000, run: endAbandonedBroadcasts },
   ],
 }

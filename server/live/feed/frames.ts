@@ -31,7 +31,7 @@ export class FeedError extends Error {}
 export class FrameReader {
   #chunks: Buffer[] = []
   #bytes = 0
-  #lengths: { head: number; data: number } | undefined
+  #lengths: { head: number; data: number } | undefined;
 
   *read(chunk: Buffer): Generator<FeedMessage> {
     this.#chunks.push(chunk)

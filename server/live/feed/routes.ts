@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Context } from '../../context.ts'
 import { notFound } from '../../lib/errors.ts'
 import type { App } from '../../lib/http.ts'
-import type { LiveBroadcast } from '../live-broadcast.ts'
+import type { Broadcasts, LiveBroadcast } from '../live-broadcast.ts'
 import { encodeFrame, type FeedMessage, feedType } from './frames.ts'
 import { isSignedFeedRequest } from './signature.ts'
 import { snapshotOf } from './snapshot.ts'
@@ -13,7 +13,7 @@ export const feedPath = (broadcastId: string) => `/internal/live/${broadcastId}/
 const maxQueuedBytes = 8 * 1024 * 1024
 export const pingMs = 2_000
 
-type Deps = Pick<Context, 'broadcasts' | 'config' | 'now' | 'secret'>
+type Deps = Pick<Context, 'config' | 'now' | 'secret'> & { broadcasts: Broadcasts }
 type Request = { Params: { broadcastId: string }; Querystring: { fence?: unknown } }
 
 /** What the owner of a broadcast sends to the other processes of the service. Nobody else knows that it exists. */

@@ -1,6 +1,6 @@
+import type { WindowSegment } from '../hls/window.ts'
 import type { BroadcastEvent, LiveBroadcast } from '../live-broadcast.ts'
 import type { Rendition } from '../rendition.ts'
-import type { WindowSegment } from '../hls/window.ts'
 
 /** The events that recreate a broadcast as it is now. */
 export function snapshotOf(live: LiveBroadcast): BroadcastEvent[] {
@@ -16,7 +16,9 @@ function renditionEvents(quality: string, rendition: Rendition): BroadcastEvent[
   return [
     { kind: 'begin', quality, discontinuities },
     ...rendition.inits.map((init): BroadcastEvent => ({ kind: 'init', quality, ...init })),
-    ...segments.filter(({ isGap }) => !isGap).flatMap((segment) => segmentEvents(quality, rendition, segment)),
+    ...segments
+      .filter(({ isGap }) => !isGap)
+      .flatMap((segment) => segmentEvents(quality, rendition, segment)),
     ...(open ? partEvents(quality, rendition, open) : []),
   ]
 }

@@ -126,7 +126,11 @@ export class RenditionWindow {
 
   /** Players count the segments of a playlist to know their numbers, so each number needs an entry. */
   #fillGap(sequence: number): void {
-    for (let last = this.#segments.at(-1); last && last.sequence + 1 < sequence; last = this.#segments.at(-1)) {
+    for (
+      let last = this.#segments.at(-1);
+      last && last.sequence + 1 < sequence;
+      last = this.#segments.at(-1)
+    ) {
       const { epoch, fence, receivedAt, durationMs } = last
       const times = { receivedAt: receivedAt + durationMs, durationMs: gapMs }
       this.#push({ sequence: last.sequence + 1, epoch, fence, ...times, bytes: 0, parts: [], isGap: true })

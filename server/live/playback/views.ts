@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../../context.ts'
 import { type Broadcast, findBroadcast } from '../broadcast-store.ts'
-import type { LiveBroadcast } from '../live-broadcast.ts'
+import type { Broadcasts, LiveBroadcast } from '../live-broadcast.ts'
 import { loadBroadcast } from '../load-broadcast.ts'
 import type { MirrorDeps } from './mirror.ts'
 import { Mirrors } from './mirrors.ts'
@@ -15,7 +15,7 @@ const freshMs = 1_000
 /** While the database is away, viewers continue with what is known about their live stream for this long. */
 const staleMs = 60_000
 
-type Deps = Pick<Context, 'broadcasts' | 'db'> & MirrorDeps
+type Deps = Pick<Context, 'db'> & MirrorDeps & { broadcasts: Broadcasts }
 
 /** The live streams and broadcasts that viewers of this process request. */
 export class Views {
@@ -41,7 +41,8 @@ export class Views {
 
   /** Undefined if there is no such broadcast of the live stream. */
   async findBroadcast(liveStreamId: string, id: string): Promise<View | undefined> {
-    const live = this.#context.broadcasts.get(id) ?? (await this.#findMirror(id))
+    const own = this.#context.broadcasts.get(id)
+    const live = own && !own.closed.aborted ? own : await this.#findMirror(id)
     const view = live ? viewWithParts(live) : await this.#findStored(id)
     return view?.liveStreamId === liveStreamId ? view : undefined
   }

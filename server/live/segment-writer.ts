@@ -49,7 +49,7 @@ export class SegmentWriter {
       return store.insertSegment(db, claim, stored)
     }).then((isOurs) => {
       this.#pendingBytes -= data.length
-      if (this.#pendingBytes <= maxPendingBytes) this.#drained?.resolve()
+      if (this.#pendingBytes <= maxPendingBytes) this.#resume()
       if (isOurs) onStored(segment)
     })
   }
@@ -69,14 +69,19 @@ export class SegmentWriter {
   /** Undefined, or a promise that resolves when there is memory again. */
   drain(): Promise<void> | undefined {
     if (this.#pendingBytes <= maxPendingBytes || this.#isLost) return undefined
-    this.#drained = Promise.withResolvers<void>()
+    this.#drained ??= Promise.withResolvers<void>()
     return this.#drained.promise
   }
 
   /** Gives up on everything that has not been stored. */
   abandon(): void {
     this.#isLost = true
+    this.#resume()
+  }
+
+  #resume(): void {
     this.#drained?.resolve()
+    this.#drained = undefined
   }
 
   async #retry(write: () => Promise<boolean>): Promise<boolean> {

@@ -7,6 +7,12 @@ export class RtmpRefused extends Error {}
 /** What the client waits for. */
 export type Step = 'connect' | 'createStream' | 'publish' | 'live'
 
+export type StreamMessageKind = 'video' | 'audio' | 'data'
+
+/** The payload of a data message with the metadata of the stream. */
+export const encodeMetadata = (values: AmfObject): Buffer =>
+  Buffer.concat([encodeAmf('@setDataFrame', 'onMetaData'), encodeEcmaArray(values)])
+
 type Deps = {
   app: string
   tcUrl: string
@@ -62,14 +68,12 @@ export class ClientSession {
     if (this.#received - this.#acknowledged >= this.#acknowledgeAfter) this.#acknowledge()
   }
 
-  /** The bytes of a message with the body of an FLV tag. */
-  encodeMedia(kind: 'video' | 'audio', timestamp: number, payload: Buffer): Buffer {
-    return this.#encodeForStream(kind, timestamp, payload)
-  }
-
-  encodeMetadata(timestamp: number, values: AmfObject): Buffer {
-    const payload = Buffer.concat([encodeAmf('@setDataFrame', 'onMetaData'), encodeEcmaArray(values)])
-    return this.#encodeForStream('data', timestamp, payload)
+  /** The chunks of a message of the stream. The payload of audio and video is the body of an FLV tag. */
+  encode(kind: StreamMessageKind, timestamp: number, payload: Buffer): Buffer {
+    const message = { type: messageType[kind], streamId: this.#streamId, timestamp: timestamp >>> 0, payload }
+    const bytes = encodeMessage(message, this.#chunkSize, chunkStreams[kind])
+    this.#sentMedia += bytes.length
+    return bytes
   }
 
   /** Tells the server that the stream ends. */
@@ -77,13 +81,6 @@ export class ClientSession {
     if (this.#streamId === 0) return
     this.#command(0, 'FCUnpublish', 6, null, this.#deps.streamKey)
     this.#command(0, 'deleteStream', 7, null, this.#streamId)
-  }
-
-  #encodeForStream(kind: 'video' | 'audio' | 'data', timestamp: number, payload: Buffer): Buffer {
-    const message = { type: messageType[kind], streamId: this.#streamId, timestamp: timestamp >>> 0, payload }
-    const bytes = encodeMessage(message, this.#chunkSize, chunkStreams[kind])
-    this.#sentMedia += bytes.length
-    return bytes
   }
 
   #handle({ type, payload }: RtmpMessage): void {

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { AmfError, decodeAmf, encodeAmf } from './amf0.ts'
 import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
 import { RtmpClient, RtmpClientError, type RtmpClientOptions } from './client.ts'
-import { ClientSession, RtmpRefused, type Step } from './client-session.ts'
+import { ClientSession, encodeMetadata, RtmpRefused, type Step } from './client-session.ts'
 import { beginHandshake, Handshake } from './handshake.ts'
 import { RtmpSession } from './session.ts'
 import { startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
@@ -29,10 +29,10 @@ test('a server receives metadata, video and audio as they were sent, with timest
     payload: Buffer.alloc([0, 1, 4095, 4096, 4097, 300_000, 5][i]!, i),
   }))
   const values = { width: 1280, encoder: 'test', stereo: true, nothing: null }
-  client.metadata(0, values)
+  client.send('data', 0, encodeMetadata(values))
   for (const { timestamp, payload } of frames) {
-    client.video(timestamp, payload)
-    client.audio(timestamp, payload)
+    client.send('video', timestamp, payload)
+    client.send('audio', timestamp, payload)
   }
   await client.close()
   await until(() => server.ends.length === 1)
@@ -75,7 +75,7 @@ test('a connection that the server closes ends with a reason, before and after t
   const client = await open(t, server.port)
   server.publications[0]!.close()
   assert.match((await client.ended).message, /closed the connection|was lost/)
-  client.video(0, Buffer.alloc(10))
+  client.send('video', 0, Buffer.alloc(10))
   await client.close()
 })
 
@@ -122,7 +122,7 @@ test('a full socket is reported, and its end as well', async (t) => {
   const client = await open(t, server.port, { onDrain: () => drained++ })
   const payload = Buffer.alloc(1_000_000, 7)
   let sent = 0
-  for (; !client.isFull; sent++) client.video(sent, payload)
+  for (; !client.isFull; sent++) client.send('video', sent, payload)
   assert.equal(drained, 0)
   server.resume()
   await until(() => drained > 0)
@@ -135,7 +135,7 @@ test('a server that asks but does not read gets a few answers only', async (t) =
   const socket = connect(server.port, '127.0.0.1')
   t.after(() => socket.destroy())
   const client = await RtmpClient.publish(socket, { ...names, answerTimeoutMs: 10_000, onDrain() {} })
-  for (let i = 0; !client.isFull; i++) client.video(i, Buffer.alloc(1_000_000))
+  for (let i = 0; !client.isFull; i++) client.send('video', i, Buffer.alloc(1_000_000))
   const before = { bytesRead: socket.bytesRead, writableLength: socket.writableLength }
   const pings = Buffer.concat(Array(5_000).fill(ping))
   server.stalled[0]!.write(pings)

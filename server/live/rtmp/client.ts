@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
-import { AmfError, type AmfObject } from './amf0.ts'
+import { AmfError } from './amf0.ts'
 import { RtmpError } from './chunks.ts'
-import { ClientSession, RtmpRefused } from './client-session.ts'
+import { ClientSession, RtmpRefused, type StreamMessageKind } from './client-session.ts'
 import { beginHandshake, Handshake } from './handshake.ts'
 
 export type RtmpClientOptions = {
@@ -82,16 +82,8 @@ export class RtmpClient {
     return this.#socket.writableNeedDrain
   }
 
-  video(timestamp: number, payload: Buffer): void {
-    this.#socket.write(this.#session.encodeMedia('video', timestamp, payload))
-  }
-
-  audio(timestamp: number, payload: Buffer): void {
-    this.#socket.write(this.#session.encodeMedia('audio', timestamp, payload))
-  }
-
-  metadata(timestamp: number, values: AmfObject): void {
-    this.#socket.write(this.#session.encodeMetadata(timestamp, values))
+  send(kind: StreamMessageKind, timestamp: number, payload: Buffer): void {
+    this.#socket.write(this.#session.encode(kind, timestamp, payload))
   }
 
   /** Ends the stream after everything is sent, or when the server does not receive it in time. */

@@ -45,6 +45,8 @@ export class LadderRun {
   /** Whether frames are missing in what this run delivers. */
   isIncomplete = false
   isEnded = false
+  /** The time of its last frame, once its input has ended. */
+  finishedMs: number | undefined
   readonly ended: Promise<Error | undefined>
 
   constructor(options: RunOptions) {
@@ -111,6 +113,7 @@ export class LadderRun {
 
   /** Ends the input. */
   finish(): void {
+    this.finishedMs = this.#inputMs
     this.#process.finish()
   }
 

@@ -30,7 +30,7 @@ type Source = {
 const maxLagMs = 2_000
 /** A run that lags by this much is killed. Otherwise the ladder changes at a key frame. */
 const maxStuckMs = 20_000
-/** How far a run may lag that has no more input. The next one waits for it. */
+/** The time that a run has to encode its last frames, while the next one waits. */
 const maxFinishMs = 10_000
 const maxFailures = 3
 /** A run of this length is a success. */
@@ -125,10 +125,7 @@ export class Ladder {
       if (atMs - run.startMs > maxRunMs) this.#isChangeDue = true
     }
     if (this.#isChangeDue || !this.#current) this.#start(atMs)
-    const [first] = this.#runs
-    // A run with a successor began before it, and ended where the successor began.
-    const next = this.#runs[1]
-    if (first && next && atMs - next.startMs > maxFinishMs) first.kill()
+    for (const run of this.#runs) if (atMs - (run.finishedMs ?? atMs) > maxFinishMs) run.kill()
   }
 
   /** A lag that gets smaller is a burst of the source. While a previous run finishes, the lag says nothing. */
@@ -192,7 +189,8 @@ export class Ladder {
     if (!tracks?.video || !run) return
     const rungs = this.#rungs.slice(0, -1)
     this.#maxCores = coresOf(tracks.video, rungs, this.#frameRate)
-    if (run.lagMs > maxStuckMs) {
+    // Nothing is to be expected of it.
+    if (run.deliveredMs === 0 || run.lagMs > maxStuckMs) {
       run.kill()
       this.#current = undefined
     }

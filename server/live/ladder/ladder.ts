@@ -31,7 +31,7 @@ const maxLagMs = 2_000
 /** A run that lags by this much is killed. Otherwise the ladder changes at a key frame. */
 const maxStuckMs = 20_000
 /** The time that a run has to encode its last frames, while the next one waits. */
-const maxFinishMs = 10_000
+const maxFinishMs = 4_000
 const maxFailures = 3
 /** A run of this length is a success. */
 const successMs = 10_000

@@ -5,7 +5,7 @@ import type { Tracks } from '../media/fmp4.ts'
 import type { KeyFrames } from './arguments.ts'
 import type { LadderBudget } from './budget.ts'
 import { LadderRun, type RunEvent } from './ladder-run.ts'
-import { coresOf, type LiveRung, liveRungs, rungsWithin, topQuality } from './rungs.ts'
+import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor, topQuality } from './rungs.ts'
 
 export type LadderOptions = {
   tools: Pick<Tools, 'ffmpeg'>
@@ -143,8 +143,10 @@ export class Ladder {
     const early = this.#earlyAudio ?? []
     this.#earlyAudio = undefined
     if (!tracks?.video || !keyFrames || this.#rungs.length === 0) return
+    const [rungs, frameRate] = [this.#rungs, this.#frameRate]
+    const threads = threadsFor(coresOf(tracks.video, rungs, frameRate))
     const run = new LadderRun({
-      ...{ tools, rungs: this.#rungs, keyFrames, frameRate: this.#frameRate, startMs: atMs },
+      ...{ tools, rungs, keyFrames, frameRate, threads, startMs: atMs },
       source: { video: tracks.video, audio: tracks.audio },
       onEvent: (event) => this.#deliver(event),
     })

@@ -31,7 +31,7 @@ test('a ladder has as many of the lower qualities as the cores allow', () => {
   const within = (cores: number) => namesOf(rungsWithin(cores, hd, rungs, 30))
   assert.deepEqual(within(coresOf(hd, rungs, 30)), ['240p', '360p', '480p', 'source'])
   assert.deepEqual(within(0.6), ['240p', '360p', '480p'])
-  assert.deepEqual(within(0.4), ['240p'])
+  assert.deepEqual(within(0.35), ['240p'])
   assert.deepEqual(within(0), [])
 })
 

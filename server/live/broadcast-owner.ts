@@ -13,14 +13,12 @@ import type { LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { SourceReader } from './media/source-reader.ts'
+import { sourceQuality } from './qualities.ts'
 import { RenditionWriter } from './rendition-writer.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
 import type { Publisher } from './rtmp/session.ts'
 import { SegmentNumbers } from './segment-numbers.ts'
 import { SegmentWriter } from './segment-writer.ts'
-
-/** The quality that is passed through. */
-export const sourceQuality = 'source'
 
 /** A segment begins at the first key frame after this time. Usual intervals of key frames are 1 and 2 s. */
 const minSegmentMs = 1_500
@@ -32,7 +30,7 @@ const maxSilentChecks = 10
 /** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
 const maxDiscardChecks = 60
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now'>
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'>
 
 type Options = {
   claim: Claim

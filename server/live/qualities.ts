@@ -1,0 +1,2 @@
+/** The quality that is passed through. */
+export const sourceQuality = 'source'

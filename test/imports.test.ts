@@ -19,7 +19,7 @@ const ranks = [
   ['live'],
   ['uploads', 'encoding', 'thumbnails', 'players', 'analytics', 'transcription'],
   ['text-tracks'],
-  ['playback'],
+  ['playback', 'live-streams'],
   ['videos', 'webhooks'],
   ['summaries'],
   ['renditions', 'access', 'transcripts', 'watermarks'],

@@ -148,19 +148,6 @@ export function listSegments(
     .execute()
 }
 
-/** Keeps what later recordings need of a live stream that is deleted in the same transaction. */
-export async function keepStream(
-  trx: Transaction<Tables>,
-  stream: { id: string; name: string; public: boolean; player_id: string | null },
-): Promise<void> {
-  const kept: RecordedStream = { name: stream.name, public: stream.public, playerId: stream.player_id }
-  await trx
-    .updateTable('broadcasts')
-    .set({ deleted_stream: JSON.stringify(kept) })
-    .where('live_stream_id', '=', stream.id)
-    .execute()
-}
-
 // --- for the API
 
 export type RecordingView = Pick<RecordingRow, 'broadcast_id' | 'state' | 'reason'> & {

@@ -99,11 +99,15 @@ export async function lockRecording(
 ): Promise<StoredRecording | undefined> {
   const { rows } = await sql<StoredRecording>`
     select r.*, b.environment, b.live_stream_id as "liveStreamId",
-      case when s.id is null then b.deleted_stream
-           else jsonb_build_object('name', s.name, 'public', s.public, 'playerId', s.player_id) end as stream
+      jsonb_build_object(
+        'name', coalesce(s.name, b.deleted_stream ->> 'name'),
+        'public', coalesce(s.public, (b.deleted_stream ->> 'public')::boolean),
+        'playerId', p.id) as stream
     from recordings r
     join broadcasts b on b.id = r.broadcast_id
     left join live_streams s on s.id = b.live_stream_id
+    left join players p on p.environment = b.environment
+      and p.id = case when s.id is null then b.deleted_stream ->> 'playerId' else s.player_id end
     where r.broadcast_id = ${key.broadcast_id} and r.part = ${key.part}
     for update of r`.execute(trx)
   return rows[0]

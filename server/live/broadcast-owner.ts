@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import type { Restream } from '../live-streams/tables.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import { BroadcastOutput } from './broadcast-output.ts'
@@ -19,6 +20,7 @@ import { aacConfigFor, type Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { UnsupportedStream } from './media/h264.ts'
 import { SourceReader } from './media/source-reader.ts'
+import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
 import type { Publisher } from './rtmp/session.ts'
 import { SegmentWriter } from './segment-writer.ts'
@@ -38,6 +40,8 @@ type Options = {
   broadcast: Broadcast
   position: Position
   live: LiveBroadcast
+  /** The servers that the stream is also sent to. */
+  restreams: Restream[]
   /** Closes the connection of the encoder. */
   close(): void
   /** The encoder sends what cannot be broadcast. */
@@ -54,6 +58,7 @@ export class BroadcastOwner implements Publisher {
   readonly #aac: AacConverter
   readonly #writer: SegmentWriter
   readonly #output: BroadcastOutput
+  readonly #restreams: Restreams
   readonly #health = new HealthMeter()
   #epoch: number
   #isMp3 = false
@@ -95,6 +100,13 @@ export class BroadcastOwner implements Publisher {
       onAudio: (sample, atMs) => this.#output.audio(sample, atMs),
       onFailure: (reason) => this.#health.report('audio', reason),
     })
+    this.#restreams = new Restreams({
+      ...deps,
+      targets: options.restreams,
+      allowPrivateNetworks: deps.config.allowPrivateNetworks,
+      onChange: () => {},
+      endsAt: sandboxEnd(broadcast),
+    })
     this.#reader = new SourceReader({
       startMs: position.endMs,
       onTracks: (tracks) => this.#start(tracks),
@@ -105,14 +117,21 @@ export class BroadcastOwner implements Publisher {
 
   metadata(values: AmfObject): void {
     this.#reader.metadata(values)
+    if (!this.#isOver) this.#restreams.metadata(values)
   }
 
   video(timestamp: number, payload: Buffer): void {
-    this.#receive(() => this.#reader.video(timestamp, payload))
+    this.#receive(() => {
+      this.#reader.video(timestamp, payload)
+      this.#restreams.video(timestamp, payload)
+    })
   }
 
   audio(timestamp: number, payload: Buffer): void {
-    this.#receive(() => this.#reader.audio(timestamp, payload))
+    this.#receive(() => {
+      this.#reader.audio(timestamp, payload)
+      this.#restreams.audio(timestamp, payload)
+    })
   }
 
   drain(): Promise<void> | undefined {
@@ -135,11 +154,16 @@ export class BroadcastOwner implements Publisher {
   /** Keeps the broadcast, until everything is stored. No other process may take over before. */
   async renew(): Promise<void> {
     if (this.#isFinished) return
-    const health = this.#health.read(this.#reader.jumps)
-    const state = await renewLease(this.#deps.db, this.claim, { health, restreams: [] })
+    const state = await this.#report()
     if (this.#isOver) return
     if (state === 'lost') this.#lose()
     else if (state === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
+  }
+
+  /** Renews the lease, and stores the health and the states of the restreams. */
+  #report(): ReturnType<typeof renewLease> {
+    const health = this.#health.read(this.#reader.jumps)
+    return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
   }
 
   /** The encoder has disconnected. Resolves when everything that it sent is stored. */
@@ -165,7 +189,8 @@ export class BroadcastOwner implements Publisher {
   async #finish(): Promise<void> {
     this.#isOver = true
     await this.#aac.close()
-    await this.#output.end()
+    await Promise.all([this.#output.end(), this.#restreams.close()])
+    await this.#writer.run(async () => (await this.#report()) !== 'lost')
   }
 
   /** Another process owns the broadcast, or it was ended. */
@@ -174,6 +199,7 @@ export class BroadcastOwner implements Publisher {
     this.#isFinished = true
     this.#writer.abandon()
     this.#output.abandon()
+    void this.#restreams.close()
     void this.#aac.close()
     this.#options.live.close()
     this.#options.close()
@@ -231,3 +257,6 @@ export class BroadcastOwner implements Publisher {
     )
   }
 }
+
+const sandboxEnd = ({ environment, started_at: startedAt }: Broadcast) =>
+  environment === 'sandbox' ? new Date(startedAt.getTime() + sandboxRestreamMs) : undefined

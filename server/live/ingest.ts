@@ -99,7 +99,7 @@ export class Ingest {
     const live = await loadBroadcast(this.#context, broadcast)
     broadcasts.set(claim.id, live)
     const owner = new BroadcastOwner(this.#context, {
-      ...{ ...claimed, live, close: connection.close },
+      ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.set(stream.id, owner)

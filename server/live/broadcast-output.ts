@@ -7,12 +7,11 @@ import { topQuality } from './ladder/rungs.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
+import { sourceQuality } from './qualities.ts'
 import { RenditionWriter } from './rendition-writer.ts'
 import { SegmentNumbers } from './segment-numbers.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 
-/** The quality that is passed through. It is recorded, and viewers watch it if its key frames allow for it. */
-export const sourceQuality = 'source'
 /** The encoded quality of the same size, if the key frames of the source are too far apart. */
 const encodedTop = 'top'
 

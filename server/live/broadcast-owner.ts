@@ -30,7 +30,7 @@ const maxSilentChecks = 10
 /** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
 const maxDiscardChecks = 60
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now'> & {
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'> & {
   tools: Pick<Tools, 'ffmpeg'>
   budget: LadderBudget
 }

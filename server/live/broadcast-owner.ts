@@ -178,6 +178,11 @@ export class BroadcastOwner implements Publisher {
     this.#isFinished = true
   }
 
+  /** Closes the connection of the encoder. */
+  close(): void {
+    this.#options.close()
+  }
+
   /** The end was requested. */
   async #complete(): Promise<void> {
     await this.#finish()

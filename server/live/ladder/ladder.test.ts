@@ -125,7 +125,9 @@ async function feedUntil({ ladder }: Running, second: Source, isDone: () => bool
 function decode({ tracks, events }: Output): number {
   const parts: Buffer[] = [writeInit(tracks[0]!)]
   const packager = new Packager({
-    ...{ tracks: tracks[0]!, partMs: 500, segmentMs: 2_000 },
+    ...{ tracks: tracks[0]!, partMs: 500 },
+    startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
+    onSegmentStart() {},
     onPart: ({ data }) => parts.push(data),
     onSegment() {},
   })

@@ -1,0 +1,12 @@
+/**
+ * The keys of live segments in the file store: `live/{broadcast}/{quality}/{sequence}-{fence}.m4s`. The fence lets an
+ * owner write while an earlier owner, which does not know yet that it was replaced, is still writing.
+ */
+export const liveFolder = 'live'
+
+export const broadcastFolder = (broadcastId: string) => `${liveFolder}/${broadcastId}`
+
+export const liveSegmentKey = (
+  broadcastId: string,
+  { quality, sequence, fence }: { quality: string; sequence: number; fence: number },
+) => `${broadcastFolder(broadcastId)}/${quality}/${sequence}-${fence}.m4s`

@@ -1,23 +1,7 @@
-import { call, findServer, type Server, sendJson } from './client.ts'
+import { call, findServer, type Server } from './client.ts'
 import { command } from './command.ts'
 import { findIngestUrl } from './ingest.ts'
-
-export type LiveStream = {
-  liveStreamId: string
-  name: string
-  streamKey: string
-  broadcasting: boolean
-  createdAt: string
-  assets: { player: string }
-}
-
-const pathOf = (liveStreamId: string) => `/live-streams/${encodeURIComponent(liveStreamId)}`
-
-export const findLiveStream = (server: Server, liveStreamId: string) =>
-  call<LiveStream>(server, 'GET', pathOf(liveStreamId))
-
-export const createLiveStream = (server: Server, name: string, isPublic: boolean) =>
-  sendJson<LiveStream>(server, 'POST', '/live-streams', { name, public: isPublic })
+import { createLiveStream, findLiveStream, type LiveStream, pathOf } from './live-streams.ts'
 
 export const liveCommands = [
   command({

@@ -15,7 +15,7 @@ import { findServer } from './client.ts'
 import type { Output } from './command.ts'
 import { CommandError } from './errors.ts'
 import { findIngestUrl } from './ingest.ts'
-import { createLiveStream, findLiveStream } from './live.ts'
+import { createLiveStream, findLiveStream } from './live-streams.ts'
 import { checkFile } from './local-file.ts'
 import { type Input, publishArgs } from './publish-args.ts'
 

@@ -1,3 +1,4 @@
+import { type AnalyticsJobs, analyticsQueues } from './analytics/queues.ts'
 import { type EncodingJobs, encodingQueues } from './encoding/queues.ts'
 import type { Queues } from './lib/queue.ts'
 import { type ThumbnailsJobs, thumbnailsQueues } from './thumbnails/queues.ts'
@@ -6,7 +7,7 @@ import { type VideosJobs, videosQueues } from './videos/queues.ts'
 import { type WatermarksJobs, watermarksQueues } from './watermarks/queues.ts'
 
 /** The payload of each queue's jobs. */
-export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs
+export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs & AnalyticsJobs
 
 export const queues: Queues<Jobs> = {
   ...videosQueues,
@@ -14,4 +15,5 @@ export const queues: Queues<Jobs> = {
   ...uploadsQueues,
   ...encodingQueues,
   ...watermarksQueues,
+  ...analyticsQueues,
 }

@@ -5,6 +5,7 @@ import { isId, newId, randomWord } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { withPlayer } from '../players/with-player.ts'
+import { readMetadata } from '../videos/payload.ts'
 import {
   LiveStream,
   LiveStreamCreation,
@@ -72,6 +73,8 @@ function createLiveStream(app: App, context: Context): void {
       record: body.record ?? true,
       player_id: body.playerId ?? null,
       restreams: body.restreams ?? [],
+      metadata: readMetadata(body.metadata ?? []),
+      show_viewers: body.showViewers ?? false,
       thumbnail_key: null,
       created_at: time,
       updated_at: time,
@@ -127,8 +130,13 @@ function updateLiveStream(app: App, context: Context): void {
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
     const id = checkId(params.liveStreamId)
     checkRestreams(body.restreams)
-    const { playerId, ...rest } = body
-    const change = { ...rest, ...(playerId !== undefined && { player_id: playerId }) }
+    const { playerId, showViewers, metadata, ...rest } = body
+    const change = {
+      ...rest,
+      ...(metadata && { metadata: readMetadata(metadata) }),
+      ...(showViewers !== undefined && { show_viewers: showViewers }),
+      ...(playerId !== undefined && { player_id: playerId }),
+    }
     const row = await withPlayer(playerId, () =>
       store.updateLiveStream(db, scope.environment, id, change, now()),
     )
@@ -137,7 +145,7 @@ function updateLiveStream(app: App, context: Context): void {
   })
 }
 
-function deleteLiveStream(app: App, { db }: Context): void {
+function deleteLiveStream(app: App, { db, queue }: Context): void {
   const schema = {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
@@ -147,7 +155,12 @@ function deleteLiveStream(app: App, { db }: Context): void {
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
   app.delete('/live-streams/:liveStreamId', { schema }, async ({ params, scope }, reply) => {
-    const isDeleted = await store.deleteLiveStream(db, scope.environment, checkId(params.liveStreamId))
+    const id = checkId(params.liveStreamId)
+    const isDeleted = await db.transaction().execute(async (trx) => {
+      const isDeleted = await store.deleteLiveStream(trx, scope.environment, id)
+      if (isDeleted) await queue.send(trx, 'delete-sessions', { mediaId: id })
+      return isDeleted
+    })
     if (!isDeleted) throw notFound('liveStreamId')
     return reply.code(204).send(null)
   })

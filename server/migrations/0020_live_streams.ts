@@ -11,6 +11,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       record boolean not null,
       player_id text,
       restreams jsonb not null,
+      metadata jsonb not null,
+      show_viewers boolean not null,
       thumbnail_key text,
       created_at timestamptz not null,
       updated_at timestamptz not null,

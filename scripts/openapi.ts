@@ -20,6 +20,7 @@ export async function describeApi(): Promise<string> {
     files: unused,
     fetch: unused,
     broadcasts: new Map(),
+    liveChanges: unused,
     secret: unused,
     log: createLog('silent', false),
     now: () => new Date(),

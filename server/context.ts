@@ -4,6 +4,7 @@ import type { GuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import type { Files } from './lib/files/files.ts'
 import type { Log } from './lib/log.ts'
 import type { Queue } from './lib/queue.ts'
+import type { WakeSignal } from './lib/wake-signal.ts'
 import type { BroadcastRegistry } from './live/registry.ts'
 import type { Jobs } from './queues.ts'
 import type { Tables } from './tables.ts'
@@ -20,6 +21,8 @@ export type Context = {
   fetch: GuardedFetch
   /** The broadcasts that this process receives. */
   broadcasts: BroadcastRegistry
+  /** Any process has begun, changed or ended a broadcast. */
+  liveChanges: WakeSignal
   /** Signs the tokens that the service issues. */
   secret: Buffer
   log: Log

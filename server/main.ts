@@ -28,7 +28,9 @@ import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
+import { createWakeSignal } from './lib/wake-signal.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
+import { liveChannel } from './live/broadcast-store.ts'
 import { Ingest, type RtmpPorts } from './live/ingest.ts'
 import { findTools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
@@ -67,7 +69,10 @@ async function start(config: Config): Promise<RunningService> {
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
+    await listener.subscribe({
+      [keysChannel]: () => authenticator.forget(),
+      [liveChannel]: () => context.liveChanges.wake(),
+    })
 
     const metrics = createMetrics(database.pool)
     const app = await buildApp(context, authenticator, metrics, { tls })
@@ -125,7 +130,8 @@ async function openContext(
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
-  return { context: { ...parts, db, queue, fetch, broadcasts: new Map(), secret, now }, newKeys }
+  const live = { broadcasts: new Map(), liveChanges: createWakeSignal() }
+  return { context: { ...parts, db, queue, fetch, ...live, secret, now }, newKeys }
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */

@@ -18,15 +18,14 @@ import { parseLiveFile } from './file-names.ts'
 import { loadLiveFile } from './files.ts'
 import { writeMaster } from './master.ts'
 import type { WatchedStream } from './store.ts'
-import { Views } from './views.ts'
+import type { Views } from './views.ts'
 
 export const playlistType = 'application/vnd.apple.mpegurl'
 
 type Params = { liveStreamId: string; token?: string; broadcastId: string; quality: string; file: string }
 
 /** The media of live streams. The same for both environments, since an id belongs to one of them. */
-export function livePlaybackRoutes(app: App, context: Context): void {
-  const views = new Views(context)
+export function liveMediaRoutes(app: App, context: Context, views: Views): void {
   const serve = (suffix: string, handler: (viewing: Viewing) => Promise<FastifyReply>) => {
     for (const base of [livePath(':liveStreamId'), privateLivePath(':liveStreamId', ':token')])
       routeMedia(app, base + suffix, async (request, reply) =>

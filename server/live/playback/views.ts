@@ -3,7 +3,7 @@ import type { Context } from '../../context.ts'
 import { findBroadcast } from '../broadcast-store.ts'
 import type { LiveBroadcast } from '../live-broadcast.ts'
 import { loadBroadcast } from '../load-broadcast.ts'
-import { findStream, type WatchedStream } from './store.ts'
+import { findStreams, type WatchedStream } from './store.ts'
 
 /** A broadcast, and whether this process gets its parts. */
 export type View = { live: LiveBroadcast; liveStreamId: string; hasParts: boolean }
@@ -24,8 +24,16 @@ export class Views {
   }
 
   findStream(id: string): Promise<WatchedStream | undefined> {
+    return cached(this.#streams, id, async () => (await this.loadStreams([id]))[0])
+  }
+
+  /** The current state. Viewers that follow get the same. */
+  async loadStreams(ids: string[]): Promise<WatchedStream[]> {
     const { config, db } = this.#context
-    return cached(this.#streams, id, () => findStream(db, id, config.liveRewindSeconds))
+    const streams = await findStreams(db, ids, config.liveRewindSeconds)
+    const found = new Map(streams.map((stream) => [stream.id, stream]))
+    for (const id of ids) this.#streams.set(id, Promise.resolve(found.get(id)))
+    return streams
   }
 
   /** Undefined if there is no such broadcast of the live stream. */

@@ -19,8 +19,6 @@ export async function describeApi(): Promise<string> {
     queue: unused,
     files: unused,
     fetch: unused,
-    broadcasts: new Map(),
-    liveChanges: unused,
     secret: unused,
     log: createLog('silent', false),
     now: () => new Date(),

@@ -4,8 +4,6 @@ import type { GuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import type { Files } from './lib/files/files.ts'
 import type { Log } from './lib/log.ts'
 import type { Queue } from './lib/queue.ts'
-import type { WakeSignal } from './lib/wake-signal.ts'
-import type { BroadcastRegistry } from './live/registry.ts'
 import type { Jobs } from './queues.ts'
 import type { Tables } from './tables.ts'
 
@@ -19,10 +17,6 @@ export type Context = {
   files: Files
   /** For URLs that tenants supply: it connects to public IP addresses only, unless the settings allow others. */
   fetch: GuardedFetch
-  /** The broadcasts that this process receives. */
-  broadcasts: BroadcastRegistry
-  /** Any process has begun, changed or ended a broadcast. */
-  liveChanges: WakeSignal
   /** Signs the tokens that the service issues. */
   secret: Buffer
   log: Log

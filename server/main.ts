@@ -30,8 +30,9 @@ import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
 import { createWakeSignal } from './lib/wake-signal.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
-import { liveChannel } from './live/broadcast-store.ts'
 import { Ingest, type RtmpPorts } from './live/ingest.ts'
+import type { Broadcasts } from './live/live-broadcast.ts'
+import { liveChannel } from './live-streams/store.ts'
 import { findTools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
@@ -69,13 +70,15 @@ async function start(config: Config): Promise<RunningService> {
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
+    const liveChanges = createWakeSignal()
     await listener.subscribe({
       [keysChannel]: () => authenticator.forget(),
-      [liveChannel]: () => context.liveChanges.wake(),
+      [liveChannel]: () => liveChanges.wake(),
     })
 
     const metrics = createMetrics(database.pool)
-    const app = await buildApp(context, authenticator, metrics, { tls })
+    const broadcasts: Broadcasts = new Map()
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
     clearTemporaryFolders(context, onClose)
     if (tools) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
@@ -84,7 +87,9 @@ async function start(config: Config): Promise<RunningService> {
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
-    const rtmpPorts = config.roles.has('live') ? await openIngest(context, { port, tls }, onClose) : undefined
+    const rtmpPorts = config.roles.has('live')
+      ? await openIngest({ ...context, broadcasts }, listener, { port, tls }, onClose)
+      : undefined
     await announce(context, app, onClose)
     return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
   } catch (error) {
@@ -130,8 +135,7 @@ async function openContext(
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
-  const live = { broadcasts: new Map(), liveChanges: createWakeSignal() }
-  return { context: { ...parts, db, queue, fetch, ...live, secret, now }, newKeys }
+  return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */
@@ -155,7 +159,8 @@ type Tls = Awaited<ReturnType<typeof readTls>>
 
 /** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
 async function openIngest(
-  context: Context,
+  context: Context & { broadcasts: Broadcasts },
+  listener: Listener,
   { port, tls }: { port: number; tls: Tls | undefined },
   onClose: OnClose,
 ): Promise<RtmpPorts> {
@@ -163,6 +168,7 @@ async function openIngest(
   const url = config.internalUrl ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
   const ingest = new Ingest(context, url)
   onClose(() => ingest.close())
+  await listener.subscribe(ingest.channels)
   return ingest.open(tls).catch((error) => {
     const { port = config.rtmpPort } = error as { port?: number }
     throw new StartError(describeListenError(error, { host: config.host, port }, 'KINORA_RTMP_PORT'), {

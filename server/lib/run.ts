@@ -26,7 +26,7 @@ export type RunOptions = {
 
 export type RunResult = { stdout: string; stderr: string }
 
-const STDERR_TAIL_BYTES = 64 * 1024
+export const STDERR_TAIL_BYTES = 64 * 1024
 const MESSAGE_TAIL_LINES = 20
 const DEFAULT_STDOUT_LIMIT_BYTES = 16 * 1024 * 1024
 /** How long pipes may stay open after the command has exited. */
@@ -134,7 +134,7 @@ function start(command: string, args: readonly string[], options: RunOptions): C
   return child
 }
 
-const describeExit = (exitCode: number | null, signal: NodeJS.Signals | null) =>
+export const describeExit = (exitCode: number | null, signal: NodeJS.Signals | null) =>
   signal ? `was ended by ${signal}` : `exited with code ${exitCode}`
 
 const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessLimits) =>
@@ -142,7 +142,8 @@ const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessL
     ? `used more than ${cpuMs / 1000} seconds of CPU time`
     : `did nothing for ${idleMs / 1000} seconds`
 
-class ByteLog {
+/** Keeps the last bytes of an output. */
+export class ByteLog {
   readonly #limit: number
   #chunks: Buffer[] = []
   length = 0
@@ -166,7 +167,7 @@ class ByteLog {
   }
 }
 
-function lowerPriority(pid: number, priority: number): void {
+export function lowerPriority(pid: number, priority: number): void {
   try {
     setPriority(pid, priority)
   } catch {
@@ -174,7 +175,8 @@ function lowerPriority(pid: number, priority: number): void {
   }
 }
 
-function killGroup(child: Child): void {
+/** Kills a command that was started with a process group of its own, and everything it started. */
+export function killGroup(child: { pid?: number | undefined }): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   } catch {
@@ -183,6 +185,6 @@ function killGroup(child: Child): void {
 }
 
 /** Quotes a word, so that the command in an error message can be pasted into a shell. */
-function quote(word: string): string {
+export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
-import { isId, newId, randomWord } from '../lib/ids.ts'
+import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { withPlayer } from '../players/with-player.ts'
 import { readMetadata } from '../videos/payload.ts'
+import { withPlayer } from '../videos/with-player.ts'
+import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
 import {
   LiveStream,
   LiveStreamCreation,
@@ -16,18 +17,6 @@ import {
 } from './schemas.ts'
 import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
-
-const idPrefix = 'li'
-const params = Type.Object({ liveStreamId: Type.String({ description: 'Id of the live stream.' }) })
-
-/** Strings that are not ids never reach the database. */
-function checkId(liveStreamId: string): string {
-  if (!isId(idPrefix, liveStreamId)) throw notFound('liveStreamId')
-  return liveStreamId
-}
-
-/** 22 characters hold 131 bits. */
-const newStreamKey = () => randomWord(22)
 
 function checkRestreams(restreams: Restream[] | undefined): void {
   const problems = (restreams ?? []).flatMap(({ serverUrl }, i): FieldError[] => {
@@ -47,10 +36,7 @@ export function liveStreamRoutes(app: App, context: Context): void {
   showLiveStream(app, context)
   updateLiveStream(app, context)
   deleteLiveStream(app, context)
-  rotateStreamKey(app, context)
 }
-
-const view = (context: Context, row: store.StoredLiveStream) => viewLiveStream(context, row, false)
 
 function createLiveStream(app: App, context: Context): void {
   const schema = {
@@ -65,7 +51,7 @@ function createLiveStream(app: App, context: Context): void {
     checkRestreams(body.restreams)
     const time = context.now()
     const row: store.StoredLiveStream = {
-      id: newId(idPrefix),
+      id: newId(liveStreamPrefix),
       environment: scope.environment,
       name: body.name,
       stream_key: newStreamKey(),
@@ -75,12 +61,12 @@ function createLiveStream(app: App, context: Context): void {
       restreams: body.restreams ?? [],
       metadata: readMetadata(body.metadata ?? []),
       show_viewers: body.showViewers ?? false,
-      thumbnail_key: null,
+      last_refusal: null,
       created_at: time,
       updated_at: time,
     }
     await withPlayer(body.playerId, () => store.insertLiveStream(context.db, row))
-    return view(context, row)
+    return viewLiveStream(context, { ...row, broadcasting: false })
   })
 }
 
@@ -96,7 +82,7 @@ function listLiveStreams(app: App, context: Context): void {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
     const { rows, total } = await store.listLiveStreams(context.db, scope.environment, query, order, page)
-    const items = rows.map((row) => view(context, row))
+    const items = rows.map((row) => viewLiveStream(context, row))
     return listResponse('/live-streams', query, page, items, total)
   })
 }
@@ -106,13 +92,17 @@ function showLiveStream(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Show a live stream',
-    params,
+    params: liveStreamParams,
     response: { 200: ref(LiveStream) },
   }
   app.get('/live-streams/:liveStreamId', { schema }, async ({ params, scope }) => {
-    const row = await store.findLiveStream(context.db, scope.environment, checkId(params.liveStreamId))
+    const row = await store.findLiveStream(
+      context.db,
+      scope.environment,
+      checkLiveStreamId(params.liveStreamId),
+    )
     if (!row) throw notFound('liveStreamId')
-    return view(context, row)
+    return viewLiveStream(context, row)
   })
 }
 
@@ -123,12 +113,12 @@ function updateLiveStream(app: App, context: Context): void {
     tags: ['Live streams'],
     summary: 'Change a live stream',
     description: 'Attributes that are absent stay as they are. `restreams` replaces the entire list.',
-    params,
+    params: liveStreamParams,
     body: LiveStreamUpdate,
     response: { 200: ref(LiveStream) },
   }
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
-    const id = checkId(params.liveStreamId)
+    const id = checkLiveStreamId(params.liveStreamId)
     checkRestreams(body.restreams)
     const { playerId, showViewers, metadata, ...rest } = body
     const change = {
@@ -141,7 +131,7 @@ function updateLiveStream(app: App, context: Context): void {
       store.updateLiveStream(db, scope.environment, id, change, now()),
     )
     if (!row) throw notFound('liveStreamId')
-    return view(context, row)
+    return viewLiveStream(context, row)
   })
 }
 
@@ -150,37 +140,21 @@ function deleteLiveStream(app: App, { db, queue }: Context): void {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Delete a live stream',
-    description: 'A broadcast in progress ends. Recordings stay.',
-    params,
+    description: 'A broadcast in progress ends and is recorded. Recordings stay.',
+    params: liveStreamParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
   app.delete('/live-streams/:liveStreamId', { schema }, async ({ params, scope }, reply) => {
-    const id = checkId(params.liveStreamId)
+    const id = checkLiveStreamId(params.liveStreamId)
     const isDeleted = await db.transaction().execute(async (trx) => {
       const isDeleted = await store.deleteLiveStream(trx, scope.environment, id)
-      if (isDeleted) await queue.send(trx, 'delete-sessions', { mediaId: id })
+      if (isDeleted) {
+        await store.requestEnd(trx, id)
+        await queue.send(trx, 'delete-sessions', { mediaId: id })
+      }
       return isDeleted
     })
     if (!isDeleted) throw notFound('liveStreamId')
     return reply.code(204).send(null)
-  })
-}
-
-function rotateStreamKey(app: App, context: Context): void {
-  const { db, now } = context
-  const schema = {
-    operationId: 'POST_live-streams-liveStreamId-stream-key',
-    tags: ['Live streams'],
-    summary: 'Rotate the stream key',
-    description: 'The previous key is rejected from then on. A broadcast in progress continues.',
-    params,
-    response: { 200: ref(LiveStream) },
-  }
-  app.post('/live-streams/:liveStreamId/stream-key', { schema }, async ({ params, scope }) => {
-    const change = { stream_key: newStreamKey() }
-    const id = checkId(params.liveStreamId)
-    const row = await store.updateLiveStream(db, scope.environment, id, change, now())
-    if (!row) throw notFound('liveStreamId')
-    return view(context, row)
   })
 }

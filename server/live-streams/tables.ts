@@ -5,6 +5,9 @@ import type { Metadata } from '../videos/tables.ts'
 /** A server that the stream is also sent to. */
 export type Restream = { name: string; serverUrl: string; streamKey: string }
 
+/** An encoder that could not broadcast. */
+export type Refusal = { at: string; reason: string }
+
 export type LiveStreamRow = {
   id: string
   environment: Environment
@@ -18,11 +21,16 @@ export type LiveStreamRow = {
   metadata: ColumnType<Metadata[], string, string>
   /** Whether the player shows how many watch. */
   show_viewers: boolean
-  thumbnail_key: string | null
+  /** The last connection of an encoder that was rejected, and why. */
+  last_refusal: ColumnType<Refusal | null, null, string>
   created_at: Date
   updated_at: Date
 }
 
+/** A JPEG image. */
+export type LiveThumbnailRow = { live_stream_id: string; data: Buffer }
+
 export type LiveStreamsTables = {
   live_streams: LiveStreamRow
+  live_thumbnails: LiveThumbnailRow
 }

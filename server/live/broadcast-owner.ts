@@ -9,6 +9,7 @@ import {
   setAway,
 } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
+import { HealthMeter } from './health.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
@@ -53,6 +54,7 @@ export class BroadcastOwner implements Publisher {
   readonly #writer: SegmentWriter
   readonly #numbers: SegmentNumbers
   readonly #source: RenditionWriter
+  readonly #health = new HealthMeter()
   #epoch: number
   /** The time of the first sample of this connection. */
   #startMs: number | undefined
@@ -76,7 +78,8 @@ export class BroadcastOwner implements Publisher {
       claim,
       onStored: ({ quality, sequence }) => live.apply({ kind: 'stored', quality, sequence }),
       onLost: () => this.#lose(),
-      onProblem: () => {},
+      onProblem: (message) =>
+        this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
     })
     this.#source = new RenditionWriter({
       ...{ quality: sourceQuality, live, writer: this.#writer, now: deps.now },
@@ -109,23 +112,27 @@ export class BroadcastOwner implements Publisher {
     return this.#writer.drain()
   }
 
-  /** Called once a second. */
-  async check(): Promise<void> {
-    if (this.#isOver) return this.#checkAfterEnd()
+  /** Called once a second. Closes a connection that is of no use any more. */
+  checkConnection(): void {
+    if (this.#isOver) {
+      if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+      return
+    }
     // While nothing is read because the store is slow, the silence is ours.
     const isSilent = !this.#isReceived && this.#writer.drain() === undefined
     this.#isReceived = false
     this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0
     if (this.#silentChecks > maxSilentChecks) this.#options.close()
-    const state = await renewLease(this.#deps.db, this.claim, { health: {}, restreams: [] })
-    if (state === 'lost') this.#lose()
-    if (state === 'completing') await this.#complete()
   }
 
-  async #checkAfterEnd(): Promise<void> {
-    // Until everything is stored, no other process may take over.
-    if (this.#disconnected) await renewLease(this.#deps.db, this.claim, { health: {}, restreams: [] })
-    else if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+  /** Keeps the broadcast, until everything is stored. No other process may take over before. */
+  async renew(): Promise<void> {
+    if (this.#isOver && !this.#disconnected) return
+    const health = this.#health.read(this.#reader.jumps)
+    const state = await renewLease(this.#deps.db, this.claim, { health, restreams: [] })
+    if (this.#isOver) return
+    if (state === 'lost') this.#lose()
+    if (state === 'completing') await this.#complete()
   }
 
   /** The encoder has disconnected. Everything that it sent is stored. */
@@ -162,14 +169,17 @@ export class BroadcastOwner implements Publisher {
     this.#epoch++
     this.#startMs = undefined
     this.#source.start(this.#epoch, tracks)
+    this.#health.start(tracks)
   }
 
   #video(sample: Sample, atMs: number): void {
+    this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
     this.#source.video(sample, atMs)
     this.#showAfter(atMs)
   }
 
   #audio(sample: Sample, atMs: number): void {
+    this.#health.audio(sample.data.length, atMs)
     this.#source.audio(sample, atMs)
     this.#showAfter(atMs)
   }

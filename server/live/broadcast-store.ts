@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
-import type { StoredLiveStream } from '../live-streams/store.ts'
+import type { Page } from '../lib/paging.ts'
+import { notifyLive, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tables } from '../tables.ts'
 import type { BroadcastRow, LiveInitRow, LiveSegmentRow } from './tables.ts'
 
@@ -17,16 +18,7 @@ export const leaseMs = 5_000
 
 export const broadcastPrefix = 'br'
 
-/** Tells the other processes that a broadcast has begun, changed its state or ended. */
-export const liveChannel = 'kinora_live'
-
-const notifyLive = (db: Db<Tables>) => sql`select pg_notify(${liveChannel}, '')`.execute(db)
-
 const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
-
-export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<StoredLiveStream | undefined> {
-  return db.selectFrom('live_streams').selectAll().where('stream_key', '=', streamKey).executeTakeFirst()
-}
 
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
@@ -182,23 +174,6 @@ export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boo
   return numUpdatedRows > 0n
 }
 
-/** The owner ends it. True if it has to be ended here, because no encoder is connected or its owner is gone. */
-export async function requestEnd(
-  trx: Transaction<Tables>,
-  liveStreamId: string,
-): Promise<{ claim: Claim; isOwned: boolean } | undefined> {
-  const row = await trx
-    .updateTable('broadcasts')
-    .set({ completing: true })
-    .where('live_stream_id', '=', liveStreamId)
-    .where('state', '<>', 'ended')
-    .returning(['id', 'fence', sql<boolean>`state = 'live' and lease_until >= now()`.as('isOwned')])
-    .executeTakeFirst()
-  if (!row) return undefined
-  await notifyLive(trx)
-  return { claim: { id: row.id, fence: row.fence }, isOwned: row.isOwned }
-}
-
 /**
  * Broadcasts whose encoder has not come back in time, or whose owner was killed that long ago. Those whose end was
  * requested do not wait.
@@ -259,6 +234,15 @@ export async function loadWindow(
       select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
     order by sequence`.execute(db)
   return { inits, segments }
+}
+
+export function listBroadcasts(
+  db: Db<Tables>,
+  liveStreamId: string,
+  page: Page,
+): Promise<{ rows: Broadcast[]; total: number }> {
+  const found = db.selectFrom('broadcasts').where('live_stream_id', '=', liveStreamId)
+  return listPage(found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
 }
 
 export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {

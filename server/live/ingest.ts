@@ -2,18 +2,13 @@ import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import type { StoredLiveStream } from '../live-streams/store.ts'
-import type { Service } from '../slice.ts'
+import { atom } from '../lib/time.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
-import {
-  type Claim,
-  type Claimed,
-  claimBroadcast,
-  findByStreamKey,
-  listOverdue,
-  listStates,
-} from './broadcast-store.ts'
+import { type Claim, type Claimed, claimBroadcast, listOverdue, listStates } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
+import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
 import { type Connection, createRtmpServer } from './rtmp/server.ts'
 import type { PublishAnswer } from './rtmp/session.ts'
@@ -26,18 +21,21 @@ const maxOverdue = 100
 const claimRetryMs = 500
 
 /** Receives broadcasts over RTMP and RTMPS. Runs in processes with the role `live`. */
-export class Ingest implements Service {
-  readonly channels: Record<string, () => void> = {}
-  readonly #context: Context
+export class Ingest {
+  /** The end of a broadcast may have been requested. */
+  readonly channels = { [liveChannel]: () => this.#wake.wake() }
+  readonly #context: Context & { broadcasts: Broadcasts }
   readonly #ownerUrl: string
   readonly #servers: Server[] = []
   /** By the id of the live stream. */
   readonly #owners = new Map<string, BroadcastOwner>()
   readonly #disconnecting = new Map<string, Promise<void>>()
+  readonly #wake = createWakeSignal()
   readonly #closing = new AbortController()
   #checks: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
 
-  constructor(context: Context, ownerUrl: string) {
+  constructor(context: Context & { broadcasts: Broadcasts }, ownerUrl: string) {
     this.#context = context
     this.#ownerUrl = ownerUrl
   }
@@ -47,11 +45,14 @@ export class Ingest implements Service {
     const rtmpPort = await this.#listen(config.rtmpPort)
     const rtmpsPort = tls ? await this.#listen(config.rtmpsPort, tls) : undefined
     this.#checks = this.#repeatChecks()
+    this.#timer = setInterval(() => this.#checkConnections(), checkMs)
     return { rtmpPort, rtmpsPort }
   }
 
   async close(): Promise<void> {
     this.#closing.abort()
+    this.#wake.wake()
+    clearInterval(this.#timer)
     for (const server of this.#servers) server.close()
     await Promise.all([...this.#owners.values()].map((owner) => this.#disconnect(owner)))
     await this.#checks
@@ -74,10 +75,14 @@ export class Ingest implements Service {
     const { db, log } = this.#context
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return { refused: 'The stream key is unknown.' }
+    const refuse = async (reason: string) => {
+      await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason })
+      return { refused: reason }
+    }
     // The encoder may return before everything of its last connection is stored.
     await this.#disconnecting.get(stream.id)
     const claimed = await this.#claim(stream)
-    if (!claimed) return { refused: 'Another encoder is sending to this live stream.' }
+    if (!claimed) return refuse('Another encoder is sending to this live stream.')
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
     broadcasts.get(claim.id)?.close()
@@ -110,6 +115,10 @@ export class Ingest implements Service {
     return undefined
   }
 
+  #checkConnections(): void {
+    for (const owner of this.#owners.values()) owner.checkConnection()
+  }
+
   async #disconnect(owner: BroadcastOwner): Promise<void> {
     const { live_stream_id: streamId } = owner.broadcast
     const disconnecting = owner.disconnect()
@@ -122,16 +131,27 @@ export class Ingest implements Service {
   async #repeatChecks(): Promise<void> {
     const { log } = this.#context
     while (!this.#closing.signal.aborted) {
+      const wait = this.#wake.listen()
       await this.#check().catch((err) => log.warn({ err }, 'live: a check failed'))
-      await delay(checkMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+      await wait(checkMs)
     }
   }
 
   async #check(): Promise<void> {
-    await Promise.all([...this.#owners.values()].map((owner) => owner.check()))
+    await this.#renewLeases()
     const { config, db } = this.#context
     for (const claim of await listOverdue(db, config.liveReconnectSeconds, maxOverdue)) await this.#end(claim)
     await this.#forgetBroadcasts()
+  }
+
+  /** An error concerns one broadcast, or the database, which may be back before the leases end. */
+  async #renewLeases(): Promise<void> {
+    const { log } = this.#context
+    const renew = (owner: BroadcastOwner) =>
+      owner
+        .renew()
+        .catch((err) => log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'))
+    await Promise.all([...this.#owners.values()].map(renew))
   }
 
   async #end(claim: Claim): Promise<void> {

@@ -10,6 +10,9 @@ export type BroadcastEvent =
   | { kind: 'visible'; targetSeconds: number; qualities: string[] }
   | { kind: 'end' }
 
+/** The broadcasts that this process owns, by their ids. */
+export type Broadcasts = Map<string, LiveBroadcast>
+
 type Identity = { id: string; liveStreamId: string; fence: number; windowMs: number }
 
 /**

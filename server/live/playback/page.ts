@@ -5,6 +5,7 @@ import { countViewers } from '../../analytics/live-viewers.ts'
 import type { Context } from '../../context.ts'
 import type { App } from '../../lib/http.ts'
 import { isId } from '../../lib/ids.ts'
+import type { WakeSignal } from '../../lib/wake-signal.ts'
 import { liveMedium, livePath } from '../../live-streams/paths.ts'
 import { loadEntry } from '../../players/assets.ts'
 import { emptyConfig } from '../../players/config.ts'
@@ -24,7 +25,11 @@ const maxWaitMs = 20_000
 const viewersFreshMs = 5_000
 
 /** The player pages of live streams. The same for both environments, since an id belongs to one of them. */
-export async function livePageRoutes(app: App, context: Context, views: Views): Promise<void> {
+export async function livePageRoutes(
+  app: App,
+  context: Context & { liveChanges: WakeSignal },
+  views: Views,
+): Promise<void> {
   const { sendPage, sendConfig } = pageSender(context, await loadEntry())
   const watch = new StreamWatch(context, views)
   const count = viewerCounts(context)

@@ -12,8 +12,10 @@ import { notFound } from '../../lib/errors.ts'
 import type { App } from '../../lib/http.ts'
 import { isId } from '../../lib/ids.ts'
 import { liveMedium, livePath, privateLivePath } from '../../live-streams/paths.ts'
+import { findThumbnail } from '../../live-streams/store.ts'
+import { loadPlaceholder } from '../../playback/placeholder.ts'
 import { type Content, inMemory, sendContent } from '../../playback/send.ts'
-import { cacheOneSecond, routeMedia } from '../../playback/serve.ts'
+import { cacheOneMinute, cacheOneSecond, routeMedia } from '../../playback/serve.ts'
 import { parseLiveFile } from './file-names.ts'
 import { loadLiveFile } from './files.ts'
 import { writeMaster } from './master.ts'
@@ -25,7 +27,8 @@ export const playlistType = 'application/vnd.apple.mpegurl'
 type Params = { liveStreamId: string; token?: string; broadcastId: string; quality: string; file: string }
 
 /** The media of live streams. The same for both environments, since an id belongs to one of them. */
-export function liveMediaRoutes(app: App, context: Context, views: Views): void {
+export async function liveMediaRoutes(app: App, context: Context, views: Views): Promise<void> {
+  const placeholder = await loadPlaceholder()
   const serve = (suffix: string, handler: (viewing: Viewing) => Promise<FastifyReply>) => {
     for (const base of [livePath(':liveStreamId'), privateLivePath(':liveStreamId', ':token')])
       routeMedia(app, base + suffix, async (request, reply) =>
@@ -33,6 +36,7 @@ export function liveMediaRoutes(app: App, context: Context, views: Views): void 
       )
   }
   serve('.m3u8', (viewing) => sendMaster(context, views, viewing))
+  serve('/thumbnail.jpg', (viewing) => sendThumbnail(context, viewing, placeholder))
   serve('/:broadcastId/:quality/:file', (viewing) => sendLiveFile(context, views, viewing))
   routeMedia(app, `${privateLivePath(':liveStreamId', ':token')}/session`, async (request, reply) => {
     const viewing = await authorize(context, views, request, reply, true)
@@ -84,6 +88,13 @@ async function sendMaster(context: Context, views: Views, viewing: Viewing): Pro
   const access = await viewing.open()
   const text = writeMaster(view.live, stream.id, access.query)
   return send(context, viewing, inMemory(Buffer.from(text), playlistType, cacheOneSecond))
+}
+
+/** The token is needed, but not used up: the image is a preview. */
+async function sendThumbnail(context: Context, viewing: Viewing, placeholder: Buffer): Promise<FastifyReply> {
+  const uploaded = await findThumbnail(context.db, viewing.stream.id)
+  const cacheControl = uploaded ? cacheOneMinute : 'no-store'
+  return send(context, viewing, inMemory(uploaded ?? placeholder, 'image/jpeg', cacheControl))
 }
 
 async function sendLiveFile(context: Context, views: Views, viewing: Viewing): Promise<FastifyReply> {

@@ -41,7 +41,7 @@ export async function findStreams(
 ): Promise<WatchedStream[]> {
   const { rows } = await sql<Row>`
     select s.id, s.environment, s.public, s.name, s.show_viewers as "showsViewers",
-      s.thumbnail_key is not null as "hasThumbnail", ${sql.raw(playerColumn)}, b.latest, b."isWatchable"
+      exists (select from live_thumbnails where live_stream_id = s.id) as "hasThumbnail", ${sql.raw(playerColumn)}, b.latest, b."isWatchable"
     from live_streams s
     left join players p on p.id = s.player_id
     left join lateral (

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
+import type { WakeSignal } from '../../lib/wake-signal.ts'
 import { versionOf } from './state.ts'
 import type { WatchedStream } from './store.ts'
 import type { Views } from './views.ts'
@@ -9,16 +10,17 @@ const checkMs = 1_000
 /** Many changes at once are read together. */
 const pauseMs = 100
 
+type Deps = Pick<Context, 'log'> & { liveChanges: WakeSignal }
 type Wait = { liveStreamId: string; version: string; done(): void }
 
 /** Tells waiting viewers that the state of their live stream has changed. All of them share one query. */
 export class StreamWatch {
-  readonly #context: Pick<Context, 'liveChanges' | 'log'>
+  readonly #context: Deps
   readonly #views: Views
   readonly #waits = new Set<Wait>()
   #isRunning = false
 
-  constructor(context: Pick<Context, 'liveChanges' | 'log'>, views: Views) {
+  constructor(context: Deps, views: Views) {
     this.#context = context
     this.#views = views
   }

@@ -1,23 +1,25 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../../context.ts'
 import { findBroadcast } from '../broadcast-store.ts'
-import type { LiveBroadcast } from '../live-broadcast.ts'
+import type { Broadcasts, LiveBroadcast } from '../live-broadcast.ts'
 import { loadBroadcast } from '../load-broadcast.ts'
 import { findStreams, type WatchedStream } from './store.ts'
 
 /** A broadcast, and whether this process gets its parts. */
 export type View = { live: LiveBroadcast; liveStreamId: string; hasParts: boolean }
 
+type Deps = Pick<Context, 'config' | 'db'> & { broadcasts: Broadcasts }
+
 /** Long enough to answer many viewers with one query. */
 const freshMs = 1_000
 
 /** The live streams and broadcasts that viewers of this process request. */
 export class Views {
-  readonly #context: Pick<Context, 'broadcasts' | 'config' | 'db'>
+  readonly #context: Deps
   readonly #streams: LRUCache<string, Promise<WatchedStream | undefined>>
   readonly #loaded: LRUCache<string, Promise<View | undefined>>
 
-  constructor(context: Pick<Context, 'broadcasts' | 'config' | 'db'>) {
+  constructor(context: Deps) {
     this.#context = context
     this.#streams = new LRUCache({ max: 10_000, ttl: freshMs })
     this.#loaded = new LRUCache({ max: 200, ttl: freshMs })

@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 
 // A clock in the picture, which tells when the picture was taken. Each bit of the time is a black or a white bar, because
 // bars survive compression and any size, and a script can read them.
@@ -29,9 +30,10 @@ export function clockFilter({ size, rate, sinceMs }: ClockOptions): string {
 }
 
 export type Broadcast = {
-  process: ChildProcess
   /** The errors that ffmpeg has printed. */
   errors(): string
+  /** Disconnects. */
+  stop(): Promise<void>
 }
 
 /** Sends a picture with a clock and a tone to an RTMP server, as an encoder does: live, and with key frames every 2 s. */
@@ -43,33 +45,55 @@ export function broadcastClock(
   const child = spawn(
     ffmpeg,
     [
-      ...['-hide_banner', '-loglevel', 'error', '-re', '-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100'],
+      ...[
+        '-hide_banner',
+        '-loglevel',
+        'error',
+        '-re',
+        '-f',
+        'lavfi',
+        '-i',
+        'sine=frequency=440:sample_rate=44100',
+      ],
       ...['-filter_complex', clockFilter(options), '-map', '[v]', '-map', '0:a'],
-      ...['-c:v', 'libx264', '-preset', preset, '-tune', 'zerolatency', '-g', String(2 * rate), '-threads', '1'],
+      ...[
+        '-c:v',
+        'libx264',
+        '-preset',
+        preset,
+        '-tune',
+        'zerolatency',
+        '-g',
+        String(2 * rate),
+        '-threads',
+        '1',
+      ],
       ...['-b:v', `${kbps}k`, '-maxrate', `${kbps}k`, '-bufsize', `${kbps}k`],
       ...['-c:a', 'aac', '-b:a', '64k', '-f', 'flv', url],
     ],
-    { stdio: ['pipe', 'ignore', 'pipe'] },
+    { stdio: ['ignore', 'ignore', 'pipe'] },
   )
+  const exited = once(child, 'exit')
   let printed = ''
   child.stderr.on('data', (chunk: Buffer) => {
     printed = (printed + chunk).slice(-10_000)
   })
-  return { process: child, errors: () => printed }
+  return {
+    errors: () => printed,
+    async stop() {
+      child.kill()
+      await exited
+    },
+  }
 }
 
-/**
- * An expression for a page: the age of the picture that a video element shows, in milliseconds. Both the page and the
- * encoder use the clock of this machine.
- */
-export const pictureAge = (video: string, { sinceMs }: Pick<ClockOptions, 'sinceMs'>) => `(() => {
+/** An expression for a page: the time that the picture of a video element shows, in milliseconds since `sinceMs`. */
+export const pictureTime = (video: string) => `((source) => {
   const canvas = new OffscreenCanvas(${bits * 8}, 20)
   const context = canvas.getContext('2d', { willReadFrequently: true })
-  const source = ${video}
   context.drawImage(source, 0, 0, source.videoWidth, source.videoHeight * ${share}, 0, 0, canvas.width, canvas.height)
-  const ageNow = Date.now() - ${sinceMs}
   const { data } = context.getImageData(0, canvas.height / 2, canvas.width, 1)
   let time = 0
   for (let bit = 0; bit < ${bits}; bit++) if (data[(bit * 8 + 4) * 4] > 128) time += 2 ** bit
-  return ageNow - time
-})()`
+  return time
+})(${video})`

@@ -1,5 +1,7 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { parseRtmpTarget } from '../lib/fetch/rtmp-target.ts'
 import { type App, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -18,16 +20,22 @@ import {
 import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
 
-function checkRestreams(restreams: Restream[] | undefined): void {
-  const problems = (restreams ?? []).flatMap(({ serverUrl }, i): FieldError[] => {
-    const url = URL.parse(serverUrl)
-    const isValid = url !== null && /^rtmps?:$/.test(url.protocol) && url.hostname !== ''
-    const name = `restreams[${i}][serverUrl]`
-    const title = `"${name}" must be an rtmp or rtmps URL, such as rtmp://live.example.com/app.`
-    return isValid ? [] : [{ kind: httpErrors.invalidAttribute, title, name }]
-  })
+function checkRestreams(restreams: Restream[] | undefined, config: Context['config']): void {
+  const problems = (restreams ?? []).flatMap(({ serverUrl }, i) =>
+    serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
+  )
   const [first, ...rest] = problems
   if (first) throw invalid([first, ...rest])
+}
+
+function serverUrlProblems(url: string, name: string, config: Context['config']): FieldError[] {
+  try {
+    parseRtmpTarget(url, config)
+    return []
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowedError)) throw error
+    return [{ kind: httpErrors.invalidAttribute, title: error.message, name }]
+  }
 }
 
 export function liveStreamRoutes(app: App, context: Context): void {
@@ -48,7 +56,7 @@ function createLiveStream(app: App, context: Context): void {
     response: { 200: ref(LiveStream) },
   }
   app.post('/live-streams', { schema }, async ({ body, scope }) => {
-    checkRestreams(body.restreams)
+    checkRestreams(body.restreams, context.config)
     const time = context.now()
     const row: store.StoredLiveStream = {
       id: newId(liveStreamPrefix),
@@ -119,7 +127,7 @@ function updateLiveStream(app: App, context: Context): void {
   }
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
     const id = checkLiveStreamId(params.liveStreamId)
-    checkRestreams(body.restreams)
+    checkRestreams(body.restreams, context.config)
     const { playerId, showViewers, metadata, ...rest } = body
     const change = {
       ...rest,

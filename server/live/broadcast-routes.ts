@@ -66,7 +66,7 @@ function viewBroadcast(row: store.Broadcast): Broadcast {
     state: row.state,
     qualities: row.qualities,
     health: row.health as Broadcast['health'],
-    restreams: row.restreams as Broadcast['restreams'],
+    restreams: row.restreams.map((each) => ({ ...each, since: atom(new Date(each.since)) })),
     startedAt: atom(row.started_at),
     visibleAt: time(row.visible_at),
     endedAt: time(row.ended_at),

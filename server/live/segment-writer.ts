@@ -44,7 +44,8 @@ export class SegmentWriter {
     const { fence } = claim
     this.#pendingBytes += data.length
     this.run(async () => {
-      await files.put(liveSegmentKey(claim.id, { ...row, fence }), data)
+      // A missing segment has a row, because the numbers of segments have no gaps.
+      if (data.length > 0) await files.put(liveSegmentKey(claim.id, { ...row, fence }), data)
       const stored = { broadcast_id: claim.id, ...row, bytes: data.length, fence }
       return store.insertSegment(db, claim, stored)
     }).then((isOurs) => {

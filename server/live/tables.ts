@@ -24,12 +24,21 @@ export type BroadcastRow = {
   /** The last measurements. */
   health: ColumnType<object | null, string | null, string | null>
   /** The states of the servers that the stream is also sent to. */
-  restreams: ColumnType<object[], string, string>
+  restreams: ColumnType<StoredRestreamState[], string, string>
   started_at: Date
   /** When viewers could first watch it. */
   visible_at: Date | null
   away_at: Date | null
   ended_at: Date | null
+}
+
+/** The state of a server that the stream is also sent to. */
+export type StoredRestreamState = {
+  name: string
+  state: string
+  reason: string | null
+  since: string
+  droppedFrames: number
 }
 
 /** The init segment of a quality. Each connection of the encoder is an epoch with its own. */

@@ -38,14 +38,18 @@ function show(page: URL, config: PlayerConfig, isAwaited = false): void {
   }
   if (config.live) watch(page, config)
   if (isPlayable(config)) void start(page, config, options)
-  else showStatus(page, config)
+  else showStatus(page, config, options)
 }
 
-function showStatus(page: URL, config: PlayerConfig): void {
+function showStatus(page: URL, config: PlayerConfig, { hideTitle, hidePoster }: Options): void {
   const { type, live } = config
   const state = config.state as Status
   const link = live?.recording ? { href: live.recording, text: 'Watch the recording' } : undefined
-  statusScreen = showStatusScreen(main, state, { isLive: type === 'live', ...(link && { link }) })
+  statusScreen = showStatusScreen(main, state, {
+    isLive: type === 'live',
+    ...(link && { link }),
+    ...(live && { name: hideTitle ? '' : config.title, poster: hidePoster ? null : config.poster }),
+  })
   if (state === 'processing' || state === 'empty') pollLater(page, config, state)
   else if (!live) bridge?.sendError()
 }

@@ -50,13 +50,17 @@ export type StatusOptions = {
   /** What the viewer can watch instead. */
   link?: { href: string; text: string }
   isLive?: boolean
+  /** The name of what the message is about. */
+  name?: string
+  /** Shown behind the message. */
+  poster?: string | null
 }
 
 /** Shows a message instead of the video. */
 export function showStatusScreen(
   host: HTMLElement,
   status: Status,
-  { onRetry, link, isLive }: StatusOptions = {},
+  { onRetry, link, isLive, name, poster }: StatusOptions = {},
 ): StatusScreen {
   const { title, text } = messages[status]
   const screen = document.createElement('div')
@@ -64,7 +68,14 @@ export function showStatusScreen(
   screen.dataset.status = status
   // Screen readers announce it after finishing their current sentence.
   screen.setAttribute('role', 'status')
+  if (poster) {
+    const image = element('img', '')
+    image.setAttribute('src', poster)
+    image.setAttribute('alt', '')
+    screen.append(image)
+  }
   screen.append(status === 'processing' ? spinner() : icon(icons[status]))
+  if (name) screen.append(element('p', name))
   screen.append(element('h1', isLive ? title.replace('video', 'live stream') : title), element('p', text))
   if (link) {
     const anchor = element('a', link.text)

@@ -57,6 +57,7 @@ type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: strin
 function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
   const { sequence, durationMs, receivedAt, parts } = segment
   const isNewEpoch = epoch !== segment.epoch
+  const isGap = !isOpen && segment.bytes === 0
   return [
     ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
     ...(isNewEpoch ? [`#EXT-X-MAP:URI="init-${segment.epoch}.mp4${query}"`] : []),
@@ -65,6 +66,7 @@ function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentO
       const independent = part.isIndependent ? ',INDEPENDENT=YES' : ''
       return `#EXT-X-PART:DURATION=${seconds(part.durationMs)},URI="${sequence}-${segment.epoch}.${i}.m4s${query}"${independent}`
     }),
+    ...(isGap ? ['#EXT-X-GAP'] : []),
     ...(isOpen ? [] : [`#EXTINF:${seconds(durationMs)},`, `${sequence}-${segment.epoch}.m4s${query}`]),
   ]
 }

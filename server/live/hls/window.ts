@@ -9,7 +9,7 @@ export type WindowSegment = {
   receivedAt: number
   /** Counts the connections of the encoder. Each has its own init segment. */
   epoch: number
-  /** The size of its file, and the fence that is part of the name of the file. */
+  /** The size of its file, zero if it is missing, and the fence that is part of the name of the file. */
   bytes: number
   fence: number
   /** Known for the newest segments only. */

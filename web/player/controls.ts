@@ -148,7 +148,7 @@ function timeline(): HTMLElement {
 
 /**
  * Not that of media-chrome: one of its style rules makes the browser compute the styles of all controls again whenever
- * loading starts or ends, which delays a seek. Its animation also runs while it is hidden.
+ * loading starts or ends, which delays a seek.
  */
 function loadingIndicator(): HTMLElement {
   const text = element('span', { class: 'visually-hidden' }, 'Loading')

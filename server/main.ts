@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
@@ -28,10 +29,13 @@ import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
+import { createWakeSignal } from './lib/wake-signal.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { Ingest, type RtmpPorts } from './live/ingest.ts'
+import { LadderBudget } from './live/ladder/budget.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
-import { findTools, ToolsError } from './media/ffmpeg.ts'
+import { liveChannel } from './live-streams/store.ts'
+import { findTools, type Tools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
 
@@ -55,7 +59,8 @@ async function start(config: Config): Promise<RunningService> {
     const files = await openData(config, log)
     onClose(() => files.close())
     // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
-    const tools = config.roles.has('worker') ? findTools(toolsOf(config)) : undefined
+    const needsTools = config.roles.has('worker') || config.roles.has('live')
+    const tools = needsTools ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
     const database = await openDatabase(config, log)
@@ -68,22 +73,27 @@ async function start(config: Config): Promise<RunningService> {
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
+    const liveChanges = createWakeSignal()
+    await listener.subscribe({
+      [keysChannel]: () => authenticator.forget(),
+      [liveChannel]: () => liveChanges.wake(),
+    })
 
     const metrics = createMetrics(database.pool)
     const broadcasts: Broadcasts = new Map()
-    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts })
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
     clearTemporaryFolders(context, onClose)
-    if (tools) {
+    if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
       onClose(() => worker.close())
       await listener.subscribe(worker.channels)
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
-    const rtmpPorts = config.roles.has('live')
-      ? await openIngest({ ...context, broadcasts }, listener, { app, tls }, onClose)
-      : undefined
+    const rtmpPorts =
+      tools && config.roles.has('live')
+        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
+        : undefined
     await announce(context, app, onClose)
     return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
   } catch (error) {
@@ -153,7 +163,7 @@ type Tls = Awaited<ReturnType<typeof readTls>>
 
 /** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
 async function openIngest(
-  context: Context & { broadcasts: Broadcasts },
+  context: Context & { broadcasts: Broadcasts; tools: Tools },
   listener: Listener,
   { app, tls }: { app: App; tls: Tls | undefined },
   onClose: OnClose,
@@ -161,7 +171,8 @@ async function openIngest(
   const { config } = context
   const address = app.server.address() as AddressInfo
   const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
-  const ingest = new Ingest(context, url)
+  const budget = new LadderBudget(availableParallelism())
+  const ingest = new Ingest({ ...context, budget }, url)
   onClose(() => ingest.close())
   await listener.subscribe(ingest.channels)
   return ingest.open(tls).catch((error) => {

@@ -1,65 +1,105 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { type Kinora, temporaryFolder } from './harness.ts'
-import { ffmpeg } from './media.ts'
+import { connect } from 'node:net'
+import { FlvStream, type FlvTag, flvTagType } from '../server/live/media/flv-stream.ts'
+import { RtmpClient } from '../server/live/rtmp/client.ts'
+import { type Kinora, patienceMs } from './harness.ts'
 
-/** A small video with sound for encoders: key frames every second, ten seconds long. */
-export async function encoderSource(t: { after(end: () => unknown): void }): Promise<string> {
-  const path = join(await temporaryFolder(t), 'source.flv')
-  await ffmpeg(
-    ...['-f', 'lavfi', '-i', 'testsrc=s=160x120:r=10', '-f', 'lavfi', '-i', 'sine=r=44100', '-t', '10'],
-    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10', '-c:a', 'aac', path],
-  )
-  return path
+type SourceOptions = {
+  size?: string
+  seconds?: number
+  frameRate?: number
+  /** Frames between key frames. */
+  keyFrames?: number
+  video?: boolean
+  audio?: 'aac' | 'mp3' | 'none'
 }
 
-export type Encoder = {
-  process: ChildProcess
-  output(): string
-  /** Resolves when it has ended, which it does when it is refused or disconnected. */
-  ended: Promise<void>
-  /** Ends the broadcast as a user does. */
-  stop(): Promise<void>
-}
-
-export const rtmpUrl = (service: Kinora) => /rtmp:\/\/\S+/.exec(service.output())![0]
-
-/** Sends the source again and again, three times as fast as in reality. It is stopped after the test. */
-export function startEncoder(
-  t: { after(end: () => unknown): void },
-  source: string,
-  service: Kinora,
-  streamKey: string,
-): Encoder {
-  const url = `${rtmpUrl(service)}/${streamKey}`
-  const args = [
-    '-v',
-    'warning',
-    '-readrate',
-    '3',
-    '-stream_loop',
-    '-1',
-    '-i',
-    source,
-    '-c',
-    'copy',
-    '-f',
-    'flv',
-    url,
+/** What an encoder would send, made by ffmpeg at once. */
+export function makeSource(options: SourceOptions = {}): FlvTag[] {
+  const { size = '160x120', seconds = 6, frameRate = 25, video = true, audio = 'aac' } = options
+  const { keyFrames = 2 * frameRate } = options
+  const inputs = [
+    ...(video ? ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${frameRate}:d=${seconds}`] : []),
+    ...(audio === 'none' ? [] : ['-f', 'lavfi', '-i', `sine=d=${seconds}:r=44100`]),
   ]
-  const child = spawn('ffmpeg', ['-hide_banner', '-nostdin', ...args], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
-  let output = ''
-  child.stderr.on('data', (chunk) => {
-    output += chunk
-  })
-  const ended = once(child, 'exit').then(() => {})
-  const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal)
-    await ended
+  const codecs = [
+    ...(video
+      ? [
+          '-c:v',
+          'libx264',
+          '-preset',
+          'ultrafast',
+          '-g',
+          keyFrames,
+          '-keyint_min',
+          keyFrames,
+          '-sc_threshold',
+          0,
+        ]
+      : []),
+    ...(audio === 'none' ? [] : ['-c:a', audio === 'aac' ? 'aac' : 'libmp3lame']),
+  ].map(String)
+  const args = ['-v', 'error', '-threads', '1', ...inputs, ...codecs, '-f', 'flv', 'pipe:1']
+  const bytes = execFileSync('ffmpeg', args, { maxBuffer: 64 * 1024 * 1024 })
+  return new FlvStream().read(bytes).filter(({ type }) => type in kinds)
+}
+
+const kinds: Record<number, 'audio' | 'video'> = { [flvTagType.audio]: 'audio', [flvTagType.video]: 'video' }
+
+export const rtmpPort = ({ output }: Pick<Kinora, 'output'>) =>
+  Number(/rtmp:\/\/[^:\s]+:(\d+)\/s/.exec(output())?.[1])
+
+type Waiting = { promise: Promise<void>; resolve(): void }
+
+/** Sends tags over RTMP as fast as the service receives them. */
+export class Encoder {
+  readonly #client: RtmpClient
+  readonly #drained: Waiting[]
+
+  private constructor(client: RtmpClient, drained: Waiting[]) {
+    this.#client = client
+    this.#drained = drained
   }
-  t.after(() => end('SIGKILL'))
-  return { process: child, output: () => output, ended, stop: () => end('SIGTERM') }
+
+  /** Rejects with the reason of the service if the stream key is refused. */
+  static async connect(service: Pick<Kinora, 'output'>, streamKey: string): Promise<Encoder> {
+    const port = rtmpPort(service)
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    const drained: Waiting[] = []
+    const client = await RtmpClient.publish(socket, {
+      ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey, answerTimeoutMs: patienceMs },
+      onDrain: () => {
+        for (const each of drained.splice(0)) each.resolve()
+      },
+    })
+    return new Encoder(client, drained)
+  }
+
+  get ended(): Promise<Error> {
+    return this.#client.ended
+  }
+
+  /** `addMs` is added to all timestamps. */
+  async send(tags: FlvTag[], addMs = 0): Promise<void> {
+    for (const { type, timestamp, payload } of tags) {
+      this.#client.send(kinds[type]!, timestamp + addMs, payload)
+      if (!this.#client.isFull) continue
+      const drained = Promise.withResolvers<void>()
+      this.#drained.push(drained)
+      await Promise.race([drained.promise, this.#client.ended])
+    }
+  }
+
+  /** Ends the stream as encoders do. */
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+
+  /** The connection is lost. */
+  async abort(): Promise<void> {
+    this.#client.abort('aborted by the test')
+    await this.#client.ended
+  }
 }

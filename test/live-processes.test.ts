@@ -14,7 +14,7 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
-import { type Encoder, encoderSource, startEncoder } from './live-encoder.ts'
+import { type Encoder, encoderSource, startEncoder } from './live-ffmpeg.ts'
 import { type LossyPostgres, lossyPostgres } from './lossy-postgres.ts'
 
 // Encoders connect to `one`, `two` or to a process of the test. All viewers are at `viewers`, which receives nothing.

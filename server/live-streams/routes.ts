@@ -1,9 +1,12 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { parseRtmpTarget } from '../lib/fetch/rtmp-target.ts'
 import { type App, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
+import { readMetadata } from '../videos/payload.ts'
 import { withPlayer } from '../videos/with-player.ts'
 import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
 import {
@@ -17,16 +20,22 @@ import {
 import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
 
-function checkRestreams(restreams: Restream[] | undefined): void {
-  const problems = (restreams ?? []).flatMap(({ serverUrl }, i): FieldError[] => {
-    const url = URL.parse(serverUrl)
-    const isValid = url !== null && /^rtmps?:$/.test(url.protocol) && url.hostname !== ''
-    const name = `restreams[${i}][serverUrl]`
-    const title = `"${name}" must be an rtmp or rtmps URL, such as rtmp://live.example.com/app.`
-    return isValid ? [] : [{ kind: httpErrors.invalidAttribute, title, name }]
-  })
+function checkRestreams(restreams: Restream[] | undefined, config: Context['config']): void {
+  const problems = (restreams ?? []).flatMap(({ serverUrl }, i) =>
+    serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
+  )
   const [first, ...rest] = problems
   if (first) throw invalid([first, ...rest])
+}
+
+function serverUrlProblems(url: string, name: string, config: Context['config']): FieldError[] {
+  try {
+    parseRtmpTarget(url, config)
+    return []
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowedError)) throw error
+    return [{ kind: httpErrors.invalidAttribute, title: error.message, name }]
+  }
 }
 
 export function liveStreamRoutes(app: App, context: Context): void {
@@ -47,7 +56,7 @@ function createLiveStream(app: App, context: Context): void {
     response: { 200: ref(LiveStream) },
   }
   app.post('/live-streams', { schema }, async ({ body, scope }) => {
-    checkRestreams(body.restreams)
+    checkRestreams(body.restreams, context.config)
     const time = context.now()
     const row: store.StoredLiveStream = {
       id: newId(liveStreamPrefix),
@@ -58,6 +67,8 @@ function createLiveStream(app: App, context: Context): void {
       record: body.record ?? true,
       player_id: body.playerId ?? null,
       restreams: body.restreams ?? [],
+      metadata: readMetadata(body.metadata ?? []),
+      show_viewers: body.showViewers ?? false,
       last_refusal: null,
       created_at: time,
       updated_at: time,
@@ -116,9 +127,14 @@ function updateLiveStream(app: App, context: Context): void {
   }
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
     const id = checkLiveStreamId(params.liveStreamId)
-    checkRestreams(body.restreams)
-    const { playerId, ...rest } = body
-    const change = { ...rest, ...(playerId !== undefined && { player_id: playerId }) }
+    checkRestreams(body.restreams, context.config)
+    const { playerId, showViewers, metadata, ...rest } = body
+    const change = {
+      ...rest,
+      ...(metadata && { metadata: readMetadata(metadata) }),
+      ...(showViewers !== undefined && { show_viewers: showViewers }),
+      ...(playerId !== undefined && { player_id: playerId }),
+    }
     const row = await withPlayer(playerId, () =>
       store.updateLiveStream(db, scope.environment, id, change, now()),
     )
@@ -127,7 +143,7 @@ function updateLiveStream(app: App, context: Context): void {
   })
 }
 
-function deleteLiveStream(app: App, { db }: Context): void {
+function deleteLiveStream(app: App, { db, queue }: Context): void {
   const schema = {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
@@ -138,12 +154,15 @@ function deleteLiveStream(app: App, { db }: Context): void {
   }
   app.delete('/live-streams/:liveStreamId', { schema }, async ({ params, scope }, reply) => {
     const id = checkLiveStreamId(params.liveStreamId)
-    const isDeleted = await db.transaction().execute(async (trx) => {
-      const isDeleted = await store.deleteLiveStream(trx, scope.environment, id)
-      if (isDeleted) await store.requestEnd(trx, id)
-      return isDeleted
+    const deleted = await db.transaction().execute(async (trx) => {
+      const deleted = await store.deleteLiveStream(trx, scope.environment, id)
+      if (!deleted) return undefined
+      await store.keepForRecordings(trx, deleted)
+      await store.requestEnd(trx, id)
+      await queue.send(trx, 'delete-sessions', { mediaId: id })
+      return deleted
     })
-    if (!isDeleted) throw notFound('liveStreamId')
+    if (!deleted) throw notFound('liveStreamId')
     return reply.code(204).send(null)
   })
 }

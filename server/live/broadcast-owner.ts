@@ -1,5 +1,8 @@
 import type { Context } from '../context.ts'
+import type { Restream } from '../live-streams/tables.ts'
+import type { Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
+import { BroadcastOutput } from './broadcast-output.ts'
 import {
   type Broadcast,
   type Claim,
@@ -10,38 +13,39 @@ import {
 } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
 import { HealthMeter } from './health.ts'
+import { AacConverter } from './ladder/aac-converter.ts'
+import type { LadderBudget } from './ladder/budget.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
-import type { Sample } from './media/flv.ts'
+import { aacConfigFor, type Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
+import { UnsupportedStream } from './media/h264.ts'
 import { SourceReader } from './media/source-reader.ts'
-import { RenditionWriter } from './rendition-writer.ts'
+import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
 import type { Publisher } from './rtmp/session.ts'
-import { SegmentNumbers } from './segment-numbers.ts'
 import { SegmentWriter } from './segment-writer.ts'
-
-/** The quality that is passed through. */
-export const sourceQuality = 'source'
-
-/** A segment begins at the first key frame after this time. Usual intervals of key frames are 1 and 2 s. */
-const minSegmentMs = 1_500
-/** Viewers do not wait for the second key frame of a stream whose key frames are further apart than this. */
-const shortSegmentMs = 2_500
 
 /** An encoder that has sent nothing in this many checks is gone. */
 const maxSilentChecks = 10
 /** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
 const maxDiscardChecks = 60
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now'>
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'> & {
+  tools: Pick<Tools, 'ffmpeg'>
+  budget: LadderBudget
+}
 
 type Options = {
   claim: Claim
   broadcast: Broadcast
   position: Position
   live: LiveBroadcast
+  /** The servers that the stream is also sent to. */
+  restreams: Restream[]
   /** Closes the connection of the encoder. */
   close(): void
+  /** The encoder sends what cannot be broadcast. */
+  onUnsupported(reason: string): void
 }
 
 /** Receives what one connection of an encoder sends, as the owner of the broadcast. */
@@ -51,21 +55,23 @@ export class BroadcastOwner implements Publisher {
   readonly #deps: Deps
   readonly #options: Options
   readonly #reader: SourceReader
+  readonly #aac: AacConverter
   readonly #writer: SegmentWriter
-  readonly #numbers: SegmentNumbers
-  readonly #source: RenditionWriter
+  readonly #output: BroadcastOutput
+  readonly #restreams: Restreams
   readonly #health = new HealthMeter()
   #epoch: number
-  /** The time of the first sample of this connection. */
-  #startMs: number | undefined
+  #isMp3 = false
+  /** The latest time of the broadcast. */
+  #lastMs = 0
   #isReceived = false
   #silentChecks = 0
   #discardChecks = 0
   /** Nothing more is received. */
   #isOver = false
-  /** Nothing more is written. */
-  #isDone = false
-  #disconnected: Promise<void> | undefined
+  /** Everything that was received is being stored. */
+  #finished: Promise<void> | undefined
+  #isFinished = false
 
   constructor(deps: Deps, options: Options) {
     const { claim, broadcast, position, live } = options
@@ -74,7 +80,6 @@ export class BroadcastOwner implements Publisher {
     this.claim = claim
     this.broadcast = broadcast
     this.#epoch = position.epoch - 1
-    this.#numbers = new SegmentNumbers(position.nextSequence)
     this.#writer = new SegmentWriter({
       ...deps,
       claim,
@@ -83,10 +88,24 @@ export class BroadcastOwner implements Publisher {
       onProblem: (message) =>
         this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
     })
-    this.#source = new RenditionWriter({
-      ...{ quality: sourceQuality, live, writer: this.#writer, now: deps.now },
-      startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= minSegmentMs,
-      numberOf: (startMs) => this.#numbers.begin(startMs),
+    this.#output = new BroadcastOutput({
+      ...{ ...deps, live, writer: this.#writer, nextSequence: position.nextSequence },
+      onVisible: (visible) => this.#show(visible),
+      onProblem: (kind, message) => this.#health.report(kind, message),
+    })
+    this.#aac = new AacConverter({
+      ...deps,
+      // Its configuration is known in advance.
+      onConfig: () => {},
+      onAudio: (sample, atMs) => this.#output.audio(sample, atMs),
+      onFailure: (reason) => this.#health.report('audio', reason),
+    })
+    this.#restreams = new Restreams({
+      ...deps,
+      targets: options.restreams,
+      allowPrivateNetworks: deps.config.allowPrivateNetworks,
+      onChange: () => {},
+      endsAt: sandboxEnd(broadcast),
     })
     this.#reader = new SourceReader({
       startMs: position.endMs,
@@ -98,16 +117,21 @@ export class BroadcastOwner implements Publisher {
 
   metadata(values: AmfObject): void {
     this.#reader.metadata(values)
+    if (!this.#isOver) this.#restreams.metadata(values)
   }
 
   video(timestamp: number, payload: Buffer): void {
-    this.#isReceived = true
-    if (!this.#isOver) this.#reader.video(timestamp, payload)
+    this.#receive(() => {
+      this.#reader.video(timestamp, payload)
+      this.#restreams.video(timestamp, payload)
+    })
   }
 
   audio(timestamp: number, payload: Buffer): void {
-    this.#isReceived = true
-    if (!this.#isOver) this.#reader.audio(timestamp, payload)
+    this.#receive(() => {
+      this.#reader.audio(timestamp, payload)
+      this.#restreams.audio(timestamp, payload)
+    })
   }
 
   drain(): Promise<void> | undefined {
@@ -129,27 +153,29 @@ export class BroadcastOwner implements Publisher {
 
   /** Keeps the broadcast, until everything is stored. No other process may take over before. */
   async renew(): Promise<void> {
-    if (this.#isDone) return
-    const health = this.#health.read(this.#reader.jumps)
-    const state = await renewLease(this.#deps.db, this.claim, { health, restreams: [] })
+    if (this.#isFinished) return
+    const state = await this.#report()
     if (this.#isOver) return
     if (state === 'lost') this.#lose()
-    // Not awaited, because the lease has to be renewed until everything is stored.
-    if (state === 'completing') this.#complete()
+    else if (state === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
   }
 
-  /** The encoder has disconnected. Everything that it sent is stored. */
+  /** Renews the lease, and stores the health and the states of the restreams. */
+  #report(): ReturnType<typeof renewLease> {
+    const health = this.#health.read(this.#reader.jumps)
+    return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
+  }
+
+  /** The encoder has disconnected. Resolves when everything that it sent is stored. */
   disconnect(): Promise<void> {
-    this.#disconnected ??= this.#leave()
-    return this.#disconnected
+    this.#finished ??= this.#isOver ? Promise.resolve() : this.#leave()
+    return this.#finished
   }
 
   async #leave(): Promise<void> {
-    if (this.#isOver) return
-    this.#isOver = true
-    this.#source.end()
+    await this.#finish()
     await this.#writer.run(() => setAway(this.#deps.db, this.claim))
-    this.#isDone = true
+    this.#isFinished = true
   }
 
   /** Closes the connection of the encoder. */
@@ -159,57 +185,74 @@ export class BroadcastOwner implements Publisher {
 
   /** The end was requested. */
   async #complete(): Promise<void> {
-    if (this.#isOver) return
+    await this.#finish()
+    const isOurs = await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
+    if (isOurs) this.#options.live.apply({ kind: 'end' })
+    this.#isFinished = true
+  }
+
+  async #finish(): Promise<void> {
     this.#isOver = true
-    this.#source.end()
-    await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
-    this.#isDone = true
-    this.#options.live.apply({ kind: 'end' })
+    await this.#aac.close()
+    // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
+    void this.#restreams.close()
+    await this.#output.end()
+    await this.#writer.run(async () => (await this.#report()) !== 'lost')
   }
 
   /** Another process owns the broadcast, or it was ended. */
   #lose(): void {
     this.#isOver = true
-    this.#isDone = true
+    this.#isFinished = true
     this.#writer.abandon()
+    this.#output.abandon()
+    void this.#restreams.close()
+    void this.#aac.close()
     this.#options.live.close()
     this.#options.close()
   }
 
+  #isSandboxOver(): boolean {
+    const seconds = this.#deps.config.liveSandboxSeconds
+    return this.broadcast.environment === 'sandbox' && seconds > 0 && this.#lastMs >= seconds * 1000
+  }
+
+  #receive(read: () => void): void {
+    this.#isReceived = true
+    if (this.#isOver) return
+    try {
+      read()
+    } catch (error) {
+      if (error instanceof UnsupportedStream) this.#options.onUnsupported(error.message)
+      throw error
+    }
+  }
+
   #start(tracks: Tracks): void {
     this.#epoch++
-    this.#startMs = undefined
-    this.#source.start(this.#epoch, tracks)
+    const { audio } = tracks
+    this.#isMp3 = audio?.kind === 'mp3'
+    if (audio && this.#isMp3) this.#aac.configure(audio)
     this.#health.start(tracks)
+    this.#output.start(this.#epoch, this.#isMp3 && audio ? { ...tracks, audio: aacConfigFor(audio) } : tracks)
   }
 
   #video(sample: Sample, atMs: number): void {
+    this.#lastMs = atMs
     this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
-    this.#source.video(sample, atMs)
-    this.#showAfter(atMs)
+    this.#output.video(sample, atMs)
   }
 
   #audio(sample: Sample, atMs: number): void {
+    this.#lastMs = Math.max(this.#lastMs, atMs)
     this.#health.audio(sample.data.length, atMs)
-    this.#source.audio(sample, atMs)
-    this.#showAfter(atMs)
+    if (this.#isMp3) this.#aac.audio(sample, atMs)
+    else this.#output.audio(sample, atMs)
   }
 
-  /** Makes the broadcast visible as soon as the target duration of its playlists is known. */
-  #showAfter(atMs: number): void {
-    const { live } = this.#options
-    if (live.targetSeconds !== undefined) return
-    this.#startMs ??= atMs
-    const [first] = live.rendition(sourceQuality)?.window.state.segments ?? []
-    if (first) this.#show(Math.max(2, Math.round(first.durationMs / 1000)))
-    else if (atMs - this.#startMs >= shortSegmentMs) this.#show(4)
-  }
-
-  #show(targetSeconds: number): void {
-    const { live } = this.#options
+  #show(visible: { targetSeconds: number; qualities: string[] }): void {
     const { db, now } = this.#deps
-    const visible = { targetSeconds, qualities: [sourceQuality] }
-    live.apply({ kind: 'visible', ...visible })
+    this.#options.live.apply({ kind: 'visible', ...visible })
     const { environment, live_stream_id: liveStreamId } = this.broadcast
     this.#writer.run(() =>
       db.transaction().execute(async (trx) => {
@@ -221,3 +264,6 @@ export class BroadcastOwner implements Publisher {
     )
   }
 }
+
+const sandboxEnd = ({ environment, started_at: startedAt }: Broadcast) =>
+  environment === 'sandbox' ? new Date(startedAt.getTime() + sandboxRestreamMs) : undefined

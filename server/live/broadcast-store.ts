@@ -88,6 +88,7 @@ function insertBroadcast(
         visible_at: null,
         away_at: null,
         ended_at: null,
+        deleted_stream: null,
       },
     })
     .returningAll()

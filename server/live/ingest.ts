@@ -5,9 +5,11 @@ import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
+import type { Tools } from '../media/ffmpeg.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { type Claimed, claimBroadcast, listStates, setAway } from './broadcast-store.ts'
 import { endOverdueBroadcasts } from './end-broadcast.ts'
+import type { LadderBudget } from './ladder/budget.ts'
 import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
 import { type Connection, createRtmpServer } from './rtmp/server.ts'
@@ -23,11 +25,17 @@ const renewalMs = 2_500
 /** How long a shutdown waits until everything is stored. */
 const maxCloseMs = 30_000
 
+type IngestContext = Context & {
+  broadcasts: Broadcasts
+  tools: Pick<Tools, 'ffmpeg'>
+  budget: LadderBudget
+}
+
 /** Receives broadcasts over RTMP and RTMPS. Runs in processes with the role `live`. */
 export class Ingest {
   /** The end of a broadcast may have been requested. */
   readonly channels = { [liveChannel]: () => this.#wake.wake() }
-  readonly #context: Context & { broadcasts: Broadcasts }
+  readonly #context: IngestContext
   readonly #ownerUrl: string
   readonly #servers: Server[] = []
   /** By the id of the live stream. */
@@ -41,7 +49,7 @@ export class Ingest {
   #checks: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(context: Context & { broadcasts: Broadcasts }, ownerUrl: string) {
+  constructor(context: IngestContext, ownerUrl: string) {
     this.#context = context
     this.#ownerUrl = ownerUrl
   }
@@ -94,7 +102,9 @@ export class Ingest {
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return { refused: 'The stream key is unknown.' }
     const refuse = async (reason: string) => {
-      await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason })
+      await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason }).catch((err) =>
+        log.warn({ err, liveStreamId: stream.id }, 'live: a refusal was not recorded'),
+      )
       return { refused: reason }
     }
     // The encoder may return before everything of its last connection is stored.
@@ -108,7 +118,10 @@ export class Ingest {
     const live = await loadBroadcast(this.#context, broadcast)
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     broadcasts.set(claim.id, live)
-    const owner = new BroadcastOwner(this.#context, { ...claimed, live, close: connection.close })
+    const owner = new BroadcastOwner(this.#context, {
+      ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
+      onUnsupported: (reason) => void refuse(reason),
+    })
     this.#owners.set(stream.id, owner)
     log.info(
       { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },

@@ -22,7 +22,7 @@ export class RenditionWriter {
   #packager: Packager | undefined
   #epoch = 0
   /** The segment that is being received. */
-  #open: { startMs: number; sequence: number; receivedAt: number } | undefined
+  #open: { sequence: number; receivedAt: number } | undefined
 
   constructor(options: Options) {
     this.#options = options
@@ -39,7 +39,8 @@ export class RenditionWriter {
     writer.init(quality, init)
     this.#packager = new Packager({
       ...{ tracks, partMs, startsSegment },
-      onPart: (part, segmentStartMs) => this.#addPart(part, segmentStartMs),
+      onSegmentStart: (startMs) => this.#beginSegment(startMs),
+      onPart: (part) => this.#addPart(part),
       onSegment: (segment) => this.#addSegment(segment),
     })
   }
@@ -58,14 +59,14 @@ export class RenditionWriter {
     this.#packager = undefined
   }
 
-  #addPart({ data, durationMs, isIndependent }: Part, segmentStartMs: number): void {
-    const { quality, live, now, numberOf } = this.#options
-    if (this.#open?.startMs !== segmentStartMs) {
-      // The first part is complete when its last frame has arrived.
-      const receivedAt = now().getTime() - durationMs
-      this.#open = { startMs: segmentStartMs, sequence: numberOf(segmentStartMs), receivedAt }
-    }
-    const { sequence, receivedAt } = this.#open
+  #beginSegment(startMs: number): void {
+    const { now, numberOf } = this.#options
+    this.#open = { sequence: numberOf(startMs), receivedAt: now().getTime() }
+  }
+
+  #addPart({ data, durationMs, isIndependent }: Part): void {
+    const { quality, live } = this.#options
+    const { sequence, receivedAt } = this.#open!
     const segment = { sequence, epoch: this.#epoch, receivedAt }
     live.apply({ kind: 'part', quality, ...segment, durationMs, isIndependent, data })
   }

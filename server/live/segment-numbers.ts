@@ -22,6 +22,11 @@ export class SegmentNumbers {
     return sequence
   }
 
+  /** The number that the next segment gets. */
+  get next(): number {
+    return this.#next
+  }
+
   /** Undefined if no segment of the best quality begins at this time. */
   find(startMs: number): number | undefined {
     return this.#byStart.get(startMs)

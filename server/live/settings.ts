@@ -33,6 +33,12 @@ export const liveSettings = {
     meaning: 'How far back viewers of a live stream can rewind.',
     read: integer(60, 86_400),
   }),
+  liveRecordingHours: setting({
+    name: 'KINORA_LIVE_RECORDING_HOURS',
+    default: '12',
+    meaning: 'A recording of a longer broadcast becomes several videos of this many hours each.',
+    read: integer(1, 24),
+  }),
   liveSandboxSeconds: setting({
     name: 'KINORA_LIVE_SANDBOX_SECONDS',
     default: '1800',

@@ -49,6 +49,7 @@ function packageTags(tags: FlvTag[], types: number[]): Packaged {
   const packager = new Packager({
     ...{ tracks, partMs: 500 },
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
+    onSegmentStart: () => {},
     onPart: (part) => parts.push(part),
     onSegment: (segment) => segments.push(segment),
   })

@@ -17,7 +17,8 @@ export type PackagerOptions = {
   partMs: number
   /** Whether a new segment begins with the key frame at this time. */
   startsSegment(atMs: number, segmentStartMs: number): boolean
-  onPart(part: Part, segmentStartMs: number): void
+  onSegmentStart(startMs: number): void
+  onPart(part: Part): void
   onSegment(segment: Segment): void
 }
 
@@ -38,6 +39,8 @@ export class Packager {
   #audioTime: number | undefined
   #partStartMs: number | undefined
   #lastFrameMs = 40
+  /** Whether a segment has begun. */
+  #isOpen = false
   #parts: Part[] = []
   /** Of the parts. */
   #bytes = 0
@@ -51,14 +54,14 @@ export class Packager {
     const previous = this.#video.at(-1)
     if (previous) this.#lastFrameMs = Math.max(1, atMs - previous.atMs)
     this.#cutBefore(atMs, sample.isKeyFrame)
-    this.#partStartMs ??= atMs
+    this.#begin(atMs)
     this.#video.push({ ...sample, atMs })
   }
 
   audio(sample: Sample, atMs: number): void {
     if (!this.#options.tracks.video) {
       this.#cutBefore(atMs, true)
-      this.#partStartMs ??= atMs
+      this.#begin(atMs)
     }
     this.#audio.push({ ...sample, atMs })
   }
@@ -68,6 +71,13 @@ export class Packager {
     const last = this.#video.at(-1) ?? this.#audio.at(-1)
     if (last) this.#endPart(last.atMs + this.#lastFrameMs)
     this.#endSegment()
+  }
+
+  #begin(atMs: number): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#partStartMs = atMs
+    this.#options.onSegmentStart(atMs)
   }
 
   #cutBefore(atMs: number, isKeyFrame: boolean): void {
@@ -98,7 +108,7 @@ export class Packager {
     this.#partStartMs = endMs
     this.#parts.push(part)
     this.#bytes += part.data.length
-    this.#options.onPart(part, this.#parts[0]?.startMs ?? startMs)
+    this.#options.onPart(part)
   }
 
   #endSegment(): void {
@@ -107,6 +117,7 @@ export class Packager {
     if (!first || !last) return
     this.#parts = []
     this.#bytes = 0
+    this.#isOpen = false
     const durationMs = last.startMs + last.durationMs - first.startMs
     this.#options.onSegment({ startMs: first.startMs, durationMs, parts })
   }

@@ -38,7 +38,7 @@ const successMs = 10_000
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 const maxEarlyAudio = 1_000
-const closeMs = 5_000
+const closeMs = 10_000
 const unknownFrameRate = 30
 
 /**
@@ -106,14 +106,15 @@ export class Ladder {
     this.#options.budget.release(this)
   }
 
-  /** Waits until the last frames have been delivered. */
-  async close(): Promise<void> {
+  /** Waits until the last frames have been delivered, or until the signal. */
+  async close(signal = AbortSignal.timeout(closeMs)): Promise<void> {
     this.finish()
-    const timer = setTimeout(() => {
+    const kill = () => {
       for (const run of this.#runs) run.kill()
-    }, closeMs)
-    await Promise.all(this.#runs.map(({ ended }) => ended))
-    clearTimeout(timer)
+    }
+    signal.addEventListener('abort', kill, { once: true })
+    await Promise.allSettled(this.#runs.map(({ ended }) => ended))
+    signal.removeEventListener('abort', kill)
   }
 
   #onKeyFrame(atMs: number): void {
@@ -155,7 +156,9 @@ export class Ladder {
     this.#runs.push(run)
     if (this.#runs[0] === run) run.takeTurn()
     for (const { sample, atMs } of early) run.audio(sample, atMs)
-    void run.ended.then((error) => this.#onEnded(run, error))
+    void run.ended
+      .then((error) => this.#onEnded(run, error))
+      .catch((error) => this.#options.log.error({ err: error }, 'a live broadcast could not be encoded'))
   }
 
   /** The current run gets no more frames. */
@@ -249,7 +252,7 @@ const isSameRecord = (a: { record: Buffer } | undefined, b: { record: Buffer } |
 
 function reasonFor(wanted: LiveRung[], rungs: LiveRung[]): string | undefined {
   const missing = wanted.slice(rungs.length).map(({ quality }) => nameOf(quality))
-  return missing.length === 0 ? undefined : `This machine is too slow to encode ${missing.join(', ')}.`
+  return missing.length === 0 ? undefined : `This machine has no capacity to encode ${missing.join(', ')}.`
 }
 
 const nameOf = (quality: string) => (quality === topQuality ? 'the size of the source' : quality)

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { flushCompileCache } from 'node:module'
 import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
@@ -29,7 +30,10 @@ import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
-import { findTools, ToolsError } from './media/ffmpeg.ts'
+import { Ingest, type RtmpPorts } from './live/ingest.ts'
+import { LadderBudget } from './live/ladder/budget.ts'
+import type { Broadcasts } from './live/live-broadcast.ts'
+import { findTools, type Tools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
 
@@ -38,7 +42,12 @@ const shutdownTimeoutMs = 10_000
 /** A sentence about why the service cannot start. */
 class StartError extends Error {}
 
-type RunningService = { publicUrl: string; newKeys: NewKey[]; close(): Promise<void> }
+type RunningService = {
+  publicUrl: string
+  newKeys: NewKey[]
+  rtmpPorts: RtmpPorts | undefined
+  close(): Promise<void>
+}
 
 async function start(config: Config): Promise<RunningService> {
   const log = createLog(config.logLevel, process.stdout.isTTY === true)
@@ -48,7 +57,8 @@ async function start(config: Config): Promise<RunningService> {
     const files = await openData(config, log)
     onClose(() => files.close())
     // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
-    const tools = config.roles.has('worker') ? findTools(toolsOf(config)) : undefined
+    const needsTools = config.roles.has('worker') || config.roles.has('live')
+    const tools = needsTools ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
     const database = await openDatabase(config, log)
@@ -64,17 +74,22 @@ async function start(config: Config): Promise<RunningService> {
     await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
 
     const metrics = createMetrics(database.pool)
-    const app = await buildApp(context, authenticator, metrics, { tls })
+    const broadcasts: Broadcasts = new Map()
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts })
     clearTemporaryFolders(context, onClose)
-    if (tools) {
+    if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
       onClose(() => worker.close())
       await listener.subscribe(worker.channels)
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
+    const rtmpPorts =
+      tools && config.roles.has('live')
+        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { port, tls }, onClose)
+        : undefined
     await announce(context, app, onClose)
-    return { publicUrl: publicUrl(), newKeys, close }
+    return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
   } catch (error) {
     await close()
     throw error
@@ -138,6 +153,29 @@ async function listen(app: App, config: Config, onClose: OnClose): Promise<numbe
   return (app.server.address() as AddressInfo).port
 }
 
+type Tls = Awaited<ReturnType<typeof readTls>>
+
+/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
+async function openIngest(
+  context: Context & { broadcasts: Broadcasts; tools: Tools },
+  listener: Listener,
+  { port, tls }: { port: number; tls: Tls | undefined },
+  onClose: OnClose,
+): Promise<RtmpPorts> {
+  const { config } = context
+  const url = config.internalUrl ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const budget = new LadderBudget(availableParallelism())
+  const ingest = new Ingest({ ...context, budget }, url)
+  onClose(() => ingest.close())
+  await listener.subscribe(ingest.channels)
+  return ingest.open(tls).catch((error) => {
+    const { port = config.rtmpPort } = error as { port?: number }
+    throw new StartError(describeListenError(error, { host: config.host, port }, 'KINORA_RTMP_PORT'), {
+      cause: error,
+    })
+  })
+}
+
 /** Without the file, only the command line does not find the service. */
 async function announce({ config, log }: Context, app: App, onClose: OnClose): Promise<void> {
   if (!config.roles.has('api')) return
@@ -196,18 +234,26 @@ async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
   return tls
 }
 
-function describeListenError(error: NodeJS.ErrnoException, { host, port }: Config): string {
+function describeListenError(
+  error: NodeJS.ErrnoException,
+  { host, port }: { host: string; port: number },
+  setting: 'KINORA_PORT' | 'KINORA_RTMP_PORT' = 'KINORA_PORT',
+): string {
   if (error.code === 'EADDRINUSE') {
-    return `Port ${port} is in use by another program: stop it, or choose another port with KINORA_PORT.`
+    return `Port ${port} is in use by another program: stop it, or choose another port with ${setting}.`
   }
   if (error.code === 'EACCES')
-    return `This user is not allowed to use port ${port}: choose a port above 1023 with KINORA_PORT.`
+    return `This user is not allowed to use port ${port}: choose a port above 1023 with ${setting}.`
   return `Cannot listen on ${host} port ${port}: ${error.message}.`
 }
 
-function greeting({ publicUrl, newKeys }: RunningService, config: Config): string {
+function greeting({ publicUrl, newKeys, rtmpPorts }: RunningService, config: Config): string {
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}`
-  const lines = [`kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs`, '']
+  const live = rtmpPorts ? `  rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
+  const lines = [
+    `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs${live}`,
+    '',
+  ]
   for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
   if (newKeys.length > 0) {
     lines.push(

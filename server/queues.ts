@@ -1,12 +1,13 @@
 import { type EncodingJobs, encodingQueues } from './encoding/queues.ts'
 import type { Queues } from './lib/queue.ts'
+import { type LiveJobs, liveQueues } from './live/queues.ts'
 import { type ThumbnailsJobs, thumbnailsQueues } from './thumbnails/queues.ts'
 import { type UploadsJobs, uploadsQueues } from './uploads/queues.ts'
 import { type VideosJobs, videosQueues } from './videos/queues.ts'
 import { type WatermarksJobs, watermarksQueues } from './watermarks/queues.ts'
 
 /** The payload of each queue's jobs. */
-export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs
+export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs & LiveJobs
 
 export const queues: Queues<Jobs> = {
   ...videosQueues,
@@ -14,4 +15,5 @@ export const queues: Queues<Jobs> = {
   ...uploadsQueues,
   ...encodingQueues,
   ...watermarksQueues,
+  ...liveQueues,
 }

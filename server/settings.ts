@@ -222,14 +222,8 @@ export const processSettings = {
     meaning: 'debug, info, warn, error or silent.',
     read: choice('debug', 'info', 'warn', 'error', 'silent'),
   }),
-  // Reserved names, so that a configuration that already contains them is valid.
+  // A reserved name, so that a configuration that already contains it is valid.
   reserved: group({
-    rtmpPort: setting({
-      name: 'KINORA_RTMP_PORT',
-      default: '1935',
-      meaning: 'Port of the RTMP server. No effect in this version.',
-      read: integer(0, 65535),
-    }),
     adminPassword: setting({
       name: 'KINORA_ADMIN_PASSWORD',
       default: '',

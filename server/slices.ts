@@ -3,6 +3,7 @@ import { accounts } from './accounts/slice.ts'
 import { analytics } from './analytics/slice.ts'
 import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
+import { live } from './live/slice.ts'
 import { liveStreams } from './live-streams/slice.ts'
 import { operations } from './operations/slice.ts'
 import { pages } from './pages/slice.ts'
@@ -32,6 +33,7 @@ export const slices: Slice[] = [
   summaries,
   transcription,
   liveStreams,
+  live,
   players,
   watermarks,
   webhooks,

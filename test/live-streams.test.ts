@@ -112,6 +112,11 @@ test('invalid attributes are named', async () => {
     [{ name: 'x', restreams: Array(6).fill(restream) }, 'restreams'],
     [{ name: 'x', restreams: [{ ...restream, serverUrl: 'http://example.com' }] }, 'restreams[0][serverUrl]'],
     [{ name: 'x', restreams: [restream, { ...restream, serverUrl: 'rtmp://' }] }, 'restreams[1][serverUrl]'],
+    [{ name: 'x', restreams: [{ ...restream, serverUrl: 'rtmp://example.com' }] }, 'restreams[0][serverUrl]'],
+    [
+      { name: 'x', restreams: [{ ...restream, serverUrl: 'rtmp://10.0.0.1/app' }] },
+      'restreams[0][serverUrl]',
+    ],
     [{ name: 'x', restreams: [{ ...restream, streamKey: ' ' }] }, 'restreams[0][streamKey]'],
     [{ name: 'x', restreams: [{ name: 'a', serverUrl: restream.serverUrl }] }, 'restreams[0][streamKey]'],
   ]

@@ -1,10 +1,13 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { parseRtmpTarget } from '../lib/fetch/rtmp-target.ts'
 import { type App, ref } from '../lib/http.ts'
-import { isId, newId, randomWord } from '../lib/ids.ts'
+import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { withPlayer } from '../players/with-player.ts'
+import { withPlayer } from '../videos/with-player.ts'
+import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
 import {
   LiveStream,
   LiveStreamCreation,
@@ -16,28 +19,22 @@ import {
 import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
 
-const idPrefix = 'li'
-const params = Type.Object({ liveStreamId: Type.String({ description: 'Id of the live stream.' }) })
-
-/** Strings that are not ids never reach the database. */
-function checkId(liveStreamId: string): string {
-  if (!isId(idPrefix, liveStreamId)) throw notFound('liveStreamId')
-  return liveStreamId
-}
-
-/** 22 characters hold 131 bits. */
-const newStreamKey = () => randomWord(22)
-
-function checkRestreams(restreams: Restream[] | undefined): void {
-  const problems = (restreams ?? []).flatMap(({ serverUrl }, i): FieldError[] => {
-    const url = URL.parse(serverUrl)
-    const isValid = url !== null && /^rtmps?:$/.test(url.protocol) && url.hostname !== ''
-    const name = `restreams[${i}][serverUrl]`
-    const title = `"${name}" must be an rtmp or rtmps URL, such as rtmp://live.example.com/app.`
-    return isValid ? [] : [{ kind: httpErrors.invalidAttribute, title, name }]
-  })
+function checkRestreams(restreams: Restream[] | undefined, config: Context['config']): void {
+  const problems = (restreams ?? []).flatMap(({ serverUrl }, i) =>
+    serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
+  )
   const [first, ...rest] = problems
   if (first) throw invalid([first, ...rest])
+}
+
+function serverUrlProblems(url: string, name: string, config: Context['config']): FieldError[] {
+  try {
+    parseRtmpTarget(url, config)
+    return []
+  } catch (error) {
+    if (!(error instanceof UrlNotAllowedError)) throw error
+    return [{ kind: httpErrors.invalidAttribute, title: error.message, name }]
+  }
 }
 
 export function liveStreamRoutes(app: App, context: Context): void {
@@ -46,10 +43,7 @@ export function liveStreamRoutes(app: App, context: Context): void {
   showLiveStream(app, context)
   updateLiveStream(app, context)
   deleteLiveStream(app, context)
-  rotateStreamKey(app, context)
 }
-
-const view = (context: Context, row: store.StoredLiveStream) => viewLiveStream(context, row, false)
 
 function createLiveStream(app: App, context: Context): void {
   const schema = {
@@ -61,10 +55,10 @@ function createLiveStream(app: App, context: Context): void {
     response: { 200: ref(LiveStream) },
   }
   app.post('/live-streams', { schema }, async ({ body, scope }) => {
-    checkRestreams(body.restreams)
+    checkRestreams(body.restreams, context.config)
     const time = context.now()
     const row: store.StoredLiveStream = {
-      id: newId(idPrefix),
+      id: newId(liveStreamPrefix),
       environment: scope.environment,
       name: body.name,
       stream_key: newStreamKey(),
@@ -72,12 +66,12 @@ function createLiveStream(app: App, context: Context): void {
       record: body.record ?? true,
       player_id: body.playerId ?? null,
       restreams: body.restreams ?? [],
-      thumbnail_key: null,
+      last_refusal: null,
       created_at: time,
       updated_at: time,
     }
     await withPlayer(body.playerId, () => store.insertLiveStream(context.db, row))
-    return view(context, row)
+    return viewLiveStream(context, { ...row, broadcasting: false })
   })
 }
 
@@ -93,7 +87,7 @@ function listLiveStreams(app: App, context: Context): void {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
     const { rows, total } = await store.listLiveStreams(context.db, scope.environment, query, order, page)
-    const items = rows.map((row) => view(context, row))
+    const items = rows.map((row) => viewLiveStream(context, row))
     return listResponse('/live-streams', query, page, items, total)
   })
 }
@@ -103,13 +97,17 @@ function showLiveStream(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Show a live stream',
-    params,
+    params: liveStreamParams,
     response: { 200: ref(LiveStream) },
   }
   app.get('/live-streams/:liveStreamId', { schema }, async ({ params, scope }) => {
-    const row = await store.findLiveStream(context.db, scope.environment, checkId(params.liveStreamId))
+    const row = await store.findLiveStream(
+      context.db,
+      scope.environment,
+      checkLiveStreamId(params.liveStreamId),
+    )
     if (!row) throw notFound('liveStreamId')
-    return view(context, row)
+    return viewLiveStream(context, row)
   })
 }
 
@@ -120,20 +118,20 @@ function updateLiveStream(app: App, context: Context): void {
     tags: ['Live streams'],
     summary: 'Change a live stream',
     description: 'Attributes that are absent stay as they are. `restreams` replaces the entire list.',
-    params,
+    params: liveStreamParams,
     body: LiveStreamUpdate,
     response: { 200: ref(LiveStream) },
   }
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
-    const id = checkId(params.liveStreamId)
-    checkRestreams(body.restreams)
+    const id = checkLiveStreamId(params.liveStreamId)
+    checkRestreams(body.restreams, context.config)
     const { playerId, ...rest } = body
     const change = { ...rest, ...(playerId !== undefined && { player_id: playerId }) }
     const row = await withPlayer(playerId, () =>
       store.updateLiveStream(db, scope.environment, id, change, now()),
     )
     if (!row) throw notFound('liveStreamId')
-    return view(context, row)
+    return viewLiveStream(context, row)
   })
 }
 
@@ -142,32 +140,19 @@ function deleteLiveStream(app: App, { db }: Context): void {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Delete a live stream',
-    description: 'A broadcast in progress ends. Recordings stay.',
-    params,
+    description: 'A broadcast in progress ends and is recorded. Recordings stay.',
+    params: liveStreamParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
   app.delete('/live-streams/:liveStreamId', { schema }, async ({ params, scope }, reply) => {
-    const isDeleted = await store.deleteLiveStream(db, scope.environment, checkId(params.liveStreamId))
-    if (!isDeleted) throw notFound('liveStreamId')
+    const id = checkLiveStreamId(params.liveStreamId)
+    const deleted = await db.transaction().execute(async (trx) => {
+      const deleted = await store.deleteLiveStream(trx, scope.environment, id)
+      if (deleted) await store.keepForRecordings(trx, deleted)
+      if (deleted) await store.requestEnd(trx, id)
+      return deleted
+    })
+    if (!deleted) throw notFound('liveStreamId')
     return reply.code(204).send(null)
-  })
-}
-
-function rotateStreamKey(app: App, context: Context): void {
-  const { db, now } = context
-  const schema = {
-    operationId: 'POST_live-streams-liveStreamId-stream-key',
-    tags: ['Live streams'],
-    summary: 'Rotate the stream key',
-    description: 'The previous key is rejected from then on. A broadcast in progress continues.',
-    params,
-    response: { 200: ref(LiveStream) },
-  }
-  app.post('/live-streams/:liveStreamId/stream-key', { schema }, async ({ params, scope }) => {
-    const change = { stream_key: newStreamKey() }
-    const id = checkId(params.liveStreamId)
-    const row = await store.updateLiveStream(db, scope.environment, id, change, now())
-    if (!row) throw notFound('liveStreamId')
-    return view(context, row)
   })
 }

@@ -1,14 +1,14 @@
-import { nullable, oneOf, ref, text } from '../lib/http.ts'
-import { Pagination } from '../lib/paging.ts'
+import { exampleId, idField, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
+import { nullable, ref, text } from '../lib/http.ts'
+import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { notBlank } from '../lib/validation.ts'
 
 const maxRestreams = 5
 
 const example = {
-  id: 'li4pqNqGUkhKfWcBGpZVLRY5',
-  key: 'dw-dew8-q6w9-k67w-1ws8',
-  url: 'https://video.example.com/live/li4pqNqGUkhKfWcBGpZVLRY5',
+  key: '7hJ2kPqLx0RtVb8sYdNc4M',
+  url: `https://video.example.com/live/${exampleId('li')}`,
 }
 
 export const Restream = Type.Object({
@@ -75,12 +75,9 @@ export type LiveStreamCreation = Static<typeof LiveStreamCreation>
 export const LiveStreamUpdate = Type.Object({ name: Type.Optional(name()), ...settings })
 export type LiveStreamUpdate = Static<typeof LiveStreamUpdate>
 
-const time = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-01-31T10:18:47+00:00'] })
-
 export const LiveStream = Type.Object(
   {
-    liveStreamId: Type.String({ description: 'The id of the live stream.', examples: [example.id] }),
+    liveStreamId: idField('li', 'Id of the live stream.'),
     name: Type.String({ description: 'The name of the live stream.', examples: ['My show'] }),
     streamKey: Type.String({
       description: 'The secret that the encoder sends. Whoever has it can broadcast.',
@@ -113,23 +110,32 @@ export const LiveStream = Type.Object(
       },
       { description: 'The URLs for viewers.' },
     ),
-    createdAt: time('When the live stream was created.'),
-    updatedAt: time('When it was last changed.'),
+    lastRefusal: nullable(
+      Type.Object(
+        {
+          at: timeField('When it was rejected.'),
+          reason: Type.String({
+            description: 'A sentence for the owner of the live stream.',
+            examples: ['Another encoder is sending to this live stream.'],
+          }),
+        },
+        { description: 'The last connection of an encoder that was rejected although its key was right.' },
+      ),
+    ),
+    createdAt: timeField('When the live stream was created.'),
+    updatedAt: timeField('When it was last changed.'),
   },
-  { $id: 'LiveStream' },
+  { $id: 'LiveStream', description: 'What an encoder broadcasts to, and viewers watch.' },
 )
 export type LiveStream = Static<typeof LiveStream>
 
-export const LiveStreamList = Type.Object(
-  { data: Type.Array(ref(LiveStream)), pagination: ref(Pagination) },
-  { $id: 'LiveStreamList' },
-)
+export const LiveStreamList = listOf(ref(LiveStream), 'LiveStreamList')
 
 export const sortKeys = ['name', 'createdAt', 'updatedAt'] as const
 
 export const listQuery = {
   name: Type.Optional(text(500, { description: 'A part of the name.', examples: ['show'] })),
   streamKey: Type.Optional(text(100, { description: 'The exact stream key.', examples: [example.key] })),
-  sortBy: Type.Optional(oneOf(sortKeys, { default: 'createdAt', description: 'The field to sort by.' })),
-  sortOrder: Type.Optional(oneOf(['asc', 'desc'], { default: 'desc', description: 'The direction.' })),
+  sortBy: sortByField(sortKeys, 'createdAt'),
+  sortOrder: sortOrderField('desc'),
 }

@@ -4,6 +4,9 @@ import type { Environment } from '../environments.ts'
 /** A server that the stream is also sent to. */
 export type Restream = { name: string; serverUrl: string; streamKey: string }
 
+/** An encoder that could not broadcast. */
+export type Refusal = { at: string; reason: string }
+
 export type LiveStreamRow = {
   id: string
   environment: Environment
@@ -14,11 +17,16 @@ export type LiveStreamRow = {
   record: boolean
   player_id: string | null
   restreams: ColumnType<Restream[], string, string>
-  thumbnail_key: string | null
+  /** The last connection of an encoder that was rejected, and why. */
+  last_refusal: ColumnType<Refusal | null, null, string>
   created_at: Date
   updated_at: Date
 }
 
+/** A JPEG image. */
+export type LiveThumbnailRow = { live_stream_id: string; data: Buffer }
+
 export type LiveStreamsTables = {
   live_streams: LiveStreamRow
+  live_thumbnails: LiveThumbnailRow
 }

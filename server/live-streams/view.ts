@@ -3,13 +3,12 @@ import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
 import { livePath, privateLivePath } from './paths.ts'
 import type { LiveStream } from './schemas.ts'
-import type { StoredLiveStream } from './store.ts'
+import type { LiveStreamDetails } from './store.ts'
 
 /** The live stream as the API shows it. The URLs of a private one are for one viewer: each response has a new token. */
 export function viewLiveStream(
   { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
-  row: StoredLiveStream,
-  isBroadcasting: boolean,
+  row: LiveStreamDetails,
 ): LiveStream {
   const token = row.public ? undefined : issueToken(secret, row.id, now())
   const media = publicUrl() + (token === undefined ? livePath(row.id) : privateLivePath(row.id, token))
@@ -20,7 +19,7 @@ export function viewLiveStream(
     streamKey: row.stream_key,
     public: row.public,
     record: row.record,
-    broadcasting: isBroadcasting,
+    broadcasting: row.broadcasting,
     playerId: row.player_id,
     restreams: row.restreams,
     assets: {
@@ -29,6 +28,7 @@ export function viewLiveStream(
       player,
       thumbnail: `${media}/thumbnail.jpg`,
     },
+    lastRefusal: row.last_refusal,
     createdAt: atom(row.created_at),
     updatedAt: atom(row.updated_at),
   }

@@ -1,7 +1,8 @@
 import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import type { Db } from '../lib/db.ts'
+import { type Db, listPage } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
-import type { StoredLiveStream } from '../live-streams/store.ts'
+import type { Page } from '../lib/paging.ts'
+import { notifyLive, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tables } from '../tables.ts'
 import type { BroadcastRow, LiveInitRow, LiveSegmentRow } from './tables.ts'
 
@@ -15,25 +16,21 @@ export type Position = { epoch: number; nextSequence: number; endMs: number }
 
 export const leaseMs = 5_000
 
+export const broadcastPrefix = 'br'
+
 const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
 
-export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<StoredLiveStream | undefined> {
-  return db
-    .selectFrom('live_streams')
-    .selectAll()
-    .where('stream_key', '=', streamKey)
-    .executeTakeFirst()
-}
+export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
- * Begins a broadcast, or continues one whose encoder is away or whose owner is gone. Undefined while another encoder is
- * connected.
+ * Begins a broadcast, or continues one whose encoder is away or whose owner is gone. While another encoder is connected,
+ * it returns the lease of its owner.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,
-  { id: live_stream_id, environment }: Pick<StoredLiveStream, 'id' | 'environment'>,
+  { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
   owner_url: string,
-): Promise<{ claim: Claim; position: Position; broadcast: Broadcast } | undefined> {
+): Promise<Claimed | { leaseUntil: Date }> {
   // Serializes encoders that connect at the same time.
   await trx
     .selectFrom('live_streams')
@@ -43,14 +40,15 @@ export async function claimBroadcast(
     .executeTakeFirstOrThrow()
   const current = await trx
     .selectFrom('broadcasts')
-    .select(['id', 'state', sql<boolean>`lease_until < now()`.as('isAbandoned')])
+    .select(['id', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])
     .where('live_stream_id', '=', live_stream_id)
     .where('state', '<>', 'ended')
     .executeTakeFirst()
-  if (current && current.state === 'live' && !current.isAbandoned) return undefined
+  if (current?.state === 'live' && !current.isAbandoned) return { leaseUntil: current.lease_until }
   const broadcast = current
     ? await takeOver(trx, current.id, owner_url)
-    : await insertBroadcast(trx, { live_stream_id, environment, owner_url })
+    : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
+  await notifyLive(trx)
   const { id, fence } = broadcast
   return { claim: { id, fence }, position: await findPosition(trx, id), broadcast }
 }
@@ -66,14 +64,22 @@ function takeOver(trx: Transaction<Tables>, id: string, owner_url: string): Prom
 
 function insertBroadcast(
   trx: Transaction<Tables>,
-  row: Pick<BroadcastRow, 'live_stream_id' | 'environment' | 'owner_url'>,
+  row: Pick<BroadcastRow, 'live_stream_id' | 'environment' | 'record' | 'owner_url'>,
 ): Promise<Broadcast> {
   return trx
     .insertInto('broadcasts')
     .values({
       ...row,
-      ...{ id: newId('broadcast_'), state: 'live', fence: 1, lease_until: leaseEnd },
-      ...{ target_seconds: null, started_at: sql<Date>`now()`, visible_at: null, away_at: null, ended_at: null },
+      ...{ id: newId(broadcastPrefix), state: 'live', fence: 1, lease_until: leaseEnd, completing: false },
+      ...{ qualities: '[]', health: null, restreams: '[]' },
+      ...{
+        target_seconds: null,
+        started_at: sql<Date>`now()`,
+        visible_at: null,
+        away_at: null,
+        ended_at: null,
+        deleted_stream: null,
+      },
     })
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -83,7 +89,7 @@ async function findPosition(trx: Transaction<Tables>, broadcastId: string): Prom
   const { rows } = await sql<Position>`
     select coalesce((select max(epoch) from live_inits where broadcast_id = ${broadcastId}), 0) + 1 as epoch,
       coalesce(max(sequence) + 1, 0) as "nextSequence",
-      coalesce(max(start_ms + duration_ms), 0) as "endMs"
+      coalesce(max(start_ms + duration_ms), 0)::float8 as "endMs"
     from live_segments where broadcast_id = ${broadcastId}`.execute(trx)
   return rows[0]!
 }
@@ -91,16 +97,25 @@ async function findPosition(trx: Transaction<Tables>, broadcastId: string): Prom
 const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
   sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended')`
 
-/** False if another process has taken over, or the broadcast was ended. */
-export async function renewLease(db: Db<Tables>, { id, fence }: Claim): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** What the owner shows of itself while it receives. */
+export type Report = { health: object; restreams: object[] }
+
+/** `lost`: another process has taken over, or the broadcast was ended. `completing`: its end was requested. */
+export async function renewLease(
+  db: Db<Tables>,
+  { id, fence }: Claim,
+  { health, restreams }: Report,
+): Promise<'ours' | 'completing' | 'lost'> {
+  const row = await db
     .updateTable('broadcasts')
-    .set({ lease_until: leaseEnd })
+    .set({ lease_until: leaseEnd, health: JSON.stringify(health), restreams: JSON.stringify(restreams) })
     .where('id', '=', id)
     .where('fence', '=', fence)
     .where('state', '=', 'live')
+    .returning('completing')
     .executeTakeFirst()
-  return numUpdatedRows > 0n
+  if (!row) return 'lost'
+  return row.completing ? 'completing' : 'ours'
 }
 
 export async function insertInit(db: Db<Tables>, claim: Claim, row: LiveInitRow): Promise<boolean> {
@@ -108,65 +123,81 @@ export async function insertInit(db: Db<Tables>, claim: Claim, row: LiveInitRow)
     insert into live_inits (broadcast_id, quality, epoch, data, codecs, width, height)
     select ${row.broadcast_id}, ${row.quality}, ${row.epoch}, ${row.data}, ${row.codecs}, ${row.width}::integer,
       ${row.height}::integer
-    where ${isOurs(claim)} returning epoch`.execute(db)
+    where ${isOurs(claim)}
+    on conflict (broadcast_id, quality, epoch) do update set data = excluded.data returning epoch`.execute(db)
   return rows.length > 0
 }
 
 /** False if the broadcast is no longer ours. The stored file is then an orphan. */
 export async function insertSegment(db: Db<Tables>, claim: Claim, row: LiveSegmentRow): Promise<boolean> {
   const { rows } = await sql`
-    insert into live_segments (broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, received_at)
+    insert into live_segments
+      (broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at)
     select ${row.broadcast_id}, ${row.quality}, ${row.sequence}, ${row.epoch}, ${row.start_ms}, ${row.duration_ms},
-      ${row.bytes}, ${row.received_at}
-    where ${isOurs(claim)} returning sequence`.execute(db)
+      ${row.bytes}, ${row.fence}, ${row.received_at}
+    where ${isOurs(claim)}
+    on conflict (broadcast_id, quality, sequence) do update set fence = excluded.fence returning sequence`.execute(
+    db,
+  )
   return rows.length > 0
 }
 
-/** Sets the target duration and the time at which viewers can watch. True for the first call of a broadcast. */
+/**
+ * Sets what viewers can watch. `isFirst`: they could not watch anything before. Undefined if the broadcast is no longer
+ * ours.
+ */
 export async function makeVisible(
   trx: Transaction<Tables>,
   { id, fence }: Claim,
-  targetSeconds: number,
-): Promise<boolean> {
-  const { numUpdatedRows } = await trx
-    .updateTable('broadcasts')
-    .set({ visible_at: sql<Date>`now()`, target_seconds: targetSeconds })
-    .where('id', '=', id)
-    .where('fence', '=', fence)
-    .where('visible_at', 'is', null)
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
+  { targetSeconds, qualities }: { targetSeconds: number; qualities: readonly string[] },
+): Promise<{ isFirst: boolean } | undefined> {
+  const { rows } = await sql<{ isFirst: boolean }>`
+    update broadcasts b
+    set visible_at = coalesce(b.visible_at, now()), target_seconds = ${targetSeconds},
+      qualities = ${JSON.stringify(qualities)}
+    from (select id, visible_at is null as "isFirst" from broadcasts where id = ${id} for update) before
+    where b.id = before.id and b.fence = ${fence} and b.state <> 'ended'
+    returning "isFirst"`.execute(trx)
+  await notifyLive(trx)
+  return rows[0]
 }
 
-/** The encoder is gone and may come back. */
-export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<void> {
-  await db
+/** The encoder is gone and may come back. False if the broadcast is no longer ours. */
+export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('broadcasts')
     .set({ state: 'away', away_at: sql<Date>`now()`, lease_until: sql<Date>`now()` })
     .where('id', '=', id)
     .where('fence', '=', fence)
-    .where('state', '=', 'live')
-    .execute()
+    .where('state', '<>', 'ended')
+    .executeTakeFirst()
+  await notifyLive(db)
+  return numUpdatedRows > 0n
 }
 
-/** Broadcasts whose encoder has not come back in time, or whose owner was killed that long ago. */
-export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Broadcast[]> {
+/**
+ * Broadcasts whose encoder has not come back in time, or whose owner was killed that long ago. Those whose end was
+ * requested do not wait.
+ */
+export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
   const limitTime = sql<Date>`now() - ${reconnectSeconds} * interval '1 second'`
   return db
     .selectFrom('broadcasts')
-    .selectAll()
+    .select(['id', 'fence'])
     .where('state', '<>', 'ended')
-    .where(sql<boolean>`coalesce(away_at, lease_until) < ${limitTime}`)
+    .where(
+      sql<boolean>`coalesce(away_at, lease_until) < ${limitTime} or (completing and lease_until < now())`,
+    )
     .limit(limit)
     .execute()
 }
 
 /** Undefined if it has ended already. The fence grows, so that an owner which still runs notices. */
-export function endBroadcast(
+export async function setEnded(
   trx: Transaction<Tables>,
   { id, fence }: Claim,
 ): Promise<Broadcast | undefined> {
-  return trx
+  const ended = await trx
     .updateTable('broadcasts')
     .set({ state: 'ended', ended_at: sql<Date>`now()`, fence: sql`fence + 1` })
     .where('id', '=', id)
@@ -174,4 +205,47 @@ export function endBroadcast(
     .where('state', '<>', 'ended')
     .returningAll()
     .executeTakeFirst()
+  await notifyLive(trx)
+  return ended
+}
+
+/** The states of broadcasts. Those that no longer exist are missing. */
+export function listStates(
+  db: Db<Tables>,
+  ids: string[],
+): Promise<Pick<Broadcast, 'id' | 'fence' | 'state'>[]> {
+  return db.selectFrom('broadcasts').select(['id', 'fence', 'state']).where('id', 'in', ids).execute()
+}
+
+/** What viewers can rewind to. */
+export async function loadWindow(
+  db: Db<Tables>,
+  broadcastId: string,
+  windowMs: number,
+): Promise<{ inits: LiveInitRow[]; segments: Selectable<LiveSegmentRow>[] }> {
+  const inits = await db
+    .selectFrom('live_inits')
+    .selectAll()
+    .where('broadcast_id', '=', broadcastId)
+    .orderBy('epoch')
+    .execute()
+  const { rows: segments } = await sql<Selectable<LiveSegmentRow>>`
+    select *, start_ms::float8 as start_ms from live_segments
+    where broadcast_id = ${broadcastId} and start_ms >= (
+      select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
+    order by sequence`.execute(db)
+  return { inits, segments }
+}
+
+export function listBroadcasts(
+  db: Db<Tables>,
+  liveStreamId: string,
+  page: Page,
+): Promise<{ rows: Broadcast[]; total: number }> {
+  const found = db.selectFrom('broadcasts').where('live_stream_id', '=', liveStreamId)
+  return listPage(found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
+}
+
+export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {
+  return db.selectFrom('broadcasts').selectAll().where('id', '=', id).executeTakeFirst()
 }

@@ -1,84 +1,92 @@
-import { RenditionWindow } from './hls/window.ts'
-import type { Part, Segment } from './media/packager.ts'
+import { RenditionWindow, type WindowPart, type WindowSegment } from './hls/window.ts'
 
-/** A complete segment, ready to be stored. */
-export type FinishedSegment = {
-  sequence: number
+/** The init segment of an epoch, and what the master playlist says about it. */
+export type Init = {
   epoch: number
-  startMs: number
-  durationMs: number
-  receivedAt: number
   data: Buffer
+  codecs: string
+  /** Null if there is no video. */
+  width: number | null
+  height: number | null
 }
 
-type Options = {
-  /** How far back viewers can rewind. */
-  windowMs: number
-  /** The number of the segment that begins at a time. All qualities have the same numbers. */
-  sequenceOf(startMs: number): number
-  onSegment(segment: FinishedSegment): void
-  now(): number
-}
+export type NewPart = WindowPart & Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'> & { data: Buffer }
+export type NewSegment = Omit<WindowSegment, 'parts'>
 
 /** Segments whose parts stay in memory. Playlists list the parts of the last three. */
 const segmentsInMemory = 5
+/** Enough to know the bit rate of the recent past. */
+const maxSizes = 30
 
-/**
- * One quality of a broadcast in the memory of its owner: the window that playlists show, and the data of the newest
- * segments. Older segments are in the file store.
- */
+type Memory = { parts: Buffer[]; isStored: boolean }
+
+/** One quality of a broadcast: the window that playlists show, and the data of the newest segments. */
 export class Rendition {
   readonly window: RenditionWindow
-  readonly #options: Options
-  readonly #segments = new Map<number, Buffer[]>()
-  #epoch = 0
-  #receivedAt = 0
+  readonly #inits = new Map<number, Init>()
+  readonly #memory = new Map<number, Memory>()
+  #sizes: { bytes: number; durationMs: number }[] = []
 
-  constructor(options: Options) {
-    this.#options = options
-    this.window = new RenditionWindow(options.windowMs)
+  constructor(windowMs: number) {
+    this.window = new RenditionWindow(windowMs)
   }
 
-  startEpoch(epoch: number): void {
-    this.#epoch = epoch
+  addInit(init: Init): void {
+    this.#inits.set(init.epoch, init)
   }
 
-  addPart(part: Part, segmentStartMs: number): void {
-    const sequence = this.#options.sequenceOf(segmentStartMs)
-    const parts = this.#segments.get(sequence)
-    if (parts) parts.push(part.data)
-    else this.#beginSegment(sequence, part)
-    const { durationMs, isIndependent } = part
-    this.window.addPart(
-      { durationMs, isIndependent },
-      { sequence, epoch: this.#epoch, receivedAt: this.#receivedAt },
-    )
+  findInit(epoch: number): Init | undefined {
+    return this.#inits.get(epoch)
   }
 
-  endSegment({ startMs, durationMs, parts }: Segment): void {
-    const sequence = this.#options.sequenceOf(startMs)
-    const segment = { sequence, epoch: this.#epoch, durationMs, receivedAt: this.#receivedAt }
-    this.window.addSegment(segment)
-    this.#options.onSegment({ ...segment, startMs, data: Buffer.concat(parts.map(({ data }) => data)) })
+  get inits(): Init[] {
+    return [...this.#inits.values()]
+  }
+
+  get latestInit(): Init | undefined {
+    return this.inits.at(-1)
+  }
+
+  addPart({ data, durationMs, isIndependent, sequence, epoch, receivedAt }: NewPart): void {
+    const memory = this.#memory.get(sequence)
+    if (memory) memory.parts.push(data)
+    else this.#memory.set(sequence, { parts: [data], isStored: false })
+    this.window.addPart({ durationMs, isIndependent }, { sequence, epoch, receivedAt })
+  }
+
+  addSegment(segment: NewSegment): void {
+    const { sequence, epoch, receivedAt, durationMs, bytes, fence } = segment
+    this.#sizes = [...this.#sizes, { bytes, durationMs }].slice(-maxSizes)
+    this.window.addSegment({ sequence, epoch, receivedAt, durationMs, bytes, fence })
+  }
+
+  /** The segment is in the file store. Until then it stays in memory. */
+  markStored(sequence: number): void {
+    const memory = this.#memory.get(sequence)
+    if (memory) memory.isStored = true
+    const oldest = Math.max(...this.#memory.keys()) - segmentsInMemory
+    for (const [each, { isStored }] of this.#memory) if (isStored && each <= oldest) this.#memory.delete(each)
   }
 
   /** Undefined if the part does not exist yet, or not in memory any more. */
   findPart(sequence: number, index: number): Buffer | undefined {
-    return this.#segments.get(sequence)?.[index]
+    return this.#memory.get(sequence)?.parts[index]
   }
 
   /** A complete segment that is still in memory. */
   findSegment(sequence: number): Buffer | undefined {
-    const isComplete = this.window.has(sequence, undefined)
-    const parts = this.#segments.get(sequence)
-    return isComplete && parts ? Buffer.concat(parts) : undefined
+    const memory = this.#memory.get(sequence)
+    return memory && this.window.has(sequence, undefined) ? Buffer.concat(memory.parts) : undefined
   }
 
-  #beginSegment(sequence: number, part: Part): void {
-    this.#segments.set(sequence, [part.data])
-    // The first part is complete when its last frame has arrived.
-    this.#receivedAt = this.#options.now() - part.durationMs
-    const oldest = sequence - segmentsInMemory
-    for (const each of this.#segments.keys()) if (each <= oldest) this.#segments.delete(each)
+  /** Bits per second of the recent segments. */
+  get bandwidth(): { average: number; peak: number } {
+    const rates = this.#sizes.map(({ bytes, durationMs }) => (bytes * 8_000) / Math.max(1, durationMs))
+    const total = this.#sizes.reduce((sum, { bytes }) => sum + bytes, 0)
+    const totalMs = this.#sizes.reduce((sum, { durationMs }) => sum + durationMs, 0)
+    return {
+      average: Math.round((total * 8_000) / Math.max(1, totalMs)),
+      peak: Math.round(Math.max(0, ...rates)),
+    }
   }
 }

@@ -7,7 +7,7 @@ import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import { playerSize } from '../videos/iframe.ts'
-import { videoPath } from '../videos/paths.ts'
+import { videoMedium, videoPath } from '../videos/paths.ts'
 import { assetRoutes, loadPlayer, type PlayerAssets } from './assets.ts'
 import { emptyConfig, type PlayerConfig, videoConfig } from './config.ts'
 import { logoType } from './logo.ts'
@@ -62,7 +62,7 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
   // The route has no schema, so query parameters are lists.
   const { token: tokens } = request.query as { token?: string[] }
   const token = (!row.public && tokens?.[0]) || undefined
-  const medium = { id: videoId, environment: row.environment, public: row.public, path: videoPath(videoId) }
+  const medium = videoMedium(row)
   const asked = { request, medium, token, isStart: true }
   const grant = await checkAccess(context, asked)
   // A token is not used up until the video is playable.

@@ -2,7 +2,6 @@ import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
-import { withPlayer } from '../players/with-player.ts'
 import { videoFolder } from '../renditions/files.ts'
 import type { VideoCreation } from './input-schemas.ts'
 import { readMetadata, readSource, titleFromUrl } from './payload.ts'
@@ -10,6 +9,7 @@ import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store
 import type { SourceType } from './tables.ts'
 import { requestTranscripts, wantsTranscript } from './transcript.ts'
 import { copyWatermark, findWatermark } from './watermark.ts'
+import { withPlayer } from './with-player.ts'
 
 /**
  * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with

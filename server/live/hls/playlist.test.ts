@@ -10,7 +10,7 @@ function fill(window: RenditionWindow, count: number, from = 0, epoch = 1): void
   for (let sequence = from; sequence < from + count; sequence++) {
     const segment = { sequence, epoch, receivedAt: 1_000_000 + 2_000 * sequence }
     for (let i = 0; i < 4; i++) window.addPart(part(i === 0), segment)
-    window.addSegment({ ...segment, durationMs: 2_000 })
+    window.addSegment({ ...segment, durationMs: 2_000, bytes: 1, fence: 1 })
   }
 }
 
@@ -34,12 +34,12 @@ test('a playlist lists segments, the newest parts and the next part', () => {
   assert.deepEqual(
     lines.filter((line) => line.startsWith('#EXT-X-PART:')).map((line) => /URI="(\S+)"/.exec(line)?.[1]),
     ['2.0', '2.1', '2.2', '2.3', '3.0', '3.1', '3.2', '3.3', '4.0', '4.1', '4.2', '4.3', '5.0'].map(
-      (name) => `${name}.m4s`,
+      (name) => `${name.replace('.', '-1.')}.m4s`,
     ),
   )
   assert.equal(lines.filter((line) => line.endsWith(',INDEPENDENT=YES')).length, 4)
   assert.deepEqual(lines.slice(-3), [
-    '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="5.1.m4s"',
+    '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="5-1.1.m4s"',
     '#EXT-X-RENDITION-REPORT:URI="../480p/index.m3u8",LAST-MSN=5,LAST-PART=0',
     '',
   ])
@@ -64,7 +64,7 @@ test('a new connection of the encoder has its own init segment, and removed ones
   fill(window, 3, 3, 2)
   assert.match(
     writePlaylist(window.state, options),
-    /2\.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init-2\.mp4"\n/,
+    /2-1\.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init-2\.mp4"\n/,
   )
   fill(window, 10, 6, 2)
   const later = writePlaylist(window.state, options)
@@ -80,7 +80,7 @@ test('an ended stream has an end tag and no next part', () => {
   fill(window, 2)
   window.end()
   const playlist = writePlaylist(window.state, { ...options, query: '?avh=x' })
-  assert.ok(playlist.endsWith('1.m4s?avh=x\n#EXT-X-ENDLIST\n'))
+  assert.ok(playlist.endsWith('1-1.m4s?avh=x\n#EXT-X-ENDLIST\n'))
   assert.ok(!playlist.includes('PRELOAD-HINT'))
 })
 
@@ -98,7 +98,7 @@ test('a request for a part waits until it exists, and ends with the stream or th
   window.addPart(part(true), segment)
   await turn()
   assert.deepEqual(order, ['old', '2.0'])
-  window.addSegment({ ...segment, durationMs: 500 })
+  window.addSegment({ ...segment, durationMs: 500, bytes: 1, fence: 1 })
   await turn()
   // The segment ended before its second part, so players that asked for it learn about the end.
   assert.deepEqual(order.slice(2).sort(), ['2', '2.1'])

@@ -3,7 +3,8 @@ import type { WindowSegment, WindowState } from './window.ts'
 export type PlaylistOptions = {
   /** The longest duration of a segment in whole seconds. It never changes during a broadcast. */
   targetSeconds: number
-  partMs: number
+  /** Undefined for a playlist without parts, which is not updated at once. */
+  partMs: number | undefined
   /** Appended to every URL, for private streams: `?avh=…`. */
   query: string
   /** The player has the older segments from an earlier playlist. */
@@ -20,16 +21,14 @@ const holdBackParts = 3
 /** Writes the playlist of one quality for low-latency HLS. Players that know plain HLS ignore the tags about parts. */
 export function writePlaylist(state: WindowState, options: PlaylistOptions): string {
   const { targetSeconds, partMs } = options
-  const { segments, open, discontinuities, isEnded } = state
+  const { segments, open, discontinuities } = state
   const skipped = options.skips ? countSkipped(segments, skipTargets * targetSeconds * 1000) : 0
   const first = segments[0] ?? open
   const head = [
     '#EXTM3U',
     '#EXT-X-VERSION:9',
     `#EXT-X-TARGETDURATION:${targetSeconds}`,
-    '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,' +
-      `PART-HOLD-BACK=${seconds(holdBackParts * partMs)},CAN-SKIP-UNTIL=${seconds(skipTargets * targetSeconds * 1000)}`,
-    `#EXT-X-PART-INF:PART-TARGET=${seconds(partMs)}`,
+    ...(partMs === undefined ? [] : writeControl(partMs, targetSeconds)),
     `#EXT-X-MEDIA-SEQUENCE:${first?.sequence ?? 0}`,
     ...(discontinuities > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuities}`] : []),
     ...(skipped > 0 ? [`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}`] : []),
@@ -41,7 +40,16 @@ export function writePlaylist(state: WindowState, options: PlaylistOptions): str
     epoch = segment.epoch
     return lines
   })
-  return [...head, ...body, ...(isEnded ? ['#EXT-X-ENDLIST'] : writeTail(state, options)), ''].join('\n')
+  return [...head, ...body, ...writeEnd(state, options), ''].join('\n')
+}
+
+function writeControl(partMs: number, targetSeconds: number): string[] {
+  const holdBack = seconds(holdBackParts * partMs)
+  const skipUntil = seconds(skipTargets * targetSeconds * 1000)
+  return [
+    `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${holdBack},CAN-SKIP-UNTIL=${skipUntil}`,
+    `#EXT-X-PART-INF:PART-TARGET=${seconds(partMs)}`,
+  ]
 }
 
 type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: string }
@@ -49,23 +57,31 @@ type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: strin
 function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
   const { sequence, durationMs, receivedAt, parts } = segment
   const isNewEpoch = epoch !== segment.epoch
+  const isGap = !isOpen && segment.bytes === 0
   return [
     ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
     ...(isNewEpoch ? [`#EXT-X-MAP:URI="init-${segment.epoch}.mp4${query}"`] : []),
     `#EXT-X-PROGRAM-DATE-TIME:${new Date(receivedAt).toISOString()}`,
     ...parts.map((part, i) => {
       const independent = part.isIndependent ? ',INDEPENDENT=YES' : ''
-      return `#EXT-X-PART:DURATION=${seconds(part.durationMs)},URI="${sequence}.${i}.m4s${query}"${independent}`
+      return `#EXT-X-PART:DURATION=${seconds(part.durationMs)},URI="${sequence}-${segment.epoch}.${i}.m4s${query}"${independent}`
     }),
-    ...(isOpen ? [] : [`#EXTINF:${seconds(durationMs)},`, `${sequence}.m4s${query}`]),
+    ...(isGap ? ['#EXT-X-GAP'] : []),
+    ...(isOpen ? [] : [`#EXTINF:${seconds(durationMs)},`, `${sequence}-${segment.epoch}.m4s${query}`]),
   ]
+}
+
+function writeEnd(state: WindowState, options: PlaylistOptions): string[] {
+  if (state.isEnded) return ['#EXT-X-ENDLIST']
+  return options.partMs === undefined ? [] : writeTail(state, options)
 }
 
 /** The part that comes next, so that players can request it before it exists, and the edge of the other qualities. */
 function writeTail({ segments, open }: WindowState, { query, reports }: PlaylistOptions): string[] {
   const sequence = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
+  const epoch = open?.epoch ?? segments.at(-1)?.epoch ?? 1
   return [
-    `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${sequence}.${open?.parts.length ?? 0}.m4s${query}"`,
+    `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${sequence}-${epoch}.${open?.parts.length ?? 0}.m4s${query}"`,
     ...reports.map((report) => {
       const part = report.part === undefined ? '' : `,LAST-PART=${report.part}`
       return `#EXT-X-RENDITION-REPORT:URI="${report.path}${query}",LAST-MSN=${report.sequence}${part}`

@@ -9,6 +9,9 @@ export type WindowSegment = {
   receivedAt: number
   /** Counts the connections of the encoder. Each has its own init segment. */
   epoch: number
+  /** The size of its file, zero if it is missing, and the fence that is part of the name of the file. */
+  bytes: number
+  fence: number
   /** Known for the newest segments only. */
   parts: WindowPart[]
 }
@@ -54,7 +57,8 @@ export class RenditionWindow {
   }
 
   addPart(part: WindowPart, segment: Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'>): void {
-    if (this.#open?.sequence !== segment.sequence) this.#open = { ...segment, durationMs: 0, parts: [] }
+    if (this.#open?.sequence !== segment.sequence)
+      this.#open = { ...segment, durationMs: 0, bytes: 0, fence: 0, parts: [] }
     this.#open.parts.push(part)
     this.#open.durationMs += part.durationMs
     this.#changed()
@@ -101,6 +105,14 @@ export class RenditionWindow {
     if (part === undefined || this.#open === undefined) return false
     if (this.#open.sequence > sequence) return true
     return this.#open.sequence === sequence && this.#open.parts.length > part
+  }
+
+  /** A complete segment. */
+  find(sequence: number): WindowSegment | undefined {
+    // Numbers have gaps only where an owner was lost, so the segment is at most a few places away.
+    const first = this.#segments[0]?.sequence ?? 0
+    const guess = this.#segments[sequence - first]
+    return guess?.sequence === sequence ? guess : this.#segments.find((each) => each.sequence === sequence)
   }
 
   #removeFirst(): void {

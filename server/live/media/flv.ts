@@ -161,6 +161,14 @@ function aacConfig(record: Buffer, sampleRate: number, channels: number): AudioC
   return { kind: 'aac', record: Buffer.from(record), sampleRate, channels, frameLength: 1024 }
 }
 
+/** The configuration of AAC with the same sample rate and channels (ISO/IEC 14496-3, 1.6.2.1). */
+export function aacConfigFor({ sampleRate, channels }: AudioConfig): AudioConfig {
+  const lowComplexity = 2
+  const record = Buffer.alloc(2)
+  record.writeUInt16BE((lowComplexity << 11) | (aacRates.indexOf(sampleRate) << 7) | (channels << 3))
+  return { kind: 'aac', record, sampleRate, channels, frameLength: 1024 }
+}
+
 const mp3Rates = [44_100, 48_000, 32_000]
 
 /** Reads the header of an MPEG audio frame. */

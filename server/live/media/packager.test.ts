@@ -47,7 +47,9 @@ function packageTags(tags: FlvTag[], types: number[]): Packaged {
   for (const { isVideo, event } of events)
     if (event && 'config' in event) Object.assign(tracks, { [isVideo ? 'video' : 'audio']: event.config })
   const packager = new Packager({
-    ...{ tracks, partMs: 500, segmentMs: 2_000 },
+    ...{ tracks, partMs: 500 },
+    startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
+    onSegmentStart: () => {},
     onPart: (part) => parts.push(part),
     onSegment: (segment) => segments.push(segment),
   })

@@ -15,11 +15,15 @@ export type Segment = { startMs: number; durationMs: number; parts: Part[] }
 export type PackagerOptions = {
   tracks: Tracks
   partMs: number
-  /** A segment ends at the first key frame after this time. */
-  segmentMs: number
+  /** Whether a new segment begins with the key frame at this time. */
+  startsSegment(atMs: number, segmentStartMs: number): boolean
+  onSegmentStart(startMs: number): void
   onPart(part: Part): void
   onSegment(segment: Segment): void
 }
+
+const maxSegmentMs = 10_000
+const maxSegmentBytes = 32 * 1024 * 1024
 
 type TimedSample = Sample & { atMs: number }
 
@@ -35,7 +39,11 @@ export class Packager {
   #audioTime: number | undefined
   #partStartMs: number | undefined
   #lastFrameMs = 40
+  /** Whether a segment has begun. */
+  #isOpen = false
   #parts: Part[] = []
+  /** Of the parts. */
+  #bytes = 0
 
   constructor(options: PackagerOptions) {
     this.#options = options
@@ -46,14 +54,14 @@ export class Packager {
     const previous = this.#video.at(-1)
     if (previous) this.#lastFrameMs = Math.max(1, atMs - previous.atMs)
     this.#cutBefore(atMs, sample.isKeyFrame)
-    this.#partStartMs ??= atMs
+    this.#begin(atMs)
     this.#video.push({ ...sample, atMs })
   }
 
   audio(sample: Sample, atMs: number): void {
     if (!this.#options.tracks.video) {
       this.#cutBefore(atMs, true)
-      this.#partStartMs ??= atMs
+      this.#begin(atMs)
     }
     this.#audio.push({ ...sample, atMs })
   }
@@ -65,12 +73,21 @@ export class Packager {
     this.#endSegment()
   }
 
+  #begin(atMs: number): void {
+    if (this.#isOpen) return
+    this.#isOpen = true
+    this.#partStartMs = atMs
+    this.#options.onSegmentStart(atMs)
+  }
+
   #cutBefore(atMs: number, isKeyFrame: boolean): void {
-    const { partMs, segmentMs } = this.#options
+    const { partMs, startsSegment } = this.#options
     const partStart = this.#partStartMs
     if (partStart === undefined) return
     const segmentStart = this.#parts[0]?.startMs ?? partStart
-    const isSegmentOver = isKeyFrame && atMs - segmentStart >= segmentMs
+    // Without key frames, a segment ends somewhere, because it is in memory until then.
+    const isTooLong = atMs - segmentStart >= maxSegmentMs || this.#bytes >= maxSegmentBytes
+    const isSegmentOver = (isKeyFrame && startsSegment(atMs, segmentStart)) || isTooLong
     const isPartFull = atMs + this.#lastFrameMs - partStart > partMs
     if (!isSegmentOver && !isPartFull) return
     this.#endPart(atMs)
@@ -90,6 +107,7 @@ export class Packager {
     this.#video = []
     this.#partStartMs = endMs
     this.#parts.push(part)
+    this.#bytes += part.data.length
     this.#options.onPart(part)
   }
 
@@ -98,6 +116,8 @@ export class Packager {
     const [first, last] = [parts[0], parts.at(-1)]
     if (!first || !last) return
     this.#parts = []
+    this.#bytes = 0
+    this.#isOpen = false
     const durationMs = last.startMs + last.durationMs - first.startMs
     this.#options.onSegment({ startMs: first.startMs, durationMs, parts })
   }

@@ -57,7 +57,10 @@ export class SourceReader implements Publisher {
   video(timestamp: number, payload: Buffer): void {
     const event = this.#videoReader.read(timestamp, payload)
     if (!event) return
-    if ('config' in event) return this.#configure({ video: event.config })
+    if ('config' in event) {
+      this.#configure({ video: event.config })
+      return
+    }
     const mapped = this.#timeline.map(timestamp, stepMs)
     // Decoders need increasing times.
     const atMs = Math.max(mapped, this.#lastVideoMs + 1)
@@ -81,7 +84,10 @@ export class SourceReader implements Publisher {
   }
 
   #receive(timed: Timed): void {
-    if (this.#isStarted) return this.#emit(timed)
+    if (this.#isStarted) {
+      this.#emit(timed)
+      return
+    }
     this.#waiting.push(timed)
     this.#waitingBytes += timed.sample.data.length
     if (this.#waitingBytes > maxWaitingBytes) this.#discard()

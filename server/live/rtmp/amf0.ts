@@ -120,6 +120,13 @@ class AmfReader {
   }
 }
 
+/** Encodes an object as an ECMA array, which is the type of metadata. */
+export function encodeEcmaArray(values: AmfObject): Buffer {
+  const head = Buffer.alloc(5, marker.ecmaArray)
+  head.writeUInt32BE(Object.keys(values).length, 1)
+  return Buffer.concat([head, ...encodeProperties(values)])
+}
+
 /** Encodes the values of a command message. */
 export const encodeAmf = (...values: AmfValue[]): Buffer => Buffer.concat(values.flatMap(encodeValue))
 
@@ -143,15 +150,16 @@ function encodeValue(value: AmfValue): Buffer[] {
       return [Buffer.from([isLong ? marker.longString : marker.string]), encodeString(value, isLong ? 4 : 2)]
     }
     case 'object':
-      return [
-        Buffer.from([marker.object]),
-        ...Object.entries(value).flatMap(([key, each]) => [encodeString(key, 2), ...encodeValue(each)]),
-        Buffer.from([0, 0, marker.objectEnd]),
-      ]
+      return [Buffer.from([marker.object]), ...encodeProperties(value)]
     default:
       return [Buffer.from([marker.undefined])]
   }
 }
+
+const encodeProperties = (values: AmfObject): Buffer[] => [
+  ...Object.entries(values).flatMap(([key, value]) => [encodeString(key, 2), ...encodeValue(value)]),
+  Buffer.from([0, 0, marker.objectEnd]),
+]
 
 function encodeString(text: string, lengthBytes: 2 | 4): Buffer {
   const bytes = Buffer.from(text)

@@ -1,3 +1,4 @@
+import { UnsupportedStream } from '../media/h264.ts'
 import { type AmfObject, type AmfValue, decodeAmf, encodeAmf } from './amf0.ts'
 import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
 
@@ -6,9 +7,17 @@ export type Publisher = {
   video(timestamp: number, payload: Buffer): void
   audio(timestamp: number, payload: Buffer): void
   metadata(values: AmfObject): void
+  /** Undefined, or a promise that resolves when more can be received. */
+  drain?(): Promise<void> | undefined
 }
 
-export type PublishAnswer = { publisher: Publisher } | { refused: string }
+export type PublishAnswer =
+  | {
+      publisher: Publisher
+      /** Called once when the connection has ended. */
+      onClose?(): Promise<void>
+    }
+  | { refused: string }
 
 type Deps = {
   send(bytes: Buffer): void
@@ -53,16 +62,16 @@ export class RtmpSession {
       if (handled) await handled
     }
     if (this.#received - this.#acknowledged >= this.#acknowledgeAfter) this.#acknowledge()
+    const drained = this.#publisher?.drain?.()
+    if (drained) await drained
   }
 
   #handle(message: RtmpMessage): Promise<void> | undefined {
-    const { type, timestamp, payload } = message
+    const { type, payload } = message
     switch (type) {
       case messageType.video:
       case messageType.audio:
-        if (!this.#publisher) throw new RtmpError('RTMP: audio or video before the stream was published')
-        if (type === messageType.video) this.#publisher.video(timestamp, payload)
-        else this.#publisher.audio(timestamp, payload)
+        this.#handleMedia(message)
         return undefined
       case messageType.data:
         this.#handleData(decodeAmf(payload))
@@ -81,6 +90,18 @@ export class RtmpSession {
       default:
         // Other messages have no meaning for a server that only receives.
         return undefined
+    }
+  }
+
+  #handleMedia({ type, streamId, timestamp, payload }: RtmpMessage): void {
+    if (!this.#publisher) throw new RtmpError('RTMP: audio or video before the stream was published')
+    try {
+      if (type === messageType.video) this.#publisher.video(timestamp, payload)
+      else this.#publisher.audio(timestamp, payload)
+    } catch (error) {
+      if (!(error instanceof UnsupportedStream)) throw error
+      this.#status(streamId, 'error', 'NetStream.Publish.Rejected', error.message)
+      throw new SessionEnded(error.message)
     }
   }
 

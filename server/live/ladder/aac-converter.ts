@@ -70,6 +70,7 @@ export class AacConverter {
     const kill = () => {
       for (const process of this.#running) process.kill()
     }
+    if (signal.aborted) kill()
     signal.addEventListener('abort', kill, { once: true })
     await Promise.all([...this.#running].map(({ ended }) => ended))
     signal.removeEventListener('abort', kill)

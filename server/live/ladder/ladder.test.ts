@@ -136,7 +136,9 @@ async function feedUntil(
 function decode({ tracks, events }: Output): number {
   const parts: Buffer[] = [writeInit(tracks[0]!)]
   const packager = new Packager({
-    ...{ tracks: tracks[0]!, partMs: 500, segmentMs: 2_000 },
+    ...{ tracks: tracks[0]!, partMs: 500 },
+    startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
+    onSegmentStart() {},
     onPart: ({ data }) => parts.push(data),
     onSegment() {},
   })

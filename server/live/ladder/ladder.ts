@@ -112,6 +112,7 @@ export class Ladder {
     const kill = () => {
       for (const run of this.#runs) run.kill()
     }
+    if (signal.aborted) kill()
     signal.addEventListener('abort', kill, { once: true })
     await Promise.allSettled(this.#runs.map(({ ended }) => ended))
     signal.removeEventListener('abort', kill)

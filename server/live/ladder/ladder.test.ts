@@ -288,8 +288,9 @@ test('a ladder has the qualities that other broadcasts leave capacity for', asyn
 test('an ffmpeg that does not read takes a bounded amount of memory, and is given up', async ({ signal }) => {
   const running = createLadder(script('ffmpeg-that-hangs', 'exec sleep 1000'))
   const { ladder, changes } = running
+  const data = Buffer.alloc(1_000_000)
   const frame = (isKeyFrame: boolean): Sample => ({
-    ...{ decodeTime: 0, compositionOffset: 0, isKeyFrame, data: Buffer.alloc(200_000) },
+    ...{ decodeTime: 0, compositionOffset: 0, isKeyFrame, data },
   })
   const events = [true, ...Array.from({ length: 24 }, () => false)].map((isKeyFrame, i) => {
     return { isVideo: true, sample: frame(isKeyFrame), atMs: 40 * i }
@@ -304,7 +305,7 @@ test('an ffmpeg that does not read takes a bounded amount of memory, and is give
     maxBytes = Math.max(maxBytes, process.memoryUsage().arrayBuffers - bytesBefore)
     return changes.at(-1)!.qualities.length === 0
   })
-  assert.ok(seconds * 5_000_000 > 2 * maxBytes, `${seconds} s, ${maxBytes} bytes`)
+  assert.ok(seconds >= 2, 'less than 50 MB were sent')
   assert.ok(maxBytes < 24 * 1024 * 1024, `${maxBytes} bytes`)
   assert.deepEqual(changes.at(-1), {
     qualities: [],

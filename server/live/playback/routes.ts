@@ -34,6 +34,7 @@ export async function livePlaybackRoutes(
 ): Promise<void> {
   const placeholder = await loadPlaceholder()
   const views = new Views(context)
+  app.addHook('preClose', async () => views.close())
   const serve = (suffix: string, handler: (viewing: Viewing) => Promise<FastifyReply>) => {
     for (const base of [livePath(':liveStreamId'), privateLivePath(':liveStreamId', ':token')])
       routeMedia(app, base + suffix, async (request, reply) =>

@@ -274,7 +274,7 @@ test('the qualities that stay have no gap when the machine becomes too slow', as
 })
 
 test('a ladder has the qualities that other broadcasts leave capacity for', async () => {
-  const budget = new LadderBudget(0.22)
+  const budget = new LadderBudget(0.26)
   const [first, second] = [createLadder('ffmpeg', budget), createLadder('ffmpeg', budget)]
   for (const { ladder } of [first, second]) ladder.configure(source.tracks, { encodeTop: false })
   assert.deepEqual(first.changes, [{ qualities: ['240p', '360p'], reason: undefined }])

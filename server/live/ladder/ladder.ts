@@ -80,6 +80,9 @@ export class Ladder {
     const wanted = tracks.video ? liveRungs(tracks.video, this.#frameRate, encodeTop) : []
     this.#source = { tracks, wanted, keyFrames: encodeTop ? 'regular' : 'source' }
     this.#failures = 0
+    // The source may have been away.
+    this.#framesSinceKeyFrame = 0
+    this.#keyFrameMs = undefined
     const cores = Math.min(this.#maxCores, this.#options.budget.availableFor(this))
     const rungs = tracks.video ? rungsWithin(cores, tracks.video, wanted, this.#frameRate) : []
     this.#change(rungs, reasonFor(wanted, rungs))
@@ -101,8 +104,7 @@ export class Ladder {
   finish(): void {
     this.#source = undefined
     this.#earlyAudio = undefined
-    this.#keyFrameMs = undefined
-    this.#retire()
+    this.#retire(this.#keyFrameMs)
     this.#options.budget.release(this)
   }
 
@@ -139,7 +141,7 @@ export class Ladder {
 
   #start(atMs: number): void {
     this.#isChangeDue = false
-    this.#retire()
+    this.#retire(atMs)
     const { tools } = this.#options
     const { tracks, keyFrames } = this.#source ?? {}
     const early = this.#earlyAudio ?? []
@@ -163,8 +165,8 @@ export class Ladder {
   }
 
   /** The current run gets no more frames. */
-  #retire(): void {
-    this.#current?.finish()
+  #retire(atMs = 0): void {
+    this.#current?.finish(atMs)
     this.#current = undefined
   }
 

@@ -38,13 +38,13 @@ test('a ladder has as many of the lower qualities as the cores allow', () => {
 test('broadcasts share the cores', () => {
   const budget = new LadderBudget(2)
   const [first, second] = [{}, {}]
-  budget.reserve(first, 1.5)
-  assert.equal(budget.availableFor(second), 0.5)
-  assert.equal(budget.availableFor(first), 2)
+  budget.reserve(first, 0.5)
+  assert.equal(budget.availableFor(second), 1.2)
+  assert.equal(budget.availableFor(first), 1.7)
   budget.reserve(first, 2.5)
   assert.equal(budget.availableFor(second), 0)
   budget.release(first)
-  assert.equal(budget.availableFor(second), 2)
+  assert.equal(budget.availableFor(second), 1.7)
 })
 
 test('encoded frames get the decode times of the source, also with frames left out', () => {

@@ -29,10 +29,12 @@ import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
+import { createWakeSignal } from './lib/wake-signal.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { Ingest, type RtmpPorts } from './live/ingest.ts'
 import { LadderBudget } from './live/ladder/budget.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
+import { liveChannel } from './live-streams/store.ts'
 import { findTools, type Tools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
@@ -71,11 +73,15 @@ async function start(config: Config): Promise<RunningService> {
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
+    const liveChanges = createWakeSignal()
+    await listener.subscribe({
+      [keysChannel]: () => authenticator.forget(),
+      [liveChannel]: () => liveChanges.wake(),
+    })
 
     const metrics = createMetrics(database.pool)
     const broadcasts: Broadcasts = new Map()
-    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts })
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })

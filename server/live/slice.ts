@@ -4,14 +4,21 @@ import { Broadcast, BroadcastList } from './broadcast-schemas.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './end-broadcast.ts'
 import { expireLive } from './expiry/expire.ts'
 import { feedRoutes } from './feed/routes.ts'
-import { livePlaybackRoutes } from './playback/routes.ts'
+import { livePageRoutes } from './playback/page.ts'
+import { liveMediaRoutes } from './playback/routes.ts'
+import { Views } from './playback/views.ts'
 import { recordLongBroadcasts } from './recording/plan.ts'
 import { recordBroadcast } from './recording/record.ts'
 
 export const live: Slice = {
   schemas: [Broadcast, BroadcastList],
   routes: broadcastRoutes,
-  publicRoutes: livePlaybackRoutes,
+  async publicRoutes(app, context) {
+    const views = new Views(context)
+    app.addHook('preClose', async () => views.close())
+    await liveMediaRoutes(app, context, views)
+    await livePageRoutes(app, context, views)
+  },
   processRoutes: feedRoutes,
   jobs: { 'record-broadcast': recordBroadcast },
   tasks: [

@@ -1,7 +1,6 @@
 import 'media-chrome/dist/media-controller.js'
 import 'media-chrome/dist/media-control-bar.js'
 import 'media-chrome/dist/media-fullscreen-button.js'
-import 'media-chrome/dist/media-loading-indicator.js'
 import 'media-chrome/dist/media-mute-button.js'
 import 'media-chrome/dist/media-pip-button.js'
 import 'media-chrome/dist/media-play-button.js'
@@ -48,6 +47,7 @@ export type Controls = {
 
 /** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
+  const isLive = config.type === 'live'
   const hidden = new Set<ControlName>()
   const poster = element('img', { slot: 'poster', class: 'poster', alt: '' })
   // Screen readers read the heading of the page, which stays if the title is hidden.
@@ -58,7 +58,8 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
   const settings = element(
     'media-settings-menu',
     { hidden: '', anchor: 'auto', 'data-control': 'more' },
-    menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
+    // The speed of a live stream follows its latency.
+    isLive ? '' : menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
   )
   labelHeader(settings, 'Settings')
   const controller = buildController({ video, poster, title, unmute, settings }, config)
@@ -100,6 +101,7 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
     setQualityCount(count) {
       if (count > 1) settings.append(quality)
       else quality.remove()
+      controller.classList.toggle('without-settings', isLive && count <= 1)
     },
     addMenu(button, menu) {
       // The menu first, because the button looks for it.
@@ -125,17 +127,13 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
       keyboardupvolumestep: '0.1',
       keyboarddownvolumestep: '0.1',
       // keyboard.ts has a list of shortcuts that fits small frames.
-      hotkeys: 'noshift+/',
+      hotkeys: config.type === 'live' ? 'noshift+/ no< no>' : 'noshift+/',
     },
     video,
     poster,
     element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config)),
     unmute,
-    element(
-      'media-loading-indicator',
-      { slot: 'centered-chrome', noautohide: '' },
-      element('div', { slot: 'icon', class: 'loading' }),
-    ),
+    loadingIndicator(),
     bigButton(),
     settings,
     element('div', { class: 'bottom' }, timeline(), buildControlBar(config)),
@@ -149,6 +147,15 @@ function timeline(): HTMLElement {
   const preview = range.shadowRoot?.querySelector('media-preview-thumbnail')
   preview?.shadowRoot?.querySelector('img')?.setAttribute('alt', '')
   return range
+}
+
+/**
+ * Not that of media-chrome: one of its style rules makes the browser compute the styles of all controls again whenever
+ * loading starts or ends, which delays a seek.
+ */
+function loadingIndicator(): HTMLElement {
+  const text = element('span', { class: 'visually-hidden' }, 'Loading')
+  return element('div', { class: 'loading', slot: 'centered-chrome', noautohide: '', role: 'status' }, text)
 }
 
 /** For the mouse and touch only. The keyboard and screen readers use the play button of the control bar. */

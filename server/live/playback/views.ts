@@ -5,7 +5,7 @@ import type { Broadcasts, LiveBroadcast } from '../live-broadcast.ts'
 import { loadBroadcast } from '../load-broadcast.ts'
 import type { MirrorDeps } from './mirror.ts'
 import { Mirrors } from './mirrors.ts'
-import { findStream, type WatchedStream } from './store.ts'
+import { findStreams, type WatchedStream } from './store.ts'
 
 /** A broadcast, and whether this process gets its parts. */
 export type View = { live: LiveBroadcast; liveStreamId: string; hasParts: boolean }
@@ -39,6 +39,20 @@ export class Views {
     return cached(this.#streams, id, () => this.#loadStream(id))
   }
 
+  /** The current state. Viewers that follow get the same. */
+  async loadStreams(ids: string[]): Promise<WatchedStream[]> {
+    const { config, db } = this.#context
+    const streams = await findStreams(db, ids, config.liveRewindSeconds)
+    const found = new Map(streams.map((stream) => [stream.id, stream]))
+    for (const id of ids) {
+      const stream = found.get(id)
+      this.#streams.set(id, Promise.resolve(stream))
+      if (stream) this.#knownStreams.set(id, stream)
+      else this.#knownStreams.delete(id)
+    }
+    return streams
+  }
+
   /** Undefined if there is no such broadcast of the live stream. */
   async findBroadcast(liveStreamId: string, id: string): Promise<View | undefined> {
     const own = this.#context.broadcasts.get(id)
@@ -48,12 +62,8 @@ export class Views {
   }
 
   async #loadStream(id: string): Promise<WatchedStream | undefined> {
-    const { config, db } = this.#context
     try {
-      const stream = await findStream(db, id, config.liveRewindSeconds)
-      if (stream) this.#knownStreams.set(id, stream)
-      else this.#knownStreams.delete(id)
-      return stream
+      return (await this.loadStreams([id]))[0]
     } catch (error) {
       const known = this.#knownStreams.get(id)
       if (!known) throw error

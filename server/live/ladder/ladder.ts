@@ -125,7 +125,7 @@ export class Ladder {
     this.#measureFrameRate(atMs)
     if (run) {
       this.#reserve(run.deliveredMs >= successMs ? run.cores : undefined)
-      if (this.#isBehind(run)) this.#shrink()
+      if (!this.#isChangeDue && this.#isBehind(run)) this.#shrink()
       if (atMs - run.startMs > maxRunMs) this.#isChangeDue = true
     }
     if (this.#isChangeDue || !this.#current) this.#start(atMs)

@@ -29,10 +29,12 @@ import { PostgresError } from './lib/postgres/open.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { SettingsError } from './lib/settings.ts'
+import { createWakeSignal } from './lib/wake-signal.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { Ingest, type RtmpPorts } from './live/ingest.ts'
 import { LadderBudget } from './live/ladder/budget.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
+import { liveChannel } from './live-streams/store.ts'
 import { findTools, type Tools, ToolsError } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
@@ -71,11 +73,15 @@ async function start(config: Config): Promise<RunningService> {
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    await listener.subscribe({ [keysChannel]: () => authenticator.forget() })
+    const liveChanges = createWakeSignal()
+    await listener.subscribe({
+      [keysChannel]: () => authenticator.forget(),
+      [liveChannel]: () => liveChanges.wake(),
+    })
 
     const metrics = createMetrics(database.pool)
     const broadcasts: Broadcasts = new Map()
-    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts })
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
@@ -86,7 +92,7 @@ async function start(config: Config): Promise<RunningService> {
     port = await listen(app, config, onClose)
     const rtmpPorts =
       tools && config.roles.has('live')
-        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { port, tls }, onClose)
+        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
         : undefined
     await announce(context, app, onClose)
     return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
@@ -159,11 +165,12 @@ type Tls = Awaited<ReturnType<typeof readTls>>
 async function openIngest(
   context: Context & { broadcasts: Broadcasts; tools: Tools },
   listener: Listener,
-  { port, tls }: { port: number; tls: Tls | undefined },
+  { app, tls }: { app: App; tls: Tls | undefined },
   onClose: OnClose,
 ): Promise<RtmpPorts> {
   const { config } = context
-  const url = config.internalUrl ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const address = app.server.address() as AddressInfo
+  const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
   const budget = new LadderBudget(availableParallelism())
   const ingest = new Ingest({ ...context, budget }, url)
   onClose(() => ingest.close())
@@ -248,8 +255,8 @@ function describeListenError(
 }
 
 function greeting({ publicUrl, newKeys, rtmpPorts }: RunningService, config: Config): string {
-  if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}`
   const live = rtmpPorts ? `  rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
+  if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
     `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs${live}`,
     '',

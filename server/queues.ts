@@ -1,3 +1,4 @@
+import { type AnalyticsJobs, analyticsQueues } from './analytics/queues.ts'
 import { type EncodingJobs, encodingQueues } from './encoding/queues.ts'
 import type { Queues } from './lib/queue.ts'
 import { type LiveJobs, liveQueues } from './live/queues.ts'
@@ -7,7 +8,13 @@ import { type VideosJobs, videosQueues } from './videos/queues.ts'
 import { type WatermarksJobs, watermarksQueues } from './watermarks/queues.ts'
 
 /** The payload of each queue's jobs. */
-export type Jobs = VideosJobs & ThumbnailsJobs & UploadsJobs & EncodingJobs & WatermarksJobs & LiveJobs
+export type Jobs = VideosJobs &
+  ThumbnailsJobs &
+  UploadsJobs &
+  EncodingJobs &
+  WatermarksJobs &
+  LiveJobs &
+  AnalyticsJobs
 
 export const queues: Queues<Jobs> = {
   ...videosQueues,
@@ -16,4 +23,5 @@ export const queues: Queues<Jobs> = {
   ...encodingQueues,
   ...watermarksQueues,
   ...liveQueues,
+  ...analyticsQueues,
 }

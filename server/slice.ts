@@ -4,6 +4,7 @@ import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
+import type { WakeSignal } from './lib/wake-signal.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { Jobs } from './queues.ts'
@@ -18,6 +19,8 @@ export type ApiContext = Context & {
   coordinator: UploadCoordinator
   /** The broadcasts that this process receives. */
   broadcasts: Broadcasts
+  /** Any process has begun, changed or ended a broadcast. */
+  liveChanges: WakeSignal
 }
 
 /** The context of jobs, tasks and services. */

@@ -6,6 +6,7 @@ import { type App, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
+import { readMetadata } from '../videos/payload.ts'
 import { withPlayer } from '../videos/with-player.ts'
 import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
 import {
@@ -66,6 +67,8 @@ function createLiveStream(app: App, context: Context): void {
       record: body.record ?? true,
       player_id: body.playerId ?? null,
       restreams: body.restreams ?? [],
+      metadata: readMetadata(body.metadata ?? []),
+      show_viewers: body.showViewers ?? false,
       last_refusal: null,
       created_at: time,
       updated_at: time,
@@ -125,8 +128,13 @@ function updateLiveStream(app: App, context: Context): void {
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
     const id = checkLiveStreamId(params.liveStreamId)
     checkRestreams(body.restreams, context.config)
-    const { playerId, ...rest } = body
-    const change = { ...rest, ...(playerId !== undefined && { player_id: playerId }) }
+    const { playerId, showViewers, metadata, ...rest } = body
+    const change = {
+      ...rest,
+      ...(metadata && { metadata: readMetadata(metadata) }),
+      ...(showViewers !== undefined && { show_viewers: showViewers }),
+      ...(playerId !== undefined && { player_id: playerId }),
+    }
     const row = await withPlayer(playerId, () =>
       store.updateLiveStream(db, scope.environment, id, change, now()),
     )
@@ -135,7 +143,7 @@ function updateLiveStream(app: App, context: Context): void {
   })
 }
 
-function deleteLiveStream(app: App, { db }: Context): void {
+function deleteLiveStream(app: App, { db, queue }: Context): void {
   const schema = {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
@@ -148,8 +156,10 @@ function deleteLiveStream(app: App, { db }: Context): void {
     const id = checkLiveStreamId(params.liveStreamId)
     const deleted = await db.transaction().execute(async (trx) => {
       const deleted = await store.deleteLiveStream(trx, scope.environment, id)
-      if (deleted) await store.keepForRecordings(trx, deleted)
-      if (deleted) await store.requestEnd(trx, id)
+      if (!deleted) return undefined
+      await store.keepForRecordings(trx, deleted)
+      await store.requestEnd(trx, id)
+      await queue.send(trx, 'delete-sessions', { mediaId: id })
       return deleted
     })
     if (!deleted) throw notFound('liveStreamId')

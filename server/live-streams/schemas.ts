@@ -1,8 +1,9 @@
-import { exampleId, idField, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
+import { exampleId, idField, metadataPair, sortByField, sortOrderField, timeField } from '../lib/fields.ts'
 import { nullable, ref, text } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { notBlank } from '../lib/validation.ts'
+import { MetadataInput } from '../videos/input-schemas.ts'
 
 const maxRestreams = 5
 
@@ -67,6 +68,14 @@ const settings = {
       examples: [[]],
     }),
   ),
+  metadata: Type.Optional(MetadataInput),
+  showViewers: Type.Optional(
+    Type.Boolean({
+      description: 'Whether the player shows the number of viewers.',
+      default: false,
+      examples: [false],
+    }),
+  ),
 }
 
 export const LiveStreamCreation = Type.Object({ name: name(), ...settings })
@@ -90,6 +99,11 @@ export const LiveStream = Type.Object(
       Type.String({ description: 'The player theme.', examples: ['pl45KFKdlddgk654dspkze'] }),
     ),
     restreams: Type.Array(Restream, { description: 'Servers that the stream is also sent to.' }),
+    metadata: Type.Array(metadataPair(), { description: 'Pairs of a key and a value.' }),
+    showViewers: Type.Boolean({
+      description: 'Whether the player shows the number of viewers.',
+      examples: [false],
+    }),
     assets: Type.Object(
       {
         hls: Type.String({

@@ -3,6 +3,7 @@ import type { Environment } from '../environments.ts'
 import { type Db, listPage } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
+import type { Metadata } from '../videos/tables.ts'
 import type { sortKeys } from './schemas.ts'
 import type { LiveStreamRow, Refusal, Restream } from './tables.ts'
 
@@ -18,7 +19,12 @@ const broadcasting = sql<boolean>`exists (
 export async function insertLiveStream(db: Db<Tables>, row: StoredLiveStream): Promise<void> {
   await db
     .insertInto('live_streams')
-    .values({ ...row, last_refusal: null, restreams: JSON.stringify(row.restreams) })
+    .values({
+      ...row,
+      last_refusal: null,
+      restreams: JSON.stringify(row.restreams),
+      metadata: JSON.stringify(row.metadata),
+    })
     .execute()
 }
 
@@ -75,8 +81,9 @@ export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<Stor
 }
 
 export type LiveStreamChange = Partial<
-  Pick<StoredLiveStream, 'name' | 'public' | 'record' | 'player_id' | 'stream_key'> & {
+  Pick<StoredLiveStream, 'name' | 'public' | 'record' | 'player_id' | 'stream_key' | 'show_viewers'> & {
     restreams: Restream[]
+    metadata: Metadata[]
   }
 >
 
@@ -85,13 +92,14 @@ export function updateLiveStream(
   db: Db<Tables>,
   environment: Environment,
   id: string,
-  { restreams, ...change }: LiveStreamChange,
+  { restreams, metadata, ...change }: LiveStreamChange,
   now: Date,
 ): Promise<LiveStreamDetails | undefined> {
   return db
     .updateTable('live_streams')
     .set({ ...change, updated_at: now })
     .$if(restreams !== undefined, (q) => q.set({ restreams: JSON.stringify(restreams) }))
+    .$if(metadata !== undefined, (q) => q.set({ metadata: JSON.stringify(metadata) }))
     .where('id', '=', id)
     .where('environment', '=', environment)
     .returningAll()

@@ -1,5 +1,6 @@
 import type { ColumnType } from 'kysely'
 import type { Environment } from '../environments.ts'
+import type { Metadata } from '../videos/tables.ts'
 
 /** A server that the stream is also sent to. */
 export type Restream = { name: string; serverUrl: string; streamKey: string }
@@ -17,6 +18,9 @@ export type LiveStreamRow = {
   record: boolean
   player_id: string | null
   restreams: ColumnType<Restream[], string, string>
+  metadata: ColumnType<Metadata[], string, string>
+  /** Whether the player shows how many watch. */
+  show_viewers: boolean
   /** The last connection of an encoder that was rejected, and why. */
   last_refusal: ColumnType<Refusal | null, null, string>
   created_at: Date

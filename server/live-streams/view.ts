@@ -22,6 +22,8 @@ export function viewLiveStream(
     broadcasting: row.broadcasting,
     playerId: row.player_id,
     restreams: row.restreams,
+    metadata: row.metadata,
+    showViewers: row.show_viewers,
     assets: {
       hls: `${media}.m3u8`,
       iframe: `<iframe src="${player}" width="100%" style="aspect-ratio: 16 / 9; border: 0" allow="autoplay; fullscreen; picture-in-picture"></iframe>`,

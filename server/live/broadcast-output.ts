@@ -98,6 +98,7 @@ export class BroadcastOutput {
     this.#source.end()
     await Promise.all([this.#ladder.close(), ...this.#ended])
     for (const rendition of this.#encoded.values()) rendition.end()
+    this.#show()
   }
 
   /** Stops without waiting for the last frames. */
@@ -144,14 +145,16 @@ export class BroadcastOutput {
   }
 
   #createLadder(): Ladder {
-    const { tools, budget, log, onProblem } = this.#options
+    const { live, tools, budget, log, onProblem } = this.#options
     const ladder: Ladder = new Ladder({
       ...{ tools, budget, log },
       onTracks: (quality, tracks) => {
         if (ladder === this.#ladder) this.#renditionOf(quality).tracks(tracks)
       },
       onVideo: (quality, sample, atMs) => {
-        if (ladder === this.#ladder) this.#renditionOf(quality).video(sample, atMs)
+        if (ladder !== this.#ladder) return
+        this.#renditionOf(quality).video(sample, atMs)
+        if (live.targetSeconds === undefined) this.#show()
       },
       onAudio: (quality, sample, atMs) => {
         if (ladder === this.#ladder) this.#renditionOf(quality).audio(sample, atMs)

@@ -57,7 +57,8 @@ export const Broadcast = Type.Object(
     recordings: Type.Array(
       Type.Object({
         state: Type.String({
-          description: '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
+          description:
+            '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
           examples: ['recorded'],
         }),
         reason: nullable(

@@ -11,6 +11,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       record boolean not null,
       player_id text,
       restreams jsonb not null,
+      metadata jsonb not null,
+      show_viewers boolean not null,
       last_refusal jsonb,
       created_at timestamptz not null,
       updated_at timestamptz not null,
@@ -27,4 +29,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`create index live_streams_player_used on live_streams (player_id) where player_id is not null`.execute(
     db,
   )
+  await sql`create index recordings_of_stream on all_videos (source_reference, created_at)
+    where source_type = 'liveStream'`.execute(db)
 }

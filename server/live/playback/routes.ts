@@ -16,24 +16,19 @@ import { findThumbnail } from '../../live-streams/store.ts'
 import { loadPlaceholder } from '../../playback/placeholder.ts'
 import { type Content, inMemory, sendContent } from '../../playback/send.ts'
 import { cacheOneMinute, cacheOneSecond, routeMedia } from '../../playback/serve.ts'
-import type { Broadcasts } from '../live-broadcast.ts'
 import { parseLiveFile } from './file-names.ts'
 import { loadLiveFile } from './files.ts'
 import { writeMaster } from './master.ts'
 import type { WatchedStream } from './store.ts'
-import { Views } from './views.ts'
+import type { Views } from './views.ts'
 
 export const playlistType = 'application/vnd.apple.mpegurl'
 
 type Params = { liveStreamId: string; token?: string; broadcastId: string; quality: string; file: string }
 
 /** The media of live streams. The same for both environments, since an id belongs to one of them. */
-export async function livePlaybackRoutes(
-  app: App,
-  context: Context & { broadcasts: Broadcasts },
-): Promise<void> {
+export async function liveMediaRoutes(app: App, context: Context, views: Views): Promise<void> {
   const placeholder = await loadPlaceholder()
-  const views = new Views(context)
   const serve = (suffix: string, handler: (viewing: Viewing) => Promise<FastifyReply>) => {
     for (const base of [livePath(':liveStreamId'), privateLivePath(':liveStreamId', ':token')])
       routeMedia(app, base + suffix, async (request, reply) =>

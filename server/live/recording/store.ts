@@ -174,25 +174,6 @@ export async function listRecordings(db: Db<Tables>, broadcastIds: string[]): Pr
   }))
 }
 
-/** The video that viewers can watch after the broadcast: the first one, if it is public and still exists. */
-export async function findRecording(
-  db: Db<Tables>,
-  liveStreamId: string,
-  broadcastId: string,
-): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('recordings')
-    .innerJoin('broadcasts', 'broadcasts.id', 'broadcast_id')
-    .innerJoin('videos', 'videos.id', 'video_id')
-    .select('video_id')
-    .where('broadcast_id', '=', broadcastId)
-    .where('live_stream_id', '=', liveStreamId)
-    .where('videos.public', '=', true)
-    .orderBy('part')
-    .executeTakeFirst()
-  return row?.video_id
-}
-
 /** Returns the parts that have failed and wait again. */
 export async function resetFailed(
   trx: Transaction<Tables>,

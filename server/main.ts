@@ -92,7 +92,7 @@ async function start(config: Config): Promise<RunningService> {
     port = await listen(app, config, onClose)
     const rtmpPorts =
       tools && config.roles.has('live')
-        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { port, tls }, onClose)
+        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
         : undefined
     await announce(context, app, onClose)
     return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
@@ -165,11 +165,12 @@ type Tls = Awaited<ReturnType<typeof readTls>>
 async function openIngest(
   context: Context & { broadcasts: Broadcasts; tools: Tools },
   listener: Listener,
-  { port, tls }: { port: number; tls: Tls | undefined },
+  { app, tls }: { app: App; tls: Tls | undefined },
   onClose: OnClose,
 ): Promise<RtmpPorts> {
   const { config } = context
-  const url = config.internalUrl ?? `${tls ? 'https' : 'http'}://127.0.0.1:${port}`
+  const address = app.server.address() as AddressInfo
+  const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
   const budget = new LadderBudget(availableParallelism())
   const ingest = new Ingest({ ...context, budget }, url)
   onClose(() => ingest.close())
@@ -254,8 +255,8 @@ function describeListenError(
 }
 
 function greeting({ publicUrl, newKeys, rtmpPorts }: RunningService, config: Config): string {
-  if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}`
   const live = rtmpPorts ? `  rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
+  if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
     `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs${live}`,
     '',

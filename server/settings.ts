@@ -103,7 +103,7 @@ const network = {
   allowPrivateNetworks: setting({
     name: 'KINORA_ALLOW_PRIVATE_NETWORKS',
     default: 'false',
-    meaning: 'true allows video sources and webhooks with loopback and private IP addresses.',
+    meaning: 'true allows video sources, webhooks and restreams with loopback and private IP addresses.',
     read: trueFalse,
   }),
 }

@@ -140,8 +140,9 @@ describe('the player of a live stream', { skip }, () => {
     const { videoId } = video.body
     await query(
       service.database,
-      `update all_videos set source_type = 'liveStream', source_reference = $1 where id = $2`,
-      [liveStreamId, videoId],
+      `insert into recordings (broadcast_id, part, from_sequence, to_sequence, video_id, state, updated_at)
+       values ($1, 0, 0, 0, $2, 'recorded', now())`,
+      [(await configOf(url)).body.live.broadcastId, videoId],
     )
     assert.equal((await configOf(url)).body.live.recording, null)
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: true } })

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type Readable, Writable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
+import { setSessionPriority } from './priority.ts'
 import {
   ByteLog,
   describeExit,
   killGroup,
-  lowerPriority,
   quote,
   RunError,
   type RunOptions,
@@ -58,7 +58,7 @@ export function startPiped(command: string, args: readonly string[], options: Pi
   child.once('exit', kill)
   // A failed kill. `ended` reports everything else.
   child.on('error', () => {})
-  if (priority !== undefined) lowerPriority(child.pid, priority)
+  if (priority !== undefined) setSessionPriority(child, priority)
   child.stderr?.on('data', (bytes: Buffer) => stderr.add(bytes))
   for (let i = 0; i < outputs; i++) {
     const output = child.stdio[3 + i] as Readable

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
+import { setSessionPriority } from './priority.ts'
 import { type ExceededLimit, type ProcessLimits, watchProcess } from './watch.ts'
 
 export type RunOptions = {
@@ -130,7 +130,7 @@ function start(command: string, args: readonly string[], options: RunOptions): C
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', ...(options.descriptors ?? [])],
   }) as Child
-  if (options.priority !== undefined && child.pid !== undefined) lowerPriority(child.pid, options.priority)
+  if (options.priority !== undefined) setSessionPriority(child, options.priority)
   return child
 }
 
@@ -164,14 +164,6 @@ export class ByteLog {
   toString(): string {
     const all = Buffer.concat(this.#chunks)
     return all.subarray(Math.max(0, all.length - this.#limit)).toString('utf8')
-  }
-}
-
-export function lowerPriority(pid: number, priority: number): void {
-  try {
-    setPriority(pid, priority)
-  } catch {
-    // It has already exited.
   }
 }
 

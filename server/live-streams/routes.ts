@@ -154,15 +154,15 @@ function deleteLiveStream(app: App, { db, queue }: Context): void {
   }
   app.delete('/live-streams/:liveStreamId', { schema }, async ({ params, scope }, reply) => {
     const id = checkLiveStreamId(params.liveStreamId)
-    const isDeleted = await db.transaction().execute(async (trx) => {
-      const isDeleted = await store.deleteLiveStream(trx, scope.environment, id)
-      if (isDeleted) {
-        await store.requestEnd(trx, id)
-        await queue.send(trx, 'delete-sessions', { mediaId: id })
-      }
-      return isDeleted
+    const deleted = await db.transaction().execute(async (trx) => {
+      const deleted = await store.deleteLiveStream(trx, scope.environment, id)
+      if (!deleted) return undefined
+      await store.keepForRecordings(trx, deleted)
+      await store.requestEnd(trx, id)
+      await queue.send(trx, 'delete-sessions', { mediaId: id })
+      return deleted
     })
-    if (!isDeleted) throw notFound('liveStreamId')
+    if (!deleted) throw notFound('liveStreamId')
     return reply.code(204).send(null)
   })
 }

@@ -119,14 +119,25 @@ export async function deleteLiveStream(
   db: Db<Tables>,
   environment: Environment,
   id: string,
-): Promise<boolean> {
-  const deleted = await db
+): Promise<StoredLiveStream | undefined> {
+  return db
     .deleteFrom('live_streams')
     .where('id', '=', id)
     .where('environment', '=', environment)
-    .returning('id')
+    .returningAll()
     .executeTakeFirst()
-  return deleted !== undefined
+}
+
+/** Keeps what recordings need of a live stream that was deleted. */
+export async function keepForRecordings(
+  db: Db<Tables>,
+  { id, name, public: isPublic, player_id: playerId }: StoredLiveStream,
+): Promise<void> {
+  await db
+    .updateTable('broadcasts')
+    .set({ deleted_stream: JSON.stringify({ name, public: isPublic, playerId }) })
+    .where('live_stream_id', '=', id)
+    .execute()
 }
 
 /** False if the live stream was deleted in the meantime. */

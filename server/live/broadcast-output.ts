@@ -7,12 +7,11 @@ import { topQuality } from './ladder/rungs.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
+import { sourceQuality } from './qualities.ts'
 import { RenditionWriter } from './rendition-writer.ts'
 import { SegmentNumbers } from './segment-numbers.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 
-/** The quality that is passed through. It is recorded, and viewers watch it if its key frames allow for it. */
-export const sourceQuality = 'source'
 /** The encoded quality of the same size, if the key frames of the source are too far apart. */
 const encodedTop = 'top'
 
@@ -99,6 +98,7 @@ export class BroadcastOutput {
     this.#source.end()
     await Promise.all([this.#ladder.close(), ...this.#ended])
     for (const rendition of this.#encoded.values()) rendition.end()
+    this.#show()
   }
 
   /** Stops without waiting for the last frames. */
@@ -145,14 +145,16 @@ export class BroadcastOutput {
   }
 
   #createLadder(): Ladder {
-    const { tools, budget, log, onProblem } = this.#options
+    const { live, tools, budget, log, onProblem } = this.#options
     const ladder: Ladder = new Ladder({
       ...{ tools, budget, log },
       onTracks: (quality, tracks) => {
         if (ladder === this.#ladder) this.#renditionOf(quality).tracks(tracks)
       },
       onVideo: (quality, sample, atMs) => {
-        if (ladder === this.#ladder) this.#renditionOf(quality).video(sample, atMs)
+        if (ladder !== this.#ladder) return
+        this.#renditionOf(quality).video(sample, atMs)
+        if (live.targetSeconds === undefined) this.#show()
       },
       onAudio: (quality, sample, atMs) => {
         if (ladder === this.#ladder) this.#renditionOf(quality).audio(sample, atMs)

@@ -30,7 +30,7 @@ const maxSilentChecks = 10
 /** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
 const maxDiscardChecks = 60
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now'> & {
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'> & {
   tools: Pick<Tools, 'ffmpeg'>
   budget: LadderBudget
 }
@@ -178,6 +178,11 @@ export class BroadcastOwner implements Publisher {
     this.#isFinished = true
   }
 
+  /** Closes the connection of the encoder. */
+  close(): void {
+    this.#options.close()
+  }
+
   /** The end was requested. */
   async #complete(): Promise<void> {
     await this.#finish()
@@ -189,7 +194,9 @@ export class BroadcastOwner implements Publisher {
   async #finish(): Promise<void> {
     this.#isOver = true
     await this.#aac.close()
-    await Promise.all([this.#output.end(), this.#restreams.close()])
+    // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
+    void this.#restreams.close()
+    await this.#output.end()
     await this.#writer.run(async () => (await this.#report()) !== 'lost')
   }
 

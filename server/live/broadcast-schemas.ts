@@ -54,6 +54,23 @@ export const Broadcast = Type.Object(
       }),
       { description: 'The servers that the stream is also sent to.' },
     ),
+    recordings: Type.Array(
+      Type.Object({
+        state: Type.String({
+          description:
+            '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
+          examples: ['recorded'],
+        }),
+        reason: nullable(
+          Type.String({
+            description: 'Why it failed, or why it takes longer.',
+            examples: ['The file store is full.'],
+          }),
+        ),
+        videoId: nullable(idField('vi', 'Id of the video.')),
+      }),
+      { description: 'The videos that the broadcast becomes. Long broadcasts become several.' },
+    ),
     startedAt: timeField('When the encoder connected.'),
     visibleAt: nullable(timeField('When viewers could first watch it.')),
     endedAt: nullable(timeField('When it ended.')),

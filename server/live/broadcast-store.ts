@@ -20,16 +20,23 @@ export const broadcastPrefix = 'br'
 
 const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
 
+/**
+ * An owner that was killed may have shown parts of the segment that it was receiving, and the one before it before it was
+ * stored. Their numbers are not used again, because players would take what follows for what they have already loaded.
+ */
+const lostSegments = 2
+
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
- * Begins a broadcast, or continues one whose encoder is away or whose owner is gone. While another encoder is connected,
- * it returns the lease of its owner.
+ * Begins a broadcast, or continues one whose encoder is away. While another encoder is connected, it returns the lease of
+ * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,
   { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
   owner_url: string,
+  abandonedLease: Date | undefined,
 ): Promise<Claimed | { leaseUntil: Date }> {
   // Serializes encoders that connect at the same time.
   await trx
@@ -44,13 +51,16 @@ export async function claimBroadcast(
     .where('live_stream_id', '=', live_stream_id)
     .where('state', '<>', 'ended')
     .executeTakeFirst()
-  if (current?.state === 'live' && !current.isAbandoned) return { leaseUntil: current.lease_until }
+  const isAbandoned = current?.isAbandoned && current.lease_until.getTime() === abandonedLease?.getTime()
+  if (current?.state === 'live' && !isAbandoned) return { leaseUntil: current.lease_until }
   const broadcast = current
     ? await takeOver(trx, current.id, owner_url)
     : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
   await notifyLive(trx)
   const { id, fence } = broadcast
-  return { claim: { id, fence }, position: await findPosition(trx, id), broadcast }
+  const position = await findPosition(trx, id)
+  if (current?.state === 'live') position.nextSequence += lostSegments
+  return { claim: { id, fence }, position, broadcast }
 }
 
 function takeOver(trx: Transaction<Tables>, id: string, owner_url: string): Promise<Broadcast> {
@@ -78,6 +88,7 @@ function insertBroadcast(
         visible_at: null,
         away_at: null,
         ended_at: null,
+        deleted_stream: null,
       },
     })
     .returningAll()
@@ -93,8 +104,9 @@ async function findPosition(trx: Transaction<Tables>, broadcastId: string): Prom
   return rows[0]!
 }
 
+/** The lock makes a process that takes over wait for writes that have begun, so that it continues after them. */
 const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
-  sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended')`
+  sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended' for share)`
 
 /** What the owner shows of itself while it receives. */
 export type Report = { health: object; restreams: object[] }
@@ -174,19 +186,25 @@ export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boo
   return numUpdatedRows > 0n
 }
 
-/**
- * Broadcasts whose encoder has not come back in time, or whose owner was killed that long ago. Those whose end was
- * requested do not wait.
- */
+/** Broadcasts whose encoder has not come back in time. Those whose end was requested do not wait. */
 export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
-  const limitTime = sql<Date>`now() - ${reconnectSeconds} * interval '1 second'`
   return db
     .selectFrom('broadcasts')
     .select(['id', 'fence'])
-    .where('state', '<>', 'ended')
-    .where(
-      sql<boolean>`coalesce(away_at, lease_until) < ${limitTime} or (completing and lease_until < now())`,
-    )
+    .where('state', '=', 'away')
+    .where(sql<boolean>`(completing or away_at < now() - ${reconnectSeconds} * interval '1 second')`)
+    .limit(limit)
+    .execute()
+}
+
+/** Broadcasts whose owner was killed, and that no process has continued in time. */
+export function listAbandoned(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
+  return db
+    .selectFrom('broadcasts')
+    .select(['id', 'fence'])
+    .where('state', '=', 'live')
+    .where('lease_until', '<', sql<Date>`now()`)
+    .where(sql<boolean>`(completing or lease_until < now() - ${reconnectSeconds} * interval '1 second')`)
     .limit(limit)
     .execute()
 }
@@ -216,12 +234,19 @@ export function listStates(
   return db.selectFrom('broadcasts').select(['id', 'fence', 'state']).where('id', 'in', ids).execute()
 }
 
+export type LoadedWindow = {
+  inits: LiveInitRow[]
+  segments: Selectable<LiveSegmentRow>[]
+  /** The epochs before the one of the first segment, by quality. */
+  earlierEpochs: { quality: string; count: number }[]
+}
+
 /** What viewers can rewind to. */
 export async function loadWindow(
   db: Db<Tables>,
   broadcastId: string,
   windowMs: number,
-): Promise<{ inits: LiveInitRow[]; segments: Selectable<LiveSegmentRow>[] }> {
+): Promise<LoadedWindow> {
   const inits = await db
     .selectFrom('live_inits')
     .selectAll()
@@ -233,7 +258,19 @@ export async function loadWindow(
     where broadcast_id = ${broadcastId} and start_ms >= (
       select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
     order by sequence`.execute(db)
-  return { inits, segments }
+  const [first] = segments
+  const earlierEpochs = first && first.epoch > 1 ? await countEpochsBefore(db, first) : []
+  return { inits, segments, earlierEpochs }
+}
+
+async function countEpochsBefore(
+  db: Db<Tables>,
+  { broadcast_id, epoch }: Pick<LiveSegmentRow, 'broadcast_id' | 'epoch'>,
+): Promise<{ quality: string; count: number }[]> {
+  const { rows } = await sql<{ quality: string; count: number }>`
+    select quality, count(distinct epoch) from live_segments
+    where broadcast_id = ${broadcast_id} and epoch < ${epoch} group by quality`.execute(db)
+  return rows
 }
 
 export function listBroadcasts(

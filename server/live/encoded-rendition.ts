@@ -61,7 +61,6 @@ export class EncodedRendition {
     if (!isKeyFrame || !(isReference || numbers.find(atMs) !== undefined)) return
     this.#pending = undefined
     this.#writer.start(epochAt(atMs), tracks)
-    this.#fillGap(this.#numberOf(atMs), atMs)
     if (!this.#isStarted) onStart()
     this.#isStarted = true
   }
@@ -69,15 +68,5 @@ export class EncodedRendition {
   #numberOf(startMs: number): number {
     const { numbers } = this.#options
     return numbers.find(startMs) ?? numbers.begin(startMs)
-  }
-
-  /** The numbers of segments have no gaps. Segments that were not encoded are listed as missing. */
-  #fillGap(next: number, atMs: number): void {
-    const { live, quality } = this.#options
-    const last = live.rendition(quality)?.window.state.segments.at(-1)
-    if (!last) return
-    const durationMs = 1000 * (live.targetSeconds ?? 2)
-    for (let sequence = last.sequence + 1; sequence < next; sequence++)
-      this.#writer.addGap(sequence, { startMs: atMs - durationMs * (next - sequence), durationMs })
   }
 }

@@ -10,3 +10,6 @@ export const liveSegmentKey = (
   broadcastId: string,
   { quality, sequence, fence }: { quality: string; sequence: number; fence: number },
 ) => `${broadcastFolder(broadcastId)}/${quality}/${sequence}-${fence}.m4s`
+
+/** False for files that this service does not create. */
+export const isLiveSegmentKey = (key: string) => /^live\/\w+\/\w+\/\d+-\d+\.m4s$/.test(key)

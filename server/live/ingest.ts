@@ -7,8 +7,8 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
-import { type Claim, type Claimed, claimBroadcast, listOverdue, listStates } from './broadcast-store.ts'
-import { endBroadcast } from './end-broadcast.ts'
+import { type Claimed, claimBroadcast, listStates, setAway } from './broadcast-store.ts'
+import { endOverdueBroadcasts } from './end-broadcast.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
@@ -19,8 +19,11 @@ type Tls = { cert: Buffer; key: Buffer }
 export type RtmpPorts = { rtmpPort: number; rtmpsPort: number | undefined }
 
 const checkMs = 1_000
-const maxOverdue = 100
 const claimRetryMs = 500
+/** An owner that has not renewed its lease in this time is gone. After an outage of the database, all leases are over. */
+const renewalMs = 2_500
+/** How long a shutdown waits until everything is stored. */
+const maxCloseMs = 30_000
 
 type IngestContext = Context & {
   broadcasts: Broadcasts
@@ -39,7 +42,10 @@ export class Ingest {
   readonly #owners = new Map<string, BroadcastOwner>()
   readonly #disconnecting = new Map<string, Promise<void>>()
   readonly #wake = createWakeSignal()
+  /** No more encoders are accepted. */
   readonly #closing = new AbortController()
+  /** No more leases are renewed. */
+  readonly #closed = new AbortController()
   #checks: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
@@ -59,11 +65,23 @@ export class Ingest {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    for (const server of this.#servers) server.close()
+    await Promise.all([...this.#owners.values()].map((owner) => this.#release(owner)))
+    this.#closed.abort()
     this.#wake.wake()
     clearInterval(this.#timer)
-    for (const server of this.#servers) server.close()
-    await Promise.all([...this.#owners.values()].map((owner) => this.#disconnect(owner)))
     await this.#checks
+    const { broadcasts } = this.#context
+    for (const live of broadcasts.values()) live.close()
+    broadcasts.clear()
+  }
+
+  /** The encoder connects to another process as soon as it is disconnected, so everything is stored before. */
+  async #release(owner: BroadcastOwner): Promise<void> {
+    const timeout = new AbortController()
+    const stored = this.#disconnect(owner).finally(() => timeout.abort())
+    await Promise.race([stored, delay(maxCloseMs, undefined, { signal: timeout.signal }).catch(() => {})])
+    owner.close()
   }
 
   async #listen(port: number, tls?: Tls): Promise<number> {
@@ -92,11 +110,13 @@ export class Ingest {
     // The encoder may return before everything of its last connection is stored.
     await this.#disconnecting.get(stream.id)
     const claimed = await this.#claim(stream)
+    if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     if (!claimed) return refuse('Another encoder is sending to this live stream.')
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
     broadcasts.get(claim.id)?.close()
     const live = await loadBroadcast(this.#context, broadcast)
+    if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     broadcasts.set(claim.id, live)
     const owner = new BroadcastOwner(this.#context, {
       ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
@@ -116,16 +136,22 @@ export class Ingest {
    */
   async #claim(stream: StoredLiveStream): Promise<Claimed | undefined> {
     let leaseUntil: Date | undefined
-    while (!this.#closing.signal.aborted) {
+    for (let waitedMs = 0; !this.#closing.signal.aborted; waitedMs += claimRetryMs) {
+      const abandonedLease = waitedMs >= renewalMs ? leaseUntil : undefined
       const claimed = await this.#context.db
         .transaction()
-        .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl))
+        .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandonedLease))
       if ('claim' in claimed) return claimed
       if (leaseUntil && claimed.leaseUntil > leaseUntil) return undefined
       leaseUntil = claimed.leaseUntil
       await delay(claimRetryMs)
     }
     return undefined
+  }
+
+  async #refuseAtShutdown(claimed: Claimed | undefined): Promise<PublishAnswer> {
+    if (claimed) await setAway(this.#context.db, claimed.claim)
+    return { refused: 'The server is shutting down.' }
   }
 
   #checkConnections(): void {
@@ -143,7 +169,7 @@ export class Ingest {
 
   async #repeatChecks(): Promise<void> {
     const { log } = this.#context
-    while (!this.#closing.signal.aborted) {
+    while (!this.#closed.signal.aborted) {
       const wait = this.#wake.listen()
       await this.#check().catch((err) => log.warn({ err }, 'live: a check failed'))
       await wait(checkMs)
@@ -152,8 +178,7 @@ export class Ingest {
 
   async #check(): Promise<void> {
     await this.#renewLeases()
-    const { config, db } = this.#context
-    for (const claim of await listOverdue(db, config.liveReconnectSeconds, maxOverdue)) await this.#end(claim)
+    await endOverdueBroadcasts(this.#context)
     await this.#forgetBroadcasts()
   }
 
@@ -167,18 +192,14 @@ export class Ingest {
     await Promise.all([...this.#owners.values()].map(renew))
   }
 
-  async #end(claim: Claim): Promise<void> {
-    if (await endBroadcast(this.#context, claim))
-      this.#context.broadcasts.get(claim.id)?.apply({ kind: 'end' })
-  }
-
   /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */
   async #forgetBroadcasts(): Promise<void> {
     const { broadcasts, db } = this.#context
     const states = broadcasts.size > 0 ? await listStates(db, [...broadcasts.keys()]) : []
     for (const [id, live] of broadcasts) {
-      const isOurs = states.some((row) => row.id === id && row.fence === live.fence && row.state !== 'ended')
-      if (isOurs) continue
+      const row = states.find((state) => state.id === id)
+      if (row?.fence === live.fence && row.state !== 'ended') continue
+      if (row?.state === 'ended') live.apply({ kind: 'end' })
       broadcasts.delete(id)
       live.close()
     }

@@ -2,6 +2,8 @@ import { type Init, type NewPart, type NewSegment, Rendition } from './rendition
 
 /** Everything that happens to a broadcast that viewers can see. */
 export type BroadcastEvent =
+  /** `discontinuities` were in segments that viewers can no longer rewind to. */
+  | { kind: 'begin'; quality: string; discontinuities: number }
   | ({ kind: 'init'; quality: string } & Init)
   | ({ kind: 'part'; quality: string } & NewPart)
   | ({ kind: 'segment'; quality: string } & NewSegment)
@@ -57,6 +59,10 @@ export class LiveBroadcast {
     return this.#closed.signal
   }
 
+  get renditions(): ReadonlyMap<string, Rendition> {
+    return this.#renditions
+  }
+
   rendition(quality: string): Rendition | undefined {
     return this.#renditions.get(quality)
   }
@@ -79,6 +85,9 @@ export class LiveBroadcast {
 
   #change(event: BroadcastEvent): void {
     switch (event.kind) {
+      case 'begin':
+        this.#renditionOf(event.quality).window.begin(event.discontinuities)
+        break
       case 'init':
         this.#renditionOf(event.quality).addInit(event)
         break

@@ -53,18 +53,6 @@ export class RenditionWriter {
     this.#packager?.audio(sample, atMs)
   }
 
-  /** A segment that this quality does not have, although others do. */
-  addGap(sequence: number, { startMs, durationMs }: { startMs: number; durationMs: number }): void {
-    const { quality, live, writer, now } = this.#options
-    const receivedAt = now().getTime() - durationMs
-    const segment = { sequence, epoch: this.#epoch }
-    live.apply({ kind: 'segment', quality, ...segment, receivedAt, durationMs, bytes: 0, fence: live.fence })
-    writer.segment({
-      ...{ quality, ...segment, start_ms: startMs, duration_ms: durationMs },
-      ...{ received_at: new Date(receivedAt), data: Buffer.alloc(0) },
-    })
-  }
-
   /** Writes what is left. */
   end(): void {
     this.#packager?.end()

@@ -11,7 +11,7 @@ export type Init = {
 }
 
 export type NewPart = WindowPart & Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'> & { data: Buffer }
-export type NewSegment = Omit<WindowSegment, 'parts'>
+export type NewSegment = Omit<WindowSegment, 'parts' | 'isGap'>
 
 /** Segments whose parts stay in memory. Playlists list the parts of the last three. */
 const segmentsInMemory = 5
@@ -66,6 +66,11 @@ export class Rendition {
     if (memory) memory.isStored = true
     const oldest = Math.max(...this.#memory.keys()) - segmentsInMemory
     for (const [each, { isStored }] of this.#memory) if (isStored && each <= oldest) this.#memory.delete(each)
+  }
+
+  /** What is no longer in memory is stored. */
+  isStored(sequence: number): boolean {
+    return this.#memory.get(sequence)?.isStored ?? true
   }
 
   /** Undefined if the part does not exist yet, or not in memory any more. */

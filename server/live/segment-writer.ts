@@ -44,13 +44,12 @@ export class SegmentWriter {
     const { fence } = claim
     this.#pendingBytes += data.length
     this.run(async () => {
-      // A missing segment has a row, because the numbers of segments have no gaps.
-      if (data.length > 0) await files.put(liveSegmentKey(claim.id, { ...row, fence }), data)
+      await files.put(liveSegmentKey(claim.id, { ...row, fence }), data)
       const stored = { broadcast_id: claim.id, ...row, bytes: data.length, fence }
       return store.insertSegment(db, claim, stored)
     }).then((isOurs) => {
       this.#pendingBytes -= data.length
-      if (this.#pendingBytes <= maxPendingBytes) this.#drained?.resolve()
+      if (this.#pendingBytes <= maxPendingBytes) this.#resume()
       if (isOurs) onStored(segment)
     })
   }
@@ -70,14 +69,19 @@ export class SegmentWriter {
   /** Undefined, or a promise that resolves when there is memory again. */
   drain(): Promise<void> | undefined {
     if (this.#pendingBytes <= maxPendingBytes || this.#isLost) return undefined
-    this.#drained = Promise.withResolvers<void>()
+    this.#drained ??= Promise.withResolvers<void>()
     return this.#drained.promise
   }
 
   /** Gives up on everything that has not been stored. */
   abandon(): void {
     this.#isLost = true
+    this.#resume()
+  }
+
+  #resume(): void {
     this.#drained?.resolve()
+    this.#drained = undefined
   }
 
   async #retry(write: () => Promise<boolean>): Promise<boolean> {

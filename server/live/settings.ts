@@ -18,7 +18,7 @@ export const liveSettings = {
     name: 'KINORA_INTERNAL_URL',
     default: '',
     meaning:
-      'URL by which the other Kinora processes reach this one, such as http://10.0.0.5:8080. Needed for low latency when live and api run on several machines. If not set: http://127.0.0.1 with the port.',
+      'URL by which the other Kinora processes reach this one, such as http://10.0.0.5:8080. Needed for low latency when live and api run on several machines. If not set: the address and port on which this process listens, which works on one machine only.',
     read: optional(url('http:', 'https:')),
   }),
   liveReconnectSeconds: setting({
@@ -32,6 +32,12 @@ export const liveSettings = {
     default: '3600',
     meaning: 'How far back viewers of a live stream can rewind.',
     read: integer(60, 86_400),
+  }),
+  liveRecordingHours: setting({
+    name: 'KINORA_LIVE_RECORDING_HOURS',
+    default: '12',
+    meaning: 'A recording of a longer broadcast becomes several videos of this many hours each.',
+    read: integer(1, 24),
   }),
   liveSandboxSeconds: setting({
     name: 'KINORA_LIVE_SANDBOX_SECONDS',

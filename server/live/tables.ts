@@ -30,8 +30,11 @@ export type BroadcastRow = {
   visible_at: Date | null
   away_at: Date | null
   ended_at: Date | null
+  /** What the recording takes from the live stream, if that was deleted. */
+  deleted_stream: ColumnType<RecordedStream | null, string | null, string | null>
 }
 
+export type RecordedStream = { name: string; public: boolean; playerId: string | null }
 /** The state of a server that the stream is also sent to. */
 export type StoredRestreamState = {
   name: string
@@ -67,8 +70,23 @@ export type LiveSegmentRow = {
   received_at: Date
 }
 
+/** The segments of the source that become one video. */
+export type RecordingRow = {
+  broadcast_id: string
+  part: number
+  from_sequence: number
+  to_sequence: number
+  /** The id of the video, which exists once the state is `recorded`. */
+  video_id: string
+  state: 'waiting' | 'recorded' | 'failed'
+  /** Why it failed, or why it has to be tried again. */
+  reason: string | null
+  updated_at: Date
+}
+
 export type LiveTables = {
   broadcasts: BroadcastRow
   live_inits: LiveInitRow
   live_segments: LiveSegmentRow
+  recordings: RecordingRow
 }

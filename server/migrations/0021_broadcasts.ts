@@ -21,7 +21,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       started_at timestamptz not null,
       visible_at timestamptz,
       away_at timestamptz,
-      ended_at timestamptz
+      ended_at timestamptz,
+      deleted_stream jsonb
     )`.execute(db)
   await sql`create unique index broadcasts_current on broadcasts (live_stream_id) where state <> 'ended'`.execute(
     db,
@@ -52,6 +53,23 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       received_at timestamptz not null,
       primary key (broadcast_id, quality, sequence)
     )`.execute(db)
+  // A recording is one video of a part of a broadcast. Its video is created when the state becomes "recorded".
+  await sql`
+    create table recordings (
+      broadcast_id text not null references broadcasts (id) on delete cascade,
+      part integer not null,
+      from_sequence integer not null,
+      to_sequence integer not null,
+      video_id text not null,
+      state text not null check (state in ('waiting', 'recorded', 'failed')),
+      reason text,
+      updated_at timestamptz not null,
+      primary key (broadcast_id, part)
+    )`.execute(db)
+  await sql`alter table sources drop constraint sources_form_check`.execute(db)
+  await sql`
+    alter table sources add constraint sources_form_check
+      check (form in ('whole', 'bytes', 'parts', 'url', 'clone', 'recording'))`.execute(db)
   // Sessions of private live streams are in the same table as those of videos.
   await sql`alter table playback_sessions drop constraint playback_sessions_video_id_fkey`.execute(db)
   await sql`alter table playback_sessions rename column video_id to medium_id`.execute(db)

@@ -55,9 +55,8 @@ function writeControl(partMs: number, targetSeconds: number): string[] {
 type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: string }
 
 function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
-  const { sequence, durationMs, receivedAt, parts } = segment
+  const { sequence, durationMs, receivedAt, parts, isGap } = segment
   const isNewEpoch = epoch !== segment.epoch
-  const isGap = !isOpen && segment.bytes === 0
   return [
     ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
     ...(isNewEpoch ? [`#EXT-X-MAP:URI="init-${segment.epoch}.mp4${query}"`] : []),

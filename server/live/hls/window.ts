@@ -9,11 +9,13 @@ export type WindowSegment = {
   receivedAt: number
   /** Counts the connections of the encoder. Each has its own init segment. */
   epoch: number
-  /** The size of its file, zero if it is missing, and the fence that is part of the name of the file. */
+  /** The size of its file, and the fence that is part of the name of the file. */
   bytes: number
   fence: number
   /** Known for the newest segments only. */
   parts: WindowPart[]
+  /** There is no such segment: its owner was lost before it was stored. */
+  isGap?: boolean
 }
 
 /** What a playlist shows of one quality. */
@@ -28,6 +30,8 @@ export type WindowState = {
 
 /** Parts of older segments are not listed: players that are so far behind load entire segments. */
 const segmentsWithParts = 3
+/** The playlist needs some duration. Nobody knows how long the lost segment would have become. */
+const gapMs = 1_000
 
 /** The segments that viewers can rewind to, and the parts at the live edge. */
 export class RenditionWindow {
@@ -56,23 +60,30 @@ export class RenditionWindow {
     return this.#version
   }
 
+  begin(discontinuities: number): void {
+    this.#discontinuities = discontinuities
+  }
+
   addPart(part: WindowPart, segment: Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'>): void {
-    if (this.#open?.sequence !== segment.sequence)
+    if (this.#open?.sequence !== segment.sequence) {
+      this.#fillGap(segment.sequence)
       this.#open = { ...segment, durationMs: 0, bytes: 0, fence: 0, parts: [] }
+    }
     this.#open.parts.push(part)
     this.#open.durationMs += part.durationMs
     this.#changed()
   }
 
   /** Ends the open segment, or adds one whose parts are not known. */
-  addSegment(segment: Omit<WindowSegment, 'parts'>): void {
+  addSegment(segment: Omit<WindowSegment, 'parts' | 'isGap'>): void {
+    this.#fillGap(segment.sequence)
     const parts = this.#open?.sequence === segment.sequence ? this.#open.parts : []
     this.#open = undefined
-    this.#segments.push({ ...segment, parts })
-    this.#durationMs += segment.durationMs
+    this.#push({ ...segment, parts })
     const old = this.#segments.at(-1 - segmentsWithParts)
     if (old) old.parts = []
     while (this.#durationMs > this.#maxMs && this.#segments.length > 1) this.#removeFirst()
+    while (this.#segments[0]?.isGap) this.#removeFirst()
     this.#changed()
   }
 
@@ -109,10 +120,26 @@ export class RenditionWindow {
 
   /** A complete segment. */
   find(sequence: number): WindowSegment | undefined {
-    // Numbers have gaps only where an owner was lost, so the segment is at most a few places away.
-    const first = this.#segments[0]?.sequence ?? 0
-    const guess = this.#segments[sequence - first]
-    return guess?.sequence === sequence ? guess : this.#segments.find((each) => each.sequence === sequence)
+    const found = this.#segments[sequence - (this.#segments[0]?.sequence ?? 0)]
+    return found?.isGap ? undefined : found
+  }
+
+  /** Players count the segments of a playlist to know their numbers, so each number needs an entry. */
+  #fillGap(sequence: number): void {
+    for (
+      let last = this.#segments.at(-1);
+      last && last.sequence + 1 < sequence;
+      last = this.#segments.at(-1)
+    ) {
+      const { epoch, fence, receivedAt, durationMs } = last
+      const times = { receivedAt: receivedAt + durationMs, durationMs: gapMs }
+      this.#push({ sequence: last.sequence + 1, epoch, fence, ...times, bytes: 0, parts: [], isGap: true })
+    }
+  }
+
+  #push(segment: WindowSegment): void {
+    this.#segments.push(segment)
+    this.#durationMs += segment.durationMs
   }
 
   #removeFirst(): void {

@@ -7,6 +7,8 @@ import { FlvStream, type FlvTag, flvHeader, writeFlvTag } from '../media/flv-str
 type Options = {
   tools: Pick<Tools, 'ffmpeg'>
   input: 'h264' | 'mp3'
+  /** The threads of the decoder. */
+  threads?: number
   /** The options of all outputs. Output `n` writes to `pipe:{3 + n}`. */
   outputArgs: string[]
   outputs: number
@@ -32,7 +34,8 @@ export type FlvProcess = {
  */
 const priority = 5
 
-export function startFlvProcess({ tools, input, outputArgs, outputs, onTag }: Options): FlvProcess {
+export function startFlvProcess(options: Options): FlvProcess {
+  const { tools, input, threads = 1, outputArgs, outputs, onTag } = options
   const streams = Array.from({ length: outputs }, () => new FlvStream())
   let damaged: Error | undefined
   const onOutput = (output: number, bytes: Buffer) => {
@@ -44,7 +47,7 @@ export function startFlvProcess({ tools, input, outputArgs, outputs, onTag }: Op
       child.kill()
     }
   }
-  const [command = '', ...args] = childLimits([tools.ffmpeg, ...inputArgs(input), ...outputArgs])
+  const [command = '', ...args] = childLimits([tools.ffmpeg, ...inputArgs(input, threads), ...outputArgs])
   const child = startSandboxed(command, args, { outputs, onOutput, priority })
   child.input.write(headerOf(input))
   return {
@@ -66,7 +69,7 @@ function headerOf(input: Options['input']): Buffer {
 
 const decoders = { h264: 'h264', mp3: 'mp3float,mp3' }
 
-const inputArgs = (input: Options['input']) => [
+const inputArgs = (input: Options['input'], threads: number) => [
   ...['-hide_banner', '-nostdin', '-nostats', '-y', '-loglevel', 'error'],
   ...['-protocol_whitelist', 'pipe', '-format_whitelist', 'flv', '-codec_whitelist', decoders[input]],
   ...['-max_streams', '1', '-max_pixels', `${MAX_PIXELS}`, '-max_alloc', `${MAX_ALLOCATION_BYTES}`],
@@ -74,5 +77,5 @@ const inputArgs = (input: Options['input']) => [
   // `-fflags nobuffer` would lose the first group of pictures.
   ...['-probesize', '500000', '-analyzeduration', '1', '-fpsprobesize', '0'],
   // The times of the output are those of the input.
-  ...['-threads', '1', '-copyts', '-reinit_filter', '0', '-f', 'flv', '-i', 'pipe:0'],
+  ...['-threads', `${threads}`, '-copyts', '-reinit_filter', '0', '-f', 'flv', '-i', 'pipe:0'],
 ]

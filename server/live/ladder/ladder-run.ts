@@ -4,10 +4,9 @@ import type { Sample } from '../media/flv.ts'
 import { type FlvTag, flvTagType } from '../media/flv-stream.ts'
 import type { Tracks } from '../media/fmp4.ts'
 import type { H264Config } from '../media/h264.ts'
-import { type KeyFrames, ladderArgs } from './arguments.ts'
+import { type LadderSettings, ladderArgs } from './arguments.ts'
 import { type FlvProcess, startFlvProcess } from './flv-process.ts'
 import { RungOutput } from './rung-output.ts'
-import type { LiveRung } from './rungs.ts'
 
 export type RunEvent = { quality: string } & (
   | { tracks: Tracks }
@@ -15,12 +14,9 @@ export type RunEvent = { quality: string } & (
   | { audio: Sample; atMs: number }
 )
 
-export type RunOptions = {
+export type RunOptions = LadderSettings & {
   tools: Pick<Tools, 'ffmpeg'>
   source: { video: H264Config; audio?: Tracks['audio'] }
-  rungs: LiveRung[]
-  keyFrames: KeyFrames
-  frameRate: number
   /** The time of the first key frame. */
   startMs: number
   onEvent(event: RunEvent): void
@@ -45,18 +41,20 @@ export class LadderRun {
   /** Whether frames are missing in what this run delivers. */
   isIncomplete = false
   isEnded = false
+  /** The time of its last frame, once its input has ended. */
+  finishedMs: number | undefined
   readonly ended: Promise<Error | undefined>
 
   constructor(options: RunOptions) {
-    const { tools, source, rungs, keyFrames, frameRate, startMs } = options
+    const { tools, source, rungs, threads, startMs } = options
     this.#options = options
     this.startMs = startMs
     this.#inputMs = startMs
     this.#zeroMs = startMs - leadMs
     this.#outputs = rungs.map(({ quality }) => this.#createOutput(quality))
     this.#process = startFlvProcess({
-      ...{ tools, input: 'h264', outputs: rungs.length },
-      outputArgs: ladderArgs(rungs, keyFrames, frameRate),
+      ...{ tools, input: 'h264', threads, outputs: rungs.length },
+      outputArgs: ladderArgs(options),
       onTag: (output, tag) => this.#outputs[output]!.tag(tag),
     })
     this.#process.write(videoTag(leadMs, { isKeyFrame: true, isConfig: true, data: source.video.record }))
@@ -111,6 +109,7 @@ export class LadderRun {
 
   /** Ends the input. */
   finish(): void {
+    this.finishedMs = this.#inputMs
     this.#process.finish()
   }
 

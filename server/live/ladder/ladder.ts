@@ -5,7 +5,7 @@ import type { Tracks } from '../media/fmp4.ts'
 import type { KeyFrames } from './arguments.ts'
 import type { LadderBudget } from './budget.ts'
 import { LadderRun, type RunEvent } from './ladder-run.ts'
-import { coresOf, type LiveRung, liveRungs, rungsWithin, topQuality } from './rungs.ts'
+import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor, topQuality } from './rungs.ts'
 
 export type LadderOptions = {
   tools: Pick<Tools, 'ffmpeg'>
@@ -30,8 +30,8 @@ type Source = {
 const maxLagMs = 2_000
 /** A run that lags by this much is killed. Otherwise the ladder changes at a key frame. */
 const maxStuckMs = 20_000
-/** How far a run may lag that has no more input. The next one waits for it. */
-const maxFinishMs = 10_000
+/** The time that a run has to encode its last frames, while the next one waits. */
+const maxFinishMs = 4_000
 const maxFailures = 3
 /** A run of this length is a success. */
 const successMs = 10_000
@@ -125,10 +125,7 @@ export class Ladder {
       if (atMs - run.startMs > maxRunMs) this.#isChangeDue = true
     }
     if (this.#isChangeDue || !this.#current) this.#start(atMs)
-    const [first] = this.#runs
-    // A run with a successor began before it, and ended where the successor began.
-    const next = this.#runs[1]
-    if (first && next && atMs - next.startMs > maxFinishMs) first.kill()
+    for (const run of this.#runs) if (atMs - (run.finishedMs ?? atMs) > maxFinishMs) run.kill()
   }
 
   /** A lag that gets smaller is a burst of the source. While a previous run finishes, the lag says nothing. */
@@ -146,8 +143,10 @@ export class Ladder {
     const early = this.#earlyAudio ?? []
     this.#earlyAudio = undefined
     if (!tracks?.video || !keyFrames || this.#rungs.length === 0) return
+    const [rungs, frameRate] = [this.#rungs, this.#frameRate]
+    const threads = threadsFor(coresOf(tracks.video, rungs, frameRate))
     const run = new LadderRun({
-      ...{ tools, rungs: this.#rungs, keyFrames, frameRate: this.#frameRate, startMs: atMs },
+      ...{ tools, rungs, keyFrames, frameRate, threads, startMs: atMs },
       source: { video: tracks.video, audio: tracks.audio },
       onEvent: (event) => this.#deliver(event),
     })
@@ -192,7 +191,8 @@ export class Ladder {
     if (!tracks?.video || !run) return
     const rungs = this.#rungs.slice(0, -1)
     this.#maxCores = coresOf(tracks.video, rungs, this.#frameRate)
-    if (run.lagMs > maxStuckMs) {
+    // Nothing is to be expected of it.
+    if (run.deliveredMs === 0 || run.lagMs > maxStuckMs) {
       run.kill()
       this.#current = undefined
     }

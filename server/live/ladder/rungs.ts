@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { ladderOf } from '../../media/ladder.ts'
 import type { H264Config } from '../media/h264.ts'
 
@@ -29,21 +30,25 @@ export function liveRungs(source: Source, frameRate: number, withTop: boolean): 
 const even = (size: number) => size - (size % 2)
 
 /**
- * Cores for each megapixel per second, measured with the arguments of `ladderArgs`: 720p at 30 frames takes 0.57 of a core
- * with 480p, 360p and 240p, and 0.90 with its own size in addition.
+ * Decoding, scaling and encoding one megapixel per second, measured with the arguments of `ladderArgs` on a Neoverse N1:
+ * 720p at 30 frames takes 0.48 of a core with 480p, 360p and 240p, and 0.74 with its own size in addition.
  */
-const coresPerDecoded = 0.011
-const coresPerEncoded = 0.012
+const coresPerMegapixel = 0.01
 
 /** An estimate of the cores that a ladder takes. Once it runs, its real cost is measured. */
 export function coresOf(source: Source, rungs: LiveRung[], frameRate: number): number {
   const megapixels = ({ width, height }: Source) => (width * height) / 1e6
   const encoded = rungs.reduce((sum, rung) => sum + megapixels(rung), 0)
-  return (
-    coresPerDecoded * megapixels(source) * frameRate +
-    coresPerEncoded * encoded * Math.min(frameRate, maxFrameRate)
-  )
+  return coresPerMegapixel * (megapixels(source) * frameRate + encoded * Math.min(frameRate, maxFrameRate))
 }
+
+/** ffmpeg decodes, scales and encodes one after the other. Without threads, all of it has to fit into one core. */
+const coresPerThread = 0.6
+const maxThreads = 4
+
+/** Each thread adds a frame of delay and splits frames into more slices, so cheap ladders have one. */
+export const threadsFor = (cores: number) =>
+  Math.max(1, Math.min(maxThreads, availableParallelism(), Math.ceil(cores / coresPerThread)))
 
 /** The lower qualities of a ladder, as many as the cores allow. */
 export function rungsWithin(cores: number, source: Source, rungs: LiveRung[], frameRate: number): LiveRung[] {

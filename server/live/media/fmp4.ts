@@ -169,28 +169,28 @@ function descriptor(tag: number, ...parts: Buffer[]): Buffer {
 }
 
 /** No rotation and no scaling. */
-const matrix = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
+export const matrix = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 
-function box(type: string, ...parts: Buffer[]): Buffer {
+export function box(type: string, ...parts: Buffer[]): Buffer {
   const length = parts.reduce((sum, part) => sum + part.length, 8)
   return Buffer.concat([u32(length), text(type), ...parts], length)
 }
 
-function fullBox(type: string, version: number, flags: number, ...parts: Buffer[]): Buffer {
+export function fullBox(type: string, version: number, flags: number, ...parts: Buffer[]): Buffer {
   return box(type, u32(version * 0x1000000 + flags), ...parts)
 }
 
-function text(value: string): Buffer {
+export function text(value: string): Buffer {
   return Buffer.from(value, 'latin1')
 }
 
-function u16(...values: number[]): Buffer {
+export function u16(...values: number[]): Buffer {
   const bytes = Buffer.alloc(2 * values.length)
   for (const [i, value] of values.entries()) bytes.writeUInt16BE(value, 2 * i)
   return bytes
 }
 
-function u32(...values: number[]): Buffer {
+export function u32(...values: number[]): Buffer {
   const bytes = Buffer.alloc(4 * values.length)
   for (const [i, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, 4 * i)
   return bytes

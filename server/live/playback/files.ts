@@ -95,7 +95,7 @@ type PartFile = Extract<LiveFile, { kind: 'part' }>
 function findSegment({ live }: View, quality: string, { sequence, epoch }: SegmentFile): Content | undefined {
   const rendition = live.rendition(quality)!
   const segment = rendition.window.find(sequence)
-  if (segment?.epoch !== epoch || segment.bytes === 0) return undefined
+  if (segment?.epoch !== epoch) return undefined
   const { bytes, fence } = segment
   const key = liveSegmentKey(live.id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)

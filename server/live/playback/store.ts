@@ -22,11 +22,11 @@ export type WatchedStream = {
   latest: (BroadcastState & { recording: string | null }) | null
 }
 
-/** The id of the public video that was recorded from the broadcast `b` of the live stream `s`. */
+/** The video that viewers can watch after the broadcast `b`: the first one, if it is public and still exists. */
 const recording: RawBuilder<string | null> = sql`(
-  select v.id from videos v
-  where v.source_type = 'liveStream' and v.source_reference = s.id and v.public and v.created_at >= b.started_at
-  order by v.created_at limit 1)`
+  select v.id from recordings r join videos v on v.id = r.video_id
+  where r.broadcast_id = b.id and v.public
+  order by r.part limit 1)`
 
 type Row = Omit<WatchedStream, 'broadcast'> & { isWatchable: boolean | null }
 

@@ -69,8 +69,8 @@ export class Restream {
     this.#queue.awaitBeginning()
   }
 
-  /** Sends what is left, and ends the connection. */
-  async close(reason: string | null = null): Promise<void> {
+  /** Sends what is left, and ends the connection. The reason of a restream that did not work stays visible. */
+  async close(reason: string | null = this.#failure): Promise<void> {
     if (this.#state.state !== 'stopped') this.#change('stopped', reason)
     this.#closing.abort()
     const client = this.#client
@@ -81,6 +81,10 @@ export class Restream {
       await client.close()
     }
     await this.#running
+  }
+
+  get #failure(): string | null {
+    return this.#state.state === 'retrying' ? this.#state.reason : null
   }
 
   async #run(): Promise<void> {

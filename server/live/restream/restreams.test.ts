@@ -321,8 +321,11 @@ test('restreams are closed at any moment', async (t) => {
   const waiting = open(t, { ports: [stopped.port], retryDelayMs: () => 1e9 })
   beginWith(waiting.restreams)
   await until(() => waiting.states()[0] === 'retrying')
+  const { reason } = waiting.restreams.states[0]!
   await waiting.restreams.close()
   beginWith(waiting.restreams)
+  assert.equal(waiting.restreams.states[0]?.reason, reason)
+  assert.match(reason!, /^No connection/)
   assert.deepEqual(
     [unused, connecting, waiting].map(({ states }) => states()[0]),
     Array(3).fill('stopped'),

@@ -136,14 +136,9 @@ describe('the player of a live stream', { skip }, () => {
     await encoder.stop()
 
     // The recording is linked as soon as it is there and public.
-    const video = await call(`${service.url}/videos`, { method: 'POST', json: { public: false } })
-    const { videoId } = video.body
-    await query(
-      service.database,
-      `insert into recordings (broadcast_id, part, from_sequence, to_sequence, video_id, state, updated_at)
-       values ($1, 0, 0, 0, $2, 'recorded', now())`,
-      [(await configOf(url)).body.live.broadcastId, videoId],
-    )
+    await waitFor(async () => (await call(`${service.url}/videos`)).body.data.length > 0)
+    const [{ videoId }] = (await call(`${service.url}/videos`)).body.data
+    await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
     assert.equal((await configOf(url)).body.live.recording, null)
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: true } })
     await page.locator(`a[href="/vod/${videoId}"]`).waitFor()

@@ -22,7 +22,7 @@ export type WatchedStream = {
   latest: (BroadcastState & { recording: string | null }) | null
 }
 
-/** The video that viewers can watch after the broadcast `b`: the first one, if it is public and still exists. */
+/** The first public video that was recorded from the broadcast `b`. */
 const recording: RawBuilder<string | null> = sql`(
   select v.id from recordings r join videos v on v.id = r.video_id
   where r.broadcast_id = b.id and v.public

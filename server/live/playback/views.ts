@@ -42,16 +42,15 @@ export class Views {
   /** The current state. Viewers that follow get the same. */
   async loadStreams(ids: string[]): Promise<WatchedStream[]> {
     const { config, db } = this.#context
-    const streams = new Map(
-      (await findStreams(db, ids, config.liveRewindSeconds)).map((stream) => [stream.id, stream]),
-    )
+    const streams = await findStreams(db, ids, config.liveRewindSeconds)
+    const found = new Map(streams.map((stream) => [stream.id, stream]))
     for (const id of ids) {
-      const stream = streams.get(id)
+      const stream = found.get(id)
       this.#streams.set(id, Promise.resolve(stream))
       if (stream) this.#knownStreams.set(id, stream)
       else this.#knownStreams.delete(id)
     }
-    return [...streams.values()]
+    return streams
   }
 
   /** Undefined if there is no such broadcast of the live stream. */

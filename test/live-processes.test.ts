@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import type { Transaction } from 'kysely'
+import { openDb, openPool } from '../server/lib/db.ts'
+import { type Claimed, claimBroadcast, insertSegment, setAway } from '../server/live/broadcast-store.ts'
 import { signFeedRequest } from '../server/live/feed/signature.ts'
+import type { Tables } from '../server/tables.ts'
 import {
   call,
   createDatabase,
@@ -324,6 +328,47 @@ describe('several processes', { concurrency: true }, () => {
     await query(database, `update broadcasts set ${past} where live_stream_id = $1`, [stream.id])
     await waitFor(async () => (await rowOf(stream))!.state === 'ended')
     assert.deepEqual(await eventsOf(stream), ['live-stream.broadcast.ended', 'live-stream.broadcast.started'])
+  })
+
+  test('a takeover and a write of the previous owner wait for each other', async (t) => {
+    const db = openDb<Tables>(openPool(database, () => {}))
+    t.after(() => db.destroy())
+    const { id } = await createStream()
+    const stream = { id, environment: 'production', record: false } as const
+    const claim = (trx: Transaction<Tables>) => claimBroadcast(trx, stream, 'http://127.0.0.1:1', undefined)
+    const claimed = async (pending: ReturnType<typeof claim>) => (await pending) as Claimed
+    const first = await db.transaction().execute((trx) => claimed(claim(trx)))
+    const segment = (sequence: number, fence: number) => ({
+      ...{ broadcast_id: first.claim.id, quality: 'source', sequence, epoch: 1, fence, bytes: 1 },
+      ...{ start_ms: sequence * 2_000, duration_ms: 2_000, received_at: new Date() },
+    })
+    const waiting = async () =>
+      (
+        await query(
+          database,
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length > 0
+
+    // A write that has begun is finished before another process takes over, which then continues after it.
+    const write = await db.startTransaction().execute()
+    assert.ok(await insertSegment(write, first.claim, segment(0, 1)))
+    const takeover = setAway(db, first.claim).then(() =>
+      db.transaction().execute((trx) => claimed(claim(trx))),
+    )
+    await waitFor(waiting)
+    await write.commit().execute()
+    const second = await takeover
+    assert.deepEqual([second.claim.fence, second.position.nextSequence], [2, 1])
+
+    // A write that begins during a takeover has no effect.
+    await setAway(db, second.claim)
+    const next = await db.startTransaction().execute()
+    const third = await claimed(claim(next))
+    const late = insertSegment(db, second.claim, segment(1, 2))
+    await waitFor(waiting)
+    await next.commit().execute()
+    assert.deepEqual([await late, third.position.nextSequence], [false, 1])
   })
 
   test('a process that is stopped stores everything before it disconnects the encoder', async (t) => {

@@ -136,13 +136,9 @@ describe('the player of a live stream', { skip }, () => {
     await encoder.stop()
 
     // The recording is linked as soon as it is there and public.
-    const video = await call(`${service.url}/videos`, { method: 'POST', json: { public: false } })
-    const { videoId } = video.body
-    await query(
-      service.database,
-      `update all_videos set source_type = 'liveStream', source_reference = $1 where id = $2`,
-      [liveStreamId, videoId],
-    )
+    await waitFor(async () => (await call(`${service.url}/videos`)).body.data.length > 0)
+    const [{ videoId }] = (await call(`${service.url}/videos`)).body.data
+    await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
     assert.equal((await configOf(url)).body.live.recording, null)
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: true } })
     await page.locator(`a[href="/vod/${videoId}"]`).waitFor()

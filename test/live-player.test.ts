@@ -7,6 +7,7 @@ import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type Broadcast, broadcastClock, pictureTime } from './burnt-clock.ts'
 import { call, kinora, query, type Service, sandboxKey, waitFor } from './harness.ts'
 import { openPlayer } from './player-page.ts'
+import { withoutEncoding } from './programs.ts'
 
 // The player page of live streams in a real browser, with ffmpeg as the encoder.
 
@@ -23,7 +24,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   if (skip) return
   browser = await launchBrowser()
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, withoutEncoding())
   const sdk = readFileSync(fileURLToPath(import.meta.resolve('@api.video/player-sdk')))
   pages = await servePages(({ url }, response) => {
     const isSdk = url === '/sdk.js'
@@ -72,7 +73,7 @@ const configOf = (url: string) => call(`${url}/config.json`, { key: '' })
 describe('the player of a live stream', { skip }, () => {
   test('waits, plays, survives a reconnect, ends and starts again without a reload', async (t) => {
     const metadata = [{ key: 'user', value: '__user__' }]
-    const stream = await createStream({ metadata, showViewers: true })
+    const stream = await createStream({ metadata, showViewers: true, record: true })
     const { liveStreamId } = stream
     const url = `${service.url}/live/${liveStreamId}`
     const { page, until, evaluate, statusScreen, errors } = await openPlayer(

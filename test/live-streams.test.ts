@@ -101,6 +101,42 @@ test('live streams and player themes belong to their environment', async () => {
   assert.equal((await call(`${streams()}?name=x`)).body.data[0].playerId, null)
 })
 
+test('metadata and the viewer count of the player can be set and changed', async () => {
+  const created = await create()
+  assert.deepEqual([created.metadata, created.showViewers], [[], false])
+  const url = `${streams()}/${created.liveStreamId}`
+  const metadata = [{ key: 'user', value: '__user__' }]
+  const changed = await call(url, { method: 'PATCH', json: { metadata, showViewers: true } })
+  assert.deepEqual([changed.body.metadata, changed.body.showViewers], [metadata, true])
+  await call(url, { method: 'PATCH', json: { name: 'Other' } })
+  const { body } = await call(url)
+  assert.deepEqual([body.metadata, body.showViewers], [metadata, true])
+})
+
+test('the player page has the name, the theme and the thumbnail of the live stream', async () => {
+  const { playerId } = (await call(`${service.url}/players`, { method: 'POST', json: { link: 'red' } })).body
+  const { liveStreamId } = await create({ name: '</script>&', playerId })
+  const url = `${service.url}/live/${liveStreamId}`
+  const page = await call(url, { key: '' })
+  assert.equal(page.status, 200)
+  assert.match(page.headers.get('cache-control') ?? '', /no-store/)
+  assert.match(page.text, /<title>&lt;\/script&gt;&amp;<\/title>/)
+  assert.ok(page.text.includes(`<link rel="canonical" href="${url}">`))
+  const config = (await call(`${url}/config.json`, { key: '' })).body
+  const { type, state, title, poster, theme, hls, collector } = config
+  assert.deepEqual(
+    { type, state, title, poster, hls, collector },
+    {
+      ...{ type: 'live', state: 'waiting', title: '</script>&', poster: null },
+      ...{ hls: `/live/${liveStreamId}.m3u8`, collector: '/collector/live' },
+    },
+  )
+  assert.equal(theme.link, 'red')
+  await query(service.database, 'insert into live_thumbnails values ($1, $2)', [liveStreamId, Buffer.of(0)])
+  const changed = (await call(`${url}/config.json`, { key: '' })).body
+  assert.equal(changed.poster, `/live/${liveStreamId}/thumbnail.jpg`)
+})
+
 test('invalid attributes are named', async () => {
   const restream = { name: 'a', serverUrl: 'rtmp://example.com/app', streamKey: 'b' }
   const cases: [object, string][] = [
@@ -108,6 +144,9 @@ test('invalid attributes are named', async () => {
     [{ name: '' }, 'name'],
     [{ name: '  ' }, 'name'],
     [{ name: 'x', public: 'no' }, 'public'],
+    [{ name: 'x', showViewers: 'yes' }, 'showViewers'],
+    [{ name: 'x', metadata: [{ key: 'a' }] }, 'metadata[0]'],
+    [{ name: 'x', metadata: [{ a: 'b' }, { a: 'c' }] }, 'metadata[1]'],
     [{ name: 'x', playerId: 'pl1' }, 'playerId'],
     [{ name: 'x', restreams: Array(6).fill(restream) }, 'restreams'],
     [{ name: 'x', restreams: [{ ...restream, serverUrl: 'http://example.com' }] }, 'restreams[0][serverUrl]'],

@@ -52,6 +52,14 @@ const times = `document.querySelector('media-time-display')?.shadowRoot.querySel
 const notice = `document.querySelector('.notice')?.textContent`
 const poster = `document.querySelector('.poster').getAttribute('src')`
 
+/** Runs in the page before its scripts. */
+const recordFirstFrame = `new MutationObserver((_, observer) => {
+  const video = document.querySelector('video')
+  if (!video) return
+  observer.disconnect()
+  video.requestVideoFrameCallback((now) => { window.firstFrameMs = now })
+}).observe(document, { childList: true, subtree: true })`
+
 const open = (t: TestContext, path: string, view: View = {}) =>
   openPlayer(t, browser!, path.startsWith('http') ? path : `${service.url}/vod/${path}`, view)
 
@@ -556,10 +564,48 @@ describe('the player', { skip }, () => {
     assert.deepEqual(second.media, [])
   })
 
-  test('scripts and styles stay below 200 KiB with gzip and Brotli, and no cookie is set', async (t) => {
-    const { page, files, until } = await open(t, clipId)
-    await until('video.readyState >= 2')
-    assert.ok(files.length >= 2, JSON.stringify(files))
+  test('a viewer who leaves before the first frame is one session, even after coming back', async (t) => {
+    const openWaiting = async (user: string) => {
+      const player = await open(t, 'vi00000000000000000000')
+      const { promise: allowed, resolve: allow } = Promise.withResolvers<void>()
+      await player.page.route(/\.m4s/, (route) => allowed.then(() => route.continue()))
+      const url = `${service.url}/vod/${clipId}?autoplay=true&muted=true&metadata[user]=${user}`
+      await player.page.goto(url)
+      await player.until('video?.paused === false')
+      return { ...player, allow }
+    }
+    const sessionsOf = (user: string) =>
+      call(`${service.url}/analytics/videos/${clipId}?metadata[user]=${user}`)
+
+    const leaving = await openWaiting('leaving')
+    await leaving.page.goto('about:blank')
+    await waitFor(async () => (await sessionsOf('leaving')).body.data.length === 1)
+
+    const { until, evaluate, pings, allow } = await openWaiting('returning')
+    // The browser may keep a page that the viewer leaves.
+    await evaluate(`[1, 2].forEach(() => window.dispatchEvent(new Event('pagehide')))`)
+    allow()
+    await until('video.currentTime > 0.1')
+    await evaluate('video.pause()')
+    await waitFor(() => pings.at(-1)?.session.session_id !== undefined)
+    assert.equal(pings.filter(({ session }) => session.session_id === undefined).length, 1)
+  })
+
+  test('before the first frame, it loads less than 200 KiB of scripts and reports nothing', async (t) => {
+    const context = await browser!.newContext()
+    t.after(() => context.close())
+    await context.addInitScript(recordFirstFrame)
+    const { files, until, evaluate, pings } = await open(t, `${clipId}?autoplay=true&muted=true`, { context })
+    await until('window.firstFrameMs > 0')
+    const scripts = files.filter((url) => url.endsWith('.js'))
+    assert.deepEqual(files, scripts, 'styles are part of the script')
+    assert.equal(scripts.length, 2)
+    await waitFor(() => pings.length > 0)
+    // If loading takes long, the report is sent after three seconds.
+    const isLater = `performance.getEntriesByType('resource')
+      .filter(({ name }) => name.includes('/collector/'))
+      .every(({ startTime }) => startTime >= Math.min(window.firstFrameMs, 3000))`
+    assert.equal(await evaluate(isLater), true)
     for (const encoding of ['gzip', 'br']) {
       const sizes = await Promise.all(
         files.map(async (url) => {
@@ -573,6 +619,6 @@ describe('the player', { skip }, () => {
       t.diagnostic(`${encoding}: ${sum} bytes`)
       assert.ok(sum > 50_000 && sum <= budgetBytes, `${encoding}: ${sizes.join(' + ')} bytes`)
     }
-    assert.deepEqual(await page.context().cookies(), [])
+    assert.deepEqual(await context.cookies(), [])
   })
 })

@@ -46,7 +46,10 @@ export async function publish(
     if (isShown) process.stderr.write('\n')
   })
   const seconds = Math.round(sent.durationMs / 1000)
-  output.print(`Sent ${seconds} seconds.`, { liveStreamId: stream.liveStreamId, ...sent })
+  output.print(`Sent ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`, {
+    liveStreamId: stream.liveStreamId,
+    ...sent,
+  })
 }
 
 async function readInput(name: string, programs: { ffmpeg: string; ffprobe: string }): Promise<Input> {
@@ -106,24 +109,27 @@ class Broadcast {
 
   async #send(client: RtmpClient, show: (sent: Sent) => void): Promise<void> {
     const encoder = await startEncoder(this.#ffmpeg, this.#args)
-    const kill = () => void encoder.kill('SIGKILL')
-    this.#stop.signal.addEventListener('abort', kill, { once: true })
-    if (this.#stop.signal.aborted) kill()
+    const { signal } = this.#stop
+    const kill = () => {
+      encoder.kill('SIGKILL')
+      this.#onDrain()
+    }
+    signal.addEventListener('abort', kill, { once: true })
+    if (signal.aborted) kill()
     let lost: RtmpClientError | undefined
     void client.ended.then((reason) => {
       lost = reason
       kill()
-      this.#onDrain()
     })
     const exited = waitForExit(encoder)
     const flv = new FlvStream()
     for await (const bytes of encoder.stdout as AsyncIterable<Buffer>) {
       for (const tag of flv.read(bytes)) this.#sendTag(client, tag)
       show(this.#sent)
-      if (client.isFull && !lost) await new Promise<void>((done) => (this.#onDrain = done))
+      if (client.isFull && !lost && !signal.aborted) await new Promise<void>((done) => (this.#onDrain = done))
     }
     const failure = await exited
-    if (this.#stop.signal.aborted) return
+    if (signal.aborted) return
     if (lost) throw new CommandError(lost.message)
     if (failure !== undefined) throw new CommandError(failure)
   }

@@ -103,7 +103,7 @@ export class BroadcastOutput {
 
   /** Stops without waiting for the last frames. */
   abandon(): void {
-    void this.#ladder.close()
+    void this.#ladder.close(AbortSignal.abort())
   }
 
   /** The first sample of an epoch tells when it starts. */

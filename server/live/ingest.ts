@@ -195,12 +195,14 @@ export class Ingest {
   /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */
   async #forgetBroadcasts(): Promise<void> {
     const { broadcasts, db } = this.#context
-    const states = broadcasts.size > 0 ? await listStates(db, [...broadcasts.keys()]) : []
-    for (const [id, live] of broadcasts) {
+    // Others may be added during the query.
+    const known = [...broadcasts]
+    const states = known.length > 0 ? await listStates(db, [...broadcasts.keys()]) : []
+    for (const [id, live] of known) {
       const row = states.find((state) => state.id === id)
       if (row?.fence === live.fence && row.state !== 'ended') continue
       if (row?.state === 'ended') live.apply({ kind: 'end' })
-      broadcasts.delete(id)
+      if (broadcasts.get(id) === live) broadcasts.delete(id)
       live.close()
     }
   }

@@ -29,6 +29,4 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`create index live_streams_player_used on live_streams (player_id) where player_id is not null`.execute(
     db,
   )
-  await sql`create index recordings_of_stream on all_videos (source_reference, created_at)
-    where source_type = 'liveStream'`.execute(db)
 }

@@ -37,6 +37,8 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     '<head>',
     '<meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">',
+    // The styles are part of the script. Until it runs, the page would be white.
+    '<meta name="color-scheme" content="dark">',
     `<title>${escapeHtml(title)}</title>`,
     // A file would be another request before the first frame.
     `<link rel="icon" href="${escapeHtml(iconDataUrl)}">`,

@@ -1,7 +1,6 @@
 import 'media-chrome/dist/media-controller.js'
 import 'media-chrome/dist/media-control-bar.js'
 import 'media-chrome/dist/media-fullscreen-button.js'
-import 'media-chrome/dist/media-loading-indicator.js'
 import 'media-chrome/dist/media-mute-button.js'
 import 'media-chrome/dist/media-pip-button.js'
 import 'media-chrome/dist/media-play-button.js'
@@ -134,11 +133,7 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
     poster,
     element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config)),
     unmute,
-    element(
-      'media-loading-indicator',
-      { slot: 'centered-chrome', noautohide: '' },
-      element('div', { slot: 'icon', class: 'loading' }),
-    ),
+    loadingIndicator(),
     bigButton(),
     settings,
     element('div', { class: 'bottom' }, timeline(), buildControlBar(config)),
@@ -152,6 +147,15 @@ function timeline(): HTMLElement {
   const preview = range.shadowRoot?.querySelector('media-preview-thumbnail')
   preview?.shadowRoot?.querySelector('img')?.setAttribute('alt', '')
   return range
+}
+
+/**
+ * Not that of media-chrome: one of its style rules makes the browser compute the styles of all controls again whenever
+ * loading starts or ends, which delays a seek.
+ */
+function loadingIndicator(): HTMLElement {
+  const text = element('span', { class: 'visually-hidden' }, 'Loading')
+  return element('div', { class: 'loading', slot: 'centered-chrome', noautohide: '', role: 'status' }, text)
 }
 
 /** For the mouse and touch only. The keyboard and screen readers use the play button of the control bar. */

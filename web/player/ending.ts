@@ -44,5 +44,7 @@ function setReplay(controller: HTMLElement, video: HTMLVideoElement, isReplay: b
   const name = isReplay ? 'replay' : video.paused ? 'play' : 'pause'
   button?.setAttribute('aria-label', name)
   const tooltip = button?.querySelector('[slot=tooltip-play]')
-  if (tooltip) tooltip.textContent = isReplay ? 'Replay' : 'Play'
+  const label = isReplay ? 'Replay' : 'Play'
+  // Replacing the text makes the browser compute the styles of all controls again, which delays a seek.
+  if (tooltip && tooltip.textContent !== label) tooltip.textContent = label
 }

@@ -25,7 +25,7 @@ export function startLive(media: Media, controls: Controls, { config, callbacks,
   const state = () => current.state as LiveState
   const edge = followLive(media, () => state() !== 'live', signal)
   setLiveTimeline(controls.controller, edge)
-  const view = showLiveView(video, controls, edge, signal)
+  const view = showLiveView({ video, controls, edge, isConnected: () => state() === 'live', signal })
   view.setViewers(config.live?.viewers ?? null)
 
   function finish() {

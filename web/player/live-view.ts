@@ -12,12 +12,17 @@ const updateMs = 500
 /** The live badge, which also takes the viewer back to live, the latency, and the number of viewers. */
 export type LiveView = { setViewers(count: number | null): void }
 
-export function showLiveView(
-  video: HTMLVideoElement,
-  { controller }: Controls,
-  edge: LiveEdge,
-  signal: AbortSignal,
-): LiveView {
+type Target = {
+  video: HTMLVideoElement
+  controls: Controls
+  edge: LiveEdge
+  /** Whether the encoder is connected. */
+  isConnected(): boolean
+  signal: AbortSignal
+}
+
+export function showLiveView({ video, controls, edge, isConnected, signal }: Target): LiveView {
+  const { controller } = controls
   const button = element('media-live-button', { class: 'live' })
   const position = element('span', { class: 'latency' })
   const viewers = element('span', { class: 'viewers', hidden: '' })
@@ -25,7 +30,7 @@ export function showLiveView(
 
   function update() {
     if (video.readyState === 0) return
-    const latency = edge.latencySeconds()
+    const latency = isConnected() ? edge.latencySeconds() : undefined
     const live = latency === undefined ? '' : `${latency.toFixed(1)} s latency`
     const text = edge.isLive() ? live : `${timeText(edge.behindSeconds())} behind`
     if (position.textContent !== text) position.textContent = text

@@ -1,19 +1,20 @@
-import './style.css'
-import './shortcuts.css'
-import './touch.css'
-import './live.css'
 import { type Bridge, openBridge } from './bridge.ts'
 import { configUrlOf, fetchConfig, isPlayable, readConfig } from './config.ts'
+import { firstFrame } from './first-frame.ts'
 import { watchLive } from './live-watch.ts'
 import { main } from './main-element.ts'
-import { firstFrame, type Media, openMedia } from './media.ts'
+import { type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
+import { applyStyles } from './styles.ts'
 
 /** Polling intervals while a video cannot be played yet. */
 const pollMs = { processing: 2000, empty: 5000 }
+
+/** How long the controls wait for the first frame. Building them takes about as long as loading it. */
+const maxWaitMs = 700
 
 /** Identifies the latest video, so that an older asynchronous start can stop. */
 let currentStart: symbol | undefined
@@ -77,7 +78,7 @@ async function start(page: URL, config: PlayerConfig, options: Options): Promise
   if (!bridge) media = openMedia(config, options)
   if (media && options.autoplay) {
     main.append(media.video)
-    await firstFrame(media.video)
+    await firstFrame(media.video, maxWaitMs)
   }
   const { startPlayer } = await import('./player.ts')
   if (currentStart !== thisStart) return
@@ -134,4 +135,5 @@ function clear(): void {
   statusScreen = undefined
 }
 
+applyStyles()
 show(new URL(location.href), readConfig())

@@ -87,17 +87,3 @@ function createVideo(
   if (!isLive) keepRate(video)
   return video
 }
-
-/** How long the controls wait for the first frame. Building them takes about as long as loading it. */
-const maxWaitMs = 700
-
-/** Resolves when the first frame is shown, or after a timeout. */
-export function firstFrame(video: HTMLVideoElement): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, maxWaitMs)
-    video.requestVideoFrameCallback?.(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
-}

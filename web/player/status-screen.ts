@@ -75,7 +75,11 @@ export function showStatusScreen(
     screen.append(image)
   }
   screen.append(status === 'processing' ? spinner() : icon(icons[status]))
-  if (name) screen.append(element('p', name))
+  if (name) {
+    const text = element('p', name)
+    text.className = 'name'
+    screen.append(text)
+  }
   screen.append(element('h1', isLive ? title.replace('video', 'live stream') : title), element('p', text))
   if (link) {
     const anchor = element('a', link.text)

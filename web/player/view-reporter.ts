@@ -1,3 +1,4 @@
+import { firstFrame } from './first-frame.ts'
 import type { PlayerConfig } from './player-config.ts'
 
 /** An event in the format of the published collector. */
@@ -7,6 +8,8 @@ type Event =
 type PositionType = 'ready' | 'play' | 'resume' | 'pause' | 'end' | 'progress'
 
 const reportMs = 10_000
+/** The first report waits for the first frame, which it would delay, but not longer than this. */
+const maxWaitMs = 3000
 /** Events that are kept while nothing can be sent. */
 const maxEvents = 200
 
@@ -33,14 +36,22 @@ export function startViewReporter(
     sender.sendLast()
   }
 
+  let isWaiting = true
+  const send = () => {
+    if (!isWaiting) sender.send()
+  }
+  void firstFrame(video, maxWaitMs).then(() => {
+    isWaiting = false
+    send()
+  })
   recordPlayback(video, signal, (type) => {
     record(type)
-    sender.send()
+    send()
   })
   recordSeeks(video, signal, sender.add)
   const timer = setInterval(() => {
     if (isPlaying()) record('progress')
-    sender.send()
+    send()
   }, reportMs)
   document.addEventListener('visibilitychange', () => document.hidden && leave('progress'), { signal })
   window.addEventListener('pagehide', () => leave('pause'), { signal })
@@ -168,6 +179,8 @@ function createSender({ videoId, type, collector }: Target, metadata: Record<str
     /** Uses a beacon, which is delivered even if the page closes. */
     sendLast() {
       if (queue.length === 0) return
+      // Each beacon without a session id would begin another session.
+      if (sessionId === undefined) return void send()
       const body = bodyOf(queue)
       queue = []
       try {

@@ -80,8 +80,6 @@ export class RenditionWindow {
     const parts = this.#open?.sequence === segment.sequence ? this.#open.parts : []
     this.#open = undefined
     this.#push({ ...segment, parts })
-    const old = this.#segments.at(-1 - segmentsWithParts)
-    if (old) old.parts = []
     while (this.#durationMs > this.#maxMs && this.#segments.length > 1) this.#removeFirst()
     while (this.#segments[0]?.isGap) this.#removeFirst()
     this.#changed()
@@ -140,6 +138,8 @@ export class RenditionWindow {
   #push(segment: WindowSegment): void {
     this.#segments.push(segment)
     this.#durationMs += segment.durationMs
+    const old = this.#segments.at(-1 - segmentsWithParts)
+    if (old) old.parts = []
   }
 
   #removeFirst(): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { type AudioConfig, AudioReader, type Sample } from '../media/flv.ts'
 import { AacConverter } from './aac-converter.ts'
@@ -32,7 +32,7 @@ function mp3(rate: number, seconds: number, channels: number): Source {
   return { config: config!, samples }
 }
 
-test('MP3 becomes AAC with the times of the source', async () => {
+test('MP3 becomes AAC with the times of the source', async ({ signal }) => {
   for (const [rate, channels] of [
     [44_100, 2],
     [48_000, 1],
@@ -49,7 +49,7 @@ test('MP3 becomes AAC with the times of the source', async () => {
     })
     converter.configure(source.config)
     for (const sample of source.samples) converter.audio(sample, 5_000 + sample.decodeTime)
-    await converter.close()
+    await converter.close(signal)
     const [config, ...more] = configs
     assert.deepEqual(more, [])
     assert.deepEqual([config?.kind, config?.sampleRate, config?.channels], ['aac', rate, channels])
@@ -85,7 +85,7 @@ test('a conversion that always fails is given up, with a reason', async () => {
       { decodeTime: atMs, compositionOffset: 0, isKeyFrame: true, data: Buffer.alloc(400) },
       atMs,
     )
-    await turn()
+    await delay(5)
   }
   assert.deepEqual(failures, ['The MP3 audio cannot be converted to AAC. Set the encoder to AAC.'])
   await converter.close()

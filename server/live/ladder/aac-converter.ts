@@ -27,7 +27,7 @@ const maxQueuedBytes = 1024 * 1024
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 const maxFailures = 3
-const closeMs = 5_000
+const closeMs = 10_000
 
 /** Converts the MP3 audio of a source to AAC, because browsers do not reliably play MP3 in HLS. */
 export class AacConverter {
@@ -64,14 +64,16 @@ export class AacConverter {
     this.#retire()
   }
 
-  /** Waits until the last samples have been delivered. */
-  async close(): Promise<void> {
+  /** Waits until the last samples have been delivered, or until the signal. */
+  async close(signal = AbortSignal.timeout(closeMs)): Promise<void> {
     this.finish()
-    const timer = setTimeout(() => {
+    const kill = () => {
       for (const process of this.#running) process.kill()
-    }, closeMs)
+    }
+    if (signal.aborted) kill()
+    signal.addEventListener('abort', kill, { once: true })
     await Promise.all([...this.#running].map(({ ended }) => ended))
-    clearTimeout(timer)
+    signal.removeEventListener('abort', kill)
   }
 
   #retire(): void {

@@ -1,10 +1,13 @@
+/** The rest is for sources that are passed through, for requests and for the database. */
+const shareOfLadders = 0.85
+
 /** The cores of the machine, which the ladders of all broadcasts of this process share. */
 export class LadderBudget {
   readonly #cores: number
   readonly #reserved = new Map<object, number>()
 
   constructor(cores: number) {
-    this.#cores = cores
+    this.#cores = shareOfLadders * cores
   }
 
   /** The cores that the others leave. */

@@ -41,7 +41,7 @@ export class LadderRun {
   /** Whether frames are missing in what this run delivers. */
   isIncomplete = false
   isEnded = false
-  /** The time of its last frame, once its input has ended. */
+  /** The time of the broadcast when its input ended. */
   finishedMs: number | undefined
   readonly ended: Promise<Error | undefined>
 
@@ -108,8 +108,8 @@ export class LadderRun {
   }
 
   /** Ends the input. */
-  finish(): void {
-    this.finishedMs = this.#inputMs
+  finish(atMs: number): void {
+    this.finishedMs = atMs
     this.#process.finish()
   }
 

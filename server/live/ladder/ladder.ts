@@ -38,7 +38,7 @@ const successMs = 10_000
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 const maxEarlyAudio = 1_000
-const closeMs = 5_000
+const closeMs = 10_000
 const unknownFrameRate = 30
 
 /**
@@ -80,6 +80,9 @@ export class Ladder {
     const wanted = tracks.video ? liveRungs(tracks.video, this.#frameRate, encodeTop) : []
     this.#source = { tracks, wanted, keyFrames: encodeTop ? 'regular' : 'source' }
     this.#failures = 0
+    // The source may have been away.
+    this.#framesSinceKeyFrame = 0
+    this.#keyFrameMs = undefined
     const cores = Math.min(this.#maxCores, this.#options.budget.availableFor(this))
     const rungs = tracks.video ? rungsWithin(cores, tracks.video, wanted, this.#frameRate) : []
     this.#change(rungs, reasonFor(wanted, rungs))
@@ -101,19 +104,20 @@ export class Ladder {
   finish(): void {
     this.#source = undefined
     this.#earlyAudio = undefined
-    this.#keyFrameMs = undefined
-    this.#retire()
+    this.#retire(this.#keyFrameMs)
     this.#options.budget.release(this)
   }
 
-  /** Waits until the last frames have been delivered. */
-  async close(): Promise<void> {
+  /** Waits until the last frames have been delivered, or until the signal. */
+  async close(signal = AbortSignal.timeout(closeMs)): Promise<void> {
     this.finish()
-    const timer = setTimeout(() => {
+    const kill = () => {
       for (const run of this.#runs) run.kill()
-    }, closeMs)
-    await Promise.all(this.#runs.map(({ ended }) => ended))
-    clearTimeout(timer)
+    }
+    if (signal.aborted) kill()
+    signal.addEventListener('abort', kill, { once: true })
+    await Promise.allSettled(this.#runs.map(({ ended }) => ended))
+    signal.removeEventListener('abort', kill)
   }
 
   #onKeyFrame(atMs: number): void {
@@ -121,7 +125,7 @@ export class Ladder {
     this.#measureFrameRate(atMs)
     if (run) {
       this.#reserve(run.deliveredMs >= successMs ? run.cores : undefined)
-      if (this.#isBehind(run)) this.#shrink()
+      if (!this.#isChangeDue && this.#isBehind(run)) this.#shrink()
       if (atMs - run.startMs > maxRunMs) this.#isChangeDue = true
     }
     if (this.#isChangeDue || !this.#current) this.#start(atMs)
@@ -137,7 +141,7 @@ export class Ladder {
 
   #start(atMs: number): void {
     this.#isChangeDue = false
-    this.#retire()
+    this.#retire(atMs)
     const { tools } = this.#options
     const { tracks, keyFrames } = this.#source ?? {}
     const early = this.#earlyAudio ?? []
@@ -155,12 +159,14 @@ export class Ladder {
     this.#runs.push(run)
     if (this.#runs[0] === run) run.takeTurn()
     for (const { sample, atMs } of early) run.audio(sample, atMs)
-    void run.ended.then((error) => this.#onEnded(run, error))
+    void run.ended
+      .then((error) => this.#onEnded(run, error))
+      .catch((error) => this.#options.log.error({ err: error }, 'a live broadcast could not be encoded'))
   }
 
   /** The current run gets no more frames. */
-  #retire(): void {
-    this.#current?.finish()
+  #retire(atMs = 0): void {
+    this.#current?.finish(atMs)
     this.#current = undefined
   }
 
@@ -249,7 +255,7 @@ const isSameRecord = (a: { record: Buffer } | undefined, b: { record: Buffer } |
 
 function reasonFor(wanted: LiveRung[], rungs: LiveRung[]): string | undefined {
   const missing = wanted.slice(rungs.length).map(({ quality }) => nameOf(quality))
-  return missing.length === 0 ? undefined : `This machine is too slow to encode ${missing.join(', ')}.`
+  return missing.length === 0 ? undefined : `This machine has no capacity to encode ${missing.join(', ')}.`
 }
 
 const nameOf = (quality: string) => (quality === topQuality ? 'the size of the source' : quality)

@@ -36,8 +36,8 @@ export class RungOutput {
   }
 
   /** A frame of the source that the encoder gets. */
-  expect({ compositionOffset }: Sample, atMs: number): void {
-    this.#times.add(atMs, atMs + compositionOffset)
+  expect({ compositionOffset, isKeyFrame }: Sample, atMs: number): void {
+    this.#times.add(atMs, atMs + compositionOffset, isKeyFrame)
   }
 
   /** Audio waits for the video of its time, so that both end up in the same segment. */

@@ -38,26 +38,20 @@ test('a ladder has as many of the lower qualities as the cores allow', () => {
 test('broadcasts share the cores', () => {
   const budget = new LadderBudget(2)
   const [first, second] = [{}, {}]
-  budget.reserve(first, 1.5)
-  assert.equal(budget.availableFor(second), 0.5)
-  assert.equal(budget.availableFor(first), 2)
+  budget.reserve(first, 0.5)
+  assert.equal(budget.availableFor(second), 1.2)
+  assert.equal(budget.availableFor(first), 1.7)
   budget.reserve(first, 2.5)
   assert.equal(budget.availableFor(second), 0)
   budget.release(first)
-  assert.equal(budget.availableFor(second), 2)
+  assert.equal(budget.availableFor(second), 1.7)
 })
 
-test('encoded frames get the decode times of the source, in any order and with frames left out', () => {
-  // Decoding order: I0 P3 B1 B2 I4.
-  const frames = [
-    [0, 80],
-    [40, 200],
-    [80, 120],
-    [120, 160],
-    [160, 240],
-  ] as const
+test('encoded frames get the decode times of the source, also with frames left out', () => {
+  // In the order of decoding: I0 P3 B1 B2 I4.
+  const shown = [80, 200, 120, 160, 240]
   const times = new DecodeTimes()
-  for (const [decodeMs, shownMs] of frames) times.add(decodeMs, shownMs)
+  for (const [i, shownMs] of shown.entries()) times.add(40 * i, shownMs, i % 4 === 0)
   assert.deepEqual(
     [80, 120, 200, 240].map((shownMs) => times.take(shownMs)),
     [0, 40, 120, 160],
@@ -66,20 +60,31 @@ test('encoded frames get the decode times of the source, in any order and with f
   assert.equal(times.take(300), undefined)
 })
 
-test('decode times increase, whatever the source and the encoder do', () => {
-  const frames = fc.array(fc.tuple(fc.nat(50), fc.integer({ min: -200, max: 200 })), { maxLength: 50 })
+test('key frames of open groups of pictures keep their decode times', () => {
+  // In the order of decoding: I0 P1 I4 B2 B3 P5. The frames B2 and B3 are shown before I4.
+  const shown = [80, 120, 240, 160, 200, 280]
+  const times = new DecodeTimes()
+  for (const [i, shownMs] of shown.entries()) times.add(40 * i, shownMs, i % 2 === 0 && i < 4)
+  assert.deepEqual(
+    [80, 120, 160, 200, 240, 280].map((shownMs) => times.take(shownMs)),
+    [0, 40, 41, 42, 80, 200],
+  )
+})
+
+test('decode times do not decrease, whatever the source and the encoder do', () => {
+  const frame = fc.tuple(fc.nat(50), fc.integer({ min: -200, max: 200 }), fc.boolean())
   const wanted = fc.array(fc.integer({ min: -300, max: 3_000 }), { maxLength: 60 })
   fc.assert(
-    fc.property(frames, wanted, (given, shown) => {
+    fc.property(fc.array(frame, { maxLength: 50 }), wanted, (given, shown) => {
       const times = new DecodeTimes()
       let decodeMs = 0
-      for (const [step, offset] of given) {
+      for (const [step, offset, isKeyFrame] of given) {
         decodeMs += 1 + step
-        times.add(decodeMs, decodeMs + offset)
+        times.add(decodeMs, decodeMs + offset, isKeyFrame)
       }
       const taken = shown.map((each) => times.take(each)).filter((each) => each !== undefined)
-      for (const [i, each] of taken.entries()) assert.ok(i === 0 || each > taken[i - 1]!)
-      assert.ok(times.length >= 0 && taken.length + times.length <= given.length)
+      for (const [i, each] of taken.entries()) assert.ok(i === 0 || each >= taken[i - 1]!)
+      assert.ok(taken.length + times.length <= given.length)
     }),
   )
 })

@@ -9,8 +9,8 @@ import { LiveBroadcast } from '../live-broadcast.ts'
 
 export type MirrorDeps = Pick<Context, 'config' | 'log' | 'now' | 'secret'>
 
-/** Several pings must be missing before the owner counts as out of reach. */
-const silenceMs = 5 * pingMs
+/** Many pings must be missing before the owner counts as out of reach. It may only be busy. */
+const silenceMs = 15 * pingMs
 
 /** A copy of a broadcast that another process owns. It follows the owner by one connection. */
 export class Mirror {

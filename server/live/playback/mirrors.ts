@@ -27,6 +27,11 @@ export class Mirrors {
     this.#deps = deps
   }
 
+  /** How many are followed, including those whose owner has not answered yet. */
+  get size(): number {
+    return this.#followed.size
+  }
+
   /** Undefined if the owner is out of reach. */
   async find(broadcast: Broadcast): Promise<LiveBroadcast | undefined> {
     const { id, fence } = broadcast

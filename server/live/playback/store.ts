@@ -22,7 +22,7 @@ export type WatchedStream = {
   latest: (BroadcastState & { recording: string | null }) | null
 }
 
-/** The id of the first public video that was recorded from the broadcast `b`. */
+/** The first public video that was recorded from the broadcast `b`. */
 const recording: RawBuilder<string | null> = sql`(
   select v.id from recordings r join videos v on v.id = r.video_id
   where r.broadcast_id = b.id and v.public

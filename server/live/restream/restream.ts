@@ -90,15 +90,19 @@ export class Restream {
   async #run(): Promise<void> {
     const { signal } = this.#closing
     for (let attempt = 0; !signal.aborted; attempt++) {
-      const startedAt = this.#deps.now().getTime()
       const error = await this.#serve(signal).catch((error: unknown) => error)
       this.#client = undefined
       if (signal.aborted) return
       if (error instanceof UrlNotAllowedError) return this.#change('stopped', error.message)
+      if (this.#wasGood()) attempt = 0
       this.#change('retrying', this.#reasonOf(error))
-      if (this.#deps.now().getTime() - startedAt >= goodConnectionMs) attempt = 0
       await delay(this.#deps.retryDelayMs(attempt), undefined, { signal }).catch(() => {})
     }
+  }
+
+  #wasGood(): boolean {
+    const { state, since } = this.#state
+    return state === 'live' && this.#deps.now().getTime() - since.getTime() >= goodConnectionMs
   }
 
   /** One connection. Returns why it ended. */

@@ -29,6 +29,8 @@ import { readBody } from './lib/read-body.ts'
 import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
+import { createWakeSignal, type WakeSignal } from './lib/wake-signal.ts'
+import type { Broadcasts } from './live/live-broadcast.ts'
 import { errorPage } from './pages/error-page.ts'
 import type { ApiContext } from './slice.ts'
 import { slices } from './slices.ts'
@@ -61,6 +63,8 @@ const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-re
 
 type AppOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
+  broadcasts?: Broadcasts
+  liveChanges?: WakeSignal
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
@@ -69,10 +73,11 @@ export async function buildApp(
   context: Context,
   authenticator: Authenticator,
   metrics: Metrics,
-  { tls, beforeRoutes }: AppOptions = {},
+  { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes }: AppOptions = {},
 ): Promise<App> {
   const limit = createRateLimit(context.config.rateLimits, context.now)
-  const apiContext = { ...context, authenticator, metrics, limit, coordinator: createUploadCoordinator() }
+  const coordinator = createUploadCoordinator()
+  const apiContext = { ...context, authenticator, metrics, limit, coordinator, broadcasts, liveChanges }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,
     // The page links to others, which only this role serves.

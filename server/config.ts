@@ -4,6 +4,7 @@ import { analyticsSettings } from './analytics/settings.ts'
 import { cliSettings } from './cli/settings.ts'
 import { encodingSettings } from './encoding/settings.ts'
 import { type ReadValues, readValues, type Setting, settingsOf } from './lib/settings.ts'
+import { liveSettings } from './live/settings.ts'
 import { mediaSettings } from './media/settings.ts'
 import { playbackSettings } from './playback/settings.ts'
 import { processSettings } from './settings.ts'
@@ -24,6 +25,7 @@ const values = {
   ...webhooksSettings,
   ...analyticsSettings,
   ...sweepSettings,
+  ...liveSettings,
   ...cliSettings,
 }
 

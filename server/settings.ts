@@ -103,7 +103,7 @@ const network = {
   allowPrivateNetworks: setting({
     name: 'KINORA_ALLOW_PRIVATE_NETWORKS',
     default: 'false',
-    meaning: 'true allows video sources and webhooks with loopback and private IP addresses.',
+    meaning: 'true allows video sources, webhooks and restreams with loopback and private IP addresses.',
     read: trueFalse,
   }),
 }
@@ -222,14 +222,8 @@ export const processSettings = {
     meaning: 'debug, info, warn, error or silent.',
     read: choice('debug', 'info', 'warn', 'error', 'silent'),
   }),
-  // Reserved names, so that a configuration that already contains them is valid.
+  // A reserved name, so that a configuration that already contains it is valid.
   reserved: group({
-    rtmpPort: setting({
-      name: 'KINORA_RTMP_PORT',
-      default: '1935',
-      meaning: 'Port of the RTMP server. No effect in this version.',
-      read: integer(0, 65535),
-    }),
     adminPassword: setting({
       name: 'KINORA_ADMIN_PASSWORD',
       default: '',

@@ -4,6 +4,8 @@ import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
+import type { WakeSignal } from './lib/wake-signal.ts'
+import type { Broadcasts } from './live/live-broadcast.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { Jobs } from './queues.ts'
 import type { UploadCoordinator } from './uploads/coordinator.ts'
@@ -15,6 +17,10 @@ export type ApiContext = Context & {
   limit: RateLimit
   /** Shared by all upload routes of the process. */
   coordinator: UploadCoordinator
+  /** The broadcasts that this process receives. */
+  broadcasts: Broadcasts
+  /** Any process has begun, changed or ended a broadcast. */
+  liveChanges: WakeSignal
 }
 
 /** The context of jobs, tasks and services. */

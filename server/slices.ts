@@ -3,6 +3,8 @@ import { accounts } from './accounts/slice.ts'
 import { analytics } from './analytics/slice.ts'
 import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
+import { live } from './live/slice.ts'
+import { liveStreams } from './live-streams/slice.ts'
 import { operations } from './operations/slice.ts'
 import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
@@ -30,6 +32,8 @@ export const slices: Slice[] = [
   playback,
   summaries,
   transcription,
+  liveStreams,
+  live,
   players,
   watermarks,
   webhooks,

@@ -2,6 +2,8 @@ import type { AccessTables } from './access/tables.ts'
 import type { AccountsTables } from './accounts/tables.ts'
 import type { AnalyticsTables } from './analytics/tables.ts'
 import type { EncodingTables } from './encoding/tables.ts'
+import type { LiveTables } from './live/tables.ts'
+import type { LiveStreamsTables } from './live-streams/tables.ts'
 import type { PlayersTables } from './players/tables.ts'
 import type { RenditionsTables } from './renditions/tables.ts'
 import type { SummariesTables } from './summaries/tables.ts'
@@ -29,4 +31,6 @@ export type Tables = AccountsTables &
   AnalyticsTables &
   SweepTables &
   TranscriptsTables &
-  SummariesTables
+  SummariesTables &
+  LiveStreamsTables &
+  LiveTables

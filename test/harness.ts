@@ -47,7 +47,7 @@ export async function startKinora(
 ): Promise<Kinora> {
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...cleanEnvironment(), KINORA_PORT: '0', ...env },
+    env: { ...cleanEnvironment(), KINORA_PORT: '0', KINORA_RTMP_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''

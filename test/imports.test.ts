@@ -11,14 +11,16 @@ import { root } from './harness.ts'
 const ranks = [
   ['cli'],
   ['main'],
+  ['start'],
   ['app', 'jobs'],
   ['slices'],
   ['slice definitions'],
   ['slice', 'database'],
   ['sweep', 'docs', 'operations', 'pages'],
-  ['uploads', 'encoding', 'live', 'thumbnails', 'players', 'analytics', 'transcription'],
+  ['live'],
+  ['uploads', 'encoding', 'thumbnails', 'players', 'analytics', 'transcription'],
   ['text-tracks'],
-  ['playback'],
+  ['playback', 'live-streams'],
   ['videos', 'webhooks'],
   ['summaries'],
   ['renditions', 'access', 'transcripts', 'watermarks'],
@@ -91,7 +93,8 @@ function readTargets(file: string, source: string): string[] {
   const statement =
     /^\s*(?:import|export)\s(?:[^'"`;]*?\sfrom\s+)?['"](\.[^'"]+)['"]|\bimport\(\s*['"](\.[^'"]+)['"]/gm
   return [...source.matchAll(statement)].map(([, fixed, dynamic]) =>
-    normalize(join(dirname(file), fixed ?? dynamic!)),
+    // Vite's `?inline` is not part of the path.
+    normalize(join(dirname(file), (fixed ?? dynamic!).split('?')[0]!)),
   )
 }
 

@@ -13,6 +13,9 @@ export type LossyPostgres = {
    * when the connection is closed.
    */
   loseCommitOf(statement: RegExp): Promise<void>
+  /** Closes all connections and accepts none until `start`. */
+  stop(): void
+  start(): void
 }
 
 /** ReadyForQuery outside a transaction: the end of the response to a commit or to a single statement. */
@@ -27,9 +30,11 @@ export async function lossyPostgres(
   const open = () =>
     folder ? connect(join(folder, '.s.PGSQL.5432')) : connect(Number(target.port || 5432), target.hostname)
   let armed: { statement: RegExp; done: () => void } | undefined
+  let isStopped = false
   const sockets = new Set<Socket>()
 
   const server = createServer((client) => {
+    if (isStopped) return void client.destroy()
     const postgres = open()
     let lost: typeof armed
     for (const socket of [client, postgres]) {
@@ -71,5 +76,12 @@ export async function lossyPostgres(
       new Promise((done) => {
         armed = { statement, done }
       }),
+    stop() {
+      isStopped = true
+      for (const socket of sockets) socket.destroy()
+    },
+    start() {
+      isStopped = false
+    },
   }
 }

@@ -24,10 +24,23 @@ export async function ffprobe(path: string, ...args: string[]): Promise<string[]
 }
 
 /** Returns a hash of each decoded frame. */
-export async function frameHashes(path: string): Promise<string[]> {
+export async function frameHashes(path: string, ...inputOptions: string[]): Promise<string[]> {
   const { stdout } = await execute(
     'ffmpeg',
-    ['-v', 'error', '-i', path, '-map', '0:v', '-fps_mode', 'passthrough', '-f', 'framemd5', '-'],
+    [
+      '-v',
+      'error',
+      ...inputOptions,
+      '-i',
+      path,
+      '-map',
+      '0:v',
+      '-fps_mode',
+      'passthrough',
+      '-f',
+      'framemd5',
+      '-',
+    ],
     { maxBuffer: 64 * 1024 * 1024 },
   )
   return stdout

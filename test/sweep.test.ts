@@ -110,11 +110,26 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       `videos/${videoId}/pictures/sprites-${randomUUID()}/0.jpg`,
     ]
     const [deleted, recent] = [newId('vi'), newId('vi')]
+    const [deletedBroadcast, broadcast] = [newId('br'), newId('br')]
+    await query(
+      service.database,
+      `insert into broadcasts (id, live_stream_id, environment, record, state, completing, fence, owner_url, lease_until,
+         qualities, restreams, started_at)
+       values ($1, 'li', 'sandbox', false, 'ended', false, 3, '', now(), '[]', '[]', now())`,
+      [broadcast],
+    )
+    await query(
+      service.database,
+      `insert into live_segments values ($1, 'source', 1, 1, 0, 2000, 11, 2, now())`,
+      [broadcast],
+    )
+    orphans.push(`live/${broadcast}/source/1-1.m4s`, `live/${broadcast}/360p/7-2.m4s`)
     const [deletedMark, recentMark, knownMark] = [1, 2, 3].map(() => newId('watermark_'))
     const ofDeleted = [
       `videos/${deleted}/source`,
       `videos/${deleted}/hls/240p/0-x/0.m4s`,
       `watermarks/${deletedMark}/image.png`,
+      `live/${deletedBroadcast}/source/0-1.m4s`,
     ]
     await query(
       service.database,
@@ -126,6 +141,9 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       `videos/${videoId}/notes.txt`,
       'videos/of-somebody-else/source',
       `watermarks/${knownMark}/image.png`,
+      `live/${broadcast}/source/1-2.m4s`,
+      `live/${broadcast}/notes.txt`,
+      'live/of-somebody-else/source/1-1.m4s',
       'watermarks/of-somebody-else/image.png',
       'elsewhere/file',
     ]
@@ -134,13 +152,17 @@ suite('sweep on disk', { concurrency: 4 }, () => {
       `videos/${recent}/source`,
       `videos/${videoId}/hls/240p/9-${randomUUID()}/0.m4s`,
       `watermarks/${recentMark}/image.png`,
+      `live/${broadcast}/source/2-3.m4s`,
     ]
     await writeOldFiles(data, recentKeys, 60)
     for (const folder of [`videos/${videoId}/mp4/empty/deep`, `videos/${newId('vi')}/hls`])
       await mkdir(join(data, 'files', folder), { recursive: true })
 
     const reported = await runSweep(envOf(service))
-    assert.deepEqual(keysOf(reported), [...orphans, `videos/${deleted}`, `watermarks/${deletedMark}`].sort())
+    assert.deepEqual(
+      keysOf(reported),
+      [...orphans, `videos/${deleted}`, `watermarks/${deletedMark}`, `live/${deletedBroadcast}`].sort(),
+    )
     const all = [...known, ...orphans, ...ofDeleted, ...kept, ...recentKeys]
     assert.ok((await checkExistence(data, all)).every(Boolean), 'a sweep without --remove removed files')
 
@@ -159,7 +181,10 @@ suite('sweep on disk', { concurrency: 4 }, () => {
 
     assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '2' }), [])
     const late = await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '0' }, '--remove')
-    assert.deepEqual(keysOf(late), [`videos/${recent}`, recentKeys[1], `watermarks/${recentMark}`].sort())
+    assert.deepEqual(
+      keysOf(late),
+      [`videos/${recent}`, recentKeys[1], `watermarks/${recentMark}`, recentKeys[3]].sort(),
+    )
   })
 
   test('missing files that a row refers to are reported per video, in the log and as a metric', async (t) => {

@@ -25,6 +25,10 @@ export type Medium = {
   public: boolean
   /** Starts the path of all its files, such as `/vod/vi…`. */
   path: string
+  /** The same for the viewer with a token. */
+  privatePath(token: string): string
+  /** Contains both. */
+  cookiePath: string
 }
 
 /** A viewer's request for a file of a medium, or for its player page. */
@@ -66,7 +70,7 @@ export async function checkAccess(context: Deps, asked: AccessRequest): Promise<
   const session = await findSession(context.db, token)
   if (session) return checkSession(context, asked, token, session)
   if (isOver(context, issuedAt, context.config.privateSessionSeconds)) return undefined
-  return { access: { path: `${medium.path}/token/${token}`, query: '' }, unusedToken: token }
+  return { access: { path: medium.privatePath(token), query: '' }, unusedToken: token }
 }
 
 /** The first use of a private token opens its session and sets the cookie. Undefined if another viewer was first. */
@@ -82,7 +86,7 @@ export async function openSession(
   // HEAD plays nothing.
   if (request.method === 'HEAD') return { ...access, query: `?avh=${session}` }
   const row = {
-    ...{ token, video_id: medium.id, session },
+    ...{ token, medium_id: medium.id, session },
     ...{ viewer: fingerprintOf(context, request), opened_at: context.now() },
   }
   const opened = await insertSession(context.db, row)
@@ -111,7 +115,7 @@ async function checkSignedToken(
   const startedAt = resumed?.startedAt
   if (!maySignedTokenPlay(context, request, claims, { isStart, startedAt })) return undefined
   const resumeToken = resumed?.resumeToken ?? newResumeToken(context, token)
-  const path = `${medium.path}/token/${token}`
+  const path = medium.privatePath(token)
   return { access: { path, query: `?avh=${resumeToken}`, isNew: startedAt === undefined } }
 }
 
@@ -123,7 +127,7 @@ function checkSession(
   { session, viewer, opened_at: openedAt }: PlaybackSession,
 ): Grant | undefined {
   const { request, medium, isStart, isProgressive } = asked
-  const grant = { access: { path: `${medium.path}/token/${token}`, query: `?avh=${session}` } }
+  const grant = { access: { path: medium.privatePath(token), query: `?avh=${session}` } }
   const seconds = context.config.privateSessionSeconds + (isStart ? 0 : graceSeconds)
   if (isOver(context, openedAt, seconds)) return undefined
   const cookie = parseCookie(request.headers.cookie ?? '')[cookieName(token)]
@@ -172,9 +176,14 @@ const cookieName = (token: string) => `kinora_${hash('sha256', token, 'hex').sli
  * In a frame on a page of another site, browsers keep only partitioned cookies. Not made by `cookie`, which writes the
  * attributes in another order.
  */
-function formatCookie({ config, publicUrl }: Deps, { path }: Medium, token: string, session: string): string {
+function formatCookie(
+  { config, publicUrl }: Deps,
+  { cookiePath }: Medium,
+  token: string,
+  session: string,
+): string {
   const maxAge = config.privateSessionSeconds + graceSeconds
   const isSecure = publicUrl().startsWith('https:')
   const sameSite = isSecure ? 'Secure; SameSite=None; Partitioned' : 'SameSite=Lax'
-  return `${cookieName(token)}=${session}; Path=${path}; Max-Age=${maxAge}; HttpOnly; ${sameSite}`
+  return `${cookieName(token)}=${session}; Path=${cookiePath}; Max-Age=${maxAge}; HttpOnly; ${sameSite}`
 }

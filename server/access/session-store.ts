@@ -23,20 +23,18 @@ export async function findSession(db: Db<Tables>, token: string): Promise<Playba
   return row
 }
 
-// The video may have been deleted in the meantime.
 const insert = prepare(
   'insert-playback-session',
-  `insert into playback_sessions (token, video_id, session, viewer, opened_at)
-   select $1, id, $3, $4, $5 from videos where id = $2 for key share
-   on conflict do nothing`,
+  `insert into playback_sessions (token, medium_id, session, viewer, opened_at)
+   values ($1, $2, $3, $4, $5) on conflict do nothing`,
 )
 
 /** Returns the session of the token, which another request may have opened first. */
 export async function insertSession(
   db: Db<Tables>,
-  { token, video_id: videoId, session, viewer, opened_at: openedAt }: PlaybackSessionRow,
+  { token, medium_id: mediumId, session, viewer, opened_at: openedAt }: PlaybackSessionRow,
 ): Promise<PlaybackSession | undefined> {
-  await insert(db, [token, videoId, session, viewer, openedAt])
+  await insert(db, [token, mediumId, session, viewer, openedAt])
   return findSession(db, token)
 }
 

@@ -3,7 +3,8 @@ import type { Environment } from '../environments.ts'
 /** The session that the first use of a private token opened. */
 export type PlaybackSessionRow = {
   token: string
-  video_id: string
+  /** A video or a live stream. */
+  medium_id: string
   /** The id that the viewer sends with every request. */
   session: string
   /** Hash of the viewer's IP address and user agent. */

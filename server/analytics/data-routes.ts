@@ -38,10 +38,8 @@ import {
   timeMetrics,
 } from './data-schemas.ts'
 import * as store from './data-store.ts'
+import { livePeriod } from './live-viewers.ts'
 import type { Read } from './query-limits.ts'
-
-/** Viewers who reported within this time count as live. */
-const liveMs = 20_000
 
 /** The published data API: metrics of sessions as a number, by dimension, and over time. */
 export function dataRoutes(app: App, { config, now }: Context, read: Read): void {
@@ -118,8 +116,7 @@ async function readNumber(
     return { timeframe: {}, data: await read((trx) => store.readTotal(trx, environment, filterBy)) }
   }
   if (aggregation === 'live' && measure.of === 'ccv') {
-    const to = now()
-    const period = { from: new Date(to.getTime() - liveMs), to }
+    const period = livePeriod(now())
     const sessions = { environment, period, filterBy }
     const data = await read((trx) => store.readLive(trx, sessions, measure.isUnique))
     return { timeframe: viewPeriod(period), data }

@@ -2,6 +2,7 @@ import { sql, type Transaction } from 'kysely'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import { isId } from '../lib/ids.ts'
 import type { Tables } from '../tables.ts'
 import type { Metadata } from '../videos/tables.ts'
 import type { ViewingSessionRow } from './tables.ts'
@@ -19,22 +20,38 @@ export type Media = {
  * waits for the lock, and then also deletes the sessions that this transaction wrote.
  */
 export async function lockMedia(trx: Transaction<Tables>, ids: Iterable<string>): Promise<Set<string>> {
-  const { rows } = await sql<{ id: string }>`
-    select id from videos where id = any(${[...new Set(ids)]}) order by id for key share`.execute(trx)
-  return new Set(rows.map(({ id }) => id))
+  const found = new Set<string>()
+  const byTable = Map.groupBy(new Set(ids), (id) => (isId('li', id) ? 'live_streams' : 'videos'))
+  for (const [table, idsOfTable] of byTable) {
+    const { rows } = await sql<{ id: string }>`
+      select id from ${sql.table(table)} where id = any(${idsOfTable}) order by id for key share`.execute(trx)
+    for (const { id } of rows) found.add(id)
+  }
+  return found
 }
 
-type VideoFacts = { id: string; environment: Environment; metadata: Metadata[]; plan: EncodingPlan | null }
+type MediaFacts = {
+  id: string
+  type: Media['type']
+  environment: Environment
+  metadata: Metadata[]
+  plan: EncodingPlan | null
+}
 
 export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<string, Media>> {
-  const { rows } = await sql<VideoFacts>`
-    select v.id, v.environment, v.metadata, jsonb_build_object('rate', e.plan->'rate', 'frames', e.plan->'frames') as plan
+  const { rows } = await sql<MediaFacts>`
+    select v.id, 'video' as type, v.environment, v.metadata,
+      jsonb_build_object('rate', e.plan->'rate', 'frames', e.plan->'frames') as plan
     from videos v left join encodings e on e.video_id = v.id and e.plan is not null
-    where v.id = any(${ids})`.execute(db)
+    where v.id = any(${ids})
+    union all
+    select id, 'live-stream', environment, metadata, null from live_streams where id = any(${ids})`.execute(
+    db,
+  )
   return new Map(
-    rows.map(({ id, environment, metadata, plan }) => [
+    rows.map(({ id, type, environment, metadata, plan }) => [
       id,
-      { type: 'video', environment, dynamicKeys: dynamicKeysOf(metadata), durationSeconds: durationOf(plan) },
+      { type, environment, dynamicKeys: dynamicKeysOf(metadata), durationSeconds: durationOf(plan) },
     ]),
   )
 }

@@ -31,7 +31,7 @@ const sessionQuery = {
 }
 
 const videoQuery = Type.Optional(
-  text(100, { description: 'Only sessions of this video.', examples: [exampleId('vi')] }),
+  text(100, { description: 'Only sessions of this video or live stream.', examples: [exampleId('vi')] }),
 )
 
 const valueField = Type.String({ description: 'Value of the key.', examples: ['user-17'] })

@@ -40,7 +40,7 @@ export async function listSessions(
   return { sessions, total: Number(total) }
 }
 
-/** Returns undefined if the session does not exist or its video was deleted. */
+/** Returns undefined if the session does not exist, or its video or live stream was deleted. */
 export async function listEvents(
   db: Db<Tables>,
   environment: Environment,
@@ -51,12 +51,15 @@ export async function listEvents(
   if (day === undefined) return undefined
   const session = await db
     .selectFrom('viewing_sessions')
-    .innerJoin('videos', 'videos.id', 'media_id')
     .select('viewing_sessions.id')
     .where('viewing_sessions.id', '=', sessionId)
     .where('viewing_sessions.environment', '=', environment)
     .where('loaded_at', '>=', startOfDay(day))
     .where('loaded_at', '<', startOfDay(day + 1))
+    .where(
+      sql<boolean>`exists (select from videos where id = media_id)
+        or exists (select from live_streams where id = media_id)`,
+    )
     .executeTakeFirst()
   if (!session) return undefined
   const [from, to] = eventDays(day)

@@ -41,53 +41,44 @@ export function sessionRoutes(app: App, { db }: Context, read: Read): void {
   deleteRoute(app, db)
 }
 
-function listRoutes(app: App, db: Context['db'], read: Read): void {
-  app.get(
-    '/analytics/videos/:videoId',
-    {
-      schema: {
-        operationId: 'GET_analytics-videos-videoId',
-        tags: ['Analytics'],
-        summary: 'List the viewing sessions of a video',
-        description: 'Newest first, each with its metadata and the watched ranges.',
-        params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
-        querystring: listQuery,
-        response: { 200: ref(ViewingSessionList) },
-      },
-    },
-    async ({ params: { videoId }, query, scope: { environment } }) => {
-      const filters = readFilters(query)
-      const media = isId('vi', videoId) && (await findMedia(db, [videoId])).get(videoId)
-      if (!media || media.environment !== environment) throw notFound('videoId')
-      const page = readPage(query)
-      const { sessions, total } = await read((trx) =>
-        store.listSessions(trx, { environment, mediaId: videoId }, filters, page),
-      )
-      const isDurationKnown = media.durationSeconds !== undefined
-      const items = sessions.map((session) => viewSession(session, isDurationKnown))
-      return listResponse(`/analytics/videos/${videoId}`, query, page, items, total)
-    },
-  )
+const mediaKinds = [
+  { path: '/analytics/videos', id: 'videoId', prefix: 'vi', name: 'video', more: ' and the watched ranges' },
+  {
+    ...{ path: '/analytics/live-streams', id: 'liveStreamId', prefix: 'li', name: 'live stream' },
+    more: '. Positions are seconds of the broadcast',
+  },
+] as const
 
-  app.get(
-    '/analytics/live-streams/:liveStreamId',
-    {
-      schema: {
-        operationId: 'GET_analytics-live-streams-liveStreamId',
-        tags: ['Analytics'],
-        summary: 'List the viewing sessions of a live stream',
-        description: 'There are no live streams yet, so the response is 404.',
-        params: Type.Object({ liveStreamId: idField('li', 'Id of the live stream.') }),
-        querystring: listQuery,
-        response: { 200: ref(ViewingSessionList) },
+function listRoutes(app: App, db: Context['db'], read: Read): void {
+  for (const { path, id, prefix, name, more } of mediaKinds) {
+    app.get(
+      `${path}/:${id}`,
+      {
+        schema: {
+          operationId: `GET_${path.slice(1).replace('/', '-')}-${id}`,
+          tags: ['Analytics'],
+          summary: `List the viewing sessions of a ${name}`,
+          description: `Newest first, each with its metadata${more}.`,
+          params: Type.Object({ [id]: idField(prefix, `Id of the ${name}.`) }),
+          querystring: listQuery,
+          response: { 200: ref(ViewingSessionList) },
+        },
       },
-    },
-    async ({ query }) => {
-      readFilters(query)
-      // There are no live streams yet.
-      throw notFound('liveStreamId')
-    },
-  )
+      async ({ params, query, scope: { environment } }) => {
+        const mediaId = (params as Record<string, string>)[id] ?? ''
+        const filters = readFilters(query)
+        const media = isId(prefix, mediaId) && (await findMedia(db, [mediaId])).get(mediaId)
+        if (!media || media.environment !== environment) throw notFound(id)
+        const page = readPage(query)
+        const { sessions, total } = await read((trx) =>
+          store.listSessions(trx, { environment, mediaId }, filters, page),
+        )
+        const isDurationKnown = media.durationSeconds !== undefined
+        const items = sessions.map((session) => viewSession(session, isDurationKnown))
+        return listResponse(`${path}/${mediaId}`, query, page, items, total)
+      },
+    )
+  }
 }
 
 function eventsRoute(app: App, read: Read): void {

@@ -35,6 +35,9 @@ export const analytics: Slice = {
     async 'remove-files'({ db }, { videoId }) {
       await deleteSessions(db, { mediaId: videoId })
     },
+    async 'delete-sessions'({ db }, { mediaId }) {
+      await deleteSessions(db, { mediaId })
+    },
   },
   tasks: [{ name: 'expire viewing sessions', everyMs: 600_000, run: expireSessions }],
 }

@@ -21,7 +21,7 @@ type ValueOf<O extends Option> = O extends { type: 'boolean' }
 type ValuesOf<O extends Options> = { [K in keyof O]: ValueOf<O[K]> }
 type OperandsOf<A extends readonly string[]> = A extends readonly [`${string}…`]
   ? string[]
-  : { [K in keyof A]: string }
+  : { [K in keyof A]: A[K] extends `[${string}` ? string | undefined : string }
 
 /** Where a command prints. With --json, stdout and stderr contain one JSON value on each line. */
 export type Output = {
@@ -41,7 +41,10 @@ type Definition<A extends readonly string[], O extends Options> = {
   /** One or two words, such as `videos list`. */
   name: string
   summary: string
-  /** Names of the operands in order. `FILE` is completed with file names. The last can be a list: `FILE…`. */
+  /**
+   * Names of the operands in order. `FILE` is completed with file names. The last can be a list, `FILE…`, or optional,
+   * `[FILE]`.
+   */
   operands: A
   /** All allowed values of the first operand. */
   operandValues?: readonly string[]

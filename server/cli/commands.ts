@@ -3,6 +3,7 @@ import { completionCommand } from './completion.ts'
 import { eventsCommands } from './events.ts'
 import { filesCommands } from './files.ts'
 import { keysCommands } from './keys.ts'
+import { liveCommands } from './live.ts'
 import { tracksCommands } from './tracks.ts'
 import { uploadCommand } from './upload.ts'
 import { videosCommands } from './videos.ts'
@@ -28,6 +29,7 @@ export const commands: Command[] = [
   ...videosCommands,
   ...tracksCommands,
   ...watermarksCommands,
+  ...liveCommands,
   ...eventsCommands,
   ...filesCommands,
   ...keysCommands,

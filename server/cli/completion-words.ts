@@ -25,7 +25,7 @@ export const groupsOf = (commands: Command[]) =>
     .map(({ word }) => word)
     .filter((word) => secondWords(commands, word).length > 0)
 
-export const takesFiles = ({ operands }: Command) => operands.some((name) => name.startsWith('FILE'))
+export const takesFiles = ({ operands }: Command) => operands.some((name) => /^\[?FILE/.test(name))
 
 /** `--language` and `-l`. */
 export const namesOf = (name: string, { short }: { short?: string }) => [

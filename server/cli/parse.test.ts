@@ -30,6 +30,11 @@ test('options can be anywhere, in long, short and inline form', () => {
   assert.deepEqual(call('upload', '--title=', 'a')[0], 'upload')
 })
 
+test('an operand in brackets is optional', () => {
+  assert.deepEqual(call('live', 'publish', '-s', 'li1'), ['live publish', [], { stream: 'li1' }])
+  assert.deepEqual(call('live', 'publish', 'a.mp4'), ['live publish', ['a.mp4'], {}])
+})
+
 test('a wrong call is explained in one sentence', () => {
   const cases: [string, RegExp][] = [
     ['dance', /^There is no command "dance"\.$/],
@@ -45,6 +50,7 @@ test('a wrong call is explained in one sentence', () => {
     ['keys list -e mars', /-e must be production or sandbox, not "mars"/],
     ['keys create -n x', /--environment is required: the environment/],
     ['videos list all', /"all" is one argument too many: videos list/],
+    ['live publish a b', /"b" is one argument too many: live publish \[FILE\]/],
     ['captions add film.vtt -l en', /^VIDEO is missing: captions add FILE VIDEO$/],
   ]
   for (const [line, expected] of cases) {

@@ -95,7 +95,7 @@ export const usageOf = ({ name, operands }: Command) => [name, ...operands].join
 function checkOperands(command: Command, operands: string[]): void {
   const { operands: names, operandValues } = command
   const missing = names[operands.length]
-  if (missing !== undefined) {
+  if (missing !== undefined && !missing.startsWith('[')) {
     const [name] = missing.split('…')
     throw new UsageError(`${name} is missing: ${usageOf(command)}`)
   }

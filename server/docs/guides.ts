@@ -12,6 +12,7 @@ const docsFolder = fileURLToPath(new URL('../../docs/', import.meta.url))
 const groups: [title: string, names: string[]][] = [
   ['Start', ['accounts', 'videos', 'uploads', 'tus', 'clients', 'cli']],
   ['Media', ['encoding', 'thumbnails', 'watermarks', 'captions', 'transcripts']],
+  ['Live', ['live', 'restreams']],
   ['Playback', ['player', 'playback', 'analytics']],
   ['Integration', ['webhooks', 'errors']],
   ['Operation', ['operations', 'settings', 'delivery']],

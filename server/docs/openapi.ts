@@ -49,6 +49,7 @@ export const openapi = {
     tag('Summaries', 'Summaries of videos, generated or written by hand.', ['transcripts']),
     tag('Signing keys', 'Sign the tokens of private videos yourself.', ['playback']),
     tag('Player themes', 'Colors, options and the logo of the player.', ['player']),
+    tag('Live streams', 'What encoders broadcast to, and their broadcasts.', ['live', 'restreams']),
     tag('Watermarks', 'Images that are burnt into videos.', ['watermarks']),
     tag('Webhooks', 'Have events sent to your server.', ['webhooks']),
     tag('Events', 'The log of events.', ['webhooks']),

@@ -82,6 +82,7 @@ async function encodeVideo(
     outputs,
     overlays,
     canToneMap: tools.canToneMap,
+    hasSeveralSizes: plan.hasSeveralSizes ?? false,
   })
   const sizes = [...(stream ? [stream] : []), ...outputs.map(({ rung }) => rung)]
   const megapixels = sizes.reduce((sum, { width, height }) => sum + (width * height) / 1e6, 0)

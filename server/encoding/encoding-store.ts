@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts'
 export function findVideo(db: Db<Tables>, videoId: string) {
   return db
     .selectFrom('all_videos')
-    .select(['id', 'environment', 'mp4_support', 'clip', 'watermark'])
+    .select(['id', 'environment', 'mp4_support', 'clip', 'watermark', 'source_type', 'width', 'height'])
     .where('id', '=', videoId)
     .executeTakeFirst()
 }

@@ -12,6 +12,7 @@ import {
   segmentOf,
   videoCut,
 } from '../media/grid.ts'
+import type { Size } from '../media/images.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { Unreadable } from '../media/probe.ts'
 import { placeWatermark } from '../media/watermark.ts'
@@ -21,7 +22,7 @@ import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
 import { setVideoSize } from '../videos/store.ts'
-import type { Clip, VideoWatermark } from '../videos/tables.ts'
+import type { Clip, VideoRow, VideoWatermark } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
@@ -46,7 +47,7 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   const { environment, mp4_support: hasMp4 } = video
   try {
     const source = await examine(deps, videoId)
-    const plan = makePlan(deps, source, video)
+    const plan = makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) })
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
     const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {
@@ -75,6 +76,14 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   }
 }
 
+/** A broadcast may change its size, and then its recording is created with the largest one. */
+const recordedSizeOf = ({
+  source_type,
+  width,
+  height,
+}: Pick<VideoRow, 'source_type' | 'width' | 'height'>): Size | undefined =>
+  source_type === 'liveStream' && width !== null && height !== null ? { width, height } : undefined
+
 export function makePlan(
   { config }: { config: Pick<Context['config'], 'sandbox'> },
   { key, bytes, media, extent, content }: ExaminedSource,
@@ -82,14 +91,21 @@ export function makePlan(
     environment,
     clip,
     watermark,
-  }: { environment: string; clip: Clip | null; watermark: VideoWatermark | null },
+    recordedSize,
+  }: {
+    environment: string
+    clip: Clip | null
+    watermark: VideoWatermark | null
+    recordedSize?: Size | undefined
+  },
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture: video, sound: audio } = media
   const end = endOf(media, extent)
   if (end > maxSeconds)
     throw new Unreadable(`The file claims to last ${Math.round(end / 3_600)} hours, which cannot be true.`)
-  const { rate: sourceRate, ...size } = video ?? still
+  const { rate: sourceRate, ...probedSize } = video ?? still
+  const size = video && recordedSize ? recordedSize : probedSize
   const rate = video && content ? boundRate(sourceRate, end, content) : sourceRate
   const { fromSeconds: clipStart, toSeconds } = readClip(clip, end)
   const fromSeconds = video ? alignGrid(rate, clipStart, extent.videoStartSeconds ?? 0) : clipStart
@@ -104,6 +120,7 @@ export function makePlan(
     rungs: video ? rungs : rungs.slice(0, 1),
     hasSound: audio !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
+    ...(recordedSize && { hasSeveralSizes: true }),
     ...(watermark && {
       watermark: {
         area: placeWatermark(watermark.image, watermark.position, size),

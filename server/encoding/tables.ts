@@ -20,6 +20,8 @@ export type EncodingPlan = {
   isWatermarked: boolean
   /** The video's own watermark. */
   watermark?: { area: Area; opacity: number }
+  /** The source changes its size. Frames of another shape get bars. */
+  hasSeveralSizes?: boolean
   /** The size of the source. CPU limits are proportional to it. Plans of earlier versions have no limit. */
   sourceBytes?: number
 }

@@ -11,7 +11,7 @@ type Log = { warn(details: object, message: string): void }
 export class Listener {
   readonly #connection: Connection
   readonly #log: Log
-  readonly #callbacks = new Map<string, () => void>()
+  readonly #callbacks = new Map<string, (() => void)[]>()
   #client: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
   #isLive = false
@@ -27,9 +27,10 @@ export class Listener {
     await this.#connect().catch(() => this.#client && this.#lose(this.#client))
   }
 
-  /** Calls the function of a channel for each notification, and after every reconnect, which may have missed some. */
+  /** Calls the functions of a channel for each notification, and after every reconnect, which may have missed some. */
   async subscribe(channels: Record<string, () => void>): Promise<void> {
-    for (const [name, callback] of Object.entries(channels)) this.#callbacks.set(name, callback)
+    for (const [name, callback] of Object.entries(channels))
+      this.#callbacks.set(name, [...(this.#callbacks.get(name) ?? []), callback])
     const client = this.#client
     // Without a connection, the next reconnect listens to the new channels as well.
     if (client) await this.#listen(client, Object.keys(channels)).catch(() => this.#lose(client))
@@ -53,7 +54,7 @@ export class Listener {
     })
     client.on('error', () => this.#lose(client))
     client.on('end', () => this.#lose(client))
-    client.on('notification', ({ channel }) => this.#callbacks.get(channel)?.())
+    client.on('notification', ({ channel }) => this.#call(channel))
     this.#client = client
     await client.connect()
     await this.#listen(client, [...this.#callbacks.keys()])
@@ -65,7 +66,11 @@ export class Listener {
   async #listen(client: pg.Client, channels: string[]): Promise<void> {
     if (channels.length === 0) return
     await client.query(channels.map((name) => `listen ${name}`).join(';'))
-    for (const name of channels) this.#callbacks.get(name)?.()
+    for (const name of channels) this.#call(name)
+  }
+
+  #call(channel: string): void {
+    for (const callback of this.#callbacks.get(channel) ?? []) callback()
   }
 
   async #beat(client: pg.Client): Promise<void> {

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { setPriority } from 'node:os'
 import type { Readable } from 'node:stream'
 import { childEnvironment } from './environment.ts'
+import { setSessionPriority } from './priority.ts'
 import { type ExceededLimit, type ProcessLimits, watchProcess } from './watch.ts'
 
 export type RunOptions = {
@@ -26,7 +26,7 @@ export type RunOptions = {
 
 export type RunResult = { stdout: string; stderr: string }
 
-const STDERR_TAIL_BYTES = 64 * 1024
+export const STDERR_TAIL_BYTES = 64 * 1024
 const MESSAGE_TAIL_LINES = 20
 const DEFAULT_STDOUT_LIMIT_BYTES = 16 * 1024 * 1024
 /** How long pipes may stay open after the command has exited. */
@@ -130,11 +130,11 @@ function start(command: string, args: readonly string[], options: RunOptions): C
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', ...(options.descriptors ?? [])],
   }) as Child
-  if (options.priority !== undefined && child.pid !== undefined) lowerPriority(child.pid, options.priority)
+  if (options.priority !== undefined) setSessionPriority(child, options.priority)
   return child
 }
 
-const describeExit = (exitCode: number | null, signal: NodeJS.Signals | null) =>
+export const describeExit = (exitCode: number | null, signal: NodeJS.Signals | null) =>
   signal ? `was ended by ${signal}` : `exited with code ${exitCode}`
 
 const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessLimits) =>
@@ -142,7 +142,8 @@ const describeLimit = (limit: ExceededLimit, { cpuMs = 0, idleMs = 0 }: ProcessL
     ? `used more than ${cpuMs / 1000} seconds of CPU time`
     : `did nothing for ${idleMs / 1000} seconds`
 
-class ByteLog {
+/** Keeps the last bytes of an output. */
+export class ByteLog {
   readonly #limit: number
   #chunks: Buffer[] = []
   length = 0
@@ -166,15 +167,8 @@ class ByteLog {
   }
 }
 
-function lowerPriority(pid: number, priority: number): void {
-  try {
-    setPriority(pid, priority)
-  } catch {
-    // It has already exited.
-  }
-}
-
-function killGroup(child: Child): void {
+/** Kills a command that was started with a process group of its own, and everything it started. */
+export function killGroup(child: { pid?: number | undefined }): void {
   try {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   } catch {
@@ -183,6 +177,6 @@ function killGroup(child: Child): void {
 }
 
 /** Quotes a word, so that the command in an error message can be pasted into a shell. */
-function quote(word: string): string {
+export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -7,6 +7,9 @@ import { type FieldError, httpErrors, invalid, invalidPayload } from './errors.t
  */
 const isText = (value: string) => !value.includes('\0') && value.isWellFormed()
 
+/** The pattern of text that must not consist of spaces only. */
+export const notBlank = '\\S'
+
 const options = {
   strict: false,
   useDefaults: false,
@@ -207,6 +210,8 @@ function describeError({ keyword, params, message }: ErrorObject): string {
       return `must be one of ${params.allowedValues.map(String).join(', ')}`
     case 'const':
       return `must be ${params.allowedValue}`
+    case 'pattern':
+      return params.pattern === notBlank ? 'must not be blank' : (message ?? 'is not valid')
     case 'format':
       return params.format === 'text'
         ? 'must be valid Unicode text without NUL characters'

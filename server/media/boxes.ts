@@ -12,7 +12,7 @@ export type Fragment = {
 export type Fragments = { init: { from: number; to: number }; fragments: Fragment[] }
 
 type TopBox = { type: string; from: number; bodyFrom: number; to: number }
-type Box = { type: string; body: Buffer }
+export type Box = { type: string; body: Buffer }
 
 // Our moof boxes describe a few seconds of samples, and our moov boxes none. A larger box is not from our encoder.
 const INDEX_LIMIT_BYTES = 16 * 1024 * 1024
@@ -85,7 +85,7 @@ async function* topBoxes(file: FileHandle): AsyncGenerator<TopBox> {
   }
 }
 
-function* boxesOf(bytes: Buffer): Generator<Box> {
+export function* boxesOf(bytes: Buffer): Generator<Box> {
   let from = 0
   while (from < bytes.length) {
     const rest = bytes.subarray(from)
@@ -182,7 +182,7 @@ function descriptor(bytes: Buffer, tag: number): Buffer {
   throw new Error(`MP4: descriptor ${tag} has an endless size`)
 }
 
-function inside(bytes: Buffer, ...path: string[]): Buffer {
+export function inside(bytes: Buffer, ...path: string[]): Buffer {
   let body = bytes
   for (const type of path) {
     const found = boxesOf(body).find((child) => child.type === type)
@@ -193,12 +193,12 @@ function inside(bytes: Buffer, ...path: string[]): Buffer {
 }
 
 /** Like subarray, but throws if there are fewer bytes than requested. */
-function part(bytes: Buffer, from: number, size = bytes.length - from): Buffer {
+export function part(bytes: Buffer, from: number, size = bytes.length - from): Buffer {
   if (size < 0 || from + size > bytes.length) throw new Error('MP4: box ends too early')
   return bytes.subarray(from, from + size)
 }
 
-function readLong(bytes: Buffer): number {
+export function readLong(bytes: Buffer): number {
   const value = Number(bytes.readBigUInt64BE())
   if (!Number.isSafeInteger(value)) throw new Error('MP4: number too large')
   return value

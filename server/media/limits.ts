@@ -7,7 +7,7 @@ export const MAX_PIXELS = 8192 * 4608
 /** Films with 30 languages and their fonts have fewer. Each stream costs a parser and a decoder. */
 const MAX_STREAMS = 200
 /** Enough for a frame of MAX_PIXELS with 8 bytes per pixel, or for the index of a film of many hours. */
-const MAX_ALLOCATION_BYTES = 512 * 1024 ** 2
+export const MAX_ALLOCATION_BYTES = 512 * 1024 ** 2
 
 /**
  * Self-contained containers. Formats that refer to other files are excluded (hls, dash, concat, image2, sdp, imf, vobsub).

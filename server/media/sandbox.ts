@@ -1,5 +1,6 @@
 import { chown, lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type PipedOptions, type PipedProcess, startPiped } from '../lib/piped-process.ts'
 import { RunError, type RunOptions, type RunResult, run } from '../lib/run.ts'
 import type { SystemUser } from '../lib/system-user.ts'
 
@@ -42,6 +43,15 @@ export async function runSandboxed(
   } finally {
     for (const folder of folders) await reclaim(folder, command)
   }
+}
+
+/** Like `startPiped`, but as a user who cannot read the files of the service. */
+export function startSandboxed(
+  command: string,
+  args: readonly string[],
+  options: PipedOptions,
+): PipedProcess {
+  return startPiped(command, args, sandbox ? { ...options, cwd: '/', user: sandbox.user } : options)
 }
 
 function inheritedPath(arg: string, inherited: Record<string, number>): string {

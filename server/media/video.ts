@@ -1,5 +1,5 @@
 import { type Grid, secondsOf, segmentFrames, timescaleOf } from './grid.ts'
-import { scaleWithAlpha } from './images.ts'
+import { type Size, scaleWithAlpha } from './images.ts'
 import type { Quality, Rung } from './ladder.ts'
 import type { VideoStream } from './probe.ts'
 import { toneMapping } from './tone-mapping.ts'
@@ -36,6 +36,8 @@ export type VideoChunk = {
   outputs: { rung: Rung; path: string }[]
   overlays: Overlay[]
   canToneMap: boolean
+  /** The input changes its size. */
+  hasSeveralSizes?: boolean
 }
 
 /**
@@ -97,7 +99,7 @@ function filterGraph(chunk: VideoChunk, lead: number): string {
     `fps=fps=${num}/${den}:round=near`,
     'tpad=stop=-1:stop_mode=clone',
     `fps=fps=${num}/${den}:start_time=0`,
-    `scale=${top.width}:${top.height}:out_range=tv`,
+    ...scaleTo(top, chunk),
     'setsar=1',
     ...(isFile && canToneMap ? toneMapping(input.stream) : []),
     'format=yuv420p',
@@ -111,6 +113,18 @@ function filterGraph(chunk: VideoChunk, lead: number): string {
   chains.push(`${largest}split=${outputs.length}${copies}[v${lower.length}]`)
   for (const [i, { rung }] of lower.entries()) chains.push(`[c${i}]scale=${rung.width}:${rung.height}[v${i}]`)
   return chains.join(';')
+}
+
+/** Frames of another shape than the video get bars. Rounding may change the shape by a little, which nobody sees. */
+function scaleTo({ width, height }: Size, { hasSeveralSizes }: VideoChunk): string[] {
+  if (!hasSeveralSizes) return [`scale=${width}:${height}:out_range=tv`]
+  const fits = `lt(abs(dar*${height}/${width}-1),0.02)`
+  const fitted = (full: number, other: string) => `if(${fits},${full},2*round(min(${full},${other})/2))`
+  const [w, h] = [fitted(width, `${height}*dar`), fitted(height, `${width}/dar`)]
+  return [
+    `scale=w='${w}':h='${h}':eval=frame:out_range=tv`,
+    `pad=${width}:${height}:(ow-iw)/2:(oh-ih)/2:eval=frame`,
+  ]
 }
 
 /**

@@ -19,6 +19,8 @@ import * as discardedVideos from './0016_discarded_videos.ts'
 import * as transcripts from './0017_transcripts.ts'
 import * as summaries from './0018_summaries.ts'
 import * as videoSize from './0019_video_size.ts'
+import * as liveStreams from './0020_live_streams.ts'
+import * as broadcasts from './0021_broadcasts.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -41,6 +43,8 @@ const migrations = {
   '0017_transcripts': transcripts,
   '0018_summaries': summaries,
   '0019_video_size': videoSize,
+  '0020_live_streams': liveStreams,
+  '0021_broadcasts': broadcasts,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { videoPath } from '../videos/paths.ts'
+import { videoMedium, videoPath } from '../videos/paths.ts'
 import { type Content, sendContent } from './send.ts'
 import type { Asset } from './store.ts'
 
@@ -91,12 +91,7 @@ async function serve<A extends Asset, Loaded>(
 
   const asked: AccessRequest = {
     request,
-    medium: {
-      id: videoId,
-      environment: asset.environment,
-      public: asset.public,
-      path: videoPath(videoId),
-    },
+    medium: videoMedium({ id: videoId, environment: asset.environment, public: asset.public }),
     token,
     isStart: media.isStart?.(request) ?? false,
     isPreview: media.isPreview ?? false,

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { videoPath } from '../videos/paths.ts'
+import { videoMedium, videoPath } from '../videos/paths.ts'
 import { type Params, routeMedia } from './serve.ts'
 import { findAsset } from './store.ts'
 
@@ -13,7 +13,7 @@ export function sessionRoute(app: App, context: Context): void {
     const { videoId, token } = request.params as Params
     const asset = isId('vi', videoId) ? await findAsset(context.db, videoId) : undefined
     if (!asset) throw notFound('videoId')
-    const medium = { id: videoId, path: videoPath(videoId), ...asset }
+    const medium = videoMedium({ id: videoId, ...asset })
     const asked = { request, medium, token, isStart: true }
     const grant = await checkAccess(context, asked)
     const access = grant && (await openSession(context, reply, asked, grant))

@@ -29,13 +29,19 @@ type Chunk = {
 
 /** Loads the built player: some hundred kilobytes that every viewer requests. */
 export async function loadPlayer(log: Log, folder = builtFolder): Promise<PlayerAssets> {
+  const entry = await loadEntry(folder)
+  if (!entry) log.warn('the player has not been built, so player pages are empty; npm start builds it')
+  return { files: entry ? await loadAssets(folder) : new Map(), entry }
+}
+
+/** Undefined when the player has not been built. */
+export async function loadEntry(folder = builtFolder): Promise<Entry | undefined> {
   try {
     const manifest: Record<string, Chunk> = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
-    return { files: await loadAssets(folder), entry: findEntry(manifest) }
+    return findEntry(manifest)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    log.warn('the player has not been built, so player pages are empty; npm start builds it')
-    return { files: new Map(), entry: undefined }
+    return undefined
   }
 }
 

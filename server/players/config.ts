@@ -4,15 +4,21 @@ import { secondsOf } from '../media/grid.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import type { TrackKind } from '../text-tracks/tables.ts'
 import { videoPath } from '../videos/paths.ts'
-import type { PageRow } from './store.ts'
+import type { PagePlayer, PageRow } from './store.ts'
 import { fillStyle, logoPath, type Style } from './theme.ts'
+
+type VideoState = 'ready' | 'processing' | 'empty' | 'failed'
+type LiveState = 'waiting' | 'live' | 'away' | 'ended'
 
 /** The page passes this to its script. Declared in web/player as well. */
 export type PlayerConfig = {
   videoId: string
   type: 'vod' | 'live'
-  /** ready: the master playlist is served. processing: not yet. empty: nothing has been uploaded. */
-  state: 'ready' | 'processing' | 'empty' | 'failed' | 'private' | 'missing'
+  /**
+   * Videos: ready, when the master playlist is served; processing, while it is not; empty, when nothing has been uploaded;
+   * failed. Live streams: waiting, before the first broadcast; live; away, while the encoder may come back; ended.
+   */
+  state: VideoState | LiveState | 'private' | 'missing'
   title: string
   isPanoramic: boolean
   /** URLs are paths of this origin, with token and session where needed. */
@@ -27,6 +33,18 @@ export type PlayerConfig = {
   durationSeconds: number | null
   theme: Style & { logo: string | null; logoLink: string | null }
   collector: string
+  /** Null for a video. */
+  live: LiveDetails | null
+}
+
+export type LiveDetails = {
+  /** Changes with the state. `config.json?wait=` and the version responds when it has changed. */
+  version: string
+  broadcastId: string | null
+  /** The player page of the recording of the last broadcast. */
+  recording: string | null
+  /** Null if the owner does not want to show it. */
+  viewers: number | null
 }
 
 type Kind = Pick<PlayerConfig, 'videoId' | 'type'>
@@ -41,6 +59,7 @@ export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing
     ...{ mp4: null, poster: null, sprites: null, captions: [], chapters: [], durationSeconds: null },
     theme: { ...fillStyle(null), logo: null, logoLink: null },
     collector: `/collector/${type}`,
+    live: null,
   }
 }
 
@@ -64,7 +83,7 @@ export function videoConfig(
     title: row.title,
     isPanoramic: row.panoramic,
     hls: urlOf('hls/manifest.m3u8') ?? '',
-    self: configUrl(row.id, token, access),
+    self: configUrl(videoPath(row.id), token, access),
     mp4: (row.hasMp4 && urlOf('mp4/source.mp4')) || null,
     poster: (row.hasThumbnail && urlOf('thumbnail.jpg')) || null,
     sprites: (row.hasSprites && urlOf('sprites.vtt')) || null,
@@ -75,16 +94,19 @@ export function videoConfig(
     })),
     chapters: tracks('chapters').map(({ src, srclang }) => ({ src, srclang })),
     durationSeconds: plan && secondsOf(plan, plan.frames),
-    theme: {
-      ...fillStyle(player?.style ?? null),
-      logo: player && logoPath(player),
-      logoLink: player?.logo_link ?? null,
-    },
+    theme: themeConfig(player),
   }
 }
 
-function configUrl(videoId: string, token: string | undefined, access: Access | undefined): string {
+export const themeConfig = (player: PagePlayer | null): PlayerConfig['theme'] => ({
+  ...fillStyle(player?.style ?? null),
+  logo: player && logoPath(player),
+  logoLink: player?.logo_link ?? null,
+})
+
+/** The URL of the configuration, for a player page with this path. */
+export function configUrl(path: string, token: string | undefined, access: Access | undefined): string {
   const query = new URLSearchParams(access?.query)
   if (token !== undefined) query.set('token', token)
-  return `${videoPath(videoId)}/config.json${query.size > 0 ? `?${query}` : ''}`
+  return `${path}/config.json${query.size > 0 ? `?${query}` : ''}`
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { checkAccess, openSession } from '../access/check.ts'
 import type { Context } from '../context.ts'
@@ -7,48 +6,29 @@ import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import { playerSize } from '../videos/iframe.ts'
-import { videoPath } from '../videos/paths.ts'
-import { assetRoutes, loadPlayer, type PlayerAssets } from './assets.ts'
-import { emptyConfig, type PlayerConfig, videoConfig } from './config.ts'
+import { videoMedium, videoPath } from '../videos/paths.ts'
+import { assetRoutes, loadPlayer } from './assets.ts'
+import { emptyConfig, videoConfig } from './config.ts'
 import { logoType } from './logo.ts'
 import { oembedRoute } from './oembed.ts'
-import { contentPolicy, type Preview, playerPage } from './page.ts'
+import { closedPage, noCache, type Page, pageSender, sharedCache } from './send-page.ts'
 import { findLogo, findPage } from './store.ts'
-
-const statuses: Partial<Record<PlayerConfig['state'], number>> = { missing: 404, private: 403 }
-
-/** For public videos that play. Browsers revalidate each time, a shared cache once a minute. */
-const sharedCache = 'public, max-age=0, s-maxage=60'
-const noCache = 'private, no-store'
-
-type Page = { config: PlayerConfig; preview: Preview | undefined; cacheControl: string }
 
 const hidden = { schema: { hide: true } }
 
-/** The player pages, their assets, and oEmbed. The same for both environments. */
+/** The player pages of videos, their assets, and oEmbed. The same for both environments. */
 export async function embedRoutes(app: App, context: Context): Promise<void> {
-  const { config, log } = context
-  const assets = await loadPlayer(log)
-  const policy = contentPolicy(config.s3?.isRedirecting ? new URL(config.s3.endpoint).origin : undefined)
+  const assets = await loadPlayer(context.log)
   assetRoutes(app, assets)
   oembedRoute(app, context)
   logoRoute(app, context)
 
-  const send = (request: FastifyRequest, reply: FastifyReply, page: Page) => {
-    reply.header('content-security-policy', policy)
-    return sendPage(request, reply, page, renderPage(context, assets, page))
-  }
-
+  const { sendPage, sendConfig } = pageSender(context, assets.entry)
   app.get(videoPath(':videoId'), hidden, async (request, reply) =>
-    send(request, reply, await loadPage(context, request, reply)),
+    sendPage(request, reply, await loadPage(context, request, reply)),
   )
-  app.get(`${videoPath(':videoId')}/config.json`, hidden, async (request, reply) => {
-    const { config } = await loadPage(context, request, reply)
-    reply.headers({ 'cache-control': noCache, 'x-content-type-options': 'nosniff' })
-    return reply.code(statuses[config.state] ?? 200).send(config)
-  })
-  app.get('/live/:liveStreamId', hidden, (request, reply) =>
-    send(request, reply, closedPage(emptyConfig({ videoId: '', type: 'live' }, 'missing'))),
+  app.get(`${videoPath(':videoId')}/config.json`, hidden, async (request, reply) =>
+    sendConfig(reply, await loadPage(context, request, reply)),
   )
 }
 
@@ -62,7 +42,7 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
   // The route has no schema, so query parameters are lists.
   const { token: tokens } = request.query as { token?: string[] }
   const token = (!row.public && tokens?.[0]) || undefined
-  const medium = { id: videoId, environment: row.environment, public: row.public, path: videoPath(videoId) }
+  const medium = videoMedium(row)
   const asked = { request, medium, token, isStart: true }
   const grant = await checkAccess(context, asked)
   // A token is not used up until the video is playable.
@@ -76,34 +56,6 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
     preview: row.public ? { description: row.description, size: playerSize(row) } : undefined,
     cacheControl: row.public && config.state === 'ready' ? sharedCache : noCache,
   }
-}
-
-const closedPage = (config: PlayerConfig): Page => ({ config, preview: undefined, cacheControl: noCache })
-
-const renderPage = ({ publicUrl }: Context, { entry }: PlayerAssets, { config, preview }: Page) =>
-  playerPage({ config, preview, publicUrl: publicUrl(), entry })
-
-function sendPage(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { config, cacheControl }: Page,
-  html: string,
-): FastifyReply {
-  reply.headers({
-    'cache-control': cacheControl,
-    // The URL may contain a token, which other sites must not see.
-    'referrer-policy': 'strict-origin',
-    'x-content-type-options': 'nosniff',
-  })
-  if (cacheControl === sharedCache) {
-    const etag = `"${hash('sha256', html, 'base64url').slice(0, 22)}"`
-    reply.header('etag', etag)
-    if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
-  }
-  return reply
-    .code(statuses[config.state] ?? 200)
-    .type('text/html; charset=utf-8')
-    .send(html)
 }
 
 function logoRoute(app: App, { db }: Context): void {

@@ -1,6 +1,5 @@
 import { escapeHtml } from '../lib/html.ts'
 import { iconDataUrl } from '../lib/icon.ts'
-import { videoPath } from '../videos/paths.ts'
 import type { Entry } from './assets.ts'
 import type { PlayerConfig } from './config.ts'
 
@@ -18,18 +17,20 @@ type Page = {
   entry: Entry | undefined
 }
 
-const titles: Record<PlayerConfig['state'], string> = {
-  ready: 'Video',
-  processing: 'Video',
-  empty: 'Video',
-  failed: 'Video',
-  private: 'This video is private',
-  missing: 'There is no such video',
+/** The title of a page without a title of its own. */
+function fallbackTitle({ type, state }: PlayerConfig): string {
+  const noun = type === 'live' ? 'live stream' : 'video'
+  if (state === 'private') return `This ${noun} is private`
+  if (state === 'missing') return `There is no such ${noun}`
+  return type === 'live' ? 'Live stream' : 'Video'
 }
+
+/** The master playlist is served. */
+const isPlayable = ({ state }: PlayerConfig) => state === 'ready' || state === 'live' || state === 'away'
 
 /** The page that is embedded. It does not depend on the query: the script reads the options. */
 export function playerPage({ config, publicUrl, preview, entry }: Page): string {
-  const title = config.title || titles[config.state]
+  const title = config.title || fallbackTitle(config)
   const lines = [
     '<!doctype html>',
     '<html lang="en">',
@@ -43,7 +44,7 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     `<link rel="icon" href="${escapeHtml(iconDataUrl)}">`,
     ...(entry ? entryTags(entry) : []),
     // Loaded in parallel with the script, which saves a round trip.
-    ...(entry && config.state === 'ready'
+    ...(entry && isPlayable(config)
       ? [`<link rel="preload" as="fetch" crossorigin href="${escapeHtml(config.hls)}">`]
       : []),
     ...(preview
@@ -92,10 +93,10 @@ function previewTags(
   publicUrl: string,
   title: string,
 ): string[] {
-  const player = `${publicUrl}${videoPath(config.videoId)}`
+  const player = `${publicUrl}/${config.type}/${config.videoId}`
   const absolute = (path: string | null) => path && publicUrl + path
   const image = absolute(config.poster)
-  const file = config.state === 'ready' ? absolute(config.mp4 ?? config.hls) : null
+  const file = isPlayable(config) ? absolute(config.mp4 ?? config.hls) : null
   const fileType = config.mp4 ? 'video/mp4' : 'application/vnd.apple.mpegurl'
   const { width, height } = { width: String(size.width), height: String(size.height) }
   const isSecure = publicUrl.startsWith('https:')
@@ -127,11 +128,12 @@ function previewTags(
     ['twitter:player:height', height],
   ]
   const oembed = `${publicUrl}/oembed?url=${encodeURIComponent(player)}`
+  const oembedTag = `<link rel="alternate" type="application/json+oembed" href="${escapeHtml(oembed)}" title="${escapeHtml(title)}">`
   const tag = (attribute: string) => (pair: [string, string | null]) =>
     pair[1] === null ? [] : [`<meta ${attribute}="${pair[0]}" content="${escapeHtml(pair[1])}">`]
   return [
     `<link rel="canonical" href="${escapeHtml(player)}">`,
-    `<link rel="alternate" type="application/json+oembed" href="${escapeHtml(oembed)}" title="${escapeHtml(title)}">`,
+    ...(config.type === 'vod' ? [oembedTag] : []),
     ...graph.flatMap(tag('property')),
     ...names.flatMap(tag('name')),
   ]

@@ -130,8 +130,15 @@ export type PageRow = PlayableRow & {
   hasSprites: boolean
   /** Captions and chapters, by language. */
   tracks: PageTrack[]
-  player: (Pick<PlayerRow, 'id' | 'logo_name' | 'logo_link'> & { style: Partial<Style> }) | null
+  player: PagePlayer | null
 }
+
+/** The theme of a player page. */
+export type PagePlayer = Pick<PlayerRow, 'id' | 'logo_name' | 'logo_link'> & { style: Partial<Style> }
+
+/** The theme in the table `players p`, or null. */
+export const playerColumn = `case when p.id is not null then jsonb_build_object(
+  'id', p.id, 'style', p.style, 'logo_name', p.logo_name, 'logo_link', p.logo_link) end as player`
 
 const page = prepare<PageRow>(
   'find-page',
@@ -147,8 +154,7 @@ const page = prepare<PageRow>(
      (select coalesce(jsonb_agg(jsonb_build_object(
           'kind', kind, 'language', language, 'isDefault', is_default) order by language), '[]')
         from text_tracks where video_id = $1) as tracks,
-     case when p.id is not null then jsonb_build_object(
-       'id', p.id, 'style', p.style, 'logo_name', p.logo_name, 'logo_link', p.logo_link) end as player
+     ${playerColumn}
    from ${playableTables}
    left join pictures on pictures.video_id = v.id
    left join players p on p.id = v.player_id

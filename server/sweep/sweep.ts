@@ -1,9 +1,13 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { broadcastPrefix } from '../live/broadcast-store.ts'
+import * as broadcasts from '../live/expiry/store.ts'
+import { liveFolder } from '../live/files.ts'
 import { videosFolder } from '../renditions/files.ts'
 import { idPrefix, watermarksFolder } from '../watermarks/files.ts'
 import * as watermarks from '../watermarks/store.ts'
+import { checkBroadcast } from './check-broadcast.ts'
 import { checkVideo } from './check-video.ts'
 import { removeDeletedFolders } from './deleted-folders.ts'
 import { countFindings, type Finding, type Sweep } from './findings.ts'
@@ -29,9 +33,15 @@ type Phase = {
 }
 
 const videosPerStep = 20
+const broadcastsPerStep = 20
 const videoCost = 40
 
 const videoFolders = { folder: videosFolder, idPrefix: 'vi', filterExisting: store.filterExisting }
+const broadcastFolders = {
+  folder: liveFolder,
+  idPrefix: broadcastPrefix,
+  filterExisting: broadcasts.filterExisting,
+}
 const watermarkFolders = { folder: watermarksFolder, idPrefix, filterExisting: watermarks.filterExisting }
 
 const phases: Phase[] = [
@@ -46,6 +56,27 @@ const phases: Phase[] = [
     passEveryMs: 3_600_000,
     maxCost: 20_000,
     step: (deps, sweep, after) => removeDeletedFolders(deps, sweep, watermarkFolders, after),
+  },
+  {
+    name: 'deleted broadcasts',
+    passEveryMs: 3_600_000,
+    maxCost: 20_000,
+    step: (deps, sweep, after) => removeDeletedFolders(deps, sweep, broadcastFolders, after),
+  },
+  {
+    name: 'broadcasts',
+    passEveryMs: 24 * 3_600_000,
+    maxCost: 20_000,
+    async step(deps, sweep, after) {
+      const names = await deps.files.listNames(liveFolder, after, broadcastsPerStep)
+      const ids = await broadcasts.filterExisting(deps.db, names)
+      let cost = names.length
+      for (const id of ids) {
+        sweep.signal?.throwIfAborted()
+        cost += await checkBroadcast(deps, sweep, id)
+      }
+      return names.length < broadcastsPerStep ? undefined : { after: names.at(-1)!, cost }
+    },
   },
   {
     name: 'videos',

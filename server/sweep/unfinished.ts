@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { findOwner } from '../lib/owner.ts'
+import { liveFolder } from '../live/files.ts'
 import { videosFolder } from '../renditions/files.ts'
 import type { SourceState } from '../uploads/tables.ts'
 import { watermarksFolder } from '../watermarks/files.ts'
@@ -36,7 +37,7 @@ export async function removeUnfinished(deps: Deps, sweep: Sweep): Promise<void> 
   }
   await removeSpooled(deps, sweep)
   if (!sweep.removes) return
-  const folders = [`${videosFolder}/`, `${watermarksFolder}/`, 'spool/']
+  const folders = [`${videosFolder}/`, `${watermarksFolder}/`, `${liveFolder}/`, 'spool/']
   for (const key of await deps.files.abortOrphanedUploads(folders, deps.now()))
     sweep.report({ kind: 'multipart upload', key, isRemoved: true })
 }

@@ -1,19 +1,18 @@
-import { readFile } from 'node:fs/promises'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { spritesVtt } from '../media/sprites.ts'
+import { loadPlaceholder } from '../playback/placeholder.ts'
 import { type Content, inFile, inMemory } from '../playback/send.ts'
 import { cacheForever, cacheOneMinute, serveMedia } from '../playback/serve.ts'
 import { spriteSheetFile } from '../renditions/files.ts'
 import { findThumbnailAsset, type ThumbnailAsset } from './store.ts'
 
 const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
-const placeholderFile = new URL('no-thumbnail.jpg', import.meta.url)
 
 /** The images that players show before playback and while seeking. */
 export async function thumbnailPlaybackRoutes(app: App, context: Context): Promise<void> {
-  const placeholder = await readFile(placeholderFile)
+  const placeholder = await loadPlaceholder()
   serveMedia(app, context, {
     path: 'thumbnail.jpg',
     isPreview: true,

@@ -10,7 +10,7 @@ export type UploadTokenRow = {
   video_id: string | null
 }
 
-export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone'
+export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone' | 'recording'
 
 export type SourceState = 'receiving' | 'received' | 'stored' | 'failed'
 

@@ -1,14 +1,15 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { ApiError, invalidAttribute } from '../lib/errors.ts'
-import { isId, newId } from '../lib/ids.ts'
+import { newId } from '../lib/ids.ts'
 import { videoFolder } from '../renditions/files.ts'
 import type { VideoCreation } from './input-schemas.ts'
 import { readMetadata, readSource, titleFromUrl } from './payload.ts'
-import { findVideo, insertVideo, isUnknownPlayer, type NewVideo, type StoredVideo } from './store.ts'
+import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
 import { requestTranscripts, wantsTranscript } from './transcript.ts'
 import { copyWatermark, findWatermark } from './watermark.ts'
+import { withPlayer } from './with-player.ts'
 
 /**
  * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with
@@ -92,17 +93,6 @@ function storeVideo(
     if (video.source_type !== 'upload') await queue.send(trx, 'fetch-source', { videoId: video.id })
     if (transcript) await requestTranscripts(trx, video, { environment, payload: transcript, now })
   })
-}
-
-/** Turns the database's rejection of an unknown player theme into an API error. */
-export async function withPlayer<T>(playerId: string | null | undefined, work: () => Promise<T>): Promise<T> {
-  const unknown = () => invalidAttribute('playerId', 'There is no player theme with this id.')
-  if (playerId != null && !isId('pl', playerId)) throw unknown()
-  try {
-    return await work()
-  } catch (error) {
-    throw isUnknownPlayer(error) ? unknown() : error
-  }
 }
 
 type FoundSource =

@@ -20,7 +20,7 @@ const Tags = Type.Array(text(limits.tag, { minLength: 1 }), {
 })
 
 // The two forms of an item are not alternatives in the schema, because an error in one would be reported for both.
-const MetadataInput = Type.Array(
+export const MetadataInput = Type.Array(
   Type.Object(
     {
       key: Type.Optional(text(limits.key, { description: 'Name of the pair.', examples: ['author'] })),

@@ -172,10 +172,6 @@ export async function setVideoSize(
   await trx.updateTable('all_videos').set({ width, height }).where('id', '=', id).execute()
 }
 
-/** Whether the database rejected a video because its environment has no such player theme. */
-export const isUnknownPlayer = (error: unknown) =>
-  error instanceof Error && 'constraint' in error && error.constraint === 'videos_player'
-
 /** Returns the handle of the video's upload in the file store, if it has one. Undefined when there is no such video. */
 export async function deleteVideo(
   trx: Transaction<Tables>,

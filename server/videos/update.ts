@@ -1,10 +1,10 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
-import { withPlayer } from './create.ts'
 import type { VideoUpdate } from './input-schemas.ts'
 import { readMetadata } from './payload.ts'
 import * as store from './store.ts'
 import { requestTranscripts, wantsTranscript } from './transcript.ts'
+import { withPlayer } from './with-player.ts'
 
 /** Attributes that are absent stay as they are, lists are replaced. Undefined when there is no such video. */
 export async function updateVideo(

@@ -5,6 +5,10 @@ export function readConfig(): PlayerConfig {
   return JSON.parse(document.getElementById('kinora')?.textContent ?? '')
 }
 
+/** Whether there is something to play now. */
+export const isPlayable = ({ state }: PlayerConfig) =>
+  state === 'ready' || state === 'live' || state === 'away'
+
 /** The URL of the configuration of a player page. */
 export function configUrlOf(page: URL): URL {
   const url = new URL(page)
@@ -17,8 +21,8 @@ export function configUrlOf(page: URL): URL {
   return url
 }
 
-export async function fetchConfig(url: URL): Promise<PlayerConfig> {
-  const response = await fetch(url, { cache: 'no-store' })
+export async function fetchConfig(url: URL, signal?: AbortSignal): Promise<PlayerConfig> {
+  const response = await fetch(url, { cache: 'no-store', ...(signal && { signal }) })
   const isJson = response.headers.get('content-type')?.includes('json')
   const config = isJson ? await response.json() : undefined
   if (typeof config?.state !== 'string') throw new ConfigError(response.status)

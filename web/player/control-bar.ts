@@ -22,7 +22,9 @@ export function buildControlBar(config: PlayerConfig): HTMLElement {
       element('media-mute-button'),
       element('media-volume-range'),
     ),
-    element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
+    config.type === 'live'
+      ? element('span', { class: 'live-slot' })
+      : element('media-time-display', { showduration: '', notoggle: '', 'data-control': 'progressBar' }),
     element('span', { class: 'chapters-slot' }),
     element('span', { class: 'gap' }),
     element('span', { class: 'subtitles-slot' }),

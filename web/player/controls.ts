@@ -47,6 +47,7 @@ export type Controls = {
 
 /** Builds the player around a video element. Text is set with textContent only, because titles are untrusted. */
 export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Controls {
+  const isLive = config.type === 'live'
   const hidden = new Set<ControlName>()
   const poster = element('img', { slot: 'poster', class: 'poster', alt: '' })
   // Screen readers read the heading of the page, which stays if the title is hidden.
@@ -57,7 +58,8 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
   const settings = element(
     'media-settings-menu',
     { hidden: '', anchor: 'auto', 'data-control': 'more' },
-    menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
+    // The speed of a live stream follows its latency.
+    isLive ? '' : menuItem('Speed', 'media-playback-rate-menu', { rates, 'data-control': 'playbackRate' }),
   )
   labelHeader(settings, 'Settings')
   const controller = buildController({ video, poster, title, unmute, settings }, config)
@@ -99,6 +101,7 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
     setQualityCount(count) {
       if (count > 1) settings.append(quality)
       else quality.remove()
+      controller.classList.toggle('without-settings', isLive && count <= 1)
     },
     addMenu(button, menu) {
       // The menu first, because the button looks for it.
@@ -124,7 +127,7 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
       keyboardupvolumestep: '0.1',
       keyboarddownvolumestep: '0.1',
       // keyboard.ts has a list of shortcuts that fits small frames.
-      hotkeys: 'noshift+/',
+      hotkeys: config.type === 'live' ? 'noshift+/ no< no>' : 'noshift+/',
     },
     video,
     poster,

@@ -1,4 +1,5 @@
-import { fetchConfigPatiently } from './config.ts'
+import { fetchConfigPatiently, isPlayable } from './config.ts'
+import { retryDelayMs } from './connection.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
 import type { PlayerConfig } from './player-config.ts'
@@ -23,6 +24,7 @@ type Target = {
 export function showFailures({ media, config, controller, callbacks, signal }: Target): void {
   const { video, stream } = media
   let screen: StatusScreen | undefined
+  let timer: ReturnType<typeof setTimeout> | undefined
 
   function hide() {
     screen?.remove()
@@ -36,19 +38,29 @@ export function showFailures({ media, config, controller, callbacks, signal }: T
     video.play().catch(() => {})
   }
 
+  function retryLater() {
+    clearTimeout(timer)
+    timer = setTimeout(() => stream.retry(), retryDelayMs(0))
+  }
+
   async function show(responseStatus: number | undefined) {
     // After an error response, the video may have been deleted or made private in the meantime.
     const next = responseStatus === undefined ? config : await fetchConfigPatiently(config, signal)
     if (signal.aborted) return
-    if (next.state !== 'ready') return callbacks.onUnplayable(next)
+    if (!isPlayable(next)) return callbacks.onUnplayable(next)
+    // The broadcast goes on, although something of it was missing.
+    if (config.type === 'live' && responseStatus !== undefined) return retryLater()
     hide()
-    screen = showStatusScreen(main, 'error', retry)
+    screen = showStatusScreen(main, 'error', { onRetry: retry, isLive: config.type === 'live' })
     // Keeps the keyboard focus out of the controls behind the screen.
     controller.inert = true
     callbacks.onError()
   }
 
   video.addEventListener('playing', hide, { signal })
-  signal.addEventListener('abort', hide)
+  signal.addEventListener('abort', () => {
+    clearTimeout(timer)
+    hide()
+  })
   media.onFailure((responseStatus) => void show(responseStatus))
 }

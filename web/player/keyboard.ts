@@ -1,11 +1,11 @@
-import type { PlayerConfig } from './player-config.ts'
 import type { Stream } from './stream-type.ts'
 
 type Target = {
   controller: HTMLElement
   video: HTMLVideoElement
   stream: Stream
-  config: PlayerConfig
+  /** The range of positions. */
+  range(): [start: number, end: number]
   seek(seconds: number): void
   signal: AbortSignal
 }
@@ -14,7 +14,7 @@ type Target = {
 const usualFrameRate = 30
 
 /** Adds the shortcuts that media-chrome does not have, and makes all of them work without focus. */
-export function startKeyboard({ controller, video, stream, config, seek, signal }: Target): void {
+export function startKeyboard({ controller, video, stream, range, seek, signal }: Target): void {
   const press = (event: KeyboardEvent) => {
     if (hasModifier(event) || event.defaultPrevented) return
     if (event.key === '?') {
@@ -32,10 +32,10 @@ export function startKeyboard({ controller, video, stream, config, seek, signal 
   }
 
   function secondsOf(key: string): number | undefined {
-    const duration = config.durationSeconds ?? video.duration
-    if (/^[0-9]$/.test(key)) return (duration * Number(key)) / 10
-    if (key === 'Home') return 0
-    if (key === 'End') return duration
+    const [start, end] = range()
+    if (/^[0-9]$/.test(key)) return start + ((end - start) * Number(key)) / 10
+    if (key === 'Home') return start
+    if (key === 'End') return end
     if (!video.paused) return undefined
     if (key === ',') return frameBeside(-1)
     if (key === '.') return frameBeside(1)

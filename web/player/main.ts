@@ -1,12 +1,13 @@
 import { type Bridge, openBridge } from './bridge.ts'
-import { configUrlOf, fetchConfig, readConfig } from './config.ts'
+import { configUrlOf, fetchConfig, isPlayable, readConfig } from './config.ts'
 import { firstFrame } from './first-frame.ts'
+import { watchLive } from './live-watch.ts'
 import { main } from './main-element.ts'
 import { type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'
 import type { Player } from './player.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { type StatusScreen, showStatusScreen } from './status-screen.ts'
+import { type Status, type StatusScreen, showStatusScreen } from './status-screen.ts'
 import { applyStyles } from './styles.ts'
 
 /** Polling intervals while a video cannot be played yet. */
@@ -22,23 +23,51 @@ let player: Player | undefined
 let statusScreen: StatusScreen | undefined
 let bridge: Bridge | undefined
 let polling: ReturnType<typeof setTimeout> | undefined
+let watching: AbortController | undefined
+/** The latest state of the live stream. */
+let liveConfig: PlayerConfig | undefined
 
 /** Shows the video of a page URL, or a message if it cannot be played. */
-function show(page: URL, config: PlayerConfig): void {
+function show(page: URL, config: PlayerConfig, isAwaited = false): void {
   clear()
-  const options = withTheme(readOptions(page), config.theme)
+  const pageOptions = withTheme(readOptions(page), config.theme)
+  const options = { ...pageOptions, autoplay: pageOptions.autoplay || isAwaited }
   if (config.title) document.title = config.title
   if (!bridge && config.theme.enableApi && parent !== window && (options.api || options.sdkPlayerId)) {
     const { sdkPlayerId, sdkOrigin: origin } = options
     bridge = openBridge({ sdkPlayerId, origin }, { loadConfig: (url) => void load(url), destroy: clear })
   }
-  if (config.state === 'ready') {
-    void start(page, config, options)
-    return
-  }
-  statusScreen = showStatusScreen(main, config.state)
-  if (config.state === 'processing' || config.state === 'empty') pollLater(page, config, config.state)
-  else bridge?.sendError()
+  if (config.live) watch(page, config)
+  if (isPlayable(config)) void start(page, config, options)
+  else showStatus(page, config, options)
+}
+
+function showStatus(page: URL, config: PlayerConfig, { hideTitle, hidePoster }: Options): void {
+  const { type, live } = config
+  const state = config.state as Status
+  const link = live?.recording ? { href: live.recording, text: 'Watch the recording' } : undefined
+  statusScreen = showStatusScreen(main, state, {
+    isLive: type === 'live',
+    ...(link && { link }),
+    ...(live && { name: hideTitle ? '' : config.title, poster: hidePoster ? null : config.poster }),
+  })
+  if (state === 'processing' || state === 'empty') pollLater(page, config, state)
+  else if (!live) bridge?.sendError()
+}
+
+/** Follows the state of a live stream. */
+function watch(page: URL, config: PlayerConfig): void {
+  const thisWatch = new AbortController()
+  watching = thisWatch
+  liveConfig = config
+  void watchLive(config, thisWatch.signal, (next) => {
+    const isSame = next.live?.version === liveConfig?.live?.version
+    const isSameBroadcast = next.live !== null && next.live.broadcastId === config.live?.broadcastId
+    liveConfig = next
+    if (isPlayable(config) && isSameBroadcast) player?.updateLive(next)
+    // A viewer who waited for the stream wants to see it.
+    else if (!isSame) show(page, next, isPlayable(next))
+  })
 }
 
 /** Starts the video first. The controls follow when the first frame is shown. */
@@ -58,6 +87,7 @@ async function start(page: URL, config: PlayerConfig, options: Options): Promise
     onError: () => bridge?.sendError(),
     onUnplayable: (next) => show(page, next),
   })
+  if (liveConfig) player.updateLive(liveConfig)
   bridge?.connect(player)
 }
 
@@ -86,13 +116,16 @@ async function load(text: string): Promise<void> {
     show(page, config)
     return
   }
-  statusScreen = showStatusScreen(main, 'error', () => void load(text))
+  statusScreen = showStatusScreen(main, 'error', { onRetry: () => void load(text) })
   bridge?.sendError()
 }
 
 function clear(): void {
   clearTimeout(polling)
   polling = undefined
+  watching?.abort()
+  watching = undefined
+  liveConfig = undefined
   currentStart = undefined
   if (player) player.destroy()
   else media?.destroy()

@@ -21,7 +21,8 @@ export type Media = {
 
 /** Called first, so that the rest of the page is built while the stream loads. */
 export function openMedia(config: PlayerConfig, options: Options): Media {
-  const video = createVideo(options)
+  const isLive = config.type === 'live'
+  const video = createVideo(options, isLive)
   let isDestroyed = false
   let failure: { status: number | undefined } | undefined
   let reportFailure = (status: number | undefined) => {
@@ -32,7 +33,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
     video,
     {
       url: config.hls,
-      isLive: config.type === 'live',
+      isLive,
       isPanoramic: config.isPanoramic,
       startSeconds: options.startSeconds,
       minQuality: options.minQuality,
@@ -73,12 +74,16 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
   }
 }
 
-function createVideo({ muted, autoplay, hideControls, chromeless }: Options): HTMLVideoElement {
+function createVideo(
+  { muted, autoplay, hideControls, chromeless }: Options,
+  isLive: boolean,
+): HTMLVideoElement {
   // Without a crossorigin attribute, because private media also need the cookie, which it would leave out.
   const video = document.createElement('video')
   Object.assign(video, { slot: 'media', playsInline: true, preload: 'metadata', muted, autoplay })
   // Without controls, the viewer could not change them back.
-  if (!hideControls && !chromeless) applyPlayback(video)
-  keepRate(video)
+  if (!hideControls && !chromeless) applyPlayback(video, isLive)
+  // The speed of a live stream follows its latency.
+  if (!isLive) keepRate(video)
   return video
 }

@@ -17,7 +17,8 @@ export function openNative(
     video.src = options.url
   }
   const recovery = createNativeRecovery(video, { ...options, ...callbacks, load, signal })
-  keepPosition(video, options.startSeconds ?? 0, signal)
+  // The browser starts a live stream at its end.
+  if (!options.isLive) keepPosition(video, options.startSeconds ?? 0, signal)
   let lastDataMs = performance.now()
 
   // During the recovery, some of these events are caused by the retries.
@@ -29,7 +30,7 @@ export function openNative(
   load()
 
   const playableSeconds = () =>
-    video.duration === Number.POSITIVE_INFINITY
+    video.duration === Number.POSITIVE_INFINITY && !options.isLive
       ? Math.max(endOf(video.seekable), endOf(video.buffered), video.currentTime)
       : undefined
 
@@ -47,6 +48,9 @@ export function openNative(
       const isAtEnd = video.currentTime > (playableSeconds() ?? Number.POSITIVE_INFINITY) - 1
       return isAtEnd ? 0 : performance.now() - lastDataMs
     },
+    latencySeconds: () =>
+      options.isLive ? Math.max(0, endOf(video.seekable) - video.currentTime) : undefined,
+    liveSeconds: () => (options.isLive && endOf(video.seekable)) || undefined,
     destroy() {
       abort.abort()
       video.removeAttribute('src')

@@ -1,6 +1,8 @@
 import type { Controls } from './controls.ts'
 import { element } from './element.ts'
+import type { LiveState } from './player-config.ts'
 import type { Stream } from './stream-type.ts'
+import { timeText } from './time-text.ts'
 
 /** Time without data after which the viewer is told. */
 const silenceMs = 5000
@@ -18,11 +20,17 @@ type Target = {
   controls: Controls
   /** Of the entire video. Null for a live stream. */
   durationSeconds: number | null
+  /** The state of a live stream. */
+  liveState?: () => LiveState | undefined
   signal: AbortSignal
 }
 
-/** Tells why a video does not continue: the connection is lost, or the video is still being encoded. */
-export function showNotices({ video, stream, controls, durationSeconds, signal }: Target): Notices {
+/**
+ * Tells why a video does not continue: the connection is lost, the video is still being encoded, or the encoder of a live
+ * stream is away.
+ */
+export function showNotices(target: Target): Notices {
+  const { video, stream, controls, durationSeconds, liveState, signal } = target
   const { controller } = controls
   const notice = element('div', { class: 'notice', role: 'status' })
   controls.addLayer(notice)
@@ -34,10 +42,13 @@ export function showNotices({ video, stream, controls, durationSeconds, signal }
     const playable = durationSeconds === null ? undefined : stream.playableSeconds()
     controller.classList.toggle('processing', playable !== undefined)
     controller.style.setProperty('--playable', String((playable ?? 0) / (durationSeconds || 1)))
-    if (isLost) show('lost', 'Reconnecting…', true)
+    const state = liveState?.()
+    if (state === 'away') show(isWaiting ? 'away' : 'live', 'The stream will be back soon', isWaiting)
+    else if (state === 'ended') show('live', 'The stream has ended', false)
+    else if (isLost) show('lost', 'Reconnecting…', true)
     else if (playable === undefined) show('', '', false)
     else if (wantedSeconds <= playable) show('processing', 'Still processing', isWaiting)
-    else show('processing', `Still processing: playable up to ${timeOf(playable)}`, isWaiting)
+    else show('processing', `Still processing: playable up to ${timeText(playable)}`, isWaiting)
   }
 
   /** While it stays, it does not disappear with the controls. */
@@ -62,9 +73,3 @@ export function showNotices({ video, stream, controls, durationSeconds, signal }
 
 const isWaitingForData = (video: HTMLVideoElement) =>
   (!video.paused || video.seeking) && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA
-
-function timeOf(seconds: number): string {
-  const [hours, minutes, rest] = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map(Math.floor)
-  const padded = (n = 0) => String(n).padStart(2, '0')
-  return hours ? `${hours}:${padded(minutes)}:${padded(rest)}` : `${minutes}:${padded(rest)}`
-}

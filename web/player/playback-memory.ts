@@ -1,11 +1,11 @@
 import { type PlaybackPreferences, readPlayback, savePlayback } from './preferences.ts'
 
-/** Starts with the volume and the speed that the viewer chose last. */
-export function applyPlayback(video: HTMLVideoElement): void {
+/** Starts with the volume and the speed that the viewer chose last. Live streams have no speed. */
+export function applyPlayback(video: HTMLVideoElement, isLive: boolean): void {
   const { volume, muted, rate } = readPlayback()
   if (volume !== undefined) video.volume = volume
   if (muted) video.muted = true
-  if (rate !== undefined) video.playbackRate = rate
+  if (rate !== undefined && !isLive) video.playbackRate = rate
 }
 
 /** Keeps the speed when the stream is loaded again, which resets it to the default. */

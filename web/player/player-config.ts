@@ -5,8 +5,7 @@
 export type PlayerConfig = {
   videoId: string
   type: 'vod' | 'live'
-  /** ready: the video can be played. processing: not yet. empty: nothing has been uploaded. */
-  state: 'ready' | 'processing' | 'empty' | 'failed' | 'private' | 'missing'
+  state: VideoState | LiveState | 'private' | 'missing'
   title: string
   isPanoramic: boolean
   /** URLs are paths of this origin, with token and session where needed. */
@@ -23,6 +22,23 @@ export type PlayerConfig = {
   durationSeconds: number | null
   theme: Theme
   collector: string
+  /** Null for a video. */
+  live: LiveDetails | null
+}
+
+/** ready: the video can be played. processing: not yet. empty: nothing has been uploaded. */
+type VideoState = 'ready' | 'processing' | 'empty' | 'failed'
+/** waiting: nothing has been broadcast yet. away: the encoder is not connected and may come back. */
+export type LiveState = 'waiting' | 'live' | 'away' | 'ended'
+
+export type LiveDetails = {
+  /** Changes with the state. */
+  version: string
+  broadcastId: string | null
+  /** URL of the player page of the recording. */
+  recording: string | null
+  /** Null if the owner does not want to show it. */
+  viewers: number | null
 }
 
 /** A WebVTT file. The label is the native name of the language. */

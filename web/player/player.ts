@@ -6,6 +6,7 @@ import { type FailureCallbacks, showFailures } from './failures.ts'
 import { fitFrame } from './fit.ts'
 import { watchGestures } from './gestures.ts'
 import { startKeyboard } from './keyboard.ts'
+import { startLive } from './live-player.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
 import { showNotices } from './notices.ts'
@@ -33,6 +34,8 @@ export type Player = {
   setLoop(isOn: boolean): void
   setChromeless(isOn: boolean): void
   setSubtitlesShown(isShown: boolean): void
+  /** The state of the live stream has changed. */
+  updateLive(config: PlayerConfig): void
   destroy(): void
 }
 
@@ -49,10 +52,12 @@ export function startPlayer(
 
   const controls = createControls(media, config, options)
   const { durationSeconds } = config
-  const notices = showNotices({ video, stream, controls, durationSeconds, signal })
+  const live = config.live ? startLive(media, controls, { config, callbacks, signal }) : undefined
+  const notices = showNotices({ video, stream, controls, durationSeconds, liveState: live?.state, signal })
   if (options.startSeconds) notices.setWanted(options.startSeconds)
-  const seek = (seconds: number) => seekTo(media, seconds, notices)
+  const seek = live ? live.edge.seek : (seconds: number) => seekTo(media, seconds, notices)
   if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
+  const range = (): [number, number] => live?.edge.range() ?? [0, durationSeconds ?? video.duration]
   const { controller } = controls
   const addSprites = (src: string) => addPreviews(video, controller, src)
   if (config.sprites) addSprites(config.sprites)
@@ -62,18 +67,22 @@ export function startPlayer(
     unmuteButton.setAllowed(!isOn)
   }
   setChromeless(options.chromeless)
-  const heading = element('h1', { class: 'visually-hidden' }, config.title || 'Video')
+  const heading = element(
+    'h1',
+    { class: 'visually-hidden' },
+    config.title || (live ? 'Live stream' : 'Video'),
+  )
   main.append(heading, controller)
   // media-chrome calls it "video player" and makes it a tab stop, but shortcuts work without focus.
   if (config.title) controller.setAttribute('aria-label', config.title)
   controller.removeAttribute('tabindex')
   const panorama = config.isPanoramic ? openPanorama(video, controller) : undefined
   showFailures({ media, config, controller, callbacks, signal })
-  video.loop = options.loop
+  video.loop = options.loop && !live
   fitFrame(controller, video, signal)
-  watchViewer(media, controls, { config, options, signal, seek })
+  watchViewer(media, controls, { options, range, signal, seek })
   const tracks = startTracks(media, controls, { config, options, signal, seek })
-  watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
+  if (!live) watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {
     config,
@@ -91,6 +100,7 @@ export function startPlayer(
     },
     setChromeless,
     setSubtitlesShown: (isShown) => tracks.setSubtitlesShown(isShown),
+    updateLive: (next) => live?.update(next),
     destroy() {
       abort.abort()
       panorama?.then((view) => view.destroy()).catch(() => {})
@@ -101,15 +111,20 @@ export function startPlayer(
   }
 }
 
-type Target = { config: PlayerConfig; options: Options; signal: AbortSignal; seek(seconds: number): void }
+type Target = {
+  options: Options
+  range(): [start: number, end: number]
+  signal: AbortSignal
+  seek(seconds: number): void
+}
 
 function watchViewer({ video, stream }: Media, controls: Controls, target: Target): void {
   const { controller, has } = controls
-  const { config, options, signal, seek } = target
+  const { options, range, signal, seek } = target
   watchEnd({ video, controller, options, signal })
   watchGestures({ controller, video, has, seek, signal })
   rememberPlayback(controller, video, signal)
-  if (options.hotkeys) startKeyboard({ controller, video, stream, config, seek, signal })
+  if (options.hotkeys) startKeyboard({ controller, video, stream, range, seek, signal })
 }
 
 function createControls({ video, stream }: Media, config: PlayerConfig, options: Options): Controls {

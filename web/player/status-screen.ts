@@ -1,6 +1,6 @@
 import type { PlayerConfig } from './player-config.ts'
 
-export type Status = Exclude<PlayerConfig['state'], 'ready'> | 'error'
+export type Status = Exclude<PlayerConfig['state'], 'ready' | 'live' | 'away'> | 'error'
 
 const messages: Record<Status, { title: string; text: string }> = {
   processing: {
@@ -10,6 +10,14 @@ const messages: Record<Status, { title: string; text: string }> = {
   empty: {
     title: 'Nothing has been uploaded yet',
     text: 'The video will start here as soon as it is uploaded and can be played.',
+  },
+  waiting: {
+    title: 'The stream has not started yet',
+    text: 'It will start here by itself.',
+  },
+  ended: {
+    title: 'The stream has ended',
+    text: 'When it goes live again, it will start here by itself.',
   },
   private: {
     title: 'This video is private',
@@ -24,6 +32,9 @@ const messages: Record<Status, { title: string; text: string }> = {
 }
 
 const icons: Record<Exclude<Status, 'processing'>, string> = {
+  waiting:
+    'M12 2a10 10 0 1 1 0 20 10 10 0 0 1 0-20m0 2a8 8 0 1 0 0 16 8 8 0 0 0 0-16m1 3v4.600l3.200 3.200-1.400 1.400L11 12.400V7z',
+  ended: 'M12 2a10 10 0 1 1 0 20 10 10 0 0 1 0-20m0 2a8 8 0 1 0 0 16 8 8 0 0 0 0-16M9 9h6v6H9z',
   empty: 'M11 16V7.8L8.400 10.400 7 9l5-5 5 5-1.400 1.400L13 7.800V16zM4 18h16v2H4z',
   private:
     'M7 10V7a5 5 0 0 1 10 0v3h1a1 1 0 0 1 1 1v9a1 1 0 0 1-1 1H6a1 1 0 0 1-1-1v-9a1 1 0 0 1 1-1zm2 0h6V7a3 3 0 0 0-6 0z',
@@ -34,16 +45,47 @@ const icons: Record<Exclude<Status, 'processing'>, string> = {
 
 export type StatusScreen = { remove(): void }
 
+export type StatusOptions = {
+  onRetry?: () => void
+  /** What the viewer can watch instead. */
+  link?: { href: string; text: string }
+  isLive?: boolean
+  /** The name of what the message is about. */
+  name?: string
+  /** Shown behind the message. */
+  poster?: string | null
+}
+
 /** Shows a message instead of the video. */
-export function showStatusScreen(host: HTMLElement, status: Status, onRetry?: () => void): StatusScreen {
+export function showStatusScreen(
+  host: HTMLElement,
+  status: Status,
+  { onRetry, link, isLive, name, poster }: StatusOptions = {},
+): StatusScreen {
   const { title, text } = messages[status]
   const screen = document.createElement('div')
   screen.className = 'status-screen'
   screen.dataset.status = status
   // Screen readers announce it after finishing their current sentence.
   screen.setAttribute('role', 'status')
+  if (poster) {
+    const image = element('img', '')
+    image.setAttribute('src', poster)
+    image.setAttribute('alt', '')
+    screen.append(image)
+  }
   screen.append(status === 'processing' ? spinner() : icon(icons[status]))
-  screen.append(element('h1', title), element('p', text))
+  if (name) {
+    const text = element('p', name)
+    text.className = 'name'
+    screen.append(text)
+  }
+  screen.append(element('h1', isLive ? title.replace('video', 'live stream') : title), element('p', text))
+  if (link) {
+    const anchor = element('a', link.text)
+    anchor.setAttribute('href', link.href)
+    screen.append(anchor)
+  }
   if (onRetry) {
     const button = element('button', 'Try again')
     button.addEventListener('click', onRetry)

@@ -30,5 +30,9 @@ export type Stream = {
   isInterrupted(): boolean
   /** How long requests have brought no data. */
   silentMs(): number
+  /** Of a live stream. */
+  latencySeconds(): number | undefined
+  /** Of a live stream: where a viewer who watches live should be. */
+  liveSeconds(): number | undefined
   destroy(): void
 }

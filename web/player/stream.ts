@@ -7,6 +7,7 @@ import Hls, {
   type RetryConfig,
 } from 'hls.js'
 import { DataWatch } from './connection.ts'
+import { keepLatency, liveConfig, stopWhilePaused } from './live-stream.ts'
 import { openNative } from './native-stream.ts'
 import { type Quality, QualityList } from './qualities.ts'
 import { createRecovery, retryPolicy } from './recovery.ts'
@@ -32,6 +33,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
   const qualities = new QualityList()
   let { minQuality, maxQuality } = options
   const watch = new DataWatch()
+  const { isLive } = options
   let playableSeconds: number | undefined
   const retries = retryPolicy(() => playableSeconds !== undefined)
   const hls: Hls = new Hls({
@@ -54,14 +56,17 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
     qualities.replace(hls.levels.map(qualityOf))
     applyMinQuality()
   })
-  hls.on(Events.LEVEL_LOADED, (_, { details }) => {
-    playableSeconds = details.live ? details.edge : undefined
-  })
+  if (isLive) keepLatency(hls)
+  else
+    hls.on(Events.LEVEL_LOADED, (_, { details }) => {
+      playableSeconds = details.live ? details.edge : undefined
+    })
   qualities.addEventListener('change', () => {
     // `nextLevel` keeps the current picture until a segment of the new quality is loaded.
     if (hls.levels.length > 0) hls.nextLevel = qualities.selectedIndex
   })
   video.addEventListener('play', () => void Object.assign(hls.config, playBuffer), { signal })
+  if (isLive) stopWhilePaused(hls, video, signal)
   hls.loadSource(options.url)
   hls.attachMedia(video)
 
@@ -87,6 +92,8 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
     playableSeconds: () => playableSeconds,
     isInterrupted: () => false,
     silentMs: () => watch.silentMs(performance.now()),
+    latencySeconds: () => (isLive && hls.latency > 0 ? hls.latency : undefined),
+    liveSeconds: () => (isLive && hls.liveSyncPosition) || undefined,
     destroy() {
       abort.abort()
       hls.destroy()
@@ -102,7 +109,8 @@ function hlsConfig(
   return {
     // hls.js treats a growing playlist as a live stream, and would start near its end.
     startPosition: isLive ? -1 : (startSeconds ?? 0),
-    ...(video.autoplay ? playBuffer : idleBuffer),
+    ...(isLive && liveConfig),
+    ...(video.autoplay || isLive ? playBuffer : idleBuffer),
     backBufferLength: 60,
     capLevelToPlayerSize: true,
     capLevelController: class extends CapLevelController {

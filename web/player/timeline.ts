@@ -1,6 +1,7 @@
 import type MediaController from 'media-chrome/dist/media-controller.js'
 import { createMediaStore } from 'media-chrome/dist/media-store/media-store.js'
 import { type StateMediator, stateMediator } from 'media-chrome/dist/media-store/state-mediator.js'
+import type { LiveEdge } from './live-edge.ts'
 
 /** media-chrome cuts off fractions. A video of 29.97 s lasts 30 s for its viewers. */
 export function shownDuration(seconds: number): number {
@@ -17,10 +18,9 @@ export function setTimeline(
   durationSeconds: number,
   seek: (seconds: number) => void,
 ): void {
-  const target = controller as MediaController
   const duration = shownDuration(durationSeconds)
   const { mediaDuration, mediaSeekable, mediaCurrentTime, mediaStreamType } = stateMediator
-  const mediator: StateMediator = {
+  setMediator(controller, {
     ...stateMediator,
     mediaDuration: { ...mediaDuration, get: () => duration },
     mediaSeekable: { ...mediaSeekable, get: () => [0, duration] },
@@ -32,7 +32,31 @@ export function setTimeline(
     },
     // Safari treats a growing playlist as live, and media-chrome would start at its end.
     mediaStreamType: { ...mediaStreamType, get: () => 'on-demand' },
-  }
+  })
+}
+
+/** Gives the controls the range of a live stream that can be watched. */
+export function setLiveTimeline(controller: HTMLElement, edge: LiveEdge): void {
+  const { mediaSeekable, mediaCurrentTime, mediaStreamType, mediaTargetLiveWindow, mediaTimeIsLive } =
+    stateMediator
+  setMediator(controller, {
+    ...stateMediator,
+    mediaSeekable: {
+      ...mediaSeekable,
+      get: ({ media }) => ((media?.readyState ?? 0) > 0 ? edge.range() : undefined),
+      mediaEvents: [...(mediaSeekable.mediaEvents ?? []), 'timeupdate'],
+    },
+    mediaCurrentTime: { ...mediaCurrentTime, set: edge.seek },
+    // The element has a duration once the broadcast has ended.
+    mediaStreamType: { ...mediaStreamType, get: () => 'live' },
+    // Otherwise media-chrome would go to live after every pause.
+    mediaTargetLiveWindow: { ...mediaTargetLiveWindow, get: () => Number.POSITIVE_INFINITY },
+    mediaTimeIsLive: { ...mediaTimeIsLive, get: edge.isLive },
+  })
+}
+
+function setMediator(controller: HTMLElement, mediator: StateMediator): void {
+  const target = controller as MediaController
   const { noVolumePref, noMutedPref, noSubtitlesLangPref } = target
   target.mediaStore = createMediaStore({
     media: target.media,

@@ -21,16 +21,23 @@ const maxAddresses = 6
 /** Time between two connection attempts, as recommended by RFC 8305. */
 const staggerMs = 250
 
+const protocols = {
+  'http:': { port: 80, isSecure: false, alpn: [] },
+  'https:': { port: 443, isSecure: true, alpn: ['http/1.1'] },
+  'rtmp:': { port: 1935, isSecure: false, alpn: [] },
+  'rtmps:': { port: 443, isSecure: true, alpn: [] },
+} as const
+
 /**
- * Opens a connection for a request. The name is resolved once, every IP address is checked, and the connection is opened
+ * Opens a connection for a URL that was checked. The name is resolved once, every IP address is checked, and the connection is opened
  * to a checked IP address instead of the name, so that nothing resolves the name again.
  */
 export async function dial(url: URL, options: DialOptions, signal: AbortSignal): Promise<Socket> {
   const host = hostOf(url)
   const addresses = await resolve(host, options, signal)
-  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
-  const socket = await connectAny(host, addresses, port, options.connect, signal)
-  return url.protocol === 'https:' ? secure(socket, host, signal) : socket
+  const { port, isSecure, alpn } = protocols[url.protocol as keyof typeof protocols]
+  const socket = await connectAny(host, addresses, Number(url.port) || port, options.connect, signal)
+  return isSecure ? secure(socket, host, alpn, signal) : socket
 }
 
 async function resolve(host: string, options: DialOptions, signal: AbortSignal): Promise<string[]> {
@@ -125,7 +132,7 @@ function connectAny(
   })
 }
 
-function secure(raw: Socket, host: string, signal: AbortSignal): Promise<TLSSocket> {
+function secure(raw: Socket, host: string, alpn: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
   return new Promise((done, reject) => {
     const name = host.replace(/\.$/, '')
     const socket = connectTls({
@@ -133,7 +140,7 @@ function secure(raw: Socket, host: string, signal: AbortSignal): Promise<TLSSock
       host: name,
       // A server name must not be an IP address (RFC 6066). The certificate is compared with `host` above.
       servername: isIP(name) ? '' : name,
-      ALPNProtocols: ['http/1.1'],
+      ...(alpn.length > 0 && { ALPNProtocols: [...alpn] }),
       // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
       rejectUnauthorized: true,
     })

@@ -53,14 +53,19 @@ export function parseTarget(text: string, options: { allowPrivateNetworks: boole
   if (scheme !== 'http' && scheme !== 'https') {
     throw new UrlNotAllowedError(`The URL must begin with http:// or https://, not with ${scheme}:`)
   }
+  if (url.port !== '' && blockedPorts.has(Number(url.port))) {
+    throw new UrlNotAllowedError(`Port ${url.port} belongs to a protocol other than HTTP and is not allowed.`)
+  }
+  checkHost(url, options.allowPrivateNetworks)
+  return url
+}
+
+/** The checks that do not depend on the protocol. The hostname of the URL has to be normalized. */
+export function checkHost(url: URL, isPrivateAllowed: boolean): void {
   // Ignoring them would cause a 401 that is hard to understand, and they would be visible wherever the URL is shown.
   if (url.username || url.password) {
     throw new UrlNotAllowedError('The URL must not contain a user name or password.')
   }
-  if (url.port !== '' && blockedPorts.has(Number(url.port))) {
-    throw new UrlNotAllowedError(`Port ${url.port} belongs to a protocol other than HTTP and is not allowed.`)
-  }
   const host = hostOf(url)
-  if (isIP(host) && !options.allowPrivateNetworks && !isPublicAddress(host)) throw privateNetworkError(host)
-  return url
+  if (isIP(host) && !isPrivateAllowed && !isPublicAddress(host)) throw privateNetworkError(host)
 }

@@ -1,0 +1,112 @@
+import { call, findServer, type Server } from './client.ts'
+import { command } from './command.ts'
+import { findIngestUrl } from './ingest.ts'
+import { createLiveStream, findLiveStream, type LiveStream, pathOf } from './live-streams.ts'
+
+export const liveCommands = [
+  command({
+    name: 'live create',
+    summary: 'create a live stream and print what an encoder needs',
+    operands: ['NAME'],
+    options: { private: { type: 'boolean', meaning: 'make it private' } },
+    details: ['In OBS, use the server and the stream key in Settings, Stream, with the service Custom.'],
+    examples: ['kinora live create "My show"'],
+    json: 'the live stream object of the API',
+    async run({ operands: [name], options, output }) {
+      const server = await findServer(output)
+      const ingestUrl = findIngestUrl(server.url)
+      const stream = await createLiveStream(server, name, !options.private)
+      output.print(formatCreated(stream, ingestUrl), stream)
+    },
+  }),
+  command({
+    name: 'live list',
+    summary: 'list the newest 100 live streams, newest last',
+    operands: [],
+    options: {},
+    examples: ['kinora live list', 'kinora live list --json'],
+    json: 'an array of live stream objects of the API',
+    async run({ output }) {
+      const { streams, total } = await listLiveStreams(await findServer(output))
+      const text = streams.map(formatLiveStream).join('\n')
+      output.print(streams.length === 0 ? 'There are no live streams.' : text, streams)
+      if (streams.length < total)
+        output.warn(`These are the newest ${streams.length} of ${total} live streams.`)
+    },
+  }),
+  command({
+    name: 'live key',
+    summary: 'print the stream key of a live stream',
+    operands: ['STREAM'],
+    options: {
+      rotate: { type: 'boolean', meaning: 'replace the key; the previous one is rejected from then on' },
+    },
+    details: [
+      'Whoever has the key can broadcast. A broadcast in progress continues when the key is replaced.',
+    ],
+    examples: [
+      'kinora live key li4pqNqGUkhKfWcBGpZVLRY5',
+      'kinora live key li4pqNqGUkhKfWcBGpZVLRY5 --rotate',
+    ],
+    json: '`{"liveStreamId", "streamKey"}`',
+    async run({ operands: [id], options, output }) {
+      const server = await findServer(output)
+      const { liveStreamId, streamKey } = options.rotate
+        ? await call<LiveStream>(server, 'POST', `${pathOf(id)}/stream-key`)
+        : await findLiveStream(server, id)
+      output.print(streamKey, { liveStreamId, streamKey })
+    },
+  }),
+  command({
+    name: 'live publish',
+    summary: 'broadcast a file or a test picture, to try a live stream without OBS',
+    operands: ['[FILE]'],
+    options: {
+      stream: {
+        type: 'string',
+        short: 's',
+        value: 'STREAM',
+        meaning: 'the id of the live stream; by default a new one is created',
+      },
+    },
+    details: [
+      'Without a file, the command sends a test picture with a running clock and a tone. The URL of the player page is printed at once. The file is sent in real time. Ctrl-C ends the broadcast.',
+      'H.264, AAC and MP3 are sent as they are. Everything else is encoded, with at most 720p and a key frame every 2 seconds.',
+      'The command needs ffmpeg, and it connects to the RTMP port of the service (KINORA_RTMP_PORT, by default 1935).',
+    ],
+    examples: ['kinora live publish', 'kinora live publish film.mp4 --stream li4pqNqGUkhKfWcBGpZVLRY5'],
+    json: 'one object at the start, `{"liveStreamId", "player", "server"}`, and one at the end, `{"liveStreamId", "durationMs", "bytes"}`',
+    async run({ operands: [file], options, output }) {
+      // Imported on demand: the other commands need nothing of it.
+      const { publish } = await import('./publish.ts')
+      await publish({ file, liveStreamId: options.stream }, output)
+    },
+  }),
+]
+
+const maxListed = 100
+
+/** The newest live streams, newest last, and how many there are. */
+async function listLiveStreams(server: Server): Promise<{ streams: LiveStream[]; total: number }> {
+  const query = `sortBy=createdAt&sortOrder=desc&pageSize=${maxListed}`
+  const { data, pagination } = await call<{ data: LiveStream[]; pagination: { itemsTotal: number } }>(
+    server,
+    'GET',
+    `/live-streams?${query}`,
+  )
+  return { streams: data.toReversed(), total: pagination.itemsTotal }
+}
+
+const formatCreated = ({ liveStreamId, streamKey, assets }: LiveStream, ingestUrl: string) =>
+  [
+    `id          ${liveStreamId}`,
+    `server      ${ingestUrl}`,
+    `stream key  ${streamKey}`,
+    `player      ${assets.player}`,
+  ].join('\n')
+
+/** Control characters in a name could change what the terminal shows. */
+const formatLiveStream = ({ createdAt, liveStreamId, broadcasting, name }: LiveStream) =>
+  [createdAt, liveStreamId, broadcasting ? 'live' : 'idle', name.replaceAll(/\p{Cc}/gu, ' ')]
+    .join('  ')
+    .trimEnd()

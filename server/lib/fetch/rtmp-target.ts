@@ -1,0 +1,40 @@
+import { UrlNotAllowedError } from './errors.ts'
+import { blockedPorts } from './ip-ranges.ts'
+import { checkHost } from './target.ts'
+
+const rtmpPort = 1935
+
+/** The URL of an RTMP server, checked, and the two names that the server expects for it. */
+export type RtmpTarget = {
+  url: URL
+  /** The path, such as `live2`. */
+  app: string
+  /** The entire URL without the stream key. */
+  tcUrl: string
+}
+
+/** All checks of an rtmp or rtmps URL that need no network. Throws UrlNotAllowedError. */
+export function parseRtmpTarget(text: string, options: { allowPrivateNetworks: boolean }): RtmpTarget {
+  const url = URL.parse(text)
+  if (!url || !/^rtmps?:$/.test(url.protocol)) {
+    throw new UrlNotAllowedError('This is not an rtmp or rtmps URL, such as rtmp://live.example.com/app.')
+  }
+  url.hostname = normalizeHost(url.hostname)
+  if (url.port !== '' && Number(url.port) !== rtmpPort && blockedPorts.has(Number(url.port))) {
+    throw new UrlNotAllowedError(`Port ${url.port} belongs to a protocol other than RTMP and is not allowed.`)
+  }
+  checkHost(url, options.allowPrivateNetworks)
+  const path = url.pathname.replace(/^\/+|\/+$/g, '')
+  if (path === '') {
+    throw new UrlNotAllowedError('The URL has no path. Servers expect one: rtmp://live.example.com/app.')
+  }
+  const app = path + url.search
+  return { url, app, tcUrl: `${url.protocol}//${url.host}/${app}` }
+}
+
+/** URL normalizes the hosts of known protocols only: other notations of IP addresses, and international names. */
+function normalizeHost(host: string): string {
+  const normalized = host === '' ? null : URL.parse(`http://${host}`)
+  if (!normalized?.hostname) throw new UrlNotAllowedError('The URL has no valid host.')
+  return normalized.hostname
+}

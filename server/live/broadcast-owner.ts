@@ -1,0 +1,269 @@
+import type { Context } from '../context.ts'
+import type { Restream } from '../live-streams/tables.ts'
+import type { Tools } from '../media/ffmpeg.ts'
+import { recordEvent } from '../webhooks/events.ts'
+import { BroadcastOutput } from './broadcast-output.ts'
+import {
+  type Broadcast,
+  type Claim,
+  makeVisible,
+  type Position,
+  renewLease,
+  setAway,
+} from './broadcast-store.ts'
+import { endBroadcast } from './end-broadcast.ts'
+import { HealthMeter } from './health.ts'
+import { AacConverter } from './ladder/aac-converter.ts'
+import type { LadderBudget } from './ladder/budget.ts'
+import type { LiveBroadcast } from './live-broadcast.ts'
+import { aacConfigFor, type Sample } from './media/flv.ts'
+import type { Tracks } from './media/fmp4.ts'
+import { UnsupportedStream } from './media/h264.ts'
+import { SourceReader } from './media/source-reader.ts'
+import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
+import type { AmfObject } from './rtmp/amf0.ts'
+import type { Publisher } from './rtmp/session.ts'
+import { SegmentWriter } from './segment-writer.ts'
+
+/** An encoder that has sent nothing in this many checks is gone. */
+const maxSilentChecks = 10
+/** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
+const maxDiscardChecks = 60
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'> & {
+  tools: Pick<Tools, 'ffmpeg'>
+  budget: LadderBudget
+}
+
+type Options = {
+  claim: Claim
+  broadcast: Broadcast
+  position: Position
+  live: LiveBroadcast
+  /** The servers that the stream is also sent to. */
+  restreams: Restream[]
+  /** Closes the connection of the encoder. */
+  close(): void
+  /** The encoder sends what cannot be broadcast. */
+  onUnsupported(reason: string): void
+}
+
+/** Receives what one connection of an encoder sends, as the owner of the broadcast. */
+export class BroadcastOwner implements Publisher {
+  readonly broadcast: Broadcast
+  readonly claim: Claim
+  readonly #deps: Deps
+  readonly #options: Options
+  readonly #reader: SourceReader
+  readonly #aac: AacConverter
+  readonly #writer: SegmentWriter
+  readonly #output: BroadcastOutput
+  readonly #restreams: Restreams
+  readonly #health = new HealthMeter()
+  #epoch: number
+  #isMp3 = false
+  /** The latest time of the broadcast. */
+  #lastMs = 0
+  #isReceived = false
+  #silentChecks = 0
+  #discardChecks = 0
+  /** Nothing more is received. */
+  #isOver = false
+  /** Everything that was received is being stored. */
+  #finished: Promise<void> | undefined
+  #isFinished = false
+
+  constructor(deps: Deps, options: Options) {
+    const { claim, broadcast, position, live } = options
+    this.#deps = deps
+    this.#options = options
+    this.claim = claim
+    this.broadcast = broadcast
+    this.#epoch = position.epoch - 1
+    this.#writer = new SegmentWriter({
+      ...deps,
+      claim,
+      onStored: ({ quality, sequence }) => live.apply({ kind: 'stored', quality, sequence }),
+      onLost: () => this.#lose(),
+      onProblem: (message) =>
+        this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
+    })
+    this.#output = new BroadcastOutput({
+      ...{ ...deps, live, writer: this.#writer, nextSequence: position.nextSequence },
+      onVisible: (visible) => this.#show(visible),
+      onProblem: (kind, message) => this.#health.report(kind, message),
+    })
+    this.#aac = new AacConverter({
+      ...deps,
+      // Its configuration is known in advance.
+      onConfig: () => {},
+      onAudio: (sample, atMs) => this.#output.audio(sample, atMs),
+      onFailure: (reason) => this.#health.report('audio', reason),
+    })
+    this.#restreams = new Restreams({
+      ...deps,
+      targets: options.restreams,
+      allowPrivateNetworks: deps.config.allowPrivateNetworks,
+      onChange: () => {},
+      endsAt: sandboxEnd(broadcast),
+    })
+    this.#reader = new SourceReader({
+      startMs: position.endMs,
+      onTracks: (tracks) => this.#start(tracks),
+      onVideo: (sample, atMs) => this.#video(sample, atMs),
+      onAudio: (sample, atMs) => this.#audio(sample, atMs),
+    })
+  }
+
+  metadata(values: AmfObject): void {
+    this.#reader.metadata(values)
+    if (!this.#isOver) this.#restreams.metadata(values)
+  }
+
+  video(timestamp: number, payload: Buffer): void {
+    this.#receive(() => {
+      this.#reader.video(timestamp, payload)
+      this.#restreams.video(timestamp, payload)
+    })
+  }
+
+  audio(timestamp: number, payload: Buffer): void {
+    this.#receive(() => {
+      this.#reader.audio(timestamp, payload)
+      this.#restreams.audio(timestamp, payload)
+    })
+  }
+
+  drain(): Promise<void> | undefined {
+    return this.#writer.drain()
+  }
+
+  /** Called once a second. Closes a connection that is of no use any more. */
+  checkConnection(): void {
+    if (this.#isOver) {
+      if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+      return
+    }
+    // While nothing is read because the store is slow, the silence is ours.
+    const isSilent = !this.#isReceived && this.#writer.drain() === undefined
+    this.#isReceived = false
+    this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0
+    if (this.#silentChecks > maxSilentChecks) this.#options.close()
+  }
+
+  /** Keeps the broadcast, until everything is stored. No other process may take over before. */
+  async renew(): Promise<void> {
+    if (this.#isFinished) return
+    const state = await this.#report()
+    if (this.#isOver) return
+    if (state === 'lost') this.#lose()
+    else if (state === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
+  }
+
+  /** Renews the lease, and stores the health and the states of the restreams. */
+  #report(): ReturnType<typeof renewLease> {
+    const health = this.#health.read(this.#reader.jumps)
+    return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
+  }
+
+  /** The encoder has disconnected. Resolves when everything that it sent is stored. */
+  disconnect(): Promise<void> {
+    this.#finished ??= this.#isOver ? Promise.resolve() : this.#leave()
+    return this.#finished
+  }
+
+  async #leave(): Promise<void> {
+    await this.#finish()
+    await this.#writer.run(() => setAway(this.#deps.db, this.claim))
+    this.#isFinished = true
+  }
+
+  /** Closes the connection of the encoder. */
+  close(): void {
+    this.#options.close()
+  }
+
+  /** The end was requested. */
+  async #complete(): Promise<void> {
+    await this.#finish()
+    const isOurs = await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
+    if (isOurs) this.#options.live.apply({ kind: 'end' })
+    this.#isFinished = true
+  }
+
+  async #finish(): Promise<void> {
+    this.#isOver = true
+    await this.#aac.close()
+    // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
+    void this.#restreams.close()
+    await this.#output.end()
+    await this.#writer.run(async () => (await this.#report()) !== 'lost')
+  }
+
+  /** Another process owns the broadcast, or it was ended. */
+  #lose(): void {
+    this.#isOver = true
+    this.#isFinished = true
+    this.#writer.abandon()
+    this.#output.abandon()
+    void this.#restreams.close()
+    void this.#aac.close()
+    this.#options.live.close()
+    this.#options.close()
+  }
+
+  #isSandboxOver(): boolean {
+    const seconds = this.#deps.config.liveSandboxSeconds
+    return this.broadcast.environment === 'sandbox' && seconds > 0 && this.#lastMs >= seconds * 1000
+  }
+
+  #receive(read: () => void): void {
+    this.#isReceived = true
+    if (this.#isOver) return
+    try {
+      read()
+    } catch (error) {
+      if (error instanceof UnsupportedStream) this.#options.onUnsupported(error.message)
+      throw error
+    }
+  }
+
+  #start(tracks: Tracks): void {
+    this.#epoch++
+    const { audio } = tracks
+    this.#isMp3 = audio?.kind === 'mp3'
+    if (audio && this.#isMp3) this.#aac.configure(audio)
+    this.#health.start(tracks)
+    this.#output.start(this.#epoch, this.#isMp3 && audio ? { ...tracks, audio: aacConfigFor(audio) } : tracks)
+  }
+
+  #video(sample: Sample, atMs: number): void {
+    this.#lastMs = atMs
+    this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
+    this.#output.video(sample, atMs)
+  }
+
+  #audio(sample: Sample, atMs: number): void {
+    this.#lastMs = Math.max(this.#lastMs, atMs)
+    this.#health.audio(sample.data.length, atMs)
+    if (this.#isMp3) this.#aac.audio(sample, atMs)
+    else this.#output.audio(sample, atMs)
+  }
+
+  #show(visible: { targetSeconds: number; qualities: string[] }): void {
+    const { db, now } = this.#deps
+    this.#options.live.apply({ kind: 'visible', ...visible })
+    const { environment, live_stream_id: liveStreamId } = this.broadcast
+    this.#writer.run(() =>
+      db.transaction().execute(async (trx) => {
+        const shown = await makeVisible(trx, this.claim, visible)
+        if (shown?.isFirst)
+          await recordEvent(trx, environment, 'live-stream.broadcast.started', { liveStreamId }, now())
+        return shown !== undefined
+      }),
+    )
+  }
+}
+
+const sandboxEnd = ({ environment, started_at: startedAt }: Broadcast) =>
+  environment === 'sandbox' ? new Date(startedAt.getTime() + sandboxRestreamMs) : undefined

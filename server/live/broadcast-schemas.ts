@@ -1,0 +1,85 @@
+import { idField, timeField } from '../lib/fields.ts'
+import { nullable, ref } from '../lib/http.ts'
+import { listOf } from '../lib/paging.ts'
+import { type Static, Type } from '../lib/schema.ts'
+
+const number = (description: string, example: number) => Type.Number({ description, examples: [example] })
+
+export const BroadcastHealth = Type.Object(
+  {
+    codecs: nullable(
+      Type.String({
+        description: 'The codecs as in an HLS playlist.',
+        examples: ['avc1.64001f,mp4a.40.2'],
+      }),
+    ),
+    width: nullable(number('Width of the video in pixels.', 1280)),
+    height: nullable(number('Height of the video in pixels.', 720)),
+    frameRate: nullable(number('Frames per second over the last ten seconds.', 30)),
+    bitRate: nullable(number('Bits per second over the last ten seconds.', 2_500_000)),
+    keyFrameInterval: nullable(number('Seconds between the last two key frames.', 2)),
+    droppedFrames: number('Frames that are missing in what the encoder has sent since it connected.', 0),
+    clockJumps: number('Jumps of the timestamps of the encoder that were evened out.', 0),
+    problems: Type.Array(Type.String({ description: 'A sentence.', examples: ['The file store is full.'] }), {
+      description: 'What is wrong or degraded at the moment, and why.',
+    }),
+  },
+  { description: 'What the encoder sends, measured every second. The last values stay after the broadcast.' },
+)
+
+export const Broadcast = Type.Object(
+  {
+    broadcastId: idField('br', 'Id of the broadcast.'),
+    state: Type.String({
+      description:
+        '`live`: the encoder is connected. `away`: it may come back and continue. `ended`: the broadcast is over.',
+      examples: ['live'],
+    }),
+    qualities: Type.Array(Type.String({ description: 'A quality.', examples: ['source'] }), {
+      description: 'What viewers can watch, the best first. `source` is what the encoder sends.',
+    }),
+    health: nullable(BroadcastHealth),
+    restreams: Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'Name of the restream.', examples: ['My channel'] }),
+        state: Type.String({
+          description: '`connecting`, `live`, `retrying` or `stopped`.',
+          examples: ['live'],
+        }),
+        reason: nullable(
+          Type.String({ description: 'Why it is not live.', examples: ['The server refused the key.'] }),
+        ),
+        since: timeField('When it entered this state.'),
+        droppedFrames: number('Frames that were left out because the server was too slow.', 0),
+      }),
+      { description: 'The servers that the stream is also sent to.' },
+    ),
+    recordings: Type.Array(
+      Type.Object({
+        state: Type.String({
+          description:
+            '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
+          examples: ['recorded'],
+        }),
+        reason: nullable(
+          Type.String({
+            description: 'Why it failed, or why it takes longer.',
+            examples: ['The file store is full.'],
+          }),
+        ),
+        videoId: nullable(idField('vi', 'Id of the video.')),
+      }),
+      { description: 'The videos that the broadcast becomes. Long broadcasts become several.' },
+    ),
+    startedAt: timeField('When the encoder connected.'),
+    visibleAt: nullable(timeField('When viewers could first watch it.')),
+    endedAt: nullable(timeField('When it ended.')),
+  },
+  {
+    $id: 'Broadcast',
+    description: 'One show of a live stream. It continues when the encoder reconnects in time.',
+  },
+)
+export type Broadcast = Static<typeof Broadcast>
+
+export const BroadcastList = listOf(ref(Broadcast), 'BroadcastList')

@@ -1,0 +1,287 @@
+import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
+import { type Db, listPage } from '../lib/db.ts'
+import { newId } from '../lib/ids.ts'
+import type { Page } from '../lib/paging.ts'
+import { notifyLive, type StoredLiveStream } from '../live-streams/store.ts'
+import type { Tables } from '../tables.ts'
+import type { BroadcastRow, LiveInitRow, LiveSegmentRow } from './tables.ts'
+
+export type Broadcast = Selectable<BroadcastRow>
+
+/** A broadcast that this process owns. Every write is conditional on the fence. */
+export type Claim = { id: string; fence: number }
+
+/** Where the owner continues. */
+export type Position = { epoch: number; nextSequence: number; endMs: number }
+
+export const leaseMs = 5_000
+
+export const broadcastPrefix = 'br'
+
+const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
+
+/**
+ * An owner that was killed may have shown parts of the segment that it was receiving, and the one before it before it was
+ * stored. Their numbers are not used again, because players would take what follows for what they have already loaded.
+ */
+const lostSegments = 2
+
+export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
+
+/**
+ * Begins a broadcast, or continues one whose encoder is away. While another encoder is connected, it returns the lease of
+ * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
+ */
+export async function claimBroadcast(
+  trx: Transaction<Tables>,
+  { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
+  owner_url: string,
+  abandonedLease: Date | undefined,
+): Promise<Claimed | { leaseUntil: Date }> {
+  // Serializes encoders that connect at the same time.
+  await trx
+    .selectFrom('live_streams')
+    .select('id')
+    .where('id', '=', live_stream_id)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  const current = await trx
+    .selectFrom('broadcasts')
+    .select(['id', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])
+    .where('live_stream_id', '=', live_stream_id)
+    .where('state', '<>', 'ended')
+    .executeTakeFirst()
+  const isAbandoned = current?.isAbandoned && current.lease_until.getTime() === abandonedLease?.getTime()
+  if (current?.state === 'live' && !isAbandoned) return { leaseUntil: current.lease_until }
+  const broadcast = current
+    ? await takeOver(trx, current.id, owner_url)
+    : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
+  await notifyLive(trx)
+  const { id, fence } = broadcast
+  const position = await findPosition(trx, id)
+  if (current?.state === 'live') position.nextSequence += lostSegments
+  return { claim: { id, fence }, position, broadcast }
+}
+
+function takeOver(trx: Transaction<Tables>, id: string, owner_url: string): Promise<Broadcast> {
+  return trx
+    .updateTable('broadcasts')
+    .set({ state: 'live', fence: sql`fence + 1`, owner_url, lease_until: leaseEnd, away_at: null })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+function insertBroadcast(
+  trx: Transaction<Tables>,
+  row: Pick<BroadcastRow, 'live_stream_id' | 'environment' | 'record' | 'owner_url'>,
+): Promise<Broadcast> {
+  return trx
+    .insertInto('broadcasts')
+    .values({
+      ...row,
+      ...{ id: newId(broadcastPrefix), state: 'live', fence: 1, lease_until: leaseEnd, completing: false },
+      ...{ qualities: '[]', health: null, restreams: '[]' },
+      ...{
+        target_seconds: null,
+        started_at: sql<Date>`now()`,
+        visible_at: null,
+        away_at: null,
+        ended_at: null,
+        deleted_stream: null,
+      },
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+async function findPosition(trx: Transaction<Tables>, broadcastId: string): Promise<Position> {
+  const { rows } = await sql<Position>`
+    select coalesce((select max(epoch) from live_inits where broadcast_id = ${broadcastId}), 0) + 1 as epoch,
+      coalesce(max(sequence) + 1, 0) as "nextSequence",
+      coalesce(max(start_ms + duration_ms), 0)::float8 as "endMs"
+    from live_segments where broadcast_id = ${broadcastId}`.execute(trx)
+  return rows[0]!
+}
+
+/** The lock makes a process that takes over wait for writes that have begun, so that it continues after them. */
+const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
+  sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended' for share)`
+
+/** What the owner shows of itself while it receives. */
+export type Report = { health: object; restreams: object[] }
+
+/** `lost`: another process has taken over, or the broadcast was ended. `completing`: its end was requested. */
+export async function renewLease(
+  db: Db<Tables>,
+  { id, fence }: Claim,
+  { health, restreams }: Report,
+): Promise<'ours' | 'completing' | 'lost'> {
+  const row = await db
+    .updateTable('broadcasts')
+    .set({ lease_until: leaseEnd, health: JSON.stringify(health), restreams: JSON.stringify(restreams) })
+    .where('id', '=', id)
+    .where('fence', '=', fence)
+    .where('state', '=', 'live')
+    .returning('completing')
+    .executeTakeFirst()
+  if (!row) return 'lost'
+  return row.completing ? 'completing' : 'ours'
+}
+
+export async function insertInit(db: Db<Tables>, claim: Claim, row: LiveInitRow): Promise<boolean> {
+  const { rows } = await sql`
+    insert into live_inits (broadcast_id, quality, epoch, data, codecs, width, height)
+    select ${row.broadcast_id}, ${row.quality}, ${row.epoch}, ${row.data}, ${row.codecs}, ${row.width}::integer,
+      ${row.height}::integer
+    where ${isOurs(claim)}
+    on conflict (broadcast_id, quality, epoch) do update set data = excluded.data returning epoch`.execute(db)
+  return rows.length > 0
+}
+
+/** False if the broadcast is no longer ours. The stored file is then an orphan. */
+export async function insertSegment(db: Db<Tables>, claim: Claim, row: LiveSegmentRow): Promise<boolean> {
+  const { rows } = await sql`
+    insert into live_segments
+      (broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at)
+    select ${row.broadcast_id}, ${row.quality}, ${row.sequence}, ${row.epoch}, ${row.start_ms}, ${row.duration_ms},
+      ${row.bytes}, ${row.fence}, ${row.received_at}
+    where ${isOurs(claim)}
+    on conflict (broadcast_id, quality, sequence) do update set fence = excluded.fence returning sequence`.execute(
+    db,
+  )
+  return rows.length > 0
+}
+
+/**
+ * Sets what viewers can watch. `isFirst`: they could not watch anything before. Undefined if the broadcast is no longer
+ * ours.
+ */
+export async function makeVisible(
+  trx: Transaction<Tables>,
+  { id, fence }: Claim,
+  { targetSeconds, qualities }: { targetSeconds: number; qualities: readonly string[] },
+): Promise<{ isFirst: boolean } | undefined> {
+  const { rows } = await sql<{ isFirst: boolean }>`
+    update broadcasts b
+    set visible_at = coalesce(b.visible_at, now()), target_seconds = ${targetSeconds},
+      qualities = ${JSON.stringify(qualities)}
+    from (select id, visible_at is null as "isFirst" from broadcasts where id = ${id} for update) before
+    where b.id = before.id and b.fence = ${fence} and b.state <> 'ended'
+    returning "isFirst"`.execute(trx)
+  await notifyLive(trx)
+  return rows[0]
+}
+
+/** The encoder is gone and may come back. False if the broadcast is no longer ours. */
+export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('broadcasts')
+    .set({ state: 'away', away_at: sql<Date>`now()`, lease_until: sql<Date>`now()` })
+    .where('id', '=', id)
+    .where('fence', '=', fence)
+    .where('state', '<>', 'ended')
+    .executeTakeFirst()
+  await notifyLive(db)
+  return numUpdatedRows > 0n
+}
+
+/** Broadcasts whose encoder has not come back in time. Those whose end was requested do not wait. */
+export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
+  return db
+    .selectFrom('broadcasts')
+    .select(['id', 'fence'])
+    .where('state', '=', 'away')
+    .where(sql<boolean>`(completing or away_at < now() - ${reconnectSeconds} * interval '1 second')`)
+    .limit(limit)
+    .execute()
+}
+
+/** Broadcasts whose owner was killed, and that no process has continued in time. */
+export function listAbandoned(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
+  return db
+    .selectFrom('broadcasts')
+    .select(['id', 'fence'])
+    .where('state', '=', 'live')
+    .where('lease_until', '<', sql<Date>`now()`)
+    .where(sql<boolean>`(completing or lease_until < now() - ${reconnectSeconds} * interval '1 second')`)
+    .limit(limit)
+    .execute()
+}
+
+/** Undefined if it has ended already. The fence grows, so that an owner which still runs notices. */
+export async function setEnded(
+  trx: Transaction<Tables>,
+  { id, fence }: Claim,
+): Promise<Broadcast | undefined> {
+  const ended = await trx
+    .updateTable('broadcasts')
+    .set({ state: 'ended', ended_at: sql<Date>`now()`, fence: sql`fence + 1` })
+    .where('id', '=', id)
+    .where('fence', '=', fence)
+    .where('state', '<>', 'ended')
+    .returningAll()
+    .executeTakeFirst()
+  await notifyLive(trx)
+  return ended
+}
+
+/** The states of broadcasts. Those that no longer exist are missing. */
+export function listStates(
+  db: Db<Tables>,
+  ids: string[],
+): Promise<Pick<Broadcast, 'id' | 'fence' | 'state'>[]> {
+  return db.selectFrom('broadcasts').select(['id', 'fence', 'state']).where('id', 'in', ids).execute()
+}
+
+export type LoadedWindow = {
+  inits: LiveInitRow[]
+  segments: Selectable<LiveSegmentRow>[]
+  /** The epochs before the one of the first segment, by quality. */
+  earlierEpochs: { quality: string; count: number }[]
+}
+
+/** What viewers can rewind to. */
+export async function loadWindow(
+  db: Db<Tables>,
+  broadcastId: string,
+  windowMs: number,
+): Promise<LoadedWindow> {
+  const inits = await db
+    .selectFrom('live_inits')
+    .selectAll()
+    .where('broadcast_id', '=', broadcastId)
+    .orderBy('epoch')
+    .execute()
+  const { rows: segments } = await sql<Selectable<LiveSegmentRow>>`
+    select *, start_ms::float8 as start_ms from live_segments
+    where broadcast_id = ${broadcastId} and start_ms >= (
+      select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
+    order by sequence`.execute(db)
+  const [first] = segments
+  const earlierEpochs = first && first.epoch > 1 ? await countEpochsBefore(db, first) : []
+  return { inits, segments, earlierEpochs }
+}
+
+async function countEpochsBefore(
+  db: Db<Tables>,
+  { broadcast_id, epoch }: Pick<LiveSegmentRow, 'broadcast_id' | 'epoch'>,
+): Promise<{ quality: string; count: number }[]> {
+  const { rows } = await sql<{ quality: string; count: number }>`
+    select quality, count(distinct epoch) from live_segments
+    where broadcast_id = ${broadcast_id} and epoch < ${epoch} group by quality`.execute(db)
+  return rows
+}
+
+export function listBroadcasts(
+  db: Db<Tables>,
+  liveStreamId: string,
+  page: Page,
+): Promise<{ rows: Broadcast[]; total: number }> {
+  const found = db.selectFrom('broadcasts').where('live_stream_id', '=', liveStreamId)
+  return listPage(found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
+}
+
+export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {
+  return db.selectFrom('broadcasts').selectAll().where('id', '=', id).executeTakeFirst()
+}

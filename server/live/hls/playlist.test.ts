@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { writePlaylist } from './playlist.ts'
+import { RenditionWindow } from './window.ts'
+
+const options = { targetSeconds: 2, partMs: 500, query: '', skips: false, reports: [] }
+const part = (isIndependent = false) => ({ durationMs: 500, isIndependent })
+
+function fill(window: RenditionWindow, count: number, from = 0, epoch = 1): void {
+  for (let sequence = from; sequence < from + count; sequence++) {
+    const segment = { sequence, epoch, receivedAt: 1_000_000 + 2_000 * sequence }
+    for (let i = 0; i < 4; i++) window.addPart(part(i === 0), segment)
+    window.addSegment({ ...segment, durationMs: 2_000, bytes: 1, fence: 1 })
+  }
+}
+
+test('a playlist lists segments, the newest parts and the next part', () => {
+  const window = new RenditionWindow(3_600_000)
+  fill(window, 5)
+  window.addPart(part(true), { sequence: 5, epoch: 1, receivedAt: 1_010_000 })
+  const reports = [{ path: '../480p/index.m3u8', sequence: 5, part: 0 }]
+  const lines = writePlaylist(window.state, { ...options, reports }).split('\n')
+  assert.deepEqual(lines.slice(0, 8), [
+    '#EXTM3U',
+    '#EXT-X-VERSION:9',
+    '#EXT-X-TARGETDURATION:2',
+    '#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12',
+    '#EXT-X-PART-INF:PART-TARGET=0.5',
+    '#EXT-X-MEDIA-SEQUENCE:0',
+    '#EXT-X-MAP:URI="init-1.mp4"',
+    '#EXT-X-PROGRAM-DATE-TIME:1970-01-01T00:16:40.000Z',
+  ])
+  assert.equal(lines.filter((line) => line.startsWith('#EXTINF:2,')).length, 5)
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('#EXT-X-PART:')).map((line) => /URI="(\S+)"/.exec(line)?.[1]),
+    ['2.0', '2.1', '2.2', '2.3', '3.0', '3.1', '3.2', '3.3', '4.0', '4.1', '4.2', '4.3', '5.0'].map(
+      (name) => `${name.replace('.', '-1.')}.m4s`,
+    ),
+  )
+  assert.equal(lines.filter((line) => line.endsWith(',INDEPENDENT=YES')).length, 4)
+  assert.deepEqual(lines.slice(-3), [
+    '#EXT-X-PRELOAD-HINT:TYPE=PART,URI="5-1.1.m4s"',
+    '#EXT-X-RENDITION-REPORT:URI="../480p/index.m3u8",LAST-MSN=5,LAST-PART=0',
+    '',
+  ])
+})
+
+test('an update leaves out old segments, and stays short after an hour', () => {
+  const window = new RenditionWindow(3_600_000)
+  fill(window, 2_000)
+  const full = writePlaylist(window.state, options)
+  assert.equal(full.match(/#EXTINF/g)?.length, 1_800)
+  assert.match(full, /#EXT-X-MEDIA-SEQUENCE:200\n/)
+  const update = writePlaylist(window.state, { ...options, skips: true })
+  assert.match(update, /#EXT-X-MEDIA-SEQUENCE:200\n#EXT-X-SKIP:SKIPPED-SEGMENTS=1794\n/)
+  assert.equal(update.match(/#EXTINF/g)?.length, 6)
+  assert.ok(!update.includes('#EXT-X-MAP'))
+  assert.ok(update.length < 2_000, `${update.length} bytes`)
+})
+
+test('a new connection of the encoder has its own init segment, and removed ones are counted', () => {
+  const window = new RenditionWindow(20_000)
+  fill(window, 3)
+  fill(window, 3, 3, 2)
+  assert.match(
+    writePlaylist(window.state, options),
+    /2-1\.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init-2\.mp4"\n/,
+  )
+  fill(window, 10, 6, 2)
+  const later = writePlaylist(window.state, options)
+  assert.match(
+    later,
+    /#EXT-X-MEDIA-SEQUENCE:6\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXT-X-MAP:URI="init-2\.mp4"\n/,
+  )
+  assert.ok(!later.includes('#EXT-X-DISCONTINUITY\n'))
+})
+
+test('an ended stream has an end tag and no next part', () => {
+  const window = new RenditionWindow(20_000)
+  fill(window, 2)
+  window.end()
+  const playlist = writePlaylist(window.state, { ...options, query: '?avh=x' })
+  assert.ok(playlist.endsWith('1-1.m4s?avh=x\n#EXT-X-ENDLIST\n'))
+  assert.ok(!playlist.includes('PRELOAD-HINT'))
+})
+
+test('a request for a part waits until it exists, and ends with the stream or the client', async () => {
+  const window = new RenditionWindow(20_000)
+  fill(window, 2)
+  const signal = new AbortController()
+  const order: string[] = []
+  const wait = (name: string, sequence: number, index?: number) =>
+    window.waitFor(sequence, index, signal.signal).then(() => order.push(name))
+  await wait('old', 1, 3)
+  const waits = [wait('2.0', 2, 0), wait('2.1', 2, 1), wait('2', 2), wait('3.0', 3, 0), wait('9', 9)]
+  const segment = { sequence: 2, epoch: 1, receivedAt: 0 }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  window.addPart(part(true), segment)
+  await turn()
+  assert.deepEqual(order, ['old', '2.0'])
+  window.addSegment({ ...segment, durationMs: 500, bytes: 1, fence: 1 })
+  await turn()
+  // The segment ended before its second part, so players that asked for it learn about the end.
+  assert.deepEqual(order.slice(2).sort(), ['2', '2.1'])
+  window.end()
+  await Promise.all(waits)
+  const other = new RenditionWindow(20_000)
+  const gone = other.waitFor(5, 0, signal.signal)
+  signal.abort()
+  await gone
+})

@@ -1,0 +1,157 @@
+/** A part of the window of a rendition. */
+export type WindowPart = { durationMs: number; isIndependent: boolean }
+
+export type WindowSegment = {
+  /** The media sequence number. It goes on over reconnects of the encoder. */
+  sequence: number
+  durationMs: number
+  /** When its first frame was received, in milliseconds since 1970. */
+  receivedAt: number
+  /** Counts the connections of the encoder. Each has its own init segment. */
+  epoch: number
+  /** The size of its file, and the fence that is part of the name of the file. */
+  bytes: number
+  fence: number
+  /** Known for the newest segments only. */
+  parts: WindowPart[]
+  /** There is no such segment: its owner was lost before it was stored. */
+  isGap?: boolean
+}
+
+/** What a playlist shows of one quality. */
+export type WindowState = {
+  segments: readonly WindowSegment[]
+  /** The parts of the segment that is being received. */
+  open: WindowSegment | undefined
+  /** The number of changes of the init segment before the first segment. */
+  discontinuities: number
+  isEnded: boolean
+}
+
+/** Parts of older segments are not listed: players that are so far behind load entire segments. */
+const segmentsWithParts = 3
+/** The playlist needs some duration. Nobody knows how long the lost segment would have become. */
+const gapMs = 1_000
+
+/** The segments that viewers can rewind to, and the parts at the live edge. */
+export class RenditionWindow {
+  readonly #maxMs: number
+  readonly #segments: WindowSegment[] = []
+  #open: WindowSegment | undefined
+  #durationMs = 0
+  #discontinuities = 0
+  #isEnded = false
+  #version = 0
+  #waiting = new Set<() => void>()
+
+  constructor(maxMs: number) {
+    this.#maxMs = maxMs
+  }
+
+  get state(): WindowState {
+    return {
+      ...{ segments: this.#segments, open: this.#open },
+      ...{ discontinuities: this.#discontinuities, isEnded: this.#isEnded },
+    }
+  }
+
+  /** Changes whenever a playlist would. */
+  get version(): number {
+    return this.#version
+  }
+
+  begin(discontinuities: number): void {
+    this.#discontinuities = discontinuities
+  }
+
+  addPart(part: WindowPart, segment: Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'>): void {
+    if (this.#open?.sequence !== segment.sequence) {
+      this.#fillGap(segment.sequence)
+      this.#open = { ...segment, durationMs: 0, bytes: 0, fence: 0, parts: [] }
+    }
+    this.#open.parts.push(part)
+    this.#open.durationMs += part.durationMs
+    this.#changed()
+  }
+
+  /** Ends the open segment, or adds one whose parts are not known. */
+  addSegment(segment: Omit<WindowSegment, 'parts' | 'isGap'>): void {
+    this.#fillGap(segment.sequence)
+    const parts = this.#open?.sequence === segment.sequence ? this.#open.parts : []
+    this.#open = undefined
+    this.#push({ ...segment, parts })
+    while (this.#durationMs > this.#maxMs && this.#segments.length > 1) this.#removeFirst()
+    while (this.#segments[0]?.isGap) this.#removeFirst()
+    this.#changed()
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#changed()
+  }
+
+  /**
+   * Resolves when the playlist contains the part, or the segment if there is no part number. A part of a segment that has
+   * ended with fewer parts counts as contained when the next segment begins.
+   */
+  async waitFor(sequence: number, part: number | undefined, signal: AbortSignal): Promise<void> {
+    while (!this.#isEnded && !signal.aborted && !this.has(sequence, part)) {
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          signal.removeEventListener('abort', done)
+          this.#waiting.delete(done)
+          resolve()
+        }
+        this.#waiting.add(done)
+        signal.addEventListener('abort', done)
+      })
+    }
+  }
+
+  has(sequence: number, part: number | undefined): boolean {
+    const last = this.#segments.at(-1)?.sequence ?? -1
+    if (sequence <= last) return true
+    if (part === undefined || this.#open === undefined) return false
+    if (this.#open.sequence > sequence) return true
+    return this.#open.sequence === sequence && this.#open.parts.length > part
+  }
+
+  /** A complete segment. */
+  find(sequence: number): WindowSegment | undefined {
+    const found = this.#segments[sequence - (this.#segments[0]?.sequence ?? 0)]
+    return found?.isGap ? undefined : found
+  }
+
+  /** Players count the segments of a playlist to know their numbers, so each number needs an entry. */
+  #fillGap(sequence: number): void {
+    for (
+      let last = this.#segments.at(-1);
+      last && last.sequence + 1 < sequence;
+      last = this.#segments.at(-1)
+    ) {
+      const { epoch, fence, receivedAt, durationMs } = last
+      const times = { receivedAt: receivedAt + durationMs, durationMs: gapMs }
+      this.#push({ sequence: last.sequence + 1, epoch, fence, ...times, bytes: 0, parts: [], isGap: true })
+    }
+  }
+
+  #push(segment: WindowSegment): void {
+    this.#segments.push(segment)
+    this.#durationMs += segment.durationMs
+    const old = this.#segments.at(-1 - segmentsWithParts)
+    if (old) old.parts = []
+  }
+
+  #removeFirst(): void {
+    const removed = this.#segments.shift()
+    const next = this.#segments[0]
+    if (!removed || !next) return
+    this.#durationMs -= removed.durationMs
+    if (removed.epoch !== next.epoch) this.#discontinuities++
+  }
+
+  #changed(): void {
+    this.#version++
+    for (const done of [...this.#waiting]) done()
+  }
+}

@@ -1,0 +1,209 @@
+import { once } from 'node:events'
+import type { AddressInfo, Server } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Context } from '../context.ts'
+import { atom } from '../lib/time.ts'
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
+import type { Tools } from '../media/ffmpeg.ts'
+import { BroadcastOwner } from './broadcast-owner.ts'
+import { type Claimed, claimBroadcast, listStates, setAway } from './broadcast-store.ts'
+import { endOverdueBroadcasts } from './end-broadcast.ts'
+import type { LadderBudget } from './ladder/budget.ts'
+import type { Broadcasts } from './live-broadcast.ts'
+import { loadBroadcast } from './load-broadcast.ts'
+import { type Connection, createRtmpServer } from './rtmp/server.ts'
+import type { PublishAnswer } from './rtmp/session.ts'
+
+type Tls = { cert: Buffer; key: Buffer }
+export type RtmpPorts = { rtmpPort: number; rtmpsPort: number | undefined }
+
+const checkMs = 1_000
+const claimRetryMs = 500
+/** An owner that has not renewed its lease in this time is gone. After an outage of the database, all leases are over. */
+const renewalMs = 2_500
+/** How long a shutdown waits until everything is stored. */
+const maxCloseMs = 30_000
+
+type IngestContext = Context & {
+  broadcasts: Broadcasts
+  tools: Pick<Tools, 'ffmpeg'>
+  budget: LadderBudget
+}
+
+/** Receives broadcasts over RTMP and RTMPS. Runs in processes with the role `live`. */
+export class Ingest {
+  /** The end of a broadcast may have been requested. */
+  readonly channels = { [liveChannel]: () => this.#wake.wake() }
+  readonly #context: IngestContext
+  readonly #ownerUrl: string
+  readonly #servers: Server[] = []
+  /** By the id of the live stream. */
+  readonly #owners = new Map<string, BroadcastOwner>()
+  readonly #disconnecting = new Map<string, Promise<void>>()
+  readonly #wake = createWakeSignal()
+  /** No more encoders are accepted. */
+  readonly #closing = new AbortController()
+  /** No more leases are renewed. */
+  readonly #closed = new AbortController()
+  #checks: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(context: IngestContext, ownerUrl: string) {
+    this.#context = context
+    this.#ownerUrl = ownerUrl
+  }
+
+  async open(tls: Tls | undefined): Promise<RtmpPorts> {
+    const { config } = this.#context
+    const rtmpPort = await this.#listen(config.rtmpPort)
+    const rtmpsPort = tls ? await this.#listen(config.rtmpsPort, tls) : undefined
+    this.#checks = this.#repeatChecks()
+    this.#timer = setInterval(() => this.#checkConnections(), checkMs)
+    return { rtmpPort, rtmpsPort }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    for (const server of this.#servers) server.close()
+    await Promise.all([...this.#owners.values()].map((owner) => this.#release(owner)))
+    this.#closed.abort()
+    this.#wake.wake()
+    clearInterval(this.#timer)
+    await this.#checks
+    const { broadcasts } = this.#context
+    for (const live of broadcasts.values()) live.close()
+    broadcasts.clear()
+  }
+
+  /** The encoder connects to another process as soon as it is disconnected, so everything is stored before. */
+  async #release(owner: BroadcastOwner): Promise<void> {
+    const timeout = new AbortController()
+    const stored = this.#disconnect(owner).finally(() => timeout.abort())
+    await Promise.race([stored, delay(maxCloseMs, undefined, { signal: timeout.signal }).catch(() => {})])
+    owner.close()
+  }
+
+  async #listen(port: number, tls?: Tls): Promise<number> {
+    const server = createRtmpServer({
+      tls,
+      publish: (key, connection) => this.#publish(key, connection),
+      onRefused: (reason) => this.#context.log.info({ reason }, 'live: a connection has ended'),
+      onError: (err) => this.#context.log.error({ err }, 'live: a connection failed'),
+    })
+    this.#servers.push(server)
+    server.listen(port, this.#context.config.host)
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+
+  async #publish(streamKey: string, connection: Connection): Promise<PublishAnswer> {
+    const { db, log } = this.#context
+    const stream = await findByStreamKey(db, streamKey)
+    if (!stream) return { refused: 'The stream key is unknown.' }
+    const refuse = async (reason: string) => {
+      await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason }).catch((err) =>
+        log.warn({ err, liveStreamId: stream.id }, 'live: a refusal was not recorded'),
+      )
+      return { refused: reason }
+    }
+    // The encoder may return before everything of its last connection is stored.
+    await this.#disconnecting.get(stream.id)
+    const claimed = await this.#claim(stream)
+    if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
+    if (!claimed) return refuse('Another encoder is sending to this live stream.')
+    const { claim, broadcast } = claimed
+    const { broadcasts } = this.#context
+    broadcasts.get(claim.id)?.close()
+    const live = await loadBroadcast(this.#context, broadcast)
+    if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
+    broadcasts.set(claim.id, live)
+    const owner = new BroadcastOwner(this.#context, {
+      ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
+      onUnsupported: (reason) => void refuse(reason),
+    })
+    this.#owners.set(stream.id, owner)
+    log.info(
+      { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },
+      'live: encoder connected',
+    )
+    return { publisher: owner, onClose: () => this.#disconnect(owner) }
+  }
+
+  /**
+   * Undefined if another encoder is sending: its owner renews the lease. The lease of an owner that was killed ends
+   * within five seconds.
+   */
+  async #claim(stream: StoredLiveStream): Promise<Claimed | undefined> {
+    let leaseUntil: Date | undefined
+    for (let waitedMs = 0; !this.#closing.signal.aborted; waitedMs += claimRetryMs) {
+      const abandonedLease = waitedMs >= renewalMs ? leaseUntil : undefined
+      const claimed = await this.#context.db
+        .transaction()
+        .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandonedLease))
+      if ('claim' in claimed) return claimed
+      if (leaseUntil && claimed.leaseUntil > leaseUntil) return undefined
+      leaseUntil = claimed.leaseUntil
+      await delay(claimRetryMs)
+    }
+    return undefined
+  }
+
+  async #refuseAtShutdown(claimed: Claimed | undefined): Promise<PublishAnswer> {
+    if (claimed) await setAway(this.#context.db, claimed.claim)
+    return { refused: 'The server is shutting down.' }
+  }
+
+  #checkConnections(): void {
+    for (const owner of this.#owners.values()) owner.checkConnection()
+  }
+
+  async #disconnect(owner: BroadcastOwner): Promise<void> {
+    const { live_stream_id: streamId } = owner.broadcast
+    const disconnecting = owner.disconnect()
+    this.#disconnecting.set(streamId, disconnecting)
+    await disconnecting
+    if (this.#disconnecting.get(streamId) === disconnecting) this.#disconnecting.delete(streamId)
+    if (this.#owners.get(streamId) === owner) this.#owners.delete(streamId)
+  }
+
+  async #repeatChecks(): Promise<void> {
+    const { log } = this.#context
+    while (!this.#closed.signal.aborted) {
+      const wait = this.#wake.listen()
+      await this.#check().catch((err) => log.warn({ err }, 'live: a check failed'))
+      await wait(checkMs)
+    }
+  }
+
+  async #check(): Promise<void> {
+    await this.#renewLeases()
+    await endOverdueBroadcasts(this.#context)
+    await this.#forgetBroadcasts()
+  }
+
+  /** An error concerns one broadcast, or the database, which may be back before the leases end. */
+  async #renewLeases(): Promise<void> {
+    const { log } = this.#context
+    const renew = (owner: BroadcastOwner) =>
+      owner
+        .renew()
+        .catch((err) => log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'))
+    await Promise.all([...this.#owners.values()].map(renew))
+  }
+
+  /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */
+  async #forgetBroadcasts(): Promise<void> {
+    const { broadcasts, db } = this.#context
+    // Others may be added during the query.
+    const known = [...broadcasts]
+    const states = known.length > 0 ? await listStates(db, [...broadcasts.keys()]) : []
+    for (const [id, live] of known) {
+      const row = states.find((state) => state.id === id)
+      if (row?.fence === live.fence && row.state !== 'ended') continue
+      if (row?.state === 'ended') live.apply({ kind: 'end' })
+      if (broadcasts.get(id) === live) broadcasts.delete(id)
+      live.close()
+    }
+  }
+}

@@ -1,0 +1,197 @@
+import type { AudioConfig } from './flv.ts'
+import type { H264Config } from './h264.ts'
+
+// Writes fragmented MP4 (ISO/IEC 14496-12) with one video and one audio track, or with one of them.
+
+export type Tracks = { video?: H264Config | undefined; audio?: AudioConfig | undefined }
+
+/** Video times are in milliseconds, as in RTMP. Audio times are in samples. */
+export const videoTimescale = 1000
+
+const videoTrackId = 1
+const audioTrackId = 2
+
+export type FragmentSample = {
+  /** In the timescale of the track. */
+  duration: number
+  compositionOffset: number
+  isKeyFrame: boolean
+  data: Buffer
+}
+
+export type FragmentTrack = { decodeTime: number; samples: FragmentSample[] }
+export type FragmentTracks = { video?: FragmentTrack | undefined; audio?: FragmentTrack | undefined }
+
+/** The codecs for playlists: `avc1.64001f,mp4a.40.2`. */
+export const codecsOf = ({ video, audio }: Tracks): string =>
+  [video?.codec, audio && audioCodecOf(audio)].filter(Boolean).join(',')
+
+function audioCodecOf({ kind, record }: AudioConfig): string {
+  const mp3 = 'mp4a.40.34'
+  return kind === 'mp3' ? mp3 : `mp4a.40.${record[0]! >> 3}`
+}
+
+export function writeInit(tracks: Tracks): Buffer {
+  const traks = [
+    ...(tracks.video ? [videoTrak(tracks.video)] : []),
+    ...(tracks.audio ? [audioTrak(tracks.audio)] : []),
+  ]
+  const ids = [...(tracks.video ? [videoTrackId] : []), ...(tracks.audio ? [audioTrackId] : [])]
+  const movieHeader = fullBox(
+    ...(['mvhd', 0, 0] as const),
+    ...[u32(0, 0, videoTimescale, 0), u32(0x10000), u16(0x100, 0), u32(0, 0), matrix],
+    ...[u32(0, 0, 0, 0, 0, 0), u32(audioTrackId + 1)],
+  )
+  const extends_ = box('mvex', ...ids.map((id) => fullBox('trex', 0, 0, u32(id, 1, 0, 0, 0))))
+  return Buffer.concat([
+    box('ftyp', text('iso6'), u32(0x200), text('iso6cmfcmp41')),
+    box('moov', movieHeader, ...traks, extends_),
+  ])
+}
+
+/** A fragment with the samples of one part. Tracks without samples are left out. */
+export function writeFragment(sequence: number, { video, audio }: FragmentTracks): Buffer {
+  const tracks = [
+    ...(video?.samples.length ? [{ id: videoTrackId, ...video }] : []),
+    ...(audio?.samples.length ? [{ id: audioTrackId, ...audio }] : []),
+  ]
+  // The size of the moof does not depend on the offsets in it.
+  const moofOf = (offsets: number[]) =>
+    box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...tracks.map((each, i) => traf(each, offsets[i] ?? 0)))
+  const data = tracks.map(({ samples }) => samples.map((sample) => sample.data))
+  const sizes = data.map((each) => each.reduce((sum, { length }) => sum + length, 0))
+  const start = moofOf([]).length + 8
+  const offsets = sizes.map((_, i) => start + sizes.slice(0, i).reduce((a, b) => a + b, 0))
+  return Buffer.concat([moofOf(offsets), box('mdat', ...data.flat())])
+}
+
+const syncSample = 0x02000000
+const nonSyncSample = 0x01010000
+
+function traf({ id, decodeTime, samples }: FragmentTrack & { id: number }, dataOffset: number): Buffer {
+  const defaultBaseIsMoof = 0x020000
+  // Data offset, and for each sample: duration, size, flags and composition offset.
+  const flags = 0x000f01
+  const table = Buffer.alloc(16 * samples.length)
+  for (const [i, { duration, data, isKeyFrame, compositionOffset }] of samples.entries()) {
+    table.writeUInt32BE(duration, 16 * i)
+    table.writeUInt32BE(data.length, 16 * i + 4)
+    table.writeUInt32BE(isKeyFrame ? syncSample : nonSyncSample, 16 * i + 8)
+    table.writeInt32BE(compositionOffset, 16 * i + 12)
+  }
+  const time = Buffer.alloc(8)
+  time.writeBigUInt64BE(BigInt(decodeTime))
+  return box(
+    'traf',
+    fullBox('tfhd', 0, defaultBaseIsMoof, u32(id)),
+    fullBox('tfdt', 1, 0, time),
+    fullBox('trun', 1, flags, u32(samples.length, dataOffset), table),
+  )
+}
+
+function videoTrak(config: H264Config): Buffer {
+  const { width, height, record } = config
+  const compressorName = Buffer.alloc(32)
+  const entry = box(
+    'avc1',
+    ...[Buffer.alloc(6), u16(1), Buffer.alloc(16), u16(width, height), u32(0x480000, 0x480000, 0)],
+    ...[u16(1), compressorName, u16(24, 0xffff), box('avcC', record)],
+  )
+  return trak({
+    ...{ id: videoTrackId, timescale: videoTimescale, handler: 'vide', width, height, entry },
+    mediaHeader: fullBox('vmhd', 0, 1, u16(0, 0, 0, 0)),
+  })
+}
+
+function audioTrak(config: AudioConfig): Buffer {
+  const { sampleRate, channels } = config
+  // The field has 16 bits. The decoder configuration has the exact rate.
+  const shownRate = Math.min(sampleRate, 0xffff)
+  const entry = box(
+    'mp4a',
+    ...[Buffer.alloc(6), u16(1), u32(0, 0), u16(channels, 16, 0, 0), u16(shownRate, 0), esds(config)],
+  )
+  return trak({
+    ...{ id: audioTrackId, timescale: sampleRate, handler: 'soun', width: 0, height: 0, entry },
+    mediaHeader: fullBox('smhd', 0, 0, u16(0, 0)),
+  })
+}
+
+type Trak = {
+  id: number
+  timescale: number
+  handler: 'vide' | 'soun'
+  width: number
+  height: number
+  entry: Buffer
+  mediaHeader: Buffer
+}
+
+function trak({ id, timescale, handler, width, height, entry, mediaHeader }: Trak): Buffer {
+  const isAudio = handler === 'soun'
+  const enabledInMovie = 3
+  const volume = isAudio ? 0x100 : 0
+  const trackHeader = fullBox(
+    ...(['tkhd', 0, enabledInMovie] as const),
+    ...[u32(0, 0, id, 0, 0), u32(0, 0), u16(0, 0, volume, 0), matrix, u32(width * 0x10000, height * 0x10000)],
+  )
+  const undetermined = 0x55c4
+  const table = box(
+    'stbl',
+    fullBox('stsd', 0, 0, u32(1), entry),
+    ...['stts', 'stsc', 'stco'].map((type) => fullBox(type, 0, 0, u32(0))),
+    fullBox('stsz', 0, 0, u32(0, 0)),
+  )
+  const dataInFile = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)))
+  const media = box(
+    'mdia',
+    fullBox('mdhd', 0, 0, u32(0, 0, timescale, 0), u16(undetermined, 0)),
+    fullBox('hdlr', 0, 0, u32(0), text(handler), u32(0, 0, 0), Buffer.alloc(1)),
+    box('minf', mediaHeader, dataInFile, table),
+  )
+  return box('trak', trackHeader, media)
+}
+
+/** The decoder configuration of MPEG audio (ISO/IEC 14496-1, 7.2.6). */
+function esds({ kind, record }: AudioConfig): Buffer {
+  const objectType = kind === 'mp3' ? 0x6b : 0x40
+  const audioStream = 0x15
+  const specific = record.length > 0 ? descriptor(5, record) : Buffer.alloc(0)
+  const decoder = descriptor(4, Buffer.from([objectType, audioStream, 0, 0, 0]), u32(0, 0), specific)
+  const layer = descriptor(6, Buffer.from([2]))
+  return fullBox('esds', 0, 0, descriptor(3, u16(0), Buffer.alloc(1), decoder, layer))
+}
+
+function descriptor(tag: number, ...parts: Buffer[]): Buffer {
+  const body = Buffer.concat(parts)
+  if (body.length > 127) throw new Error('MP4: the decoder configuration is too long')
+  return Buffer.concat([Buffer.from([tag, body.length]), body])
+}
+
+/** No rotation and no scaling. */
+export const matrix = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
+
+export function box(type: string, ...parts: Buffer[]): Buffer {
+  const length = parts.reduce((sum, part) => sum + part.length, 8)
+  return Buffer.concat([u32(length), text(type), ...parts], length)
+}
+
+export function fullBox(type: string, version: number, flags: number, ...parts: Buffer[]): Buffer {
+  return box(type, u32(version * 0x1000000 + flags), ...parts)
+}
+
+export function text(value: string): Buffer {
+  return Buffer.from(value, 'latin1')
+}
+
+export function u16(...values: number[]): Buffer {
+  const bytes = Buffer.alloc(2 * values.length)
+  for (const [i, value] of values.entries()) bytes.writeUInt16BE(value, 2 * i)
+  return bytes
+}
+
+export function u32(...values: number[]): Buffer {
+  const bytes = Buffer.alloc(4 * values.length)
+  for (const [i, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, 4 * i)
+  return bytes
+}

@@ -1,0 +1,155 @@
+/** A stream that cannot be played or recorded. The message is a sentence for the owner of the stream. */
+export class UnsupportedStream extends Error {}
+
+export type H264Config = {
+  /** The AVCDecoderConfigurationRecord. */
+  record: Buffer
+  width: number
+  height: number
+  /** For playlists: `avc1.64001f`. */
+  codec: string
+  /** The bytes of the length in front of each NAL unit. */
+  lengthBytes: number
+}
+
+const nalSps = 7
+/** Levels allow for more, but nothing plays it. */
+const maxSize = 8192
+
+/** Reads an AVCDecoderConfigurationRecord. */
+export function readH264Config(record: Buffer): H264Config {
+  if (record.length < 8 || record[0] !== 1 || (record[5]! & 31) < 1) throw invalid()
+  const spsLength = record.readUInt16BE(6)
+  const sps = record.subarray(8, 8 + spsLength)
+  if (sps.length !== spsLength || (sps[0]! & 31) !== nalSps) throw invalid()
+  const { width, height } = readSps(sps)
+  if (width < 16 || height < 16 || width > maxSize || height > maxSize)
+    throw new UnsupportedStream(`The frame size ${width} x ${height} is not supported.`)
+  return {
+    ...{ record, width, height },
+    codec: `avc1.${record.toString('hex', 1, 4)}`,
+    lengthBytes: (record[4]! & 3) + 1,
+  }
+}
+
+const invalid = () => new UnsupportedStream('The configuration of the H.264 video is damaged.')
+
+/** Reads the frame size from a sequence parameter set (ITU-T H.264, 7.3.2.1.1). */
+function readSps(sps: Buffer): { width: number; height: number } {
+  const bits = new BitReader(withoutEmulation(sps.subarray(1)))
+  const profile = bits.read(8)
+  bits.read(16)
+  bits.readUe()
+  const chroma = hasChromaFormat.has(profile) ? readChromaFormat(bits) : { format: 1, isSeparate: false }
+  bits.readUe()
+  skipPictureOrder(bits)
+  bits.readUe()
+  bits.read(1)
+  const widthInMacroblocks = bits.readUe() + 1
+  const heightInMaps = bits.readUe() + 1
+  const isFrameOnly = bits.read(1) === 1
+  if (!isFrameOnly) bits.read(1)
+  bits.read(1)
+  const crop =
+    bits.read(1) === 1 ? [bits.readUe(), bits.readUe(), bits.readUe(), bits.readUe()] : [0, 0, 0, 0]
+  const [left = 0, right = 0, top = 0, bottom = 0] = crop
+  const fieldFactor = isFrameOnly ? 1 : 2
+  const hasHalfWidth = !chroma.isSeparate && (chroma.format === 1 || chroma.format === 2)
+  const hasHalfHeight = !chroma.isSeparate && chroma.format === 1
+  return {
+    width: widthInMacroblocks * 16 - (left + right) * (hasHalfWidth ? 2 : 1),
+    height: fieldFactor * (heightInMaps * 16 - (top + bottom) * (hasHalfHeight ? 2 : 1)),
+  }
+}
+
+/** The profiles whose parameter sets describe the chroma format and scaling matrices. */
+const hasChromaFormat = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135])
+
+function readChromaFormat(bits: BitReader): { format: number; isSeparate: boolean } {
+  const format = bits.readUe()
+  const isSeparate = format === 3 && bits.read(1) === 1
+  bits.readUe()
+  bits.readUe()
+  bits.read(1)
+  const hasScalingMatrix = bits.read(1) === 1
+  const lists = hasScalingMatrix ? (format === 3 ? 12 : 8) : 0
+  for (let i = 0; i < lists; i++) if (bits.read(1) === 1) skipScalingList(bits, i < 6 ? 16 : 64)
+  return { format, isSeparate }
+}
+
+function skipScalingList(bits: BitReader, size: number): void {
+  let [last, next] = [8, 8]
+  for (let i = 0; i < size; i++) {
+    if (next !== 0) next = (last + bits.readSe() + 256) % 256
+    if (next !== 0) last = next
+  }
+}
+
+function skipPictureOrder(bits: BitReader): void {
+  const type = bits.readUe()
+  if (type === 0) bits.readUe()
+  if (type !== 1) return
+  bits.read(1)
+  bits.readSe()
+  bits.readSe()
+  const cycle = bits.readUe()
+  if (cycle > 255) throw invalid()
+  for (let i = 0; i < cycle; i++) bits.readSe()
+}
+
+/** Removes the bytes that keep start codes out of a NAL unit: 00 00 03 becomes 00 00. */
+function withoutEmulation(bytes: Buffer): Buffer {
+  const kept: number[] = []
+  let zeros = 0
+  for (const byte of bytes) {
+    const isEmulation = zeros >= 2 && byte === 3
+    zeros = byte === 0 ? zeros + 1 : 0
+    if (!isEmulation) kept.push(byte)
+  }
+  return Buffer.from(kept)
+}
+
+class BitReader {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+  }
+
+  read(count: number): number {
+    let value = 0
+    for (let i = 0; i < count; i++) {
+      const byte = this.#bytes[this.#at >> 3]
+      if (byte === undefined) throw invalid()
+      value = value * 2 + ((byte >> (7 - (this.#at & 7))) & 1)
+      this.#at++
+    }
+    return value
+  }
+
+  /** An unsigned Exp-Golomb code. */
+  readUe(): number {
+    let zeros = 0
+    while (this.read(1) === 0) if (++zeros > 31) throw invalid()
+    return 2 ** zeros - 1 + this.read(zeros)
+  }
+
+  /** A signed Exp-Golomb code. */
+  readSe(): number {
+    const code = this.readUe()
+    return code % 2 === 1 ? (code + 1) / 2 : -code / 2
+  }
+}
+
+/** Whether the bytes are NAL units with their lengths. Anything else would break the files that contain it. */
+export function isH264Sample(sample: Buffer, lengthBytes: number): boolean {
+  let at = 0
+  while (at < sample.length) {
+    if (at + lengthBytes > sample.length) return false
+    const length = sample.readUIntBE(at, lengthBytes)
+    if (length === 0) return false
+    at += lengthBytes + length
+  }
+  return at === sample.length && at > 0
+}

@@ -1,0 +1,125 @@
+import { type Content, inFile, inMemory } from '../../playback/send.ts'
+import { cacheForever, cacheOneSecond } from '../../playback/serve.ts'
+import { liveSegmentKey } from '../files.ts'
+import type { LiveFile } from './file-names.ts'
+import { type Directives, readDirectives, renderPlaylist, waitForPlaylist } from './media-playlist.ts'
+import type { View } from './views.ts'
+
+type Asked = {
+  quality: string
+  file: LiveFile
+  /** The query of the request. */
+  directives: unknown
+  /** For the URLs in a playlist. */
+  query: string
+}
+
+const playlistType = 'application/vnd.apple.mpegurl'
+const segmentType = 'video/mp4'
+/** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
+const maxWaitTargets = 3
+/** A playlist that was waited for is the same for everyone who asks for the same part. */
+const cacheTenSeconds = 'public, max-age=10'
+const noStore = 'no-store'
+
+type Find = () => Promise<View | undefined>
+
+/** Undefined if there is no such file. */
+export async function loadLiveFile(
+  find: Find,
+  asked: Asked,
+  abandoned: AbortSignal,
+): Promise<Content | undefined> {
+  const view = await find()
+  const rendition = view?.live.qualities.includes(asked.quality)
+    ? view.live.rendition(asked.quality)
+    : undefined
+  if (!view || !rendition) return undefined
+  const { file } = asked
+  switch (file.kind) {
+    case 'playlist':
+      return loadPlaylist(find, view, asked, abandoned)
+    case 'init': {
+      const init = rendition.findInit(file.epoch)
+      return init && inMemory(init.data, segmentType, cacheForever)
+    }
+    case 'segment':
+      return findSegment(view, asked.quality, file)
+    case 'part':
+      return loadPart(view, asked.quality, file, waitSignal(view, abandoned))
+  }
+}
+
+const waitSignal = ({ live }: View, abandoned: AbortSignal) =>
+  AbortSignal.any([abandoned, AbortSignal.timeout(maxWaitTargets * (live.targetSeconds ?? 2) * 1000)])
+
+async function loadPlaylist(
+  find: Find,
+  view: View,
+  { quality, directives, query }: Asked,
+  abandoned: AbortSignal,
+): Promise<Content | undefined> {
+  const asked = readDirectives(directives)
+  const signal = waitSignal(view, abandoned)
+  const current = view.hasParts ? await waitThroughOwners(find, view, quality, asked, signal) : view
+  if (!current?.live.qualities.includes(quality)) return undefined
+  const window = current.live.rendition(quality)?.window
+  if (!window) return undefined
+  const text = renderPlaylist(current, quality, { skips: asked.skips, query })
+  const isComplete = asked.sequence !== undefined && window.has(asked.sequence, asked.part)
+  const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? cacheTenSeconds : noStore
+  return inMemory(Buffer.from(text), playlistType, cacheControl)
+}
+
+/** The owner of a broadcast may change while a player waits. */
+async function waitThroughOwners(
+  find: Find,
+  view: View,
+  quality: string,
+  asked: Directives,
+  signal: AbortSignal,
+): Promise<View | undefined> {
+  let current: View | undefined = view
+  while (current && !(await waitForPlaylist(current, quality, asked, signal)) && !signal.aborted) {
+    // Only a broadcast without an owner is found again at once.
+    const next = await find()
+    if (next?.live === current.live || !next?.hasParts) return next
+    current = next
+  }
+  return current
+}
+
+type SegmentFile = Extract<LiveFile, { kind: 'segment' }>
+type PartFile = Extract<LiveFile, { kind: 'part' }>
+
+function findSegment({ live }: View, quality: string, { sequence, epoch }: SegmentFile): Content | undefined {
+  const rendition = live.rendition(quality)!
+  const segment = rendition.window.find(sequence)
+  if (segment?.epoch !== epoch) return undefined
+  const { bytes, fence } = segment
+  const key = liveSegmentKey(live.id, { quality, sequence, fence })
+  const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
+  const body = rendition.findSegment(sequence)
+  return body ? { ...stored, body } : stored
+}
+
+/** The part that comes next can be requested before it exists. */
+async function loadPart(
+  { live, hasParts }: View,
+  quality: string,
+  { sequence, epoch, part }: PartFile,
+  signal: AbortSignal,
+): Promise<Content | undefined> {
+  if (!hasParts) return undefined
+  const rendition = live.rendition(quality)!
+  const { segments, open } = rendition.window.state
+  const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
+  if (sequence > next) return undefined
+  await rendition.window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  const body = rendition.findPart(sequence, part)
+  const known = rendition.window.state.open ?? rendition.window.find(sequence)
+  const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)
+  if (!body || segment?.epoch !== epoch) return undefined
+  const etag = `"${live.id}-${quality}-${sequence}-${epoch}.${part}"`
+  return { type: segmentType, cacheControl: cacheForever, etag, size: body.length, body }
+}

@@ -1,0 +1,84 @@
+import { ApiError, httpErrors } from '../../lib/errors.ts'
+import { writePlaylist } from '../hls/playlist.ts'
+import type { WindowState } from '../hls/window.ts'
+import type { LiveBroadcast } from '../live-broadcast.ts'
+import { partMs } from '../rendition-writer.ts'
+import type { View } from './views.ts'
+
+/** The delivery directives of low-latency HLS (RFC 8216bis, 6.2.5). */
+export type Directives = { sequence: number | undefined; part: number | undefined; skips: boolean }
+
+/** The route has no schema, so a query parameter may be a list. */
+export function readDirectives(query: unknown): Directives {
+  const { _HLS_msn: msn, _HLS_part: part, _HLS_skip: skip } = query as Record<string, string | string[]>
+  const [sequence, partNumber] = [msn, part].map((value) => toNumber(value))
+  if (sequence === undefined && partNumber !== undefined) throw invalidDirective('_HLS_msn')
+  return { sequence, part: partNumber, skips: skip !== undefined }
+}
+
+function toNumber(value: string | string[] | undefined): number | undefined {
+  const [text] = [value ?? []].flat()
+  if (text === undefined) return undefined
+  if (!/^\d{1,9}$/.test(text)) throw invalidDirective('_HLS_msn')
+  return Number(text)
+}
+
+const invalidDirective = (name: string) =>
+  new ApiError(httpErrors.badRequest, { detail: `"${name}" must be a whole number.` })
+
+/** Players may ask for a part of the segment after the next one at most. */
+const maxAhead = 2
+
+/**
+ * Waits until the playlist contains what the player asks for. False if the wait has ended without it, for instance
+ * because the encoder is away.
+ */
+export async function waitForPlaylist(
+  { live }: View,
+  quality: string,
+  { sequence, part }: Directives,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const window = live.rendition(quality)?.window
+  if (!window || sequence === undefined) return true
+  const { segments, open } = window.state
+  const last = open?.sequence ?? segments.at(-1)?.sequence ?? -1
+  if (sequence > last + maxAhead) throw invalidDirective('_HLS_msn')
+  await window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  return window.has(sequence, part) || live.isEnded
+}
+
+export function renderPlaylist(
+  { live, hasParts }: View,
+  quality: string,
+  { skips, query }: { skips: boolean; query: string },
+): string {
+  const { window } = live.rendition(quality)!
+  return writePlaylist(window.state, {
+    targetSeconds: live.targetSeconds ?? 2,
+    partMs: hasParts ? longestPart(window.state) : undefined,
+    ...{ query, skips: skips && hasParts },
+    reports: hasParts ? reportsOf(live, quality) : [],
+  })
+}
+
+/** Longer than intended at low frame rates. */
+const longestPart = ({ segments, open }: WindowState) =>
+  Math.max(
+    partMs,
+    ...[...segments.slice(-3), ...(open ? [open] : [])].flatMap(({ parts }) =>
+      parts.map(({ durationMs }) => durationMs),
+    ),
+  )
+
+function reportsOf(live: LiveBroadcast, quality: string) {
+  return live.qualities
+    .filter((other) => other !== quality)
+    .flatMap((other) => {
+      const state = live.rendition(other)?.window.state
+      const edge = state?.open ?? state?.segments.at(-1)
+      if (!edge) return []
+      const part = state?.open ? state.open.parts.length - 1 : undefined
+      return [{ path: `../${other}/index.m3u8`, sequence: edge.sequence, part }]
+    })
+}

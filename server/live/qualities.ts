@@ -1,0 +1,2 @@
+/** The quality that is passed through. It is recorded, and viewers watch it if its key frames allow for it. */
+export const sourceQuality = 'source'

@@ -1,0 +1,16 @@
+import type { Queues } from '../lib/queue.ts'
+
+export type LiveJobs = {
+  /** Makes a video of a part of a broadcast. */
+  'record-broadcast': { broadcastId: string; part: number }
+}
+
+/** A file store that is full or unreachable usually recovers: 100 retries take eight hours. */
+export const maxRecordingRetries = 100
+
+export const liveQueues: Queues<LiveJobs> = {
+  'record-broadcast': {
+    ...{ concurrency: 2, retryLimit: maxRecordingRetries },
+    ...{ retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  },
+}

@@ -1,0 +1,247 @@
+/** A message of RTMP, assembled from its chunks. */
+export type RtmpMessage = {
+  type: number
+  streamId: number
+  /** In milliseconds. It wraps around after 49 days. */
+  timestamp: number
+  payload: Buffer
+}
+
+export const messageType = {
+  setChunkSize: 1,
+  abort: 2,
+  acknowledgement: 3,
+  userControl: 4,
+  windowSize: 5,
+  peerBandwidth: 6,
+  audio: 8,
+  video: 9,
+  amf3Data: 15,
+  amf3Command: 17,
+  data: 18,
+  command: 20,
+} as const
+
+/** Bytes that do not follow the protocol, or that exceed a limit. The connection is closed. */
+export class RtmpError extends Error {}
+
+export const limits = {
+  /** The largest that the protocol allows for. It needs no memory by itself. */
+  maxChunkSize: 16 * 1024 * 1024,
+  /** Commands are short. Until the stream key is accepted, nothing else is. */
+  maxCommandBytes: 64 * 1024,
+  /** A key frame of 4K video at 50 Mbit/s has about 1 MB. */
+  maxMediaBytes: 8 * 1024 * 1024,
+  /** Encoders use fewer than ten. */
+  maxChunkStreams: 32,
+} as const
+
+const extendedTimestamp = 0xffffff
+const initialChunkSize = 128
+/** The length of the message header by the format of the chunk. */
+const messageHeaderLengths = [11, 7, 3, 0] as const
+const maxHeaderLength = 3 + 11 + 4
+const initialPayloadBytes = 4 * 1024
+
+/** The state of a chunk stream: the header of its last message, and what was received of it. */
+type ChunkStream = {
+  type: number
+  streamId: number
+  length: number
+  timestamp: number
+  /** The timestamp field of the last header: the difference to the previous message, or in format 0 the time itself. */
+  timestampField: number
+  isExtended: boolean
+  payload: Buffer
+  received: number
+}
+
+/**
+ * Assembles messages from the bytes of a connection, which may be split anywhere. An incomplete message takes at most
+ * twice the memory of what was received of it, however long it claims to be.
+ */
+export class ChunkReader {
+  #chunkSize = initialChunkSize
+  #maxBytes: number = limits.maxCommandBytes
+  /** Received bytes of all incomplete messages. */
+  #pending = 0
+  readonly #streams = new Map<number, ChunkStream>()
+  /** The beginning of the header that is being received. */
+  readonly #header = Buffer.alloc(maxHeaderLength)
+  #headerLength = 0
+  /** The chunk whose header is complete. */
+  #chunk: { stream: ChunkStream; left: number } | undefined
+
+  /** Audio and video are accepted from now on. */
+  allowMedia(): void {
+    this.#maxBytes = limits.maxMediaBytes
+  }
+
+  /** Yields the messages that the bytes complete. Throws `RtmpError`. */
+  *read(bytes: Buffer): Generator<RtmpMessage> {
+    let at = 0
+    for (;;) {
+      if (!this.#chunk) {
+        at = this.#readHeader(bytes, at)
+        if (!this.#chunk) return
+      }
+      const { stream, left } = this.#chunk as { stream: ChunkStream; left: number }
+      const size = Math.min(left, bytes.length - at)
+      this.#append(stream, bytes.subarray(at, at + size))
+      at += size
+      if (size < left) {
+        this.#chunk.left = left - size
+        return
+      }
+      this.#chunk = undefined
+      if (stream.received < stream.length) continue
+      const message = this.#complete(stream)
+      this.#applyControl(message)
+      yield message
+    }
+  }
+
+  /** Copies bytes until the header is complete. Returns the position after it. */
+  #readHeader(bytes: Buffer, from: number): number {
+    let at = from
+    for (;;) {
+      const missing = this.#requiredHeaderLength() - this.#headerLength
+      if (missing === 0) break
+      const size = Math.min(missing, bytes.length - at)
+      if (size === 0) return at
+      bytes.copy(this.#header, this.#headerLength, at, at + size)
+      this.#headerLength += size
+      at += size
+    }
+    this.#beginChunk()
+    this.#headerLength = 0
+    return at
+  }
+
+  /** The length of the header as far as the received part tells. */
+  #requiredHeaderLength(): number {
+    if (this.#headerLength === 0) return 1
+    const basic = basicHeaderLength(this.#header)
+    if (this.#headerLength < basic) return basic
+    const format = this.#header[0]! >> 6
+    const fixed = basic + messageHeaderLengths[format]!
+    if (this.#headerLength < fixed) return fixed
+    const isExtended =
+      format === 3
+        ? this.#streams.get(chunkStreamIdOf(this.#header))?.isExtended
+        : this.#header.readUIntBE(basic, 3) === extendedTimestamp
+    return isExtended ? fixed + 4 : fixed
+  }
+
+  #beginChunk(): void {
+    const header = this.#header
+    const format = header[0]! >> 6
+    const stream = this.#findStream(chunkStreamIdOf(header), format)
+    if (stream.received > 0 && format !== 3)
+      throw new RtmpError('RTMP: a message begins before the previous message of its chunk stream has ended')
+    if (stream.received === 0) this.#beginMessage(stream, header.subarray(0, this.#headerLength), format)
+    this.#chunk = { stream, left: Math.min(this.#chunkSize, stream.length - stream.received) }
+  }
+
+  /** Reads the header of a message. Fields that the format leaves out are those of the previous message. */
+  #beginMessage(stream: ChunkStream, header: Buffer, format: number): void {
+    const from = basicHeaderLength(header)
+    if (format <= 2) {
+      const field = header.readUIntBE(from, 3)
+      stream.isExtended = field === extendedTimestamp
+      stream.timestampField = stream.isExtended ? header.readUInt32BE(header.length - 4) : field
+    }
+    if (format <= 1) {
+      stream.length = header.readUIntBE(from + 3, 3)
+      if (stream.length > this.#maxBytes)
+        throw new RtmpError(`RTMP: a message of ${stream.length} bytes is too large`)
+      stream.type = header[from + 6]!
+    }
+    if (format === 0) stream.streamId = header.readUInt32LE(from + 7)
+    const start = format === 0 ? 0 : stream.timestamp
+    stream.timestamp = (start + stream.timestampField) >>> 0
+  }
+
+  #findStream(id: number, format: number): ChunkStream {
+    const known = this.#streams.get(id)
+    if (known) return known
+    if (format !== 0) throw new RtmpError('RTMP: the first chunk of a chunk stream has no complete header')
+    if (this.#streams.size >= limits.maxChunkStreams) throw new RtmpError('RTMP: too many chunk streams')
+    const stream: ChunkStream = {
+      ...{ type: 0, streamId: 0, length: 0, timestamp: 0, timestampField: 0, isExtended: false },
+      ...{ payload: Buffer.alloc(0), received: 0 },
+    }
+    this.#streams.set(id, stream)
+    return stream
+  }
+
+  #append(stream: ChunkStream, bytes: Buffer): void {
+    this.#pending += bytes.length
+    if (this.#pending > 2 * this.#maxBytes) throw new RtmpError('RTMP: the incomplete messages are too large')
+    const received = stream.received + bytes.length
+    if (received > stream.payload.length) {
+      const capacity = Math.max(received, 2 * stream.payload.length, initialPayloadBytes)
+      const payload = Buffer.allocUnsafe(Math.min(stream.length, capacity))
+      stream.payload.copy(payload, 0, 0, stream.received)
+      stream.payload = payload
+    }
+    bytes.copy(stream.payload, stream.received)
+    stream.received = received
+  }
+
+  #complete(stream: ChunkStream): RtmpMessage {
+    const { type, streamId, timestamp, received } = stream
+    const payload = stream.payload.subarray(0, received)
+    this.#discard(stream)
+    return { type, streamId, timestamp, payload }
+  }
+
+  #discard(stream: ChunkStream): void {
+    this.#pending -= stream.received
+    stream.payload = Buffer.alloc(0)
+    stream.received = 0
+  }
+
+  #applyControl({ type, payload }: RtmpMessage): void {
+    if (type === messageType.setChunkSize) {
+      const size = payload.length >= 4 ? payload.readUInt32BE() : 0
+      if (size < 1 || size > limits.maxChunkSize)
+        throw new RtmpError(`RTMP: the chunk size ${size} is not allowed`)
+      this.#chunkSize = size
+    }
+    if (type === messageType.abort && payload.length >= 4) {
+      const stream = this.#streams.get(payload.readUInt32BE())
+      if (stream) this.#discard(stream)
+    }
+  }
+}
+
+/** One byte for the ids 2 to 63, two for 64 to 319, three for larger ones. */
+const basicHeaderLength = (header: Buffer) => [2, 3][header[0]! & 63] ?? 1
+
+function chunkStreamIdOf(header: Buffer): number {
+  const id = header[0]! & 63
+  if (id === 0) return header[1]! + 64
+  return id === 1 ? header.readUInt16LE(1) + 64 : id
+}
+
+/** Splits a message into chunks. Chunks of one message are not mixed with others, so one chunk stream is enough. */
+export function encodeMessage(
+  { type, streamId, timestamp, payload }: RtmpMessage,
+  chunkSize: number,
+  chunkStreamId = type === messageType.command ? 3 : 2,
+): Buffer {
+  const isExtended = timestamp >= extendedTimestamp
+  const extension = Buffer.alloc(isExtended ? 4 : 0)
+  if (isExtended) extension.writeUInt32BE(timestamp)
+  const header = Buffer.alloc(12)
+  header[0] = chunkStreamId
+  header.writeUIntBE(isExtended ? extendedTimestamp : timestamp, 1, 3)
+  header.writeUIntBE(payload.length, 4, 3)
+  header[7] = type
+  header.writeUInt32LE(streamId, 8)
+  const parts = [header, extension, payload.subarray(0, chunkSize)]
+  for (let from = chunkSize; from < payload.length; from += chunkSize)
+    parts.push(Buffer.from([0xc0 | chunkStreamId]), extension, payload.subarray(from, from + chunkSize))
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,97 @@
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { AmfError } from './amf0.ts'
+import { RtmpError } from './chunks.ts'
+import { Handshake } from './handshake.ts'
+import { PendingConnections } from './pending-connections.ts'
+import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
+
+export type Connection = { remoteAddress: string; close(): void }
+
+export type RtmpServerOptions = {
+  tls?: { cert: Buffer; key: Buffer } | undefined
+  /** Decides about a stream key. */
+  publish(streamKey: string, connection: Connection): Promise<PublishAnswer>
+  /** A connection was ended because of what it sent, or because of its stream key. */
+  onRefused(reason: string): void
+  /** A connection was ended by an error of ours. */
+  onError(error: unknown): void
+}
+
+export function createRtmpServer(options: RtmpServerOptions): Server {
+  const pending = new PendingConnections()
+  const serve = (socket: Socket) => {
+    pending.add(socket)
+    socket.setNoDelay(true)
+    // An error also closes the socket, which ends the loop that reads from it.
+    socket.on('error', () => {})
+    const connection = new ServerConnection(socket, options, () => pending.remove(socket))
+    connection.run().catch(options.onError)
+  }
+  const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
+  // A failed TLS handshake has no connection yet.
+  server.on('tlsClientError', () => {})
+  return server
+}
+
+/** The socket was closed by either side. */
+const closedCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
+
+/** One connection of an encoder. */
+class ServerConnection {
+  readonly #socket: Socket
+  readonly #options: RtmpServerOptions
+  readonly #onPublished: () => void
+  #onClose: (() => Promise<void>) | undefined
+
+  constructor(socket: Socket, options: RtmpServerOptions, onPublished: () => void) {
+    this.#socket = socket
+    this.#options = options
+    this.#onPublished = onPublished
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#receive()
+    } catch (error) {
+      this.#report(error)
+    } finally {
+      this.#socket.destroySoon()
+      await this.#onClose?.()
+    }
+  }
+
+  async #receive(): Promise<void> {
+    const send = (bytes: Buffer) => this.#socket.write(bytes)
+    const handshake = new Handshake()
+    const session = new RtmpSession({ send, publish: (key) => this.#publish(key) })
+    let isOpen = false
+    // Reading one buffer after the other keeps the back-pressure: while a key is checked, nothing more is read.
+    for await (const bytes of this.#socket as AsyncIterable<Buffer>) {
+      const received = isOpen ? bytes : handshake.receive(bytes, send)
+      if (!received) continue
+      isOpen = true
+      await session.receive(received)
+    }
+  }
+
+  async #publish(streamKey: string): Promise<PublishAnswer> {
+    const connection = {
+      remoteAddress: this.#socket.remoteAddress ?? '',
+      close: () => void this.#socket.destroy(),
+    }
+    const answer = await this.#options.publish(streamKey, connection)
+    if ('publisher' in answer) {
+      this.#onClose = answer.onClose
+      this.#onPublished()
+    }
+    return answer
+  }
+
+  #report(error: unknown): void {
+    const isExpected = [RtmpError, AmfError, SessionEnded].some((kind) => error instanceof kind)
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (isExpected) this.#options.onRefused((error as Error).message)
+    else if (!closedCodes.has(code)) this.#options.onError(error)
+  }
+}

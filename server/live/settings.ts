@@ -1,0 +1,48 @@
+import { integer, optional, setting, url } from '../lib/settings.ts'
+
+export const liveSettings = {
+  rtmpPort: setting({
+    name: 'KINORA_RTMP_PORT',
+    default: '1935',
+    meaning: 'Port of the RTMP server. 0 picks a free port.',
+    read: integer(0, 65535),
+  }),
+  rtmpsPort: setting({
+    name: 'KINORA_RTMPS_PORT',
+    default: '1936',
+    meaning:
+      'Port of the RTMPS server, which runs when a certificate is set (KINORA_TLS_CERT). 0 picks a free port.',
+    read: integer(0, 65535),
+  }),
+  internalUrl: setting({
+    name: 'KINORA_INTERNAL_URL',
+    default: '',
+    meaning:
+      'URL by which the other Kinora processes reach this one, such as http://10.0.0.5:8080. Needed for low latency when live and api run on several machines. If not set: the address and port on which this process listens, which works on one machine only.',
+    read: optional(url('http:', 'https:')),
+  }),
+  liveReconnectSeconds: setting({
+    name: 'KINORA_LIVE_RECONNECT_SECONDS',
+    default: '60',
+    meaning: 'An encoder that returns within this time continues its broadcast.',
+    read: integer(1, 3_600),
+  }),
+  liveRewindSeconds: setting({
+    name: 'KINORA_LIVE_REWIND_SECONDS',
+    default: '3600',
+    meaning: 'How far back viewers of a live stream can rewind.',
+    read: integer(60, 86_400),
+  }),
+  liveRecordingHours: setting({
+    name: 'KINORA_LIVE_RECORDING_HOURS',
+    default: '12',
+    meaning: 'A recording of a longer broadcast becomes several videos of this many hours each.',
+    read: integer(1, 24),
+  }),
+  liveSandboxSeconds: setting({
+    name: 'KINORA_LIVE_SANDBOX_SECONDS',
+    default: '1800',
+    meaning: 'Broadcasts of the sandbox end after this many seconds. 0 turns this off.',
+    read: integer(0, 1e9),
+  }),
+}

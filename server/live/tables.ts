@@ -1,0 +1,93 @@
+import type { ColumnType } from 'kysely'
+import type { Environment } from '../environments.ts'
+
+/** A show: it begins with the first connection of the encoder and ends when the encoder does not come back in time. */
+export type BroadcastRow = {
+  id: string
+  live_stream_id: string
+  environment: Environment
+  /** Whether it becomes a video. */
+  record: boolean
+  /** `away`: the encoder is not connected, and may come back. */
+  state: 'live' | 'away' | 'ended'
+  /** Its end was requested. The owner ends it once everything is stored. */
+  completing: boolean
+  /** Grows with every owner. Writes of an earlier owner have no effect. */
+  fence: number
+  /** Where other processes get the newest parts. */
+  owner_url: string
+  lease_until: Date
+  /** The target duration of the playlists. Null until the first segment is known. */
+  target_seconds: number | null
+  /** What viewers can watch, the best first. */
+  qualities: ColumnType<string[], string, string>
+  /** The last measurements. */
+  health: ColumnType<object | null, string | null, string | null>
+  /** The states of the servers that the stream is also sent to. */
+  restreams: ColumnType<StoredRestreamState[], string, string>
+  started_at: Date
+  /** When viewers could first watch it. */
+  visible_at: Date | null
+  away_at: Date | null
+  ended_at: Date | null
+  /** What the recording takes from the live stream, if that was deleted. */
+  deleted_stream: ColumnType<RecordedStream | null, string | null, string | null>
+}
+
+export type RecordedStream = { name: string; public: boolean; playerId: string | null }
+
+/** The state of a server that the stream is also sent to. */
+export type StoredRestreamState = {
+  name: string
+  state: string
+  reason: string | null
+  since: string
+  droppedFrames: number
+}
+
+/** The init segment of a quality. Each connection of the encoder is an epoch with its own. */
+export type LiveInitRow = {
+  broadcast_id: string
+  quality: string
+  epoch: number
+  data: Buffer
+  codecs: string
+  /** Null if there is no video. */
+  width: number | null
+  height: number | null
+}
+
+/** A complete segment in the file store. */
+export type LiveSegmentRow = {
+  broadcast_id: string
+  quality: string
+  sequence: number
+  epoch: number
+  /** On the timeline of the broadcast. */
+  start_ms: number
+  duration_ms: number
+  bytes: number
+  fence: number
+  received_at: Date
+}
+
+/** The segments of the source that become one video. */
+export type RecordingRow = {
+  broadcast_id: string
+  part: number
+  from_sequence: number
+  to_sequence: number
+  /** The id of the video, which exists once the state is `recorded`. */
+  video_id: string
+  state: 'waiting' | 'recorded' | 'failed'
+  /** Why it failed, or why it has to be tried again. */
+  reason: string | null
+  updated_at: Date
+}
+
+export type LiveTables = {
+  broadcasts: BroadcastRow
+  live_inits: LiveInitRow
+  live_segments: LiveSegmentRow
+  recordings: RecordingRow
+}

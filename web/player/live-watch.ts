@@ -1,0 +1,44 @@
+import { fetchConfig } from './config.ts'
+import { retryDelayMs } from './connection.ts'
+import type { PlayerConfig } from './player-config.ts'
+
+/** The service responds when the state changes, or after 20 s. A proxy may respond earlier. */
+const minPollMs = 2000
+
+/** Follows a live stream. The listener gets every response of the service. */
+export async function watchLive(
+  config: PlayerConfig,
+  signal: AbortSignal,
+  listener: (next: PlayerConfig) => void,
+): Promise<void> {
+  let current = config
+  let failures = 0
+  while (!signal.aborted && current.live) {
+    const { version } = current.live
+    const startMs = performance.now()
+    try {
+      const url = new URL(current.self, location.origin)
+      url.searchParams.set('wait', version)
+      const next = await fetchConfig(url, signal)
+      failures = 0
+      if (signal.aborted) return
+      current = next
+      listener(next)
+    } catch {
+      await delay(retryDelayMs(failures++), signal)
+      continue
+    }
+    const isEarly = current.live?.version === version && performance.now() - startMs < minPollMs
+    if (isEarly) await delay(minPollMs, signal)
+  }
+}
+
+function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import pg from 'pg'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
-import { bundleServer } from './bundle.ts'
+import { type Bundle, bundleServer } from './bundle.ts'
 import { root, startKinora } from './harness.ts'
 import { writePrograms } from './programs.ts'
 
@@ -12,18 +12,20 @@ import { writePrograms } from './programs.ts'
 
 let folder: string
 let postgres: EmbeddedPostgres
-let server: Awaited<ReturnType<typeof bundleServer>>
+let bundle: Bundle
 
 const quiet = { info() {}, warn() {}, error() {} }
 
 export async function globalSetup(): Promise<void> {
-  server = await bundleServer(root)
-  process.env.TEST_SERVER = server.path
+  bundle = await bundleServer(root)
+  process.env.TEST_SERVER = bundle.service
+  process.env.TEST_COMMAND_LINE = bundle.commandLine
   folder = await mkdtemp(join(tmpdir(), 'kinora-test-'))
   // As root, the service runs ffmpeg as another user.
   await chmod(folder, 0o755)
   process.env.TEST_PROGRAMS = join(folder, 'programs')
   writePrograms(process.env.TEST_PROGRAMS)
+  process.env.PATH = [join(process.env.TEST_PROGRAMS, 'bin'), process.env.PATH].join(delimiter)
   postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
   const { user, password, host, database } = postgres.connection
   process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
@@ -48,6 +50,6 @@ export async function globalSetup(): Promise<void> {
 
 export async function globalTeardown(): Promise<void> {
   await postgres?.close()
-  await server?.remove()
+  await bundle?.remove()
   if (folder) await rm(folder, { recursive: true, force: true })
 }

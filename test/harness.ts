@@ -115,7 +115,9 @@ export async function createDatabase(t: Cleanup, { isEmpty = false } = {}): Prom
   const server = process.env.TEST_POSTGRES
   if (!server) throw new Error('run the tests with npm test: it starts the Postgres that they share')
   const name = `t_${randomUUID().replaceAll('-', '')}`
-  await query(server, `create database ${name}${isEmpty ? '' : ' template template_kinora'}`)
+  // The default strategy writes each page to the log and the cache first.
+  const copy = isEmpty ? '' : ' template template_kinora strategy file_copy'
+  await query(server, `create database ${name}${copy}`)
   t.after(() => query(server, `drop database if exists ${name} with (force)`))
   const url = new URL(server)
   url.pathname = `/${name}`

@@ -31,8 +31,8 @@ export async function globalSetup(): Promise<void> {
   process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
   const client = new pg.Client(process.env.TEST_POSTGRES)
   await client.connect()
-  // No test stops this server, so nothing depends on its disk. Every test creates a database.
-  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
+  // No test stops this server, so nothing depends on its disk, and no database lives long enough to need a vacuum.
+  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])
     await client.query(`alter system set ${setting} = off`)
   await client.query('select pg_reload_conf()')
   await client.query('create database template_kinora')

@@ -65,8 +65,8 @@ function startScript(program, folder, fromBin) {
   const isLibrary = (file) => /^(usr\/)?lib\/.*\/lib[^/]+\.so[^/]*$/.test(file)
   const files = readdirSync(folder, { recursive: true }).filter(isLibrary)
   const libraries = [...new Set(files.map((file) => `$root/${dirname(file)}`))].sort()
-  // usr/bin/chromium is a script that searches the system folders, so the program in usr/lib is started directly.
-  const inLib = join('usr/lib', program, program)
+  // Chromium in usr/bin is a script that searches the system folders, so the program in usr/lib is started directly.
+  const inLib = join('usr/lib/chromium', program)
   return `#!/bin/sh
 root="\${0%/*}/${fromBin}"
 export LD_LIBRARY_PATH="${libraries.join(':')}"

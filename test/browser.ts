@@ -10,7 +10,13 @@ export const skip = process.env.TEST_CHROMIUM === 'none' ? 'TEST_CHROMIUM=none' 
 
 /** Searches in the same way as scripts/setup.mjs. */
 function findChromium(): string {
-  const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
+  const names = [
+    'chromium-headless-shell',
+    'chromium',
+    'chromium-browser',
+    'google-chrome',
+    'google-chrome-stable',
+  ]
   const wanted = process.env.TEST_CHROMIUM ? [process.env.TEST_CHROMIUM] : names
   const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
   const found = wanted

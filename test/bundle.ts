@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import http from 'node:http'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'vite'
@@ -12,11 +13,34 @@ const keepModuleUrls: Plugin = {
   },
 }
 
+/** Importing `node:http` as a module reads its getters, which load Node's fetch: a tenth of the CPU time of a start. */
+const httpWithoutFetch: Plugin = {
+  name: 'http-without-fetch',
+  enforce: 'pre',
+  resolveId: (id) => (/^(node:)?http$/.test(id) ? '\0http' : null),
+  load(id) {
+    if (id !== '\0http') return null
+    const isPlain = (name: string) => Object.getOwnPropertyDescriptor(http, name)?.get === undefined
+    const names = Object.keys(http).filter((name) => isPlain(name) || name === 'globalAgent')
+    return `const http = process.getBuiltinModule('node:http')
+      export default http
+      export const { ${names.join(', ')} } = http`
+  },
+}
+
+export type Bundle = {
+  /** The file that starts the service. */
+  service: string
+  /** The file that runs commands of the command line, like bin/kinora.mjs. */
+  commandLine: string
+  remove(): Promise<void>
+}
+
 /**
- * Bundles the service into one file. The tests start it a few hundred times, and loading its 1,150 modules one by one
- * takes more CPU time than everything else that a start does.
+ * Bundles the service and the command line. The tests start them a few hundred times, and loading the 1,150 modules of the
+ * service one by one takes more CPU time than everything else that a start does.
  */
-export async function bundleServer(root: string): Promise<{ path: string; remove(): Promise<void> }> {
+export async function bundleServer(root: string): Promise<Bundle> {
   const cache = join(root, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'test-server-'))
@@ -24,19 +48,25 @@ export async function bundleServer(root: string): Promise<{ path: string; remove
     root,
     configFile: false,
     logLevel: 'warn',
-    plugins: [keepModuleUrls],
+    plugins: [keepModuleUrls, httpWithoutFetch],
     // Native code, worker threads, and what is loaded at first use only.
     ssr: { noExternal: true, external: ['koffi', 'pino', 'pino-pretty', 'vite', '@aws-sdk/client-s3'] },
     build: {
-      ssr: join(root, 'server/main.ts'),
+      ssr: true,
       outDir: folder,
       minify: false,
       target: 'node24',
-      rolldownOptions: { output: { entryFileNames: 'main.mjs' } },
+      rolldownOptions: {
+        input: { service: join(root, 'server/main.ts'), cli: join(root, 'server/cli/main.ts') },
+        output: { entryFileNames: '[name].mjs' },
+      },
     },
   })
+  const commandLine = join(folder, 'kinora.mjs')
+  await writeFile(commandLine, `import { main } from './cli.mjs'\nawait main(process.argv.slice(2))\n`)
   return {
-    path: join(folder, 'main.mjs'),
+    service: join(folder, 'service.mjs'),
+    commandLine,
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

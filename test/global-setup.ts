@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import pg from 'pg'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../server/lib/postgres/open.ts'
-import { bundleServer } from './bundle.ts'
+import { type Bundle, bundleServer } from './bundle.ts'
 import { root, startKinora } from './harness.ts'
 import { writePrograms } from './programs.ts'
 
@@ -12,25 +12,27 @@ import { writePrograms } from './programs.ts'
 
 let folder: string
 let postgres: EmbeddedPostgres
-let server: Awaited<ReturnType<typeof bundleServer>>
+let bundle: Bundle
 
 const quiet = { info() {}, warn() {}, error() {} }
 
 export async function globalSetup(): Promise<void> {
-  server = await bundleServer(root)
-  process.env.TEST_SERVER = server.path
+  bundle = await bundleServer(root)
+  process.env.TEST_SERVER = bundle.service
+  process.env.TEST_COMMAND_LINE = bundle.commandLine
   folder = await mkdtemp(join(tmpdir(), 'kinora-test-'))
   // As root, the service runs ffmpeg as another user.
   await chmod(folder, 0o755)
   process.env.TEST_PROGRAMS = join(folder, 'programs')
   writePrograms(process.env.TEST_PROGRAMS)
+  process.env.PATH = [join(process.env.TEST_PROGRAMS, 'bin'), process.env.PATH].join(delimiter)
   postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
   const { user, password, host, database } = postgres.connection
   process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
   const client = new pg.Client(process.env.TEST_POSTGRES)
   await client.connect()
-  // No test stops this server, so nothing depends on its disk. Every test creates a database.
-  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit'])
+  // No test stops this server, so nothing depends on its disk, and no database lives long enough to need a vacuum.
+  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])
     await client.query(`alter system set ${setting} = off`)
   await client.query('select pg_reload_conf()')
   await client.query('create database template_kinora')
@@ -48,6 +50,6 @@ export async function globalSetup(): Promise<void> {
 
 export async function globalTeardown(): Promise<void> {
   await postgres?.close()
-  await server?.remove()
+  await bundle?.remove()
   if (folder) await rm(folder, { recursive: true, force: true })
 }

@@ -12,7 +12,6 @@ import { after, before, beforeEach } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { programsPath } from './programs.ts'
 
 export const root = fileURLToPath(new URL('..', import.meta.url))
 export const productionKey = 'test-production-key'
@@ -24,7 +23,6 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
   // The compile cache halves the start time of a process.
   return {
     ...Object.fromEntries(inherited),
-    PATH: programsPath(),
     NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
   }
 }
@@ -83,13 +81,16 @@ export async function startKinora(
   }
 }
 
+/** The path of the `kinora` command, bundled. */
+export const kinoraCommand = () => process.env.TEST_COMMAND_LINE ?? 'bin/kinora.mjs'
+
 /** Runs a `kinora` command until it exits: `runKinora(['keys', 'list'])`. */
 export async function runKinora(
   args: string[],
   env: Record<string, string> = {},
   options: SpawnOptions = {},
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
+  const child = spawn(process.execPath, [kinoraCommand(), ...args], {
     cwd: root,
     timeout: patienceMs,
     ...options,
@@ -114,7 +115,9 @@ export async function createDatabase(t: Cleanup, { isEmpty = false } = {}): Prom
   const server = process.env.TEST_POSTGRES
   if (!server) throw new Error('run the tests with npm test: it starts the Postgres that they share')
   const name = `t_${randomUUID().replaceAll('-', '')}`
-  await query(server, `create database ${name}${isEmpty ? '' : ' template template_kinora'}`)
+  // The default strategy writes each page to the log and the cache first.
+  const copy = isEmpty ? '' : ' template template_kinora strategy file_copy'
+  await query(server, `create database ${name}${copy}`)
   t.after(() => query(server, `drop database if exists ${name} with (force)`))
   const url = new URL(server)
   url.pathname = `/${name}`

@@ -115,6 +115,8 @@ type Opened = {
 async function open(t: TestContext, before = '', options: BrowserContextOptions = {}): Promise<Opened> {
   const context = await browser!.newContext({
     viewport: { width: size.width, height: size.height + 40 },
+    // For the device orientation. A headless browser grants nothing by itself.
+    permissions: ['accelerometer', 'gyroscope', 'magnetometer'],
     ...options,
   })
   t.after(() => context.close())

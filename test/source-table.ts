@@ -1,5 +1,6 @@
 import {
   aac,
+  alac,
   frames,
   hevc,
   lavfi,
@@ -34,6 +35,8 @@ export type Source = {
 /** 3 s at 25 fps, with a chunk boundary at 2 s. `long` also has one at 6 s. */
 const usual = { rate: '25/1', frameNumbers: frames(75), hertz: 440 }
 const long = { ...usual, frameNumbers: frames(175) }
+/** For slow encoders. */
+const tiny = { size: '160x120' }
 export const silent = { ...usual, hertz: undefined }
 const codecs: Record<string, Source> = {
   'H.264 and AAC in MP4': {
@@ -42,19 +45,21 @@ const codecs: Record<string, Source> = {
     ...long,
   },
   'HEVC with open GOPs in MOV': {
-    ...{ file: 'a.mov', ...long },
+    ...{ file: 'a.mov', ...long, ...tiny },
     steps: [
       [
-        ...videoWithTone({ seconds: 7 }),
+        ...videoWithTone({ seconds: 7, ...tiny }),
         ...hevc('bframes=4:keyint=30:min-keyint=30'),
         ...splitArgs('-tag:v hvc1'),
-        ...aac,
+        ...alac,
       ],
     ],
   },
   'HEVC with eight B-frames in MKV': {
-    ...{ file: 'a.mkv', ...long },
-    steps: [[...videoWithTone({ seconds: 7 }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')]],
+    ...{ file: 'a.mkv', ...long, ...tiny },
+    steps: [
+      [...videoWithTone({ seconds: 7, ...tiny }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')],
+    ],
   },
   'H.264 with open GOPs and 16 B-frames': {
     ...{ file: 'b.mp4', ...long },
@@ -67,34 +72,32 @@ const codecs: Record<string, Source> = {
     ],
   },
   'VP8 and Vorbis in WebM': {
-    ...{ file: 'a.webm', ...usual },
-    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
+    ...{ file: 'a.webm', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
   },
   'VP9 and Opus in WebM': {
-    ...{ file: 'b.webm', ...usual },
-    steps: [[...videoWithTone(), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
+    ...{ file: 'b.webm', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
   },
   'AV1 in MP4': {
-    ...{ file: 'c.mp4', ...usual },
-    steps: [[...videoWithTone(), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...aac]],
+    ...{ file: 'c.mp4', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...alac]],
   },
   'MPEG-4 with B-frames and MP3 in AVI': {
     ...{ file: 'a.avi', ...usual, frameNumbers: [0, ...frames(75)] },
     steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg4 -bf 2 -q:v 3 -g 40 -c:a libmp3lame')]],
   },
   '10-bit ProRes and PCM in MOV': {
-    ...{ file: 'b.mov', ...usual, size: '160x120' },
-    steps: [
-      [...videoWithTone({ size: '160x120' }), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')],
-    ],
+    ...{ file: 'b.mov', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')]],
   },
   'MJPEG in AVI': {
     ...{ file: 'b.avi', ...usual },
     steps: [[...videoWithTone(), ...splitArgs('-c:v mjpeg -q:v 4 -pix_fmt yuvj420p -c:a pcm_s16le')]],
   },
   'Theora and Vorbis in Ogg': {
-    ...{ file: 'a.ogv', ...usual },
-    steps: [[...videoWithTone(), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
+    ...{ file: 'a.ogv', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
   },
   'MPEG-2 in an MPEG transport stream': {
     ...{ file: 'a.ts', ...long },
@@ -115,7 +118,11 @@ const codecs: Record<string, Source> = {
   },
 }
 
-const at = (rate: string, seconds = 3) => [...videoWithTone({ rate, seconds }), ...x264, ...aac]
+const at = (rate: string, seconds = 3, audio = alac) => [
+  ...videoWithTone({ rate, seconds }),
+  ...x264,
+  ...audio,
+]
 const rates: Record<string, Source> = {
   '24000/1001 fps': {
     ...usual,
@@ -134,7 +141,7 @@ const rates: Record<string, Source> = {
   // The video stream starts 21 ms after the audio stream, which is more than one frame.
   '60000/1001 fps in MKV': {
     ...{ ...usual, file: 'rc.mkv', rate: '60000/1001', frameNumbers: [0, ...frames(420)] },
-    steps: [at('60000/1001', 7)],
+    steps: [at('60000/1001', 7, aac)],
   },
   '50 fps': { ...usual, file: 'rd.mp4', steps: [at('50')], rate: '50/1', frameNumbers: frames(150) },
   '60 fps': { ...usual, file: 're.mp4', steps: [at('60')], rate: '60/1', frameNumbers: frames(180) },
@@ -149,7 +156,7 @@ const rates: Record<string, Source> = {
   '12.5 fps': { ...usual, file: 'rh.mp4', steps: [at('25/2', 7)], rate: '25/2', frameNumbers: frames(88) },
   '24000/1001 fps in MKV with rounded timestamps half a frame off the audio': {
     ...{ ...usual, file: 'ri.mkv', rate: '24000/1001', frameNumbers: frames(168) },
-    steps: [[...at('24000/1001', 7), 'mp4'], splitArgs('-i {last} -c copy')],
+    steps: [[...at('24000/1001', 7, aac), 'mp4'], splitArgs('-i {last} -c copy')],
   },
   'a 30 fps screen recording with frames only where something moves': {
     ...{ ...usual, file: 'rj.mp4', rate: '30/1' },
@@ -157,7 +164,7 @@ const rates: Record<string, Source> = {
     steps: [
       [
         ...lavfi(numberedFrames({ rate: '30', seconds: 7, filter: `select='lt(n,20)+gt(n,120)'` })),
-        ...[...tone(440, 7), ...splitArgs('-fps_mode vfr'), ...x264, ...aac],
+        ...[...tone(440, 7), ...splitArgs('-fps_mode vfr'), ...x264, ...alac],
       ],
     ],
   },
@@ -169,44 +176,48 @@ const frameFormats: Record<string, Source> = {
     steps: [
       [
         ...lavfi(numberedFrames({ size: '322x242', filter: 'format=yuv444p,crop=321:241:0:0' })),
-        ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast')],
+        ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast'), ...alac],
       ],
     ],
   },
   'a portrait video': {
     ...{ file: 'sb.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'] },
-    steps: [[...videoWithTone({ size: '360x640' }), ...x264]],
+    steps: [[...videoWithTone({ size: '360x640' }), ...x264, ...alac]],
   },
   'a portrait video rotated by its display matrix': {
     ...{ file: 'sc.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'], isRotated: true },
-    steps: [[...videoWithTone({ size: '360x640', filter: 'transpose=cclock' }), ...x264]],
+    steps: [[...videoWithTone({ size: '360x640', filter: 'transpose=cclock' }), ...x264, ...alac]],
   },
   'non-square pixels': {
     ...{ file: 'sd.mp4', ...usual },
-    steps: [[...videoWithTone({ size: '240x240', filter: 'setsar=4/3' }), ...x264]],
+    steps: [[...videoWithTone({ size: '240x240', filter: 'setsar=4/3' }), ...x264, ...alac]],
   },
   'interlaced video': {
     ...{ file: 'se.mp4', ...usual, frameNumbers: frames(75, (i) => 2 * i), tolerance: 1 },
     steps: [
       [
         ...lavfi(numberedFrames({ rate: '50', filter: 'tinterlace=interleave_top,fieldorder=tff' })),
-        ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast -flags +ilme+ildct -x264-params tff=1')],
+        ...[
+          ...tone(),
+          ...splitArgs('-c:v libx264 -preset ultrafast -flags +ilme+ildct -x264-params tff=1'),
+          ...alac,
+        ],
       ],
     ],
   },
   '10-bit video': {
     file: 'sf.mp4',
     ...usual,
-    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv420p10le')]],
+    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv420p10le'), ...alac]],
   },
   '4:2:2 chroma': {
     file: 'sg.mp4',
     ...usual,
-    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv422p')]],
+    steps: [[...videoWithTone(), ...x264, ...splitArgs('-pix_fmt yuv422p'), ...alac]],
   },
   // Levels from 0 to 255 are converted to the limited range of video.
   'full-range video': {
-    ...{ file: 'sh.mp4', ...silent, frameNumbers: [], levels: [16, 126, 181, 235] },
+    ...{ file: 'sh.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 126, 181, 235] },
     steps: [
       [
         ...stripes([0, 512, 768, 1023]),
@@ -217,18 +228,18 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, 90 nits, 273 nits (brighter than white), and the maximum of PQ.
   HDR10: {
-    ...{ file: 'si.mp4', ...silent, frameNumbers: [], levels: [16, 172, 226, 235] },
+    ...{ file: 'si.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 226, 235] },
     steps: [
       [...stripes([64, 500, 600, 940]), ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc')],
     ],
   },
   'HDR10 tagged only with its transfer function': {
-    ...{ file: 'sj.mp4', ...silent, frameNumbers: [], levels: [16, 172, 226, 235] },
+    ...{ file: 'sj.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 226, 235] },
     steps: [[...stripes([64, 500, 600, 940]), ...hevc('transfer=smpte2084')]],
   },
   // Black, 90 nits, 157 nits and white. Nothing is brighter than white, so there is no headroom to reserve.
   'HDR10 with nothing brighter than white': {
-    ...{ file: 'sl.mp4', ...silent, frameNumbers: [], levels: [16, 172, 214, 235] },
+    ...{ file: 'sl.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 214, 235] },
     steps: [
       [
         ...stripes([64, 500, 550, 573]),
@@ -238,7 +249,7 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, skin tone, white, and the maximum.
   HLG: {
-    ...{ file: 'sk.mp4', ...silent, frameNumbers: [], levels: [16, 138, 221, 235] },
+    ...{ file: 'sk.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 138, 221, 235] },
     steps: [
       [
         ...stripes([64, 500, 721, 940]),
@@ -321,8 +332,8 @@ const containers: Record<string, Source> = {
     ],
   },
   'a browser recording without duration and index': {
-    ...{ file: 'uc.webm', ...usual },
-    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
+    ...{ file: 'uc.webm', ...usual, ...tiny },
+    steps: [[...videoWithTone(tiny), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
   },
   'a single frame': {
     file: 'va.mp4',
@@ -333,7 +344,7 @@ const containers: Record<string, Source> = {
   'a video of one second': {
     file: 'vb.mp4',
     ...usual,
-    steps: [[...videoWithTone({ seconds: 1 }), ...x264]],
+    steps: [[...videoWithTone({ seconds: 1 }), ...x264, ...alac]],
     frameNumbers: frames(25),
   },
   'a truncated MP4': {

@@ -36,14 +36,17 @@ export const videoWithTone = (options: NonNullable<Parameters<typeof numberedFra
   ...tone(440, options.seconds ?? 3),
 ]
 export const aac = splitArgs('-c:a aac')
+/** A lossless tone is made and encoded in half the time of a decoded AAC. */
+export const alac = splitArgs('-c:a alac')
 export const hevc = (params: string) =>
   splitArgs(`-c:v libx265 -preset superfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
-export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used 8 -b:v 1M')
-/** Four vertical stripes with these 10-bit luma levels. */
+// A positive speed lets the encoder use the time that is left until the next frame.
+export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used -16 -b:v 1M')
+/** Four vertical stripes with these 10-bit luma levels, 160x120. */
 export const stripes = (levels: number[]) => {
   const [a, b, c, d] = levels
-  const lum = `if(lt(X,80),${a},if(lt(X,160),${b},if(lt(X,240),${c},${d})))`
-  return lavfi(`color=s=320x240:r=25:d=3,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`)
+  const lum = `if(lt(X,40),${a},if(lt(X,80),${b},if(lt(X,120),${c},${d})))`
+  return lavfi(`color=s=160x120:r=25:d=3,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`)
 }
 
 /** Returns the raw frames or samples, and ffmpeg's warnings. */

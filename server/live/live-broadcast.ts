@@ -75,6 +75,7 @@ export class LiveBroadcast {
   close(): void {
     this.#closed.abort()
     this.#subscribers.clear()
+    for (const { window } of this.#renditions.values()) window.close()
   }
 
   /** Calls the function for each further event. Returns what ends the subscription. */

@@ -22,6 +22,11 @@ export class SegmentNumbers {
     return sequence
   }
 
+  /** The numbers before this one are used. */
+  continueAt(next: number): void {
+    this.#next = Math.max(this.#next, next)
+  }
+
   /** The number that the next segment gets. */
   get next(): number {
     return this.#next

@@ -100,7 +100,11 @@ function findSegment({ live }: View, quality: string, { sequence, epoch }: Segme
   const key = liveSegmentKey(live.id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
   const body = rendition.findSegment(sequence)
-  return body ? { ...stored, body } : stored
+  if (!body) return stored
+  // nginx and S3 cannot send it yet.
+  if (!rendition.isStored(sequence))
+    return { ...inMemory(body, segmentType, cacheForever), etag: stored.etag }
+  return { ...stored, body }
 }
 
 /** The part that comes next can be requested before it exists. */
@@ -115,7 +119,7 @@ async function loadPart(
   const { segments, open } = rendition.window.state
   const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
   if (sequence > next) return undefined
-  await rendition.window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  await rendition.window.waitFor(sequence, part, signal)
   const body = rendition.findPart(sequence, part)
   const known = rendition.window.state.open ?? rendition.window.find(sequence)
   const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)

@@ -44,7 +44,7 @@ export async function waitForPlaylist(
   const { segments, open } = window.state
   const last = open?.sequence ?? segments.at(-1)?.sequence ?? -1
   if (sequence > last + maxAhead) throw invalidDirective('_HLS_msn')
-  await window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  await window.waitFor(sequence, part, signal)
   return window.has(sequence, part) || live.isEnded
 }
 

@@ -11,6 +11,7 @@ import { root } from './harness.ts'
 const ranks = [
   ['cli'],
   ['main'],
+  ['start'],
   ['app', 'jobs'],
   ['slices'],
   ['slice definitions'],

@@ -53,7 +53,10 @@ type Stream = { id: string; key: string }
 type Row = { id: string; state: string; fence: number; owner_url: string; isLeased: boolean }
 
 async function createStream(): Promise<Stream> {
-  const { body } = await call(`${viewers.url}/live-streams`, { method: 'POST', json: { name: 'Show' } })
+  const { body } = await call(`${viewers.url}/live-streams`, {
+    method: 'POST',
+    json: { name: 'Show', record: false },
+  })
   return { id: body.liveStreamId, key: body.streamKey }
 }
 

@@ -104,11 +104,13 @@ describe('the player of a live stream', { skip }, () => {
 
     // Rewind as far as possible, and go back to live.
     await until('video.seekable.end(0) > 9')
+    await page.keyboard.press('k')
+    await until('video.paused')
     await page.keyboard.press('Home')
-    await until(`video.currentTime < 3 && ${isLive} === false`)
-    await until(`/^0:[0-9]{2} behind$/.test(document.querySelector('.latency').textContent)`)
+    await until(`video.currentTime < 1 && ${isLive} === false`)
+    await until(`/^[0-9]+:[0-9]{2} behind$/.test(document.querySelector('.latency').textContent)`)
     await page.locator('media-live-button').click()
-    await until(`video.currentTime > 6 && ${isLive}`)
+    await until(`!video.paused && video.currentTime > 6 && ${isLive}`)
 
     await encoder.stop()
     await until(`${notice} === 'away'`)

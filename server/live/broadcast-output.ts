@@ -196,7 +196,7 @@ export class BroadcastOutput {
   }
 
   #showSource(hidden: SegmentNumbers): void {
-    this.#numbers.continueAt(hidden.next)
+    this.#numbers.skipTo(hidden.next)
     this.#hiddenNumbers = undefined
     this.#mayEncodeTop = false
   }

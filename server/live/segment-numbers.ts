@@ -22,14 +22,14 @@ export class SegmentNumbers {
     return sequence
   }
 
-  /** The numbers before this one are used. */
-  continueAt(next: number): void {
-    this.#next = Math.max(this.#next, next)
-  }
-
   /** The number that the next segment gets. */
   get next(): number {
     return this.#next
+  }
+
+  /** Numbers before this one are taken. */
+  skipTo(next: number): void {
+    this.#next = Math.max(this.#next, next)
   }
 
   /** Undefined if no segment of the best quality begins at this time. */

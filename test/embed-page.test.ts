@@ -135,6 +135,7 @@ describe('the player page', () => {
       chapters: [],
       durationSeconds: 10.01,
       collector: '/collector/vod',
+      live: null,
     })
     assert.equal(theme.trackPlayed, 'rgba(88, 131, 255, .95)')
     assert.equal(theme.enableControls, true)

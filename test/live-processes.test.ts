@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import type { Transaction } from 'kysely'
+import { openDb, openPool } from '../server/lib/db.ts'
+import { type Claimed, claimBroadcast, insertSegment, setAway } from '../server/live/broadcast-store.ts'
 import { signFeedRequest } from '../server/live/feed/signature.ts'
+import type { Tables } from '../server/tables.ts'
 import {
   call,
   createDatabase,
@@ -49,7 +53,10 @@ type Stream = { id: string; key: string }
 type Row = { id: string; state: string; fence: number; owner_url: string; isLeased: boolean }
 
 async function createStream(): Promise<Stream> {
-  const { body } = await call(`${viewers.url}/live-streams`, { method: 'POST', json: { name: 'Show' } })
+  const { body } = await call(`${viewers.url}/live-streams`, {
+    method: 'POST',
+    json: { name: 'Show', record: false },
+  })
   return { id: body.liveStreamId, key: body.streamKey }
 }
 
@@ -204,7 +211,7 @@ describe('several processes', { concurrency: true }, () => {
 
   test('the feed of a broadcast is for processes that know the secret of the service', async (t) => {
     const stream = await createStream()
-    publish(t, one, stream)
+    const encoder = publish(t, one, stream)
     await visible(stream)
     const { id } = (await rowOf(stream))!
     const [{ value: secret }] = (await query(database, 'select value from secrets')) as [{ value: Buffer }]
@@ -235,6 +242,10 @@ describe('several processes', { concurrency: true }, () => {
       ask(signed, { service: viewers }),
     ]
     assert.deepEqual(new Set(await Promise.all(refused)), new Set([404]))
+    // Ended by someone else, it has no owner and no feed any more.
+    await query(database, `update broadcasts set state = 'ended', fence = 2 where id = $1`, [id])
+    await assertEnded(encoder)
+    assert.equal(await ask(signed), 404)
   })
 
   test('the owner of a broadcast is the only one, and another process continues as soon as the encoder is gone', async (t) => {
@@ -326,6 +337,47 @@ describe('several processes', { concurrency: true }, () => {
     assert.deepEqual(await eventsOf(stream), ['live-stream.broadcast.ended', 'live-stream.broadcast.started'])
   })
 
+  test('a takeover and a write of the previous owner wait for each other', async (t) => {
+    const db = openDb<Tables>(openPool(database, () => {}))
+    t.after(() => db.destroy())
+    const { id } = await createStream()
+    const stream = { id, environment: 'production', record: false } as const
+    const claim = (trx: Transaction<Tables>) => claimBroadcast(trx, stream, 'http://127.0.0.1:1', undefined)
+    const claimed = async (pending: ReturnType<typeof claim>) => (await pending) as Claimed
+    const first = await db.transaction().execute((trx) => claimed(claim(trx)))
+    const segment = (sequence: number, fence: number) => ({
+      ...{ broadcast_id: first.claim.id, quality: 'source', sequence, epoch: 1, fence, bytes: 1 },
+      ...{ start_ms: sequence * 2_000, duration_ms: 2_000, received_at: new Date() },
+    })
+    const waiting = async () =>
+      (
+        await query(
+          database,
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+      ).length > 0
+
+    // A write that has begun is finished before another process takes over, which then continues after it.
+    const write = await db.startTransaction().execute()
+    assert.ok(await insertSegment(write, first.claim, segment(0, 1)))
+    const takeover = setAway(db, first.claim).then(() =>
+      db.transaction().execute((trx) => claimed(claim(trx))),
+    )
+    await waitFor(waiting)
+    await write.commit().execute()
+    const second = await takeover
+    assert.deepEqual([second.claim.fence, second.position.nextSequence], [2, 1])
+
+    // A write that begins during a takeover has no effect.
+    await setAway(db, second.claim)
+    const next = await db.startTransaction().execute()
+    const third = await claimed(claim(next))
+    const late = insertSegment(db, second.claim, segment(1, 2))
+    await waitFor(waiting)
+    await next.commit().execute()
+    assert.deepEqual([await late, third.position.nextSequence], [false, 1])
+  })
+
   test('a process that is stopped stores everything before it disconnects the encoder', async (t) => {
     const stream = await createStream()
     const closing = await startKinora(env)
@@ -344,6 +396,40 @@ describe('several processes', { concurrency: true }, () => {
     const { text, segments } = await withParts(folder)
     assert.doesNotMatch(text, /#EXT-X-GAP/)
     for (const name of before.parts) assert.ok(segments.includes(name.replace(/\.\d+\.m4s$/, '.m4s')), name)
+  })
+
+  test('while the file store fails, viewers get new segments from memory, and everything is stored later', async (t) => {
+    const stream = await createStream()
+    const encoder = publish(t, one, stream)
+    const folder = await visible(stream)
+    const { id } = (await rowOf(stream))!
+    const files = join(env.KINORA_DATA_DIR!, `files/live/${id}`)
+    // Nothing may be written between the steps.
+    const whilePaused = async (change: () => Promise<void>) => {
+      one.process.kill('SIGSTOP')
+      await change().finally(() => one.process.kill('SIGCONT'))
+    }
+    await whilePaused(async () => {
+      await rename(files, `${files}-away`)
+      await writeFile(files, 'not a folder')
+    })
+    const stored = (await segmentsOf(stream)).at(-1)!.sequence
+    let latest = await withParts(folder)
+    const numberOf = (name: string) => Number(name.split('-')[0])
+    await waitFor(async () => {
+      latest = await withParts(folder)
+      return numberOf(latest.segments.at(-1)!) > stored + 6
+    })
+    for (const name of latest.segments.slice(-6)) await bytesOf(folder + name)
+    assert.ok((await segmentsOf(stream)).at(-1)!.sequence <= stored + 1)
+    await whilePaused(async () => {
+      await rm(files)
+      await rename(`${files}-away`, files)
+    })
+    const last = numberOf(latest.segments.at(-1)!)
+    await waitFor(async () => (await segmentsOf(stream)).at(-1)!.sequence > last)
+    assertContinuous(await segmentsOf(stream))
+    assert.deepEqual([(await rowOf(stream))!.fence, encoder.process.exitCode], [1, null])
   })
 })
 

@@ -237,6 +237,7 @@ test('complete ends the broadcast at once, and the published client calls it', a
   await next.close()
   await encoder.close()
   assert.equal((await broadcastsOf(id)).length, 2)
+  assert.deepEqual([(await complete(id)).status, (await complete(id)).text], [202, ''])
   const foreign = await call(`${streams()}/${id}/complete`, { method: 'PUT', key: sandboxKey })
   assertProblem(foreign, 404, 'resource-not-found', 'liveStreamId')
 })

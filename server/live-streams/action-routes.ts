@@ -28,13 +28,14 @@ function completeBroadcast(app: App, { db }: Context): void {
       'Ends the broadcast in progress without waiting for the encoder to reconnect. ' +
       'The recording becomes a video. The stream key can be used again at once. Without a broadcast, nothing happens.',
     params: liveStreamParams,
-    response: { 202: Type.Null({ description: 'The broadcast is being ended.' }) },
+    // An empty body, as the published clients expect.
+    response: { 202: Type.Unsafe<undefined>({ type: 'null', description: 'The broadcast is being ended.' }) },
   }
   app.put('/live-streams/:liveStreamId/complete', { schema }, async ({ params, scope }, reply) => {
     const id = checkLiveStreamId(params.liveStreamId)
     if (!(await store.findLiveStream(db, scope.environment, id))) throw notFound('liveStreamId')
     await store.requestEnd(db, id)
-    return reply.code(202).send(null)
+    return reply.code(202).send(undefined)
   })
 }
 

@@ -176,7 +176,10 @@ export class BroadcastOutput {
       this.#started.delete(quality)
     }
     // Without any encoded quality, a source with rare key frames is better than nothing.
-    if (qualities.length === 0 && this.#hiddenNumbers) this.#hiddenNumbers = undefined
+    if (qualities.length === 0 && this.#hiddenNumbers) {
+      this.#numbers.skipTo(this.#hiddenNumbers.next)
+      this.#hiddenNumbers = undefined
+    }
     this.#show()
   }
 

@@ -63,11 +63,11 @@ export class HealthMeter {
   }
 
   read(clockJumps: number): Health {
-    const first = this.#received[0]?.atMs ?? 0
     const last = this.#received.at(-1)?.atMs ?? 0
-    const seconds = (last - first) / 1000
-    const frames = this.#received.filter(({ isFrame }) => isFrame).length
-    const bytes = this.#received.reduce((sum, each) => sum + each.bytes, 0)
+    const recent = this.#received.filter(({ atMs }) => atMs >= last - windowMs)
+    const seconds = (last - (recent[0]?.atMs ?? 0)) / 1000
+    const frames = recent.filter(({ isFrame }) => isFrame).length
+    const bytes = recent.reduce((sum, each) => sum + each.bytes, 0)
     const { video } = this.#tracks
     const perSecond = (count: number) => (seconds > 0 ? count / seconds : null)
     const bitRate = perSecond(bytes * 8)

@@ -88,7 +88,7 @@ export class Ingest {
     const server = createRtmpServer({
       tls,
       publish: (key, connection) => this.#publish(key, connection),
-      onRefused: (reason) => this.#context.log.info({ reason }, 'live: a connection was refused'),
+      onRefused: (reason) => this.#context.log.info({ reason }, 'live: a connection has ended'),
       onError: (err) => this.#context.log.error({ err }, 'live: a connection failed'),
     })
     this.#servers.push(server)

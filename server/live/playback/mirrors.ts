@@ -22,6 +22,7 @@ export class Mirrors {
   readonly #followed = new Map<string, Followed>()
   readonly #lost = new LRUCache<string, Lost>({ max: 10_000 })
   #timer: NodeJS.Timeout | undefined
+  #isClosed = false
 
   constructor(deps: MirrorDeps) {
     this.#deps = deps
@@ -47,13 +48,8 @@ export class Mirrors {
     return followed.isReady ? followed.mirror.live : undefined
   }
 
-  /** The broadcast as last received, without a query to the database. */
-  findFollowed(id: string): LiveBroadcast | undefined {
-    const followed = this.#followed.get(id)
-    return followed?.isReady ? followed.mirror.live : undefined
-  }
-
   close(): void {
+    this.#isClosed = true
     clearInterval(this.#timer)
     for (const [id, followed] of this.#followed) this.#close(id, followed)
   }
@@ -62,7 +58,7 @@ export class Mirrors {
     const { id, fence } = broadcast
     const lost = this.#lost.get(id)
     const mustWait = lost?.fence === fence && this.#now() < lost.retryAt
-    if (mustWait || this.#followed.size >= maxMirrors) return undefined
+    if (this.#isClosed || mustWait || this.#followed.size >= maxMirrors) return undefined
     const mirror = new Mirror(this.#deps, broadcast)
     const startedAt = this.#now()
     const followed = { mirror, startedAt, askedAt: startedAt, isReady: false }

@@ -1,0 +1,249 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { createSecureContext } from 'node:tls'
+import { Authenticator } from './accounts/authenticate.ts'
+import { type NewKey, provideKeys } from './accounts/keys.ts'
+import { provideSecret } from './accounts/secret-store.ts'
+import { keysChannel } from './accounts/store.ts'
+import { buildApp } from './app.ts'
+import type { Config } from './config.ts'
+import type { Context } from './context.ts'
+import { type Database, openDatabase } from './database.ts'
+import { startWorker } from './jobs.ts'
+import { prepareDataFolder } from './lib/data-folder.ts'
+import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
+import { FileStoreError, type Files } from './lib/files/files.ts'
+import { openFiles } from './lib/files/open.ts'
+import type { App } from './lib/http.ts'
+import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
+import { Listener } from './lib/listener.ts'
+import { createLog, type Log } from './lib/log.ts'
+import { createMetrics } from './lib/metrics.ts'
+import { openQueue } from './lib/queue.ts'
+import { announceService, localUrl } from './lib/running-services.ts'
+import { createWakeSignal } from './lib/wake-signal.ts'
+import { removeOrphanedWorkFolders } from './lib/work.ts'
+import { Ingest, type RtmpPorts } from './live/ingest.ts'
+import { LadderBudget } from './live/ladder/budget.ts'
+import type { Broadcasts } from './live/live-broadcast.ts'
+import { liveChannel } from './live-streams/store.ts'
+import { findTools, type Tools } from './media/ffmpeg.ts'
+import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
+import { type Jobs, queues } from './queues.ts'
+
+const shutdownTimeoutMs = 10_000
+
+/** A sentence about why the service cannot start. */
+export class StartError extends Error {}
+
+export type RunningService = {
+  publicUrl: string
+  newKeys: NewKey[]
+  rtmpPorts: RtmpPorts | undefined
+  close(): Promise<void>
+}
+
+/** Opens everything that the roles of this process need, and starts them. */
+export async function start(config: Config): Promise<RunningService> {
+  const log = createLog(config.logLevel, process.stdout.isTTY === true)
+  const { onClose, close } = createCloser(log)
+  try {
+    const tls = config.tls && (await readTls(config.tls))
+    const files = await openData(config, log)
+    onClose(() => files.close())
+    // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
+    const needsTools = config.roles.has('worker') || config.roles.has('live')
+    const tools = needsTools ? findTools(toolsOf(config)) : undefined
+    tools?.catch(() => {})
+    if (config.s3) await checkStore(files, config.s3)
+    const database = await openDatabase(config, log)
+    onClose(() => database.close())
+
+    let port = config.port
+    const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
+    const { context, newKeys } = await openContext({ config, publicUrl, files, log }, database, onClose)
+    const listener = new Listener(database.connection, log)
+    await listener.open()
+    onClose(() => listener.close())
+    const authenticator = new Authenticator(context.db, context.now, listener.isLive)
+    const liveChanges = createWakeSignal()
+    await listener.subscribe({
+      [keysChannel]: () => authenticator.forget(),
+      [liveChannel]: () => liveChanges.wake(),
+    })
+
+    const metrics = createMetrics(database.pool)
+    const broadcasts: Broadcasts = new Map()
+    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
+    clearTemporaryFolders(context, onClose)
+    if (tools && config.roles.has('worker')) {
+      const worker = await startWorker({ ...context, metrics, tools: await tools })
+      onClose(() => worker.close())
+      await listener.subscribe(worker.channels)
+    }
+    onClose(() => closeApp(app))
+    port = await listen(app, config, onClose)
+    const rtmpPorts =
+      tools && config.roles.has('live')
+        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
+        : undefined
+    await announce(context, app, onClose)
+    return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+type OnClose = (close: () => Promise<unknown>) => void
+
+/** Closes in the reverse order of opening. */
+function createCloser(log: Log): { onClose: OnClose; close(): Promise<void> } {
+  const closers: (() => Promise<unknown>)[] = []
+  return {
+    onClose: (closer) => closers.push(closer),
+    async close() {
+      for (const closer of closers.splice(0).reverse()) {
+        await closer().catch((err) => log.warn({ err }, 'closing a resource failed'))
+      }
+    },
+  }
+}
+
+/** Opens the queue and everything else that the context needs beside the files and the database. */
+async function openContext(
+  parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'log'>,
+  { connection, db, retry }: Database,
+  onClose: OnClose,
+): Promise<{ context: Context; newKeys: NewKey[] }> {
+  const { config, log } = parts
+  const now = () => new Date()
+  const newKeys = await retry(() => provideKeys(db, config.keys, now()))
+  const secret = await retry(() => provideSecret(db))
+  const queue = await retry(() =>
+    openQueue<Jobs>({
+      connection,
+      queues,
+      supervise: config.roles.has('worker'),
+      onError: (err) => log.warn({ err }, 'error in the job queue'),
+    }),
+  )
+  onClose(() => queue.close())
+  const { allowPrivateNetworks } = config
+  const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
+  onClose(() => fetch.close())
+  return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
+}
+
+/** Every role does this: temporary folders are local, and this machine may have no worker. */
+function clearTemporaryFolders({ config, log, now }: Context, onClose: OnClose): void {
+  const cleared = removeOrphanedWorkFolders(config.dataDir, now()).catch((err) =>
+    log.warn({ err }, 'temporary folders could not be cleared'),
+  )
+  onClose(() => cleared)
+}
+
+/** Returns the port, which the system chooses when the setting is 0. */
+async function listen(app: App, config: Config, onClose: OnClose): Promise<number> {
+  await app.listen({ host: config.host, port: config.port }).catch((error) => {
+    throw new StartError(describeListenError(error, config), { cause: error })
+  })
+  if (config.host === 'localhost') onClose((await listenOnAllAddresses(config.host, app.server)).close)
+  return (app.server.address() as AddressInfo).port
+}
+
+type Tls = Awaited<ReturnType<typeof readTls>>
+
+/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
+async function openIngest(
+  context: Context & { broadcasts: Broadcasts; tools: Tools },
+  listener: Listener,
+  { app, tls }: { app: App; tls: Tls | undefined },
+  onClose: OnClose,
+): Promise<RtmpPorts> {
+  const { config } = context
+  const address = app.server.address() as AddressInfo
+  const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
+  const budget = new LadderBudget(availableParallelism())
+  const ingest = new Ingest({ ...context, budget }, url)
+  onClose(() => ingest.close())
+  await listener.subscribe(ingest.channels)
+  return ingest.open(tls).catch((error) => {
+    const { port = config.rtmpPort } = error as { port?: number }
+    const setting = port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
+    throw new StartError(describeListenError(error, { host: config.host, port }, setting), { cause: error })
+  })
+}
+
+/** Without the file, only the command line does not find the service. */
+async function announce({ config, log }: Context, app: App, onClose: OnClose): Promise<void> {
+  if (!config.roles.has('api')) return
+  try {
+    const url = localUrl(app.server.address() as AddressInfo, config)
+    onClose(await announceService(config.dataDir, url))
+  } catch (err) {
+    log.warn({ err }, 'the URL of the service could not be written to the data folder')
+  }
+}
+
+async function openData(config: Config, log: Log): Promise<Files> {
+  const { dataDir } = config
+  try {
+    const user = await prepareDataFolder(dataDir, MEDIA_USER, log)
+    useSandbox(user && { user, files: join(dataDir, 'files'), work: join(dataDir, 'work') })
+    return await openFiles(config)
+  } catch (error) {
+    throw new StartError(`The data folder ${dataDir} cannot be used: ${(error as Error).message}.`, {
+      cause: error,
+    })
+  }
+}
+
+const toolsOf = ({ ffmpeg, ffprobe, encodeStallMs }: Config) => ({ ffmpeg, ffprobe, stallMs: encodeStallMs })
+
+/** Finishes the requests in progress, but does not wait for clients that stopped sending. */
+async function closeApp(app: App): Promise<void> {
+  const timer = setTimeout(() => app.server.closeAllConnections(), shutdownTimeoutMs)
+  await app.close()
+  clearTimeout(timer)
+}
+
+/** A store that rejects the request is misconfigured. A store that is unreachable may start later, so it is no error. */
+async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {
+  await files.check().catch((error) => {
+    if (!(error instanceof FileStoreError) || error.kind !== 'refused') return
+    throw new StartError(`The bucket ${bucket} at ${endpoint} cannot be used: ${error.message}.`)
+  })
+}
+
+async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
+  const read = (file: string, setting: string) =>
+    readFile(file).catch((error) => {
+      throw new StartError(`The file in ${setting} cannot be read: ${error.message}.`)
+    })
+  const tls = { cert: await read(certFile, 'KINORA_TLS_CERT'), key: await read(keyFile, 'KINORA_TLS_KEY') }
+  try {
+    createSecureContext(tls)
+  } catch (error) {
+    const reason = (error as Error).message
+    throw new StartError(
+      `KINORA_TLS_CERT and KINORA_TLS_KEY are not a valid PEM certificate and its private key: ${reason}.`,
+    )
+  }
+  return tls
+}
+
+function describeListenError(
+  error: NodeJS.ErrnoException,
+  { host, port }: { host: string; port: number },
+  setting = 'KINORA_PORT',
+): string {
+  if (error.code === 'EADDRINUSE') {
+    return `Port ${port} is in use by another program: stop it, or choose another port with ${setting}.`
+  }
+  if (error.code === 'EACCES')
+    return `This user is not allowed to use port ${port}: choose a port above 1023 with ${setting}.`
+  return `Cannot listen on ${host} port ${port}: ${error.message}.`
+}

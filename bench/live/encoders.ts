@@ -106,7 +106,7 @@ async function openEncoder(port: number, streamKey: string, tags: ClipTag[]): Pr
 
 async function run(lines: Interface): Promise<void> {
   const input = lines[Symbol.asyncIterator]()
-  const { port, keys, clip }: Options = JSON.parse((await input.next()).value)
+  const { port, keys, clip }: Options = JSON.parse((await input.next()).value ?? '')
   const tags = await readClip(clip)
   const encoders: Encoder[] = []
   const timer = setInterval(() => {

@@ -49,7 +49,7 @@ class HttpConnection {
       if (this.#isInHeader) at = this.#receiveHeader(at, length)
       if (this.#isInHeader) continue
       const end = Math.min(length, at + this.#left)
-      if (this.#isKept) this.#body += buffer.latin1Slice(at, end)
+      if (this.#isKept) this.#body += buffer.toString('latin1', at, end)
       this.#left -= end - at
       at = end
       if (this.#left === 0) this.#finish()
@@ -60,7 +60,7 @@ class HttpConnection {
   #receiveHeader(at: number, length: number): number {
     const found = buffer.indexOf('\r\n\r\n', at)
     const end = found < 0 || found >= length ? length : found + 4
-    this.#header += buffer.latin1Slice(at, end)
+    this.#header += buffer.toString('latin1', at, end)
     if (!this.#header.endsWith('\r\n\r\n')) return end
     if (!this.#header.startsWith('HTTP/1.1 200')) throw new Error(this.#header)
     this.#left = Number(/^content-length: (\d+)/im.exec(this.#header)?.[1])

@@ -69,7 +69,8 @@ function rowsOf(reloads: Reload[], sentAt: number[], cpuPerViewer: number): Row[
     ([endFrame, requestedAt, receivedAt]) => receivedAt - Math.max(sentAt[endFrame]!, requestedAt),
   )
   const missed = count * seconds * 2 * 0.9 - reloads.length
-  if (missed > 0) console.log(`  the viewers received ${reloads.length} playlists, fewer than there were parts`)
+  if (missed > 0)
+    console.log(`  the viewers received ${reloads.length} playlists, fewer than there were parts`)
   const ms = (share: number) => percentile(beyond, share)
   return [
     {

@@ -41,6 +41,7 @@ export class RenditionWindow {
   #durationMs = 0
   #discontinuities = 0
   #isEnded = false
+  #isClosed = false
   #version = 0
   #waiting = new Set<() => void>()
 
@@ -90,12 +91,18 @@ export class RenditionWindow {
     this.#changed()
   }
 
+  /** Nothing more is added. Nobody waits any longer. */
+  close(): void {
+    this.#isClosed = true
+    this.#changed()
+  }
+
   /**
    * Resolves when the playlist contains the part, or the segment if there is no part number. A part of a segment that has
    * ended with fewer parts counts as contained when the next segment begins.
    */
   async waitFor(sequence: number, part: number | undefined, signal: AbortSignal): Promise<void> {
-    while (!this.#isEnded && !signal.aborted && !this.has(sequence, part)) {
+    while (!this.#isEnded && !this.#isClosed && !signal.aborted && !this.has(sequence, part)) {
       await new Promise<void>((resolve) => {
         const done = () => {
           signal.removeEventListener('abort', done)

@@ -25,3 +25,14 @@ export async function withChildren(pid: number): Promise<number[]> {
   const parents = await Promise.all(pids.map(parentPid))
   return [pid, ...pids.filter((_, i) => parents[i] === pid)]
 }
+
+/** The process, its children and their children. */
+export async function withDescendants(pid: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).map(Number).filter(Boolean)
+  const parents = new Map(await Promise.all(pids.map(async (each) => [each, await parentPid(each)] as const)))
+  const isDescendant = (each: number): boolean => {
+    const parent = parents.get(each)
+    return parent === pid || (parent !== undefined && parent > 1 && isDescendant(parent))
+  }
+  return [pid, ...pids.filter(isDescendant)]
+}

@@ -1,14 +1,11 @@
 import { execFile } from 'node:child_process'
 import { openAsBlob } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../test/browser.ts'
+import { serveBarePage } from './bare-page.ts'
 import { authorization, createVideo, median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
 import { atMost, printTable } from './table.ts'
 
@@ -50,6 +47,8 @@ async function atFirstFrame<T>(
 const firstFrameMs = (browser: Browser, url: string) => atFirstFrame(browser, url, async (_, ms) => ms)
 
 const seekSeconds = 200
+/** Otherwise the bare page would have loaded the entire video before the benchmark seeks. */
+const shortBuffer = { maxBufferLength: 30, maxMaxBufferLength: 30 }
 
 /** Runs after the first frame: seeks to a part that is not loaded and returns the time to its first frame. */
 const seek = `new Promise((resolve, reject) => {
@@ -121,25 +120,6 @@ async function uploadVideo(api: string, path: string): Promise<string> {
   throw new Error('the video was not encoded in five minutes')
 }
 
-/** The reference: a page with only a video element and hls.js. */
-async function serveBarePage(hls: string) {
-  const script = await readFile(fileURLToPath(import.meta.resolve('hls.js/dist/hls.min.js')))
-  const page = `<!doctype html><title>Bare</title><video muted autoplay playsinline></video>
-    <script src="/hls.js"></script><script>
-      // Otherwise it would have loaded the entire video before the benchmark seeks.
-      const hls = new Hls({ maxBufferLength: 30, maxMaxBufferLength: 30 })
-      hls.loadSource(${JSON.stringify(hls)})
-      hls.attachMedia(document.querySelector('video'))
-    </script>`
-  const server = createServer((request, response) => {
-    const isScript = request.url === '/hls.js'
-    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
-    response.end(isScript ? script : page)
-  })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
-}
-
 async function generateClip(path: string, format: string, seconds: number): Promise<void> {
   const sources = [`testsrc2=${format}:d=${seconds}`, `sine=d=${seconds}`].flatMap((each) => [
     ...['-f', 'lavfi', '-i', each],
@@ -184,8 +164,8 @@ export async function firstFrame(): Promise<void> {
     const { url } = await resources.server(startKinora(join(folder, 'data')))
     const serve = async (videoId: string) => {
       const media = `${url}/vod/${videoId}`
-      const bare = await serveBarePage(`${media}/hls/manifest.m3u8`)
-      resources.add(() => bare.server.close())
+      const bare = await serveBarePage(`${media}/hls/manifest.m3u8`, shortBuffer)
+      resources.add(() => bare.close())
       return { player: `${media}?autoplay=true&muted=true`, bare: bare.url }
     }
     const short = await serve(await uploadVideo(url, clip))

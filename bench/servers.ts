@@ -11,7 +11,12 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 const key = 'bench-production-key'
 export const authorization = `Basic ${btoa(`${key}:`)}`
 
-export type RunningServer = { child: ChildProcess; url: string }
+export type RunningServer = {
+  child: ChildProcess
+  url: string
+  /** For encoders. */
+  rtmpPort: number
+}
 
 /** Starts a server and waits until it prints its URL. */
 export async function startServer(file: string, env: Record<string, string>): Promise<RunningServer> {
@@ -26,7 +31,8 @@ export async function startServer(file: string, env: Record<string, string>): Pr
     if (url) {
       lines.close()
       child.stdout.resume()
-      return { child, url: url.replace('localhost', '127.0.0.1') }
+      const rtmpPort = Number(/rtmp:\/\/[^:\s]+:(\d+)/.exec(line)?.[1])
+      return { child, url: url.replace('localhost', '127.0.0.1'), rtmpPort }
     }
   }
   throw new Error(`${file} did not start`)
@@ -36,6 +42,7 @@ export const startKinora = (dataFolder: string, env: Record<string, string> = {}
   startServer('server/main.ts', {
     KINORA_DATA_DIR: dataFolder,
     KINORA_PORT: '0',
+    KINORA_RTMP_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
     ...env,

@@ -16,14 +16,24 @@ export type ClockOptions = {
 }
 
 /** A filter graph that makes pictures in real time, each with its time in milliseconds since `sinceMs`. */
-export function clockFilter({ size, rate, sinceMs }: ClockOptions): string {
+export const clockFilter = ({ size, rate, sinceMs }: ClockOptions) =>
+  withClock(`testsrc2=s=${size}:r=${rate},realtime`, {
+    ...{ size, rate },
+    // RTCTIME is in microseconds.
+    setTime: `setpts=(RTCTIME/1000-${sinceMs})/1000/TB,`,
+  })
+
+type Picture = { size: string; rate: number; setTime?: string }
+
+/** A filter graph that draws a clock into a picture. Without `setTime`, it shows the time since the first frame. */
+export function withClock(picture: string, { size, rate, setTime = '' }: Picture): string {
   const [width = 0, height = 0] = size.split('x').map(Number)
   const barHeight = Math.round((height * share) / 2) * 2
   return [
-    `testsrc2=s=${size}:r=${rate},realtime,split[picture][copy]`,
-    // RTCTIME is in microseconds. The bits are drawn into a picture of one pixel for each.
-    `[copy]scale=${bits}:1,format=gray,setpts=(RTCTIME/1000-${sinceMs})/1000/TB` +
-      `,geq=lum='255*mod(floor(floor(T*1000+0.5)/pow(2,X)),2)'` +
+    `${picture},split[picture][copy]`,
+    // The bits are drawn into a picture of one pixel for each.
+    `[copy]scale=${bits}:1,format=gray,${setTime}` +
+      `geq=lum='255*mod(floor(floor(T*1000+0.5)/pow(2,X)),2)'` +
       `,setpts=N/${rate}/TB,scale=${width}:${barHeight}:flags=neighbor[bars]`,
     '[picture][bars]overlay=0:0,format=yuv420p[v]',
   ].join(';')

@@ -104,11 +104,13 @@ describe('the player of a live stream', { skip }, () => {
 
     // Rewind as far as possible, and go back to live.
     await until('video.seekable.end(0) > 9')
+    await page.keyboard.press('k')
+    await until('video.paused')
     await page.keyboard.press('Home')
-    await until(`video.currentTime < 3 && ${isLive} === false`)
-    await until(`/^0:[0-9]{2} behind$/.test(document.querySelector('.latency').textContent)`)
+    await until(`video.currentTime < 1 && ${isLive} === false`)
+    await until(`/^[0-9]+:[0-9]{2} behind$/.test(document.querySelector('.latency').textContent)`)
     await page.locator('media-live-button').click()
-    await until(`video.currentTime > 6 && ${isLive}`)
+    await until(`!video.paused && video.currentTime > 6 && ${isLive}`)
 
     await encoder.stop()
     await until(`${notice} === 'away'`)
@@ -150,6 +152,7 @@ describe('the player of a live stream', { skip }, () => {
     publish(t, stream, small)
     await until(`${playing} && document.querySelector('.status-screen') === null`)
     await testSdk(t, liveStreamId)
+    await testOpening(t, url)
     assert.deepEqual(errors, [])
 
     await call(`${service.url}/live-streams/${liveStreamId}`, { method: 'DELETE' })
@@ -193,6 +196,21 @@ describe('the player of a live stream', { skip }, () => {
     }
   })
 })
+
+/** A page that is opened during a broadcast, with hls.js and in browsers that play HLS themselves. */
+async function testOpening(t: TestContext, url: string): Promise<void> {
+  for (const script of ['', 'delete window.MediaSource; delete window.ManagedMediaSource']) {
+    const context = await browser!.newContext({ viewport: { width: 640, height: 360 } })
+    t.after(() => context.close())
+    await context.addInitScript({ content: script })
+    const { page, until, evaluate } = await openPlayer(t, browser!, url, { context })
+    await until('video?.readyState >= 2')
+    assert.equal(await evaluate('video.paused'), true, 'it does not play without a click')
+    await page.click('.big')
+    await until(playing)
+    assert.equal(await evaluate(`video.currentSrc.startsWith('blob:')`), script === '')
+  }
+}
 
 /** The published, unmodified SDK on a page of another origin. */
 async function testSdk(t: TestContext, id: string): Promise<void> {

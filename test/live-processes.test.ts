@@ -53,7 +53,10 @@ type Stream = { id: string; key: string }
 type Row = { id: string; state: string; fence: number; owner_url: string; isLeased: boolean }
 
 async function createStream(): Promise<Stream> {
-  const { body } = await call(`${viewers.url}/live-streams`, { method: 'POST', json: { name: 'Show' } })
+  const { body } = await call(`${viewers.url}/live-streams`, {
+    method: 'POST',
+    json: { name: 'Show', record: false },
+  })
   return { id: body.liveStreamId, key: body.streamKey }
 }
 
@@ -375,26 +378,6 @@ describe('several processes', { concurrency: true }, () => {
     assert.deepEqual([await late, third.position.nextSequence], [false, 1])
   })
 
-  test('a process that is stopped stores everything before it disconnects the encoder', async (t) => {
-    const stream = await createStream()
-    const closing = await startKinora(env)
-    t.after(() => closing.kill())
-    const first = publish(t, closing, stream)
-    const folder = await visible(stream)
-    const before = await withParts(folder)
-    const waiting = playlist(folder, nextPart(before))
-    assert.equal(await closing.stop(), 0)
-    await assertEnded(first)
-    await waiting
-    assert.equal((await rowOf(stream))!.state, 'away')
-    publish(t, two, stream)
-    await visible(stream, 2)
-    assertContinuous(await segmentsOf(stream))
-    const { text, segments } = await withParts(folder)
-    assert.doesNotMatch(text, /#EXT-X-GAP/)
-    for (const name of before.parts) assert.ok(segments.includes(name.replace(/\.\d+\.m4s$/, '.m4s')), name)
-  })
-
   test('while the file store fails, viewers get new segments from memory, and everything is stored later', async (t) => {
     const stream = await createStream()
     const encoder = publish(t, one, stream)
@@ -430,7 +413,7 @@ describe('several processes', { concurrency: true }, () => {
   })
 })
 
-// Not at the same time as the others, because it affects all broadcasts.
+// Not at the same time as the others, because these affect all broadcasts.
 test('viewers and the broadcast continue while the database is away, and nothing is lost', async (t) => {
   const stream = await createStream()
   const encoder = publish(t, one, stream)
@@ -456,4 +439,22 @@ test('viewers and the broadcast continue while the database is away, and nothing
   assert.deepEqual([state, fence, encoder.process.exitCode], ['live', 1, null], one.output())
   assertContinuous(await segmentsOf(stream))
   await waitFor(async () => (await call(`${viewers.url}/live-streams/${stream.id}`)).status === 200)
+})
+
+test('a process that is stopped stores everything before it disconnects the encoder', async (t) => {
+  const stream = await createStream()
+  const first = publish(t, one, stream)
+  const folder = await visible(stream)
+  const before = await withParts(folder)
+  const waiting = playlist(folder, nextPart(before))
+  assert.equal(await one.stop(), 0)
+  await assertEnded(first)
+  await waiting
+  assert.equal((await rowOf(stream))!.state, 'away')
+  publish(t, two, stream)
+  await visible(stream, 2)
+  assertContinuous(await segmentsOf(stream))
+  const { text, segments } = await withParts(folder)
+  assert.doesNotMatch(text, /#EXT-X-GAP/)
+  for (const name of before.parts) assert.ok(segments.includes(name.replace(/\.\d+\.m4s$/, '.m4s')), name)
 })

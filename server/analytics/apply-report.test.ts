@@ -124,6 +124,14 @@ test('replaying after the end is not another play, reloading is', () => {
   assert.equal(early.plays, 1)
 })
 
+test('a video that plays at the moment of its load is played once', () => {
+  const viewing = applyAll([
+    report(1, [event(0, { type: 'play', at: 0 }), event(0.5, { type: 'ready', at: 0 })]),
+    report(9, [event(8, { type: 'pause', at: 7 }), event(9, { type: 'resume', at: 7 })]),
+  ])
+  assert.equal(viewing.plays, 1)
+})
+
 test('a client clock that is hours off has no effect', () => {
   const right = [
     report(1, [event(1, { type: 'ready', at: 0 })]),

@@ -130,7 +130,8 @@ export function applyReport(
     const isReload =
       event.type === 'ready' &&
       report.loadedAt !== null &&
-      serverTime(report.loadedAt, scope) >= viewing.eventAt
+      // With autoplay, the first play may be in the millisecond of the load.
+      serverTime(report.loadedAt, scope) > viewing.eventAt
     viewing = countEvent(viewing, event, { time, isReload, loadedAt: report.loadedAt })
     if (time >= viewing.eventAt) viewing = movePosition(viewing, event, { ...scope, time, isReload })
   }

@@ -83,6 +83,7 @@ function listLiveStreams(app: App, context: Context): void {
     operationId: 'GET_live-streams',
     tags: ['Live streams'],
     summary: 'List live streams',
+    description: 'Returns the live streams of the environment. All filters must match.',
     querystring: Type.Object({ ...listQuery, ...pageQuery }),
     response: { 200: ref(LiveStreamList) },
   }
@@ -100,6 +101,7 @@ function showLiveStream(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Show a live stream',
+    description: 'With its stream key, and whether viewers can watch it now.',
     params: liveStreamParams,
     response: { 200: ref(LiveStream) },
   }

@@ -37,6 +37,10 @@ type Options = {
 
 type Timed = { isVideo: boolean; sample: Sample; atMs: number }
 
+/** Of the samples since the last key frame. A sample takes some memory besides its data. */
+const maxGroupBytes = 64 * 1024 * 1024
+const sampleOverhead = 256
+
 /** Makes all qualities of a broadcast from the samples of the source, and decides which of them viewers can watch. */
 export class BroadcastOutput {
   readonly #options: Options
@@ -52,8 +56,11 @@ export class BroadcastOutput {
   #tracks: Tracks = {}
   readonly #epochs: { startMs: number; epoch: number }[] = []
   #epoch = 0
+  /** False once it has failed. */
+  #mayEncodeTop = true
   /** The samples since the last key frame, to encode them if the next one does not come in time. */
   #group: Timed[] = []
+  #groupBytes = 0
 
   constructor(options: Options) {
     this.#options = options
@@ -70,7 +77,8 @@ export class BroadcastOutput {
   start(epoch: number, tracks: Tracks): void {
     this.#epoch = epoch
     this.#tracks = tracks
-    this.#group = []
+    this.#clearGroup()
+    this.#mayEncodeTop = true
     this.#epochs.push({ startMs: Number.POSITIVE_INFINITY, epoch })
     this.#source.start(epoch, tracks)
     this.#ladder.configure(tracks, { encodeTop: this.#hiddenNumbers !== undefined })
@@ -78,7 +86,7 @@ export class BroadcastOutput {
 
   video(sample: Sample, atMs: number): void {
     this.#begin(atMs)
-    if (sample.isKeyFrame) this.#group = []
+    if (sample.isKeyFrame) this.#clearGroup()
     this.#source.video(sample, atMs)
     this.#ladder.video(sample, atMs)
     this.#watchKeyFrames({ isVideo: true, sample, atMs })
@@ -118,16 +126,23 @@ export class BroadcastOutput {
   }
 
   #watchKeyFrames(timed: Timed): void {
-    if (this.#hiddenNumbers) return
+    if (this.#hiddenNumbers || !this.#mayEncodeTop) return
     this.#group.push(timed)
-    const first = this.#group[0]!.atMs
-    if (timed.atMs - first > maxGroupMs) this.#encodeTop()
+    this.#groupBytes += timed.sample.data.length + sampleOverhead
+    // While there is only audio, there is nothing to encode.
+    const isTooLong = timed.isVideo && timed.atMs - this.#group[0]!.atMs > maxGroupMs
+    if (isTooLong || this.#groupBytes > maxGroupBytes) this.#encodeTop()
+  }
+
+  #clearGroup(): void {
+    this.#group = []
+    this.#groupBytes = 0
   }
 
   /** From now on, viewers get encoded qualities only. The source is still recorded. */
   #encodeTop(): void {
     const group = this.#group
-    this.#group = []
+    this.#clearGroup()
     this.#hiddenNumbers = new SegmentNumbers(this.#numbers.next)
     this.#options.onProblem(
       'key frames',
@@ -176,8 +191,14 @@ export class BroadcastOutput {
       this.#started.delete(quality)
     }
     // Without any encoded quality, a source with rare key frames is better than nothing.
-    if (qualities.length === 0 && this.#hiddenNumbers) this.#hiddenNumbers = undefined
+    if (qualities.length === 0 && this.#hiddenNumbers) this.#showSource(this.#hiddenNumbers)
     this.#show()
+  }
+
+  #showSource(hidden: SegmentNumbers): void {
+    this.#numbers.skipTo(hidden.next)
+    this.#hiddenNumbers = undefined
+    this.#mayEncodeTop = false
   }
 
   #renditionOf(ladderQuality: string): EncodedRendition {

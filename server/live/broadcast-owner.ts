@@ -162,8 +162,14 @@ export class BroadcastOwner implements Publisher {
 
   /** Renews the lease, and stores the health and the states of the restreams. */
   #report(): ReturnType<typeof renewLease> {
+    this.#health.report('start', this.#reader.missing)
     const health = this.#health.read(this.#reader.jumps)
     return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
+  }
+
+  /** Resolves when everything is stored. Undefined while the encoder sends. */
+  get finished(): Promise<void> | undefined {
+    return this.#finished
   }
 
   /** The encoder has disconnected. Resolves when everything that it sent is stored. */
@@ -196,7 +202,14 @@ export class BroadcastOwner implements Publisher {
     await this.#aac.close()
     // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
     void this.#restreams.close()
-    await this.#output.end()
+    await this.#output
+      .end()
+      .catch((err) =>
+        this.#deps.log.error(
+          { err, broadcastId: this.claim.id },
+          'live: the end of a broadcast was not written',
+        ),
+      )
     await this.#writer.run(async () => (await this.#report()) !== 'lost')
   }
 
@@ -213,8 +226,11 @@ export class BroadcastOwner implements Publisher {
   }
 
   #isSandboxOver(): boolean {
-    const seconds = this.#deps.config.liveSandboxSeconds
-    return this.broadcast.environment === 'sandbox' && seconds > 0 && this.#lastMs >= seconds * 1000
+    const { config, now } = this.#deps
+    const maxMs = config.liveSandboxSeconds * 1000
+    // The clock of the encoder may be slow.
+    const elapsedMs = Math.max(this.#lastMs, now().getTime() - this.broadcast.started_at.getTime())
+    return this.broadcast.environment === 'sandbox' && maxMs > 0 && elapsedMs >= maxMs
   }
 
   #receive(read: () => void): void {

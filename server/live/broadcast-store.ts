@@ -241,6 +241,9 @@ export type LoadedWindow = {
   earlierEpochs: { quality: string; count: number }[]
 }
 
+/** Segments of all qualities are longer on average, except those of an encoder that changes all the time. */
+const minSegmentMs = 100
+
 /** What viewers can rewind to. */
 export async function loadWindow(
   db: Db<Tables>,
@@ -257,7 +260,8 @@ export async function loadWindow(
     select *, start_ms::float8 as start_ms from live_segments
     where broadcast_id = ${broadcastId} and start_ms >= (
       select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
-    order by sequence`.execute(db)
+    order by sequence desc limit ${Math.ceil(windowMs / minSegmentMs)}`.execute(db)
+  segments.reverse()
   const [first] = segments
   const earlierEpochs = first && first.epoch > 1 ? await countEpochsBefore(db, first) : []
   return { inits, segments, earlierEpochs }

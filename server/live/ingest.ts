@@ -38,9 +38,8 @@ export class Ingest {
   readonly #context: IngestContext
   readonly #ownerUrl: string
   readonly #servers: Server[] = []
-  /** By the id of the live stream. */
-  readonly #owners = new Map<string, BroadcastOwner>()
-  readonly #disconnecting = new Map<string, Promise<void>>()
+  /** A live stream may have several: the encoder of a broadcast that was completed may still be connected. */
+  readonly #owners = new Set<BroadcastOwner>()
   readonly #wake = createWakeSignal()
   /** No more encoders are accepted. */
   readonly #closing = new AbortController()
@@ -66,7 +65,7 @@ export class Ingest {
   async close(): Promise<void> {
     this.#closing.abort()
     for (const server of this.#servers) server.close()
-    await Promise.all([...this.#owners.values()].map((owner) => this.#release(owner)))
+    await Promise.all([...this.#owners].map((owner) => this.#release(owner)))
     this.#closed.abort()
     this.#wake.wake()
     clearInterval(this.#timer)
@@ -108,9 +107,10 @@ export class Ingest {
       return { refused: reason }
     }
     // The encoder may return before everything of its last connection is stored.
-    await this.#disconnecting.get(stream.id)
-    const claimed = await this.#claim(stream)
+    await this.#stored(stream.id)
+    const claimed = await this.#claim(stream, connection)
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
+    if (!claimed && connection.isClosed()) return { refused: 'The encoder has left.' }
     if (!claimed) return refuse('Another encoder is sending to this live stream.')
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
@@ -122,7 +122,7 @@ export class Ingest {
       ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
       onUnsupported: (reason) => void refuse(reason),
     })
-    this.#owners.set(stream.id, owner)
+    this.#owners.add(owner)
     log.info(
       { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },
       'live: encoder connected',
@@ -134,9 +134,10 @@ export class Ingest {
    * Undefined if another encoder is sending: its owner renews the lease. The lease of an owner that was killed ends
    * within five seconds.
    */
-  async #claim(stream: StoredLiveStream): Promise<Claimed | undefined> {
+  async #claim(stream: StoredLiveStream, { isClosed }: Connection): Promise<Claimed | undefined> {
     let leaseUntil: Date | undefined
-    for (let waitedMs = 0; !this.#closing.signal.aborted; waitedMs += claimRetryMs) {
+    const isUseless = () => this.#closing.signal.aborted || isClosed()
+    for (let waitedMs = 0; !isUseless(); waitedMs += claimRetryMs) {
       const abandonedLease = waitedMs >= renewalMs ? leaseUntil : undefined
       const claimed = await this.#context.db
         .transaction()
@@ -155,16 +156,17 @@ export class Ingest {
   }
 
   #checkConnections(): void {
-    for (const owner of this.#owners.values()) owner.checkConnection()
+    for (const owner of this.#owners) owner.checkConnection()
   }
 
   async #disconnect(owner: BroadcastOwner): Promise<void> {
-    const { live_stream_id: streamId } = owner.broadcast
-    const disconnecting = owner.disconnect()
-    this.#disconnecting.set(streamId, disconnecting)
-    await disconnecting
-    if (this.#disconnecting.get(streamId) === disconnecting) this.#disconnecting.delete(streamId)
-    if (this.#owners.get(streamId) === owner) this.#owners.delete(streamId)
+    await owner.disconnect()
+    this.#owners.delete(owner)
+  }
+
+  async #stored(liveStreamId: string): Promise<void> {
+    const owners = [...this.#owners].filter(({ broadcast }) => broadcast.live_stream_id === liveStreamId)
+    await Promise.all(owners.map(({ finished }) => finished))
   }
 
   async #repeatChecks(): Promise<void> {
@@ -189,7 +191,7 @@ export class Ingest {
       owner
         .renew()
         .catch((err) => log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'))
-    await Promise.all([...this.#owners.values()].map(renew))
+    await Promise.all([...this.#owners].map(renew))
   }
 
   /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */

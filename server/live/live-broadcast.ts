@@ -1,3 +1,4 @@
+import type { Content } from '../playback/send.ts'
 import { type Init, type NewPart, type NewSegment, Rendition } from './rendition.ts'
 
 /** Everything that happens to a broadcast that viewers can see. */
@@ -29,6 +30,8 @@ export class LiveBroadcast {
   readonly #windowMs: number
   readonly #renditions = new Map<string, Rendition>()
   readonly #subscribers = new Set<(event: BroadcastEvent) => void>()
+  /** The playlists that were written since the last event, by what viewers asked for. */
+  readonly playlists = new Map<string, Content>()
   readonly #closed = new AbortController()
   #targetSeconds: number | undefined
   #qualities: string[] = []
@@ -69,12 +72,15 @@ export class LiveBroadcast {
 
   apply(event: BroadcastEvent): void {
     this.#change(event)
+    this.playlists.clear()
     for (const send of this.#subscribers) send(event)
   }
 
   close(): void {
     this.#closed.abort()
+    for (const { window } of this.#renditions.values()) window.close()
     this.#subscribers.clear()
+    for (const { window } of this.#renditions.values()) window.close()
   }
 
   /** Calls the function for each further event. Returns what ends the subscription. */

@@ -4,7 +4,8 @@ import { codecsOf, type Tracks, writeInit } from './media/fmp4.ts'
 import { Packager, type Part, type Segment } from './media/packager.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 
-export const partMs = 500
+/** Half a second in whole frames: 15 frames at 30 frames per second take 501 ms if their times are rounded. */
+export const partMs = 501
 
 type Options = {
   quality: string

@@ -18,7 +18,7 @@ const segmentsInMemory = 5
 /** Enough to know the bit rate of the recent past. */
 const maxSizes = 30
 
-type Memory = { parts: Buffer[]; isStored: boolean }
+type Memory = { parts: Buffer[]; isStored: boolean; segment?: Buffer }
 
 /** One quality of a broadcast: the window that playlists show, and the data of the newest segments. */
 export class Rendition {
@@ -58,6 +58,8 @@ export class Rendition {
     const { sequence, epoch, receivedAt, durationMs, bytes, fence } = segment
     this.#sizes = [...this.#sizes, { bytes, durationMs }].slice(-maxSizes)
     this.window.addSegment({ sequence, epoch, receivedAt, durationMs, bytes, fence })
+    const oldest = this.window.state.segments[0]?.epoch ?? epoch
+    for (const each of this.#inits.keys()) if (each < oldest) this.#inits.delete(each)
   }
 
   /** The segment is in the file store. Until then it stays in memory. */
@@ -81,7 +83,10 @@ export class Rendition {
   /** A complete segment that is still in memory. */
   findSegment(sequence: number): Buffer | undefined {
     const memory = this.#memory.get(sequence)
-    return memory && this.window.has(sequence, undefined) ? Buffer.concat(memory.parts) : undefined
+    if (!memory || !this.window.has(sequence, undefined)) return undefined
+    // All viewers share one copy, also those that are slow.
+    memory.segment ??= Buffer.concat(memory.parts)
+    return memory.segment
   }
 
   /** Bits per second of the recent segments. */

@@ -27,6 +27,11 @@ export class SegmentNumbers {
     return this.#next
   }
 
+  /** Numbers before this one are taken. */
+  skipTo(next: number): void {
+    this.#next = Math.max(this.#next, next)
+  }
+
   /** Undefined if no segment of the best quality begins at this time. */
   find(startMs: number): number | undefined {
     return this.#byStart.get(startMs)

@@ -19,6 +19,8 @@ type Deps = Pick<Context, 'db' | 'files' | 'log'> & {
 
 /** With more than this in memory, nothing is read from the encoder. */
 const maxPendingBytes = 64 * 1024 * 1024
+/** A broadcast has a few writes per second, unless its encoder changes its configuration all the time. */
+const maxPendingWrites = 500
 const retryMs = 500
 
 /** Stores what a broadcast produces, one after the other. It retries until it succeeds or the broadcast is lost. */
@@ -26,6 +28,7 @@ export class SegmentWriter {
   readonly #deps: Deps
   #last: Promise<void> = Promise.resolve()
   #pendingBytes = 0
+  #pendingWrites = 0
   #isLost = false
   #drained: { promise: Promise<void>; resolve(): void } | undefined
 
@@ -49,15 +52,19 @@ export class SegmentWriter {
       return store.insertSegment(db, claim, stored)
     }).then((isOurs) => {
       this.#pendingBytes -= data.length
-      if (this.#pendingBytes <= maxPendingBytes) this.#resume()
+      if (!this.#isFull) this.#resume()
       if (isOurs) onStored(segment)
     })
   }
 
   /** Adds a write. It returns false if the broadcast is no longer ours. */
   run(write: () => Promise<boolean>): Promise<boolean> {
+    this.#pendingWrites++
     const result = this.#last.then(() => this.#retry(write))
-    this.#last = result.then(() => {})
+    this.#last = result.then(() => {
+      this.#pendingWrites--
+      if (!this.#isFull) this.#resume()
+    })
     return result
   }
 
@@ -68,9 +75,13 @@ export class SegmentWriter {
 
   /** Undefined, or a promise that resolves when there is memory again. */
   drain(): Promise<void> | undefined {
-    if (this.#pendingBytes <= maxPendingBytes || this.#isLost) return undefined
+    if (!this.#isFull || this.#isLost) return undefined
     this.#drained ??= Promise.withResolvers<void>()
     return this.#drained.promise
+  }
+
+  get #isFull(): boolean {
+    return this.#pendingBytes > maxPendingBytes || this.#pendingWrites > maxPendingWrites
   }
 
   /** Gives up on everything that has not been stored. */

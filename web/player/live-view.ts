@@ -30,7 +30,7 @@ export function showLiveView({ video, controls, edge, isConnected, signal }: Tar
 
   function update() {
     if (video.readyState === 0) return
-    const latency = isConnected() ? edge.latencySeconds() : undefined
+    const latency = isConnected() && !video.paused ? edge.latencySeconds() : undefined
     const live = latency === undefined ? '' : `${latency.toFixed(1)} s latency`
     const text = edge.isLive() ? live : `${timeText(edge.behindSeconds())} behind`
     if (position.textContent !== text) position.textContent = text

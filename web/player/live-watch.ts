@@ -4,6 +4,8 @@ import type { PlayerConfig } from './player-config.ts'
 
 /** The service responds when the state changes, or after 20 s. A proxy may respond earlier. */
 const minPollMs = 2000
+/** A response that takes longer is lost. */
+const maxPollMs = 60_000
 
 /** Follows a live stream. The listener gets every response of the service. */
 export async function watchLive(
@@ -19,7 +21,7 @@ export async function watchLive(
     try {
       const url = new URL(current.self, location.origin)
       url.searchParams.set('wait', version)
-      const next = await fetchConfig(url, signal)
+      const next = await fetchWithin(url, signal)
       failures = 0
       if (signal.aborted) return
       current = next
@@ -30,6 +32,20 @@ export async function watchLive(
     }
     const isEarly = current.live?.version === version && performance.now() - startMs < minPollMs
     if (isEarly) await delay(minPollMs, signal)
+  }
+}
+
+/** Not with AbortSignal.any, which older browsers lack. */
+async function fetchWithin(url: URL, signal: AbortSignal): Promise<PlayerConfig> {
+  const request = new AbortController()
+  const abort = () => request.abort()
+  const timer = setTimeout(abort, maxPollMs)
+  signal.addEventListener('abort', abort)
+  try {
+    return await fetchConfig(url, request.signal)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', abort)
   }
 }
 

@@ -49,7 +49,10 @@ export function openNative(
       return isAtEnd ? 0 : performance.now() - lastDataMs
     },
     latencySeconds: () =>
-      options.isLive ? Math.max(0, endOf(video.seekable) - video.currentTime) : undefined,
+      // Some browsers do not tell what can be watched of a live stream.
+      options.isLive && video.seekable.length > 0
+        ? Math.max(0, endOf(video.seekable) - video.currentTime)
+        : undefined,
     liveSeconds: () => (options.isLive && endOf(video.seekable)) || undefined,
     destroy() {
       abort.abort()

@@ -109,3 +109,39 @@ test('a request for a part waits until it exists, and ends with the stream or th
   signal.abort()
   await gone
 })
+
+test('a playlist without parts has complete segments only', () => {
+  const window = new RenditionWindow(3_600_000)
+  fill(window, 3)
+  window.addPart(part(true), { sequence: 3, epoch: 1, receivedAt: 1_006_000 })
+  const text = writePlaylist(window.state, { ...options, partMs: undefined })
+  assert.equal(text.match(/#EXTINF/g)?.length, 3)
+  assert.doesNotMatch(text, /PART|PRELOAD|SERVER-CONTROL/)
+  assert.ok(text.endsWith('2-1.m4s\n'), text)
+})
+
+test('segments that were lost are gaps, so that the numbers of the others stay right', () => {
+  const window = new RenditionWindow(10_000)
+  fill(window, 3)
+  fill(window, 2, 5, 2)
+  const lines = writePlaylist(window.state, { ...options, partMs: undefined }).split('\n')
+  assert.ok(lines.includes('#EXT-X-MEDIA-SEQUENCE:1'))
+  assert.deepEqual(
+    lines.filter((line) => /m4s$|GAP|DISCONTINUITY$/.test(line)),
+    [
+      ...['1-1.m4s', '2-1.m4s', '#EXT-X-GAP', '3-1.m4s', '#EXT-X-GAP', '4-1.m4s'],
+      ...['#EXT-X-DISCONTINUITY', '5-2.m4s', '6-2.m4s'],
+    ],
+  )
+  assert.equal(window.find(3), undefined)
+  assert.equal(window.find(5)?.epoch, 2)
+  fill(window, 1, 7, 2)
+  // A playlist does not begin with a gap.
+  const later = writePlaylist(window.state, { ...options, partMs: undefined })
+  fill(window, 1, 8, 2)
+  assert.match(later, /MEDIA-SEQUENCE:2\n/)
+  assert.match(
+    writePlaylist(window.state, { ...options, partMs: undefined }),
+    /MEDIA-SEQUENCE:5\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n/,
+  )
+})

@@ -21,14 +21,16 @@ const holdBackParts = 3
 /** Writes the playlist of one quality for low-latency HLS. Players that know plain HLS ignore the tags about parts. */
 export function writePlaylist(state: WindowState, options: PlaylistOptions): string {
   const { targetSeconds, partMs } = options
-  const { segments, open, discontinuities } = state
+  const { segments, discontinuities } = state
+  const hasParts = partMs !== undefined
+  const open = hasParts ? state.open : undefined
   const skipped = options.skips ? countSkipped(segments, skipTargets * targetSeconds * 1000) : 0
   const first = segments[0] ?? open
   const head = [
     '#EXTM3U',
     '#EXT-X-VERSION:9',
     `#EXT-X-TARGETDURATION:${targetSeconds}`,
-    ...(partMs === undefined ? [] : writeControl(partMs, targetSeconds)),
+    ...(hasParts ? writeControl(partMs, targetSeconds) : []),
     `#EXT-X-MEDIA-SEQUENCE:${first?.sequence ?? 0}`,
     ...(discontinuities > 0 ? [`#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuities}`] : []),
     ...(skipped > 0 ? [`#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}`] : []),
@@ -36,7 +38,7 @@ export function writePlaylist(state: WindowState, options: PlaylistOptions): str
   let epoch = segments[skipped - 1]?.epoch
   const listed = [...segments.slice(skipped), ...(open ? [open] : [])]
   const body = listed.flatMap((segment) => {
-    const lines = writeSegment(segment, { epoch, isOpen: segment === open, query: options.query })
+    const lines = writeSegment(segment, { epoch, hasParts, isOpen: segment === open, query: options.query })
     epoch = segment.epoch
     return lines
   })
@@ -52,10 +54,12 @@ function writeControl(partMs: number, targetSeconds: number): string[] {
   ]
 }
 
-type SegmentOptions = { epoch: number | undefined; isOpen: boolean; query: string }
+type SegmentOptions = { epoch: number | undefined; hasParts: boolean; isOpen: boolean; query: string }
 
-function writeSegment(segment: WindowSegment, { epoch, isOpen, query }: SegmentOptions): string[] {
-  const { sequence, durationMs, receivedAt, parts, isGap } = segment
+function writeSegment(segment: WindowSegment, options: SegmentOptions): string[] {
+  const { epoch, isOpen, query } = options
+  const { sequence, durationMs, receivedAt, isGap } = segment
+  const parts = options.hasParts ? segment.parts : []
   const isNewEpoch = epoch !== segment.epoch
   return [
     ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),

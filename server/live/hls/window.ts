@@ -30,6 +30,8 @@ export type WindowState = {
 
 /** Parts of older segments are not listed: players that are so far behind load entire segments. */
 const segmentsWithParts = 3
+/** Segments are longer, except those of an encoder that changes its configuration again and again. */
+const minSegmentMs = 500
 /** The playlist needs some duration. Nobody knows how long the lost segment would have become. */
 const gapMs = 1_000
 
@@ -41,6 +43,7 @@ export class RenditionWindow {
   #durationMs = 0
   #discontinuities = 0
   #isEnded = false
+  #isClosed = false
   #version = 0
   #waiting = new Set<() => void>()
 
@@ -80,7 +83,7 @@ export class RenditionWindow {
     const parts = this.#open?.sequence === segment.sequence ? this.#open.parts : []
     this.#open = undefined
     this.#push({ ...segment, parts })
-    while (this.#durationMs > this.#maxMs && this.#segments.length > 1) this.#removeFirst()
+    while (this.#isTooLong() && this.#segments.length > 1) this.#removeFirst()
     while (this.#segments[0]?.isGap) this.#removeFirst()
     this.#changed()
   }
@@ -90,12 +93,23 @@ export class RenditionWindow {
     this.#changed()
   }
 
+  /** Nothing more is added. Nobody has to wait. */
+  close(): void {
+    this.#isClosed = true
+    this.#changed()
+  }
+
+  /** The number of requests that wait. */
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   /**
    * Resolves when the playlist contains the part, or the segment if there is no part number. A part of a segment that has
    * ended with fewer parts counts as contained when the next segment begins.
    */
   async waitFor(sequence: number, part: number | undefined, signal: AbortSignal): Promise<void> {
-    while (!this.#isEnded && !signal.aborted && !this.has(sequence, part)) {
+    while (!this.#isEnded && !this.#isClosed && !signal.aborted && !this.has(sequence, part)) {
       await new Promise<void>((resolve) => {
         const done = () => {
           signal.removeEventListener('abort', done)
@@ -133,6 +147,10 @@ export class RenditionWindow {
       const times = { receivedAt: receivedAt + durationMs, durationMs: gapMs }
       this.#push({ sequence: last.sequence + 1, epoch, fence, ...times, bytes: 0, parts: [], isGap: true })
     }
+  }
+
+  #isTooLong(): boolean {
+    return this.#durationMs > this.#maxMs || this.#segments.length * minSegmentMs > this.#maxMs
   }
 
   #push(segment: WindowSegment): void {

@@ -27,6 +27,8 @@ const maxQueuedBytes = 1024 * 1024
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 const maxFailures = 3
+/** The current one, and those that convert their last samples. */
+const maxRunning = 4
 const closeMs = 10_000
 
 /** Converts the MP3 audio of a source to AAC, because browsers do not reliably play MP3 in HLS. */
@@ -52,6 +54,8 @@ export class AacConverter {
   audio({ data }: Sample, atMs: number): void {
     if (!this.#source) return
     if (this.#current && atMs - this.#current.zeroMs > maxRunMs) this.#retire()
+    // The source changes faster than ffmpeg ends.
+    if (!this.#current && this.#running.size >= maxRunning) return
     this.#current ??= this.#start(this.#source, atMs)
     const { process, zeroMs } = this.#current
     if (process.queuedBytes() > maxQueuedBytes) process.kill()

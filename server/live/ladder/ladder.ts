@@ -38,6 +38,8 @@ const successMs = 10_000
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 const maxEarlyAudio = 1_000
+/** The current one, and those that encode their last frames. */
+const maxRuns = 4
 const closeMs = 10_000
 const unknownFrameRate = 30
 
@@ -142,6 +144,8 @@ export class Ladder {
   #start(atMs: number): void {
     this.#isChangeDue = false
     this.#retire(atMs)
+    // The source changes faster than ffmpeg ends. The next key frame tries again.
+    if (this.#runs.length >= maxRuns) return
     const { tools } = this.#options
     const { tracks, keyFrames } = this.#source ?? {}
     const early = this.#earlyAudio ?? []

@@ -61,7 +61,7 @@ function readTag(payload: Buffer): VideoTag | undefined {
   return {
     isConfig: packetType === 0,
     isKeyFrame: payload[0]! >> 4 === keyFrame,
-    compositionOffset: payload.readIntBE(2, 3),
+    compositionOffset: readOffset(payload, 2),
     body: payload.subarray(5),
   }
 }
@@ -80,10 +80,16 @@ function readEnhancedTag(payload: Buffer): VideoTag | undefined {
   return {
     isConfig: false,
     isKeyFrame,
-    compositionOffset: payload.readIntBE(5, 3),
+    compositionOffset: readOffset(payload, 5),
     body: payload.subarray(8),
   }
 }
+
+/** A decoder keeps up to 16 frames. Larger offsets would move a frame out of the timeline. */
+const maxOffsetMs = 16_000
+const minOffsetMs = -5_000
+const readOffset = (payload: Buffer, at: number) =>
+  Math.min(maxOffsetMs, Math.max(minOffsetMs, payload.readIntBE(at, 3)))
 
 const unsupportedVideo = (name: string) =>
   new UnsupportedStream(`The encoder sends ${name} video. Set it to H.264.`)
@@ -92,6 +98,8 @@ const unsupportedAudio = (name: string) =>
 
 const aac = 10
 const mp3Formats = new Set([2, 14])
+/** Frames of AAC with 8 channels have 6 KB at most. */
+const maxAudioBytes = 16 * 1024
 const audioNames: Record<number, string> = { 0: 'PCM', 1: 'ADPCM', 3: 'PCM', 6: 'Nellymoser', 11: 'Speex' }
 
 /** Reads the audio messages of a stream: AAC or MP3. */
@@ -100,7 +108,7 @@ export class AudioReader {
 
   /** Undefined for a message without a frame, or with a damaged one. Throws `UnsupportedStream`. */
   read(timestamp: number, payload: Buffer): AudioEvent[] {
-    if (payload.length < 2) return []
+    if (payload.length < 2 || payload.length > maxAudioBytes) return []
     const format = payload[0]! >> 4
     if (mp3Formats.has(format)) return this.#readMp3(timestamp, payload.subarray(1))
     if (format !== aac) throw unsupportedAudio(audioNames[format] ?? `codec ${format}`)

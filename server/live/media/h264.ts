@@ -13,12 +13,15 @@ export type H264Config = {
 }
 
 const nalSps = 7
+/** The usual ones have less than 100 bytes. Each one stays in memory while viewers can rewind to it. */
+const maxRecordBytes = 4 * 1024
 /** Levels allow for more, but nothing plays it. */
 const maxSize = 8192
 
 /** Reads an AVCDecoderConfigurationRecord. */
 export function readH264Config(record: Buffer): H264Config {
-  if (record.length < 8 || record[0] !== 1 || (record[5]! & 31) < 1) throw invalid()
+  if (record.length < 8 || record.length > maxRecordBytes || record[0] !== 1 || (record[5]! & 31) < 1)
+    throw invalid()
   const spsLength = record.readUInt16BE(6)
   const sps = record.subarray(8, 8 + spsLength)
   if (sps.length !== spsLength || (sps[0]! & 31) !== nalSps) throw invalid()

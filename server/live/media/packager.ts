@@ -24,6 +24,12 @@ export type PackagerOptions = {
 
 const maxSegmentMs = 10_000
 const maxSegmentBytes = 32 * 1024 * 1024
+/** A part of 0.5 s at 100 Mbit/s has 6 MB. */
+const maxPartBytes = 8 * 1024 * 1024
+/** The memory of a sample besides its data. */
+const sampleOverhead = 256
+/** The video has stopped if the audio is ahead by this. The timeline allows for as much. */
+const maxVideoDelayMs = 3_000
 
 type TimedSample = Sample & { atMs: number }
 
@@ -42,28 +48,37 @@ export class Packager {
   /** Whether a segment has begun. */
   #isOpen = false
   #parts: Part[] = []
-  /** Of the parts. */
+  /** Of the parts, and of the samples since the last one. */
   #bytes = 0
+  #sampleBytes = 0
+  #lastVideoMs = Number.NEGATIVE_INFINITY
 
   constructor(options: PackagerOptions) {
     this.#options = options
   }
 
   /** The samples have times of the broadcast, in the order of decoding. */
-  video(sample: Sample, atMs: number): void {
+  video(sample: Sample, givenMs: number): void {
+    // The part before may have ended without the video.
+    const atMs = Math.max(givenMs, this.#partStartMs ?? givenMs, this.#lastVideoMs + 1)
     const previous = this.#video.at(-1)
     if (previous) this.#lastFrameMs = Math.max(1, atMs - previous.atMs)
     this.#cutBefore(atMs, sample.isKeyFrame)
     this.#begin(atMs)
+    this.#lastVideoMs = atMs
     this.#video.push({ ...sample, atMs })
+    this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
   audio(sample: Sample, atMs: number): void {
-    if (!this.#options.tracks.video) {
-      this.#cutBefore(atMs, true)
-      this.#begin(atMs)
+    const hasVideo = this.#options.tracks.video !== undefined
+    if (!hasVideo || this.#isVideoStopped(atMs)) {
+      const cutMs = Math.max(atMs, this.#lastVideoMs + 1, (this.#partStartMs ?? atMs) + 1)
+      this.#cutBefore(cutMs, !hasVideo)
+      this.#begin(cutMs)
     }
     this.#audio.push({ ...sample, atMs })
+    this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
   /** Writes what is left. */
@@ -71,6 +86,10 @@ export class Packager {
     const last = this.#video.at(-1) ?? this.#audio.at(-1)
     if (last) this.#endPart(last.atMs + this.#lastFrameMs)
     this.#endSegment()
+  }
+
+  #isVideoStopped(atMs: number): boolean {
+    return this.#isOpen && (atMs - this.#lastVideoMs > maxVideoDelayMs || this.#sampleBytes >= maxPartBytes)
   }
 
   #begin(atMs: number): void {
@@ -88,7 +107,7 @@ export class Packager {
     // Without key frames, a segment ends somewhere, because it is in memory until then.
     const isTooLong = atMs - segmentStart >= maxSegmentMs || this.#bytes >= maxSegmentBytes
     const isSegmentOver = (isKeyFrame && startsSegment(atMs, segmentStart)) || isTooLong
-    const isPartFull = atMs + this.#lastFrameMs - partStart > partMs
+    const isPartFull = atMs + this.#lastFrameMs - partStart > partMs || this.#sampleBytes >= maxPartBytes
     if (!isSegmentOver && !isPartFull) return
     this.#endPart(atMs)
     if (isSegmentOver) this.#endSegment()
@@ -105,6 +124,7 @@ export class Packager {
       isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.isKeyFrame === true,
     }
     this.#video = []
+    this.#sampleBytes = 0
     this.#partStartMs = endMs
     this.#parts.push(part)
     this.#bytes += part.data.length

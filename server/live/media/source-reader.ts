@@ -18,6 +18,8 @@ type Timed = { isVideo: boolean; sample: Sample; atMs: number }
 /** How long a stream waits for its second track. Encoders send the configurations first. */
 const patienceMs = 1_000
 const maxWaitingBytes = 16 * 1024 * 1024
+/** The memory of a sample besides its data. */
+const sampleOverhead = 256
 /** The step at a jump of the encoder's clock. */
 const stepMs = 33
 
@@ -36,7 +38,9 @@ export class SourceReader implements Publisher {
   #isStarted = false
   #waiting: Timed[] = []
   #waitingBytes = 0
-  #lastVideoMs = Number.NEGATIVE_INFINITY
+  #hasKeyFrame = false
+  readonly #videoTimes = new IncreasingTimes()
+  readonly #audioTimes = new IncreasingTimes()
   metadataValues: AmfObject | undefined
 
   constructor(options: Options) {
@@ -61,20 +65,29 @@ export class SourceReader implements Publisher {
       this.#configure({ video: event.config })
       return
     }
-    const mapped = this.#timeline.map(timestamp, stepMs)
-    // Decoders need increasing times.
-    const atMs = Math.max(mapped, this.#lastVideoMs + 1)
-    this.#lastVideoMs = atMs
-    this.#receive({ isVideo: true, sample: event.sample, atMs })
+    const mapped = this.#timeline.map(timestamp, stepMs, this.#videoTimes.mappedMs)
+    this.#receive({ isVideo: true, sample: event.sample, atMs: this.#videoTimes.next(mapped, stepMs) })
   }
 
   audio(timestamp: number, payload: Buffer): void {
     for (const event of this.#audioReader.read(timestamp, payload)) {
       if (!event) continue
       if ('config' in event) this.#configure({ audio: event.config })
-      else
-        this.#receive({ isVideo: false, sample: event.sample, atMs: this.#timeline.map(timestamp, stepMs) })
+      else this.#audioSample(timestamp, event.sample)
     }
+  }
+
+  /** Why nothing can be shown yet. */
+  get missing(): string | undefined {
+    const isWaiting = !this.#isStarted && this.#tracks.video && this.#waiting.length > 0
+    return isWaiting && !this.#hasKeyFrame ? 'The encoder has not sent a key frame yet.' : undefined
+  }
+
+  #audioSample(timestamp: number, sample: Sample): void {
+    const mapped = this.#timeline.map(timestamp, stepMs, this.#audioTimes.mappedMs)
+    const { frameLength = 0, sampleRate = 1 } = this.#tracks.audio ?? {}
+    const frameMs = Math.max(1, Math.floor((1000 * frameLength) / sampleRate))
+    this.#receive({ isVideo: false, sample, atMs: this.#audioTimes.next(mapped, frameMs) })
   }
 
   /** A changed or additional track needs a new beginning. */
@@ -89,7 +102,8 @@ export class SourceReader implements Publisher {
       return
     }
     this.#waiting.push(timed)
-    this.#waitingBytes += timed.sample.data.length
+    this.#hasKeyFrame ||= isKeyFrame(timed)
+    this.#waitingBytes += timed.sample.data.length + sampleOverhead
     if (this.#waitingBytes > maxWaitingBytes) this.#discard()
     if (this.#isReady(timed.atMs)) this.#start()
   }
@@ -99,7 +113,7 @@ export class SourceReader implements Publisher {
     const hasWaited = nowMs - (this.#waiting[0]?.atMs ?? nowMs) >= patienceMs
     const isAudioDue = this.#announced?.audio !== false && !hasWaited
     const isVideoDue = this.#announced?.video !== false && !hasWaited
-    if (video) return this.#waiting.some(isKeyFrame) && (audio !== undefined || !isAudioDue)
+    if (video) return this.#hasKeyFrame && (audio !== undefined || !isAudioDue)
     return audio !== undefined && !isVideoDue
   }
 
@@ -118,11 +132,31 @@ export class SourceReader implements Publisher {
   #discard(): void {
     this.#waiting = []
     this.#waitingBytes = 0
+    this.#hasKeyFrame = false
   }
 
   #emit({ isVideo, sample, atMs }: Timed): void {
     if (isVideo) this.#options.onVideo(sample, atMs)
     else this.#options.onAudio(sample, atMs)
+  }
+}
+
+/** A track whose clock stands still for so many samples goes on by the duration of a frame. */
+const maxStalled = 10
+
+/** The times of a track. Decoders need increasing ones, whatever the clock of the encoder does. */
+class IncreasingTimes {
+  #lastMs = Number.NEGATIVE_INFINITY
+  #stalled = 0
+  /** The time of the last sample by the clock of the encoder. Undefined before the first one. */
+  mappedMs: number | undefined
+
+  next(mappedMs: number, frameMs: number): number {
+    this.mappedMs = mappedMs
+    this.#stalled = mappedMs > this.#lastMs ? 0 : this.#stalled + 1
+    const stepMs = this.#stalled > maxStalled ? frameMs : 1
+    this.#lastMs = Math.max(mappedMs, this.#lastMs + stepMs)
+    return this.#lastMs
   }
 }
 

@@ -38,3 +38,28 @@ test('whatever the timestamps are, the times never leave the timeline', () => {
     }),
   )
 })
+
+test('each track follows its own clock over a jump and over a wrap-around', () => {
+  const timeline = new Timeline(0)
+  const [video, audio] = [track(timeline), track(timeline)]
+  assert.deepEqual([video(10_000), audio(10_010), video(10_040)], [0, 10, 40])
+  // The clock is set back by two seconds. The audio from before arrives later.
+  assert.deepEqual([video(8_080), audio(10_033), audio(8_056), video(8_120)], [80, 33, 56, 120])
+  assert.equal(timeline.jumps, 1)
+  const other = new Timeline(0)
+  const [first, second] = [track(other), track(other)]
+  const end = 2 ** 32
+  assert.deepEqual(
+    [first(end - 40), second(end - 30), first(0), second(end - 7), second(16)],
+    [0, 10, 40, 33, 56],
+  )
+  assert.equal(other.jumps, 0)
+})
+
+function track(timeline: Timeline): (timestamp: number) => number {
+  let last: number | undefined
+  return (timestamp) => {
+    last = timeline.map(timestamp, 40, last)
+    return last
+  }
+}

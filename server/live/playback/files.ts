@@ -1,8 +1,10 @@
+import type { ServerResponse } from 'node:http'
 import { type Content, inFile, inMemory } from '../../playback/send.ts'
 import { cacheForever, cacheOneSecond } from '../../playback/serve.ts'
 import { liveSegmentKey } from '../files.ts'
 import type { LiveFile } from './file-names.ts'
-import { type Directives, readDirectives, renderPlaylist, waitForPlaylist } from './media-playlist.ts'
+import { type Directives, loadPlaylistContent, readDirectives, waitForPlaylist } from './media-playlist.ts'
+import { withPatience } from './patience.ts'
 import type { View } from './views.ts'
 
 type Asked = {
@@ -14,7 +16,6 @@ type Asked = {
   query: string
 }
 
-const playlistType = 'application/vnd.apple.mpegurl'
 const segmentType = 'video/mp4'
 /** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
 const maxWaitTargets = 3
@@ -28,7 +29,7 @@ type Find = () => Promise<View | undefined>
 export async function loadLiveFile(
   find: Find,
   asked: Asked,
-  abandoned: AbortSignal,
+  viewer: ServerResponse,
 ): Promise<Content | undefined> {
   const view = await find()
   const rendition = view?.live.qualities.includes(asked.quality)
@@ -38,7 +39,7 @@ export async function loadLiveFile(
   const { file } = asked
   switch (file.kind) {
     case 'playlist':
-      return loadPlaylist(find, view, asked, abandoned)
+      return loadPlaylist(find, view, asked, viewer)
     case 'init': {
       const init = rendition.findInit(file.epoch)
       return init && inMemory(init.data, segmentType, cacheForever)
@@ -46,29 +47,28 @@ export async function loadLiveFile(
     case 'segment':
       return findSegment(view, asked.quality, file)
     case 'part':
-      return loadPart(view, asked.quality, file, waitSignal(view, abandoned))
+      return loadPart(view, asked.quality, file, viewer)
   }
 }
 
-const waitSignal = ({ live }: View, abandoned: AbortSignal) =>
-  AbortSignal.any([abandoned, AbortSignal.timeout(maxWaitTargets * (live.targetSeconds ?? 2) * 1000)])
+const maxWaitMs = ({ live }: View) => maxWaitTargets * (live.targetSeconds ?? 2) * 1000
 
 async function loadPlaylist(
   find: Find,
   view: View,
   { quality, directives, query }: Asked,
-  abandoned: AbortSignal,
+  viewer: ServerResponse,
 ): Promise<Content | undefined> {
   const asked = readDirectives(directives)
-  const signal = waitSignal(view, abandoned)
-  const current = view.hasParts ? await waitThroughOwners(find, view, quality, asked, signal) : view
+  const wait = (signal: AbortSignal) => waitThroughOwners(find, view, quality, asked, signal)
+  const current = view.hasParts ? await withPatience(viewer, maxWaitMs(view), wait) : view
   if (!current?.live.qualities.includes(quality)) return undefined
   const window = current.live.rendition(quality)?.window
   if (!window) return undefined
-  const text = renderPlaylist(current, quality, { skips: asked.skips, query })
+  const content = loadPlaylistContent(current, quality, { skips: asked.skips, query })
   const isComplete = asked.sequence !== undefined && window.has(asked.sequence, asked.part)
   const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? cacheTenSeconds : noStore
-  return inMemory(Buffer.from(text), playlistType, cacheControl)
+  return { ...content, cacheControl }
 }
 
 /** The owner of a broadcast may change while a player waits. */
@@ -100,22 +100,28 @@ function findSegment({ live }: View, quality: string, { sequence, epoch }: Segme
   const key = liveSegmentKey(live.id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
   const body = rendition.findSegment(sequence)
-  return body ? { ...stored, body } : stored
+  if (!body) return stored
+  // nginx and S3 cannot send it yet.
+  if (!rendition.isStored(sequence))
+    return { ...inMemory(body, segmentType, cacheForever), etag: stored.etag }
+  return { ...stored, body }
 }
 
 /** The part that comes next can be requested before it exists. */
 async function loadPart(
-  { live, hasParts }: View,
+  view: View,
   quality: string,
   { sequence, epoch, part }: PartFile,
-  signal: AbortSignal,
+  viewer: ServerResponse,
 ): Promise<Content | undefined> {
+  const { live, hasParts } = view
   if (!hasParts) return undefined
   const rendition = live.rendition(quality)!
   const { segments, open } = rendition.window.state
   const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
   if (sequence > next) return undefined
-  await rendition.window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  if (!rendition.window.has(sequence, part))
+    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitFor(sequence, part, signal))
   const body = rendition.findPart(sequence, part)
   const known = rendition.window.state.open ?? rendition.window.find(sequence)
   const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)

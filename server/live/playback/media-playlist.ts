@@ -1,9 +1,13 @@
 import { ApiError, httpErrors } from '../../lib/errors.ts'
+import { type Content, inMemory } from '../../playback/send.ts'
+import { cacheOneSecond } from '../../playback/serve.ts'
 import { writePlaylist } from '../hls/playlist.ts'
 import type { WindowState } from '../hls/window.ts'
 import type { LiveBroadcast } from '../live-broadcast.ts'
 import { partMs } from '../rendition-writer.ts'
 import type { View } from './views.ts'
+
+const playlistType = 'application/vnd.apple.mpegurl'
 
 /** The delivery directives of low-latency HLS (RFC 8216bis, 6.2.5). */
 export type Directives = { sequence: number | undefined; part: number | undefined; skips: boolean }
@@ -44,14 +48,31 @@ export async function waitForPlaylist(
   const { segments, open } = window.state
   const last = open?.sequence ?? segments.at(-1)?.sequence ?? -1
   if (sequence > last + maxAhead) throw invalidDirective('_HLS_msn')
-  await window.waitFor(sequence, part, AbortSignal.any([signal, live.closed]))
+  await window.waitFor(sequence, part, signal)
   return window.has(sequence, part) || live.isEnded
+}
+
+type Rendering = { skips: boolean; query: string }
+
+/** All viewers of a public stream get the same, until something happens. */
+export function loadPlaylistContent(view: View, quality: string, rendering: Rendering): Content {
+  const { live, hasParts } = view
+  const key = `${quality} ${rendering.skips} ${hasParts} ${rendering.query}`
+  const known = live.playlists.get(key)
+  if (known) return known
+  const content = inMemory(
+    Buffer.from(renderPlaylist(view, quality, rendering)),
+    playlistType,
+    cacheOneSecond,
+  )
+  if (rendering.query === '') live.playlists.set(key, content)
+  return content
 }
 
 export function renderPlaylist(
   { live, hasParts }: View,
   quality: string,
-  { skips, query }: { skips: boolean; query: string },
+  { skips, query }: Rendering,
 ): string {
   const { window } = live.rendition(quality)!
   return writePlaylist(window.state, {

@@ -101,12 +101,10 @@ async function sendLiveFile(context: Context, views: Views, viewing: Viewing): P
   const { params, request, reply, stream } = viewing
   const file = parseLiveFile(params.file)
   if (!file) throw notFound('file')
-  const abandoned = new AbortController()
-  reply.raw.once('close', () => abandoned.abort())
   const { query } = await viewing.open()
   const find = () => views.findBroadcast(stream.id, params.broadcastId)
   const asked = { quality: params.quality, file, directives: request.query, query }
-  const content = await loadLiveFile(find, asked, abandoned.signal)
+  const content = await loadLiveFile(find, asked, reply.raw)
   if (!content) throw notFound('file')
   return send(context, viewing, content)
 }

@@ -6,7 +6,7 @@ import { Handshake } from './handshake.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
 
-export type Connection = { remoteAddress: string; close(): void }
+export type Connection = { remoteAddress: string; isClosed(): boolean; close(): void }
 
 export type RtmpServerOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
@@ -21,14 +21,15 @@ export type RtmpServerOptions = {
 export function createRtmpServer(options: RtmpServerOptions): Server {
   const pending = new PendingConnections()
   const serve = (socket: Socket) => {
-    pending.add(socket)
     socket.setNoDelay(true)
     // An error also closes the socket, which ends the loop that reads from it.
     socket.on('error', () => {})
-    const connection = new ServerConnection(socket, options, () => pending.remove(socket))
+    const connection = new ServerConnection(socket, options, pending)
     connection.run().catch(options.onError)
   }
   const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
+  // Before TLS begins.
+  server.prependListener('connection', (socket: Socket) => pending.add(socket))
   // A failed TLS handshake has no connection yet.
   server.on('tlsClientError', () => {})
   return server
@@ -41,13 +42,13 @@ const closedCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'
 class ServerConnection {
   readonly #socket: Socket
   readonly #options: RtmpServerOptions
-  readonly #onPublished: () => void
+  readonly #pending: PendingConnections
   #onClose: (() => Promise<void>) | undefined
 
-  constructor(socket: Socket, options: RtmpServerOptions, onPublished: () => void) {
+  constructor(socket: Socket, options: RtmpServerOptions, pending: PendingConnections) {
     this.#socket = socket
     this.#options = options
-    this.#onPublished = onPublished
+    this.#pending = pending
   }
 
   async run(): Promise<void> {
@@ -56,7 +57,9 @@ class ServerConnection {
     } catch (error) {
       this.#report(error)
     } finally {
+      // The client gets the last answer, unless it reads nothing.
       this.#socket.destroySoon()
+      this.#pending.add(this.#socket)
       await this.#onClose?.()
     }
   }
@@ -72,18 +75,32 @@ class ServerConnection {
       if (!received) continue
       isOpen = true
       await session.receive(received)
+      if (this.#socket.writableNeedDrain) await this.#answersRead()
     }
+  }
+
+  /** The answers to a client that asks but does not read would fill the memory. */
+  #answersRead(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.#socket.off('drain', done).off('close', done)
+        resolve()
+      }
+      if (this.#socket.destroyed) resolve()
+      else this.#socket.once('drain', done).once('close', done)
+    })
   }
 
   async #publish(streamKey: string): Promise<PublishAnswer> {
     const connection = {
       remoteAddress: this.#socket.remoteAddress ?? '',
+      isClosed: () => this.#socket.destroyed,
       close: () => void this.#socket.destroy(),
     }
     const answer = await this.#options.publish(streamKey, connection)
     if ('publisher' in answer) {
       this.#onClose = answer.onClose
-      this.#onPublished()
+      this.#pending.remove(this.#socket)
     }
     return answer
   }

@@ -1,7 +1,9 @@
 // Runs every test file, the slowest ones first, so that no long file is left to run alone at the end.
-import { globSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { pathToFileURL } from 'node:url'
 
 /** By CPU time, longest first. */
 const slowest = [
@@ -36,7 +38,21 @@ const rank = (file) => {
   const place = slowest.findIndex((name) => file === `test/${name}.test.ts`)
   return place === -1 ? slowest.length : place
 }
-const files = globSync('{test,server,web}/**/*.test.ts').sort((a, b) => rank(a) - rank(b))
+// The tests of pure functions take less time than the start of a process, so they share one. Hooks of a file would
+// apply to all of them.
+const hasHooks = (file) => /^(before|after)(Each)?\(/m.test(readFileSync(file, 'utf8'))
+const units = globSync('{server,web}/**/*.test.ts').filter((file) => !hasHooks(file))
+const unitsFile = 'node_modules/.cache/units.test.mjs'
+mkdirSync('node_modules/.cache', { recursive: true })
+writeFileSync(
+  unitsFile,
+  units.map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)}\n`).join(''),
+)
+
+const files = globSync('{test,server,web}/**/*.test.ts')
+  .filter((file) => !units.includes(file))
+  .concat(unitsFile)
+  .sort((a, b) => rank(a) - rank(b))
 run({ files, concurrency: Number(filesAtOnce), timeout: Number(timeoutMs), globalSetupPath })
   .on('test:fail', () => {
     process.exitCode = 1

@@ -227,11 +227,14 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       KINORA_ENCODE_SLOTS: '1',
     })
     t.after(() => execFileSync('umount', ['-l', disk]))
-    const service = await deployment.start()
+    // All chunks but the first wait until the disk is full.
+    const isFilled = join(folder, randomUUID())
+    const script = `case "$*" in *-ss*) while [ ! -e '${isFilled}' ]; do sleep 0.05; done;; esac`
+    const service = await deployment.start({ KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script) })
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
     const ballast = join(disk, 'ballast')
-    let waiting: { failures: number }[] = []
+    const delayed = new Set<string>()
     const zeros = Buffer.alloc(256 * 1024)
     await waitFor(async () => {
       // Chunks that failed free their space, so the disk is filled again.
@@ -240,8 +243,10 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
           isFull = true
         })
       }
-      waiting = await query(deployment.database, `select failures from chunks where not_before > now()`)
-      return waiting.length > 2
+      await writeFile(isFilled, '')
+      const rows = await query(deployment.database, `select id from chunks where not_before > now()`)
+      for (const { id } of rows) delayed.add(id)
+      return delayed.size > 2
     })
     const { qualities } = await encodingOf(service, videoId)
     assert.ok(

@@ -57,7 +57,9 @@ const behaviours: { bytes: () => Buffer; isHandshake?: boolean }[] = [
 async function misbehave(port: number, which: number): Promise<void> {
   const { bytes, isHandshake = true } = behaviours[which % behaviours.length]!
   const socket = connect(port, '127.0.0.1')
+  // An error also closes the socket.
   socket.on('error', () => {})
+  const closed = new Promise((resolve) => socket.once('close', resolve))
   await once(socket, 'connect')
   if (isHandshake) {
     socket.write(beginHandshake())
@@ -65,19 +67,23 @@ async function misbehave(port: number, which: number): Promise<void> {
     socket.write(Buffer.alloc(1536))
   }
   socket.write(bytes())
-  await Promise.race([once(socket, 'close'), new Promise((resolve) => setTimeout(resolve, 300))])
-  socket.destroy()
+  // Some are closed by the service. The others stay for a while, and leave.
+  setTimeout(() => socket.destroy(), 300)
+  await closed
 }
 
-async function receive(socket: Socket, length: number): Promise<void> {
-  let received = 0
-  while (received < length && !socket.destroyed) {
-    const [bytes] = await Promise.race([once(socket, 'data'), once(socket, 'close')])
-    if (!Buffer.isBuffer(bytes)) return
-    received += bytes.length
-  }
-  // The rest is not read.
-  socket.pause()
+/** Resolves when this many bytes were received, or when the connection is closed. The rest is not read. */
+function receive(socket: Socket, length: number): Promise<void> {
+  return new Promise((resolve) => {
+    let received = 0
+    socket.once('close', resolve)
+    socket.on('data', (bytes) => {
+      received += bytes.length
+      if (received < length) return
+      socket.pause()
+      resolve()
+    })
+  })
 }
 
 async function round(port: number): Promise<void> {

@@ -33,6 +33,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'CPU time of encoding with a watermark compared with encoding without',
     run: async (args) => (await import('./encode-watermark.ts')).encodeWatermark(args.slice(1)),
   },
+  live: {
+    usage: 'live [latency] [pass-through] [capacity] [viewers] [recording] [memory]',
+    about: 'latency of live streams, CPU time compared with nginx, 500 viewers, recordings',
+    run: async (args) => (await import('./live/live.ts')).live(args),
+  },
   playback: {
     usage: 'playback [viewing] [segments] [playlists] [first-frame] [sessions]',
     about: 'delivery compared with nginx; time to first frame; viewing reports',

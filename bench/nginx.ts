@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
@@ -46,7 +47,39 @@ export const accelServer = (port: number, upstream: string, location: string, fi
     }
   }`
 
-const configuration = (folder: string, server: string) => `
+/** Receives RTMP and makes HLS (Debian's `libnginx-mod-rtmp`). */
+export const rtmpServer = (module: string, port: number, hls: string) => ({
+  module,
+  text: `
+rtmp {
+  access_log off;
+  server {
+    listen 127.0.0.1:${port};
+    application s {
+      live on;
+      hls on;
+      hls_path ${hls};
+      hls_fragment 2s;
+      hls_playlist_length 60s;
+    }
+  }
+}`,
+})
+
+/** The module for RTMP, or undefined if it is not installed. */
+export function findRtmpModule(): string | undefined {
+  const program = findNginx()
+  const { stderr = '' } = program ? spawnSync(program, ['-V'], { encoding: 'utf8' }) : {}
+  const path = join(/--modules-path=(\S+)/.exec(stderr)?.[1] ?? '', 'ngx_rtmp_module.so')
+  return existsSync(path) ? path : undefined
+}
+
+const findNginx = () => ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
+
+type Rtmp = ReturnType<typeof rtmpServer>
+
+const configuration = (folder: string, server: string, rtmp: Rtmp | undefined) => `
+${rtmp ? `load_module ${rtmp.module};` : ''}
 daemon off;
 worker_processes 1;
 pid ${folder}/pid;
@@ -62,9 +95,10 @@ http {
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')}
   ${server}
 }
+${rtmp?.text ?? ''}
 `
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -74,13 +108,13 @@ async function freePort(): Promise<number> {
 }
 
 /** Starts nginx as this user in its own folder. Returns undefined if nginx is not installed. */
-export async function startNginx(folder: string, serverOf: (port: number) => string) {
-  const program = ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
+export async function startNginx(folder: string, serverOf: (port: number) => string, rtmp?: Rtmp) {
+  const program = findNginx()
   if (!program) return undefined
   await mkdir(folder, { recursive: true })
   const port = await freePort()
   const file = join(folder, 'nginx.conf')
-  await writeFile(file, configuration(folder, serverOf(port)))
+  await writeFile(file, configuration(folder, serverOf(port), rtmp))
   const child = spawn(program, ['-c', file, '-e', join(folder, 'error.log')], { stdio: 'inherit' })
   const exited = once(child, 'exit')
   const url = `http://127.0.0.1:${port}`

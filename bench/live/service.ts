@@ -28,7 +28,8 @@ export async function startLive(
       ...(body && { body: JSON.stringify(body) }),
     })
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return (response.status === 204 ? undefined : await response.json()) as T
+    const text = await response.text()
+    return (text === '' ? undefined : JSON.parse(text)) as T
   }
   return {
     ...server,
@@ -52,7 +53,8 @@ export async function untilFound(url: string, everyMs = 50): Promise<string> {
   for (let waitedMs = 0; waitedMs < 60_000; waitedMs += everyMs) {
     const response = await fetch(url)
     const text = await response.text()
-    if (response.ok) return text
+    // 202 means that there is nothing to play yet.
+    if (response.status === 200) return text
     await delay(everyMs)
   }
   throw new Error(`${url} is missing after a minute`)

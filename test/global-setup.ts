@@ -16,6 +16,24 @@ let bundle: Bundle
 
 const quiet = { info() {}, warn() {}, error() {} }
 
+async function openPostgres(): Promise<pg.Client> {
+  postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
+  const { user, password, host, database } = postgres.connection
+  process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
+  const client = new pg.Client(process.env.TEST_POSTGRES)
+  await client.connect()
+  return client
+}
+
+async function configurePostgres(client: pg.Client): Promise<void> {
+  // No test stops this server, so nothing depends on its disk, and no database lives long enough to need a vacuum.
+  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])
+    await client.query(`alter system set ${setting} = off`)
+  // Several test files run at once, some of them with many services.
+  await client.query('alter system set max_connections = 600')
+  await client.end()
+}
+
 export async function globalSetup(): Promise<void> {
   bundle = await bundleServer(root)
   process.env.TEST_SERVER = bundle.service
@@ -26,17 +44,11 @@ export async function globalSetup(): Promise<void> {
   process.env.TEST_PROGRAMS = join(folder, 'programs')
   writePrograms(process.env.TEST_PROGRAMS)
   process.env.PATH = [join(process.env.TEST_PROGRAMS, 'bin'), process.env.PATH].join(delimiter)
-  postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
-  const { user, password, host, database } = postgres.connection
-  process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
-  const client = new pg.Client(process.env.TEST_POSTGRES)
-  await client.connect()
-  // No test stops this server, so nothing depends on its disk, and no database lives long enough to need a vacuum.
-  for (const setting of ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'])
-    await client.query(`alter system set ${setting} = off`)
-  await client.query('select pg_reload_conf()')
+  await configurePostgres(await openPostgres())
+  await postgres.close()
+  const client = await openPostgres()
   await client.query('create database template_kinora')
-  const template = new URL(process.env.TEST_POSTGRES)
+  const template = new URL(process.env.TEST_POSTGRES!)
   template.pathname = '/template_kinora'
   // Without a worker, which would leave the state of its sweep in every copy.
   const kinora = await startKinora({

@@ -86,7 +86,7 @@ export async function openSession(
   // HEAD plays nothing.
   if (request.method === 'HEAD') return { ...access, query: `?avh=${session}` }
   const row = {
-    ...{ token, medium_id: medium.id, session },
+    ...{ token, mediumId: medium.id, session },
     ...{ viewer: fingerprintOf(context, request), opened_at: context.now() },
   }
   const opened = await insertSession(context.db, row)

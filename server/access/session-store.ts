@@ -23,17 +23,27 @@ export async function findSession(db: Db<Tables>, token: string): Promise<Playba
   return row
 }
 
-const insert = prepare(
-  'insert-playback-session',
-  `insert into playback_sessions (token, medium_id, session, viewer, opened_at)
-   values ($1, $2, $3, $4, $5) on conflict do nothing`,
-)
+// The video or live stream may have been deleted in the meantime.
+const insertFor = (table: 'videos' | 'live_streams', column: 'video_id' | 'live_stream_id') =>
+  prepare(
+    `insert-playback-session-${column}`,
+    `insert into playback_sessions (token, ${column}, session, viewer, opened_at)
+     select $1, id, $3, $4, $5 from ${table} where id = $2 for key share
+     on conflict do nothing`,
+  )
+const insertForVideo = insertFor('videos', 'video_id')
+const insertForLiveStream = insertFor('live_streams', 'live_stream_id')
+
+type NewSession = Pick<PlaybackSessionRow, 'token' | 'session' | 'viewer' | 'opened_at'> & {
+  mediumId: string
+}
 
 /** Returns the session of the token, which another request may have opened first. */
 export async function insertSession(
   db: Db<Tables>,
-  { token, medium_id: mediumId, session, viewer, opened_at: openedAt }: PlaybackSessionRow,
+  { token, mediumId, session, viewer, opened_at: openedAt }: NewSession,
 ): Promise<PlaybackSession | undefined> {
+  const insert = mediumId.startsWith('li') ? insertForLiveStream : insertForVideo
   await insert(db, [token, mediumId, session, viewer, openedAt])
   return findSession(db, token)
 }

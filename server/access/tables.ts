@@ -3,8 +3,9 @@ import type { Environment } from '../environments.ts'
 /** The session that the first use of a private token opened. */
 export type PlaybackSessionRow = {
   token: string
-  /** A video or a live stream. */
-  medium_id: string
+  /** One of them. */
+  video_id: string | null
+  live_stream_id: string | null
   /** The id that the viewer sends with every request. */
   session: string
   /** Hash of the viewer's IP address and user agent. */

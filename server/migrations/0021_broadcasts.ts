@@ -70,7 +70,11 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     alter table sources add constraint sources_form_check
       check (form in ('whole', 'bytes', 'parts', 'url', 'clone', 'recording'))`.execute(db)
-  // Sessions of private live streams are in the same table as those of videos.
-  await sql`alter table playback_sessions drop constraint playback_sessions_video_id_fkey`.execute(db)
-  await sql`alter table playback_sessions rename column video_id to medium_id`.execute(db)
+  // A session belongs to a video or to a live stream.
+  await sql`
+    alter table playback_sessions
+      alter column video_id drop not null,
+      add column live_stream_id text references live_streams (id) on delete cascade,
+      add check (num_nonnulls(video_id, live_stream_id) = 1)`.execute(db)
+  await sql`create index playback_sessions_live_stream on playback_sessions (live_stream_id)`.execute(db)
 }

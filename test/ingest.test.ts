@@ -86,11 +86,12 @@ const statusOf = async (videoId: string, url = service.url) =>
 async function assertIngested(videoId: string, content: Buffer): Promise<void> {
   await assertSource(service.data, videoId, content)
   await waitFor(async () => (await statusOf(videoId)).ingest.status === 'ingested')
-  const { ingest, encoding } = await statusOf(videoId)
+  // The encoding may have failed already, because some sources are not videos.
+  const { ingest } = await statusOf(videoId)
+  assert.equal(ingest.status, 'ingested')
   assert.equal(ingest.filesize, content.length)
   assert.equal(ingest.failure, undefined)
   assert.deepEqual(ingest.receivedParts, { parts: [], total: null })
-  assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'failed'))
 }
 
 async function assertFailed(videoId: string, reason: RegExp, url = service.url): Promise<void> {

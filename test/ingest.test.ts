@@ -86,12 +86,14 @@ const statusOf = async (videoId: string, url = service.url) =>
 async function assertIngested(videoId: string, content: Buffer): Promise<void> {
   await assertSource(service.data, videoId, content)
   await waitFor(async () => (await statusOf(videoId)).ingest.status === 'ingested')
-  // The encoding may have failed already, because some sources are not videos.
-  const { ingest } = await statusOf(videoId)
+  const { ingest, encoding } = await statusOf(videoId)
   assert.equal(ingest.status, 'ingested')
   assert.equal(ingest.filesize, content.length)
   assert.equal(ingest.failure, undefined)
   assert.deepEqual(ingest.receivedParts, { parts: [], total: null })
+  // Some sources are not videos, which the encoding may have found out already. A fetch must not fail any quality.
+  const failures = encoding.qualities.filter(({ status }: { status: string }) => status === 'failed')
+  for (const { failure } of failures) assert.equal(failure, 'The file is not a video that can be read.')
 }
 
 async function assertFailed(videoId: string, reason: RegExp, url = service.url): Promise<void> {

@@ -245,3 +245,13 @@ export function encodeMessage(
     parts.push(Buffer.from([0xc0 | chunkStreamId]), extension, payload.subarray(from, from + chunkSize))
   return Buffer.concat(parts)
 }
+
+/** The answer to a user control message. Undefined if the message is not a ping. */
+export function answerToPing(payload: Buffer): Buffer | undefined {
+  const pingRequest = 6
+  const pingResponse = 7
+  if (payload.length < 6 || payload.readUInt16BE() !== pingRequest) return undefined
+  const response = Buffer.from(payload.subarray(0, 6))
+  response.writeUInt16BE(pingResponse)
+  return response
+}

@@ -1,5 +1,12 @@
 import { type AmfObject, type AmfValue, decodeAmf, encodeAmf, encodeEcmaArray } from './amf0.ts'
-import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
+import {
+  answerToPing,
+  ChunkReader,
+  encodeMessage,
+  messageType,
+  RtmpError,
+  type RtmpMessage,
+} from './chunks.ts'
 
 /** The server refused or ended the stream. The message has the reason that the server gave. */
 export class RtmpRefused extends Error {}
@@ -95,12 +102,8 @@ export class ClientSession {
   }
 
   #handleUserControl(payload: Buffer): void {
-    const pingRequest = 6
-    const pingResponse = 7
-    if (payload.length < 6 || payload.readUInt16BE() !== pingRequest) return
-    const response = Buffer.from(payload.subarray(0, 6))
-    response.writeUInt16BE(pingResponse)
-    this.#send(messageType.userControl, response)
+    const response = answerToPing(payload)
+    if (response) this.#send(messageType.userControl, response)
   }
 
   #handleCommand([name, id, , result]: AmfValue[]): void {

@@ -1,6 +1,13 @@
 import { UnsupportedStream } from '../media/h264.ts'
 import { type AmfObject, type AmfValue, decodeAmf, encodeAmf } from './amf0.ts'
-import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
+import {
+  answerToPing,
+  ChunkReader,
+  encodeMessage,
+  messageType,
+  RtmpError,
+  type RtmpMessage,
+} from './chunks.ts'
 
 /** Receives what an encoder sends after its stream key was accepted. */
 export type Publisher = {
@@ -114,12 +121,8 @@ export class RtmpSession {
   }
 
   #handleUserControl(payload: Buffer): void {
-    const pingRequest = 6
-    const pingResponse = 7
-    if (payload.length < 6 || payload.readUInt16BE() !== pingRequest) return
-    const response = Buffer.from(payload.subarray(0, 6))
-    response.writeUInt16BE(pingResponse)
-    this.#send(messageType.userControl, response)
+    const response = answerToPing(payload)
+    if (response) this.#send(messageType.userControl, response)
   }
 
   #handleCommand({ streamId }: RtmpMessage, payload: Buffer): Promise<void> | undefined {

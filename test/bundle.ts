@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -44,6 +44,8 @@ export async function bundleServer(root: string): Promise<Bundle> {
   const cache = join(root, 'node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'test-server-'))
+  // mkdtemp creates a folder for its owner only. If the tests run as root, some services run as another user.
+  await chmod(folder, 0o755)
   await build({
     root,
     configFile: false,

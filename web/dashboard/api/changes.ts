@@ -1,0 +1,95 @@
+import type { QueryClient } from '@tanstack/react-query'
+import type { Environment } from './client.ts'
+
+/** What the server says has changed. Query keys begin with the environment and the kind. */
+type Change = { kind: string; id: string | null }
+
+/** Lists are reloaded at most this often, because every change of a video affects them. */
+const listEveryMs = 2_000
+/** A page in the background closes its connection after this time. */
+const hiddenMs = 10_000
+
+export type ConnectionState = 'connecting' | 'open' | 'lost'
+
+/**
+ * Keeps the queries of an environment up to date with the server's events. While the page is hidden there is no
+ * connection; when it is shown again, everything on it is reloaded.
+ */
+export class Changes {
+  readonly #environment: Environment
+  readonly #client: QueryClient
+  readonly #onState: (state: ConnectionState) => void
+  readonly #pendingLists = new Set<string>()
+  #source: EventSource | undefined
+  #listTimer: ReturnType<typeof setTimeout> | undefined
+  #hiddenTimer: ReturnType<typeof setTimeout> | undefined
+  #hasMissed = false
+
+  constructor(environment: Environment, client: QueryClient, onState: (state: ConnectionState) => void) {
+    this.#environment = environment
+    this.#client = client
+    this.#onState = onState
+  }
+
+  open(): void {
+    document.addEventListener('visibilitychange', this.#onVisibility)
+    this.#connect()
+  }
+
+  close(): void {
+    document.removeEventListener('visibilitychange', this.#onVisibility)
+    clearTimeout(this.#hiddenTimer)
+    clearTimeout(this.#listTimer)
+    this.#disconnect()
+  }
+
+  #connect(): void {
+    if (this.#source) return
+    this.#onState('connecting')
+    const source = new EventSource(`/dashboard/changes/${this.#environment}`)
+    this.#source = source
+    source.addEventListener('open', () => {
+      this.#onState('open')
+      if (this.#hasMissed) this.#reloadAll()
+      this.#hasMissed = true
+    })
+    source.addEventListener('change', (event) => this.#apply(JSON.parse(event.data)))
+    source.addEventListener('resync', () => this.#reloadAll())
+    source.addEventListener('error', () => {
+      this.#onState('lost')
+      // The browser reconnects by itself, except after a response that is not a stream.
+      if (source.readyState !== EventSource.CLOSED) return
+      this.#disconnect()
+      void this.#client.invalidateQueries({ queryKey: ['session'] })
+      this.#hiddenTimer = setTimeout(() => this.#connect(), 5_000)
+    })
+  }
+
+  #disconnect(): void {
+    this.#source?.close()
+    this.#source = undefined
+  }
+
+  #apply({ kind, id }: Change): void {
+    if (id) void this.#client.invalidateQueries({ queryKey: [this.#environment, kind, id] })
+    this.#pendingLists.add(kind)
+    this.#listTimer ??= setTimeout(() => this.#reloadLists(), listEveryMs)
+  }
+
+  #reloadLists(): void {
+    this.#listTimer = undefined
+    for (const kind of this.#pendingLists)
+      void this.#client.invalidateQueries({ queryKey: [this.#environment, kind, 'list'] })
+    this.#pendingLists.clear()
+  }
+
+  #reloadAll(): void {
+    void this.#client.invalidateQueries({ queryKey: [this.#environment] })
+  }
+
+  #onVisibility = () => {
+    clearTimeout(this.#hiddenTimer)
+    if (document.visibilityState === 'visible') this.#connect()
+    else this.#hiddenTimer = setTimeout(() => this.#disconnect(), hiddenMs)
+  }
+}

@@ -1,0 +1,69 @@
+import { OfflineError, readProblem } from './problem.ts'
+
+export const environments = ['production', 'sandbox'] as const
+export type Environment = (typeof environments)[number]
+
+export const isEnvironment = (value: string): value is Environment =>
+  (environments as readonly string[]).includes(value)
+
+type Query = Record<string, string | number | boolean | string[] | Record<string, string> | undefined>
+type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'
+type RequestOptions = { query?: Query; body?: unknown; signal?: AbortSignal | undefined }
+
+/** The server returns it with the session. It has to be sent with every request that changes something. */
+let csrfToken = ''
+
+export const setCsrfToken = (token: string) => {
+  csrfToken = token
+}
+
+export const csrfHeaders = () => ({ 'x-csrf-token': csrfToken })
+
+/** Requests a URL below /dashboard. Resolves to undefined if the response has no body. */
+export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+  const { query, body, signal } = options
+  const isForm = body instanceof FormData
+  const response = await fetch(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(method !== 'GET' && csrfHeaders()),
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+    },
+    body: body === undefined ? null : isForm ? body : JSON.stringify(body),
+    signal: signal ?? null,
+  }).catch((error) => {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new OfflineError('The server cannot be reached.', { cause: error })
+  })
+  if (!response.ok) throw await readProblem(response)
+  const text = await response.text()
+  return (text === '' ? undefined : JSON.parse(text)) as T
+}
+
+/** Where the public API of an environment is for a session of the dashboard. */
+export const apiPath = (environment: Environment, path: string) => `/api/${environment}${path}`
+
+/** Requests a URL of the public API, for example `/videos`. */
+export function api<T>(
+  environment: Environment,
+  method: Method,
+  path: string,
+  options?: RequestOptions,
+): Promise<T> {
+  return request<T>(method, apiPath(environment, path), options)
+}
+
+/** Lists are written as `tags[]=a&tags[]=b`, and objects as `metadata[key]=value`. */
+export function writeQuery(query: Query): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === '') continue
+    if (Array.isArray(value)) for (const each of value) params.append(`${name}[]`, each)
+    else if (typeof value === 'object')
+      for (const [key, each] of Object.entries(value)) params.append(`${name}[${key}]`, each)
+    else params.append(name, String(value))
+  }
+  const text = params.toString()
+  return text && `?${text}`
+}

@@ -1,0 +1,42 @@
+import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import { request, setCsrfToken } from './client.ts'
+import { ApiProblem } from './problem.ts'
+import type { Session } from './types.ts'
+
+const keep = (session: Session): Session => {
+  setCsrfToken(session.csrfToken)
+  return session
+}
+
+/** Null without a session. */
+export const sessionQuery = queryOptions({
+  queryKey: ['session'],
+  staleTime: Number.POSITIVE_INFINITY,
+  queryFn: async (): Promise<Session | null> => {
+    try {
+      return keep(await request<Session>('GET', '/session'))
+    } catch (error) {
+      if (error instanceof ApiProblem && error.status === 401) return null
+      throw error
+    }
+  },
+})
+
+/** The session of a page that needs one. The router has loaded it. */
+export function useSession(): Session {
+  const { data } = useSuspenseQuery(sessionQuery)
+  if (!data) throw new ApiProblem(401, { title: 'You are logged out.' })
+  return data
+}
+
+export const logIn = async (password: string) =>
+  keep(await request<Session>('POST', '/login', { body: { password } }))
+
+export const logInByLink = async (token: string) =>
+  keep(await request<Session>('POST', '/login-link', { body: { token } }))
+
+export const choosePassword = (body: { password: string; currentPassword?: string }) =>
+  request<void>('PUT', '/password', { body })
+
+export const logOut = () => request<void>('POST', '/logout')
+export const logOutEverywhere = () => request<void>('POST', '/logout-everywhere')

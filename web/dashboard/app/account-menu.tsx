@@ -1,0 +1,55 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/session.ts'
+import { texts } from '../texts/texts.ts'
+import { IconButton } from '../ui/button.tsx'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
+import { Menu, MenuChoice, MenuItem, MenuSeparator } from '../ui/menu.tsx'
+import { showError } from '../ui/toasts.tsx'
+import { PasswordDialog } from './password-dialog.tsx'
+import { chooseTheme, readTheme, themes } from './theme.ts'
+
+export default function AccountMenu() {
+  const [theme, setTheme] = useState(readTheme)
+  const [dialog, setDialog] = useState<'everywhere' | 'password'>()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const { passwordIsSetting } = useSession()
+  const leave = async (end: () => Promise<void>) => {
+    await end()
+    client.clear()
+    client.setQueryData(sessionQuery.queryKey, null)
+    await navigate({ to: '/login' })
+  }
+  return (
+    <>
+      <Menu trigger={<IconButton icon="user" label={texts.account.menu} />}>
+        <MenuChoice
+          label={texts.account.appearance}
+          value={theme}
+          choices={themes.map((value) => ({ value, label: texts.account[value] }))}
+          onChange={(next) => {
+            chooseTheme(next)
+            setTheme(next)
+          }}
+        />
+        <MenuSeparator />
+        {!passwordIsSetting && (
+          <MenuItem onSelect={() => setDialog('password')}>{texts.account.changePassword}</MenuItem>
+        )}
+        <MenuItem onSelect={() => leave(logOut).catch(showError)}>{texts.account.logOut}</MenuItem>
+        <MenuItem onSelect={() => setDialog('everywhere')}>{texts.account.logOutEverywhere}</MenuItem>
+      </Menu>
+      <ConfirmDialog
+        isOpen={dialog === 'everywhere'}
+        onClose={() => setDialog(undefined)}
+        title={texts.account.logOutEverywhere}
+        description={texts.account.logOutEverywhereConfirm}
+        action={texts.account.logOutEverywhere}
+        onConfirm={() => leave(logOutEverywhere)}
+      />
+      <PasswordDialog isOpen={dialog === 'password'} onClose={() => setDialog(undefined)} />
+    </>
+  )
+}

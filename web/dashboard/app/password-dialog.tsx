@@ -1,0 +1,75 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiProblem } from '../api/problem.ts'
+import { choosePassword, sessionQuery, useSession } from '../api/session.ts'
+import { texts } from '../texts/texts.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog, DialogActions } from '../ui/dialog.tsx'
+import { TextField } from '../ui/field.tsx'
+import { ErrorText } from '../ui/states.tsx'
+import { showToast } from '../ui/toasts.tsx'
+
+/** Chooses the first password, or changes it. */
+export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const { mustChoosePassword, hasPassword } = useSession()
+  const client = useQueryClient()
+  const [password, setPassword] = useState('')
+  const [currentPassword, setCurrentPassword] = useState('')
+  const needsCurrent = hasPassword && !mustChoosePassword
+  const save = useMutation({
+    mutationFn: () => choosePassword({ password, ...(needsCurrent && { currentPassword }) }),
+    onSuccess: async () => {
+      setPassword('')
+      setCurrentPassword('')
+      onClose()
+      showToast(texts.login.saved)
+      await client.invalidateQueries(sessionQuery)
+    },
+  })
+  const fields = save.error instanceof ApiProblem ? save.error.fields : {}
+  return (
+    <Dialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title={hasPassword ? texts.account.changePassword : texts.login.chooseTitle}
+      description={texts.login.chooseIntro}
+    >
+      <form
+        style={{ display: 'grid', gap: 'var(--space-4)' }}
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate()
+        }}
+      >
+        {needsCurrent && (
+          <TextField
+            type="password"
+            label={texts.login.currentPassword}
+            autoComplete="current-password"
+            required
+            value={currentPassword}
+            error={fields.currentPassword}
+            onChange={(event) => setCurrentPassword(event.target.value)}
+          />
+        )}
+        <TextField
+          type="password"
+          label={texts.login.newPassword}
+          autoComplete="new-password"
+          required
+          minLength={8}
+          value={password}
+          error={fields.password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        {save.error && Object.keys(fields).length === 0 && <ErrorText error={save.error} />}
+        <DialogActions>
+          <Button onClick={onClose}>{hasPassword ? texts.actions.cancel : texts.login.later}</Button>
+          <Button look="primary" type="submit" disabled={save.isPending}>
+            {texts.login.save}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,47 @@
+import * as Radix from '@radix-ui/react-dialog'
+import type { ReactNode } from 'react'
+import { texts } from '../texts/texts.ts'
+import { IconButton } from './button.tsx'
+import { classNames } from './class-names.ts'
+import styles from './dialog.module.css'
+
+type DialogProps = {
+  isOpen: boolean
+  onClose(): void
+  title: ReactNode
+  description?: ReactNode
+  isWide?: boolean
+  children: ReactNode
+}
+
+export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
+  return (
+    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className={styles.overlay} />
+        <Radix.Content
+          className={classNames(styles.dialog, isWide && styles.wide)}
+          {...(!description && { 'aria-describedby': undefined })}
+        >
+          <div className={styles.head}>
+            <Radix.Title>{title}</Radix.Title>
+            <Radix.Close asChild>
+              <IconButton icon="close" label={texts.actions.close} />
+            </Radix.Close>
+          </div>
+          {description && (
+            <Radix.Description asChild>
+              <div className={styles.description}>{description}</div>
+            </Radix.Description>
+          )}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}
+
+/** The buttons at the end of a dialog. */
+export const DialogActions = ({ children }: { children: ReactNode }) => (
+  <div className={styles.actions}>{children}</div>
+)

@@ -1,0 +1,68 @@
+/** Numbers and dates in the locale of the browser. */
+const number = new Intl.NumberFormat()
+const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 })
+const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+
+export const formatNumber = (value: number) => number.format(value)
+export const formatCompact = (value: number) => compact.format(value)
+export const formatPercent = (share: number) => percent.format(share)
+export const formatDateTime = (value: string | number | Date) => dateTime.format(new Date(value))
+export const formatDate = (value: string | number | Date) => date.format(new Date(value))
+
+const spans: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['week', 604_800],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+]
+
+/** "5 minutes ago". */
+export function formatRelative(value: string | number | Date, now = Date.now()): string {
+  const seconds = (new Date(value).getTime() - now) / 1000
+  const [unit, length] = spans.find(([, span]) => Math.abs(seconds) >= span) ?? ['second', 1]
+  return relative.format(Math.trunc(seconds / length), unit)
+}
+
+const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const
+
+export function formatBytes(bytes: number): string {
+  const power = Math.min(byteUnits.length - 1, bytes < 1 ? 0 : Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** power
+  return new Intl.NumberFormat(undefined, {
+    style: 'unit',
+    unit: byteUnits[power]!,
+    unitDisplay: 'short',
+    maximumFractionDigits: value < 10 && power > 0 ? 1 : 0,
+  }).format(value)
+}
+
+/** 62 as "1:02", 3,662 as "1:01:02". */
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  const [h, m, s] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const pad = (value: number) => String(value).padStart(2, '0')
+  return h > 0 ? `${h}:${pad(m)}:${pad(s)}` : `${m}:${pad(s)}`
+}
+
+/** A long time such as watch time: "3 h 20 min". */
+export function formatSpan(seconds: number): string {
+  const unit = (value: number, name: 'hour' | 'minute' | 'second') =>
+    new Intl.NumberFormat(undefined, { style: 'unit', unit: name, unitDisplay: 'short' }).format(value)
+  if (seconds < 60) return unit(Math.round(seconds), 'second')
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 60) return unit(minutes, 'minute')
+  const rest = minutes % 60
+  const hours = unit(Math.floor(minutes / 60), 'hour')
+  return minutes >= 6_000 || rest === 0 ? hours : `${hours} ${unit(rest, 'minute')}`
+}
+
+export function formatBitRate(bitsPerSecond: number): string {
+  const isLarge = bitsPerSecond >= 1_000_000
+  const value = bitsPerSecond / (isLarge ? 1_000_000 : 1_000)
+  return `${new Intl.NumberFormat(undefined, { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} ${isLarge ? 'Mbit/s' : 'kbit/s'}`
+}

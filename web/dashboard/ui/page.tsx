@@ -1,0 +1,32 @@
+import { type ReactNode, useEffect } from 'react'
+import { texts } from '../texts/texts.ts'
+import { classNames } from './class-names.ts'
+import styles from './page.module.css'
+
+type PageProps = {
+  title: string
+  intro?: ReactNode
+  actions?: ReactNode
+  /** Uses the whole width, for grids. */
+  isFull?: boolean
+  children: ReactNode
+}
+
+/** The frame of a view: its heading, its actions and the title of the browser's tab. */
+export function Page({ title, intro, actions, isFull = false, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} – ${texts.product}`
+  }, [title])
+  return (
+    <div className={classNames(styles.page, isFull && styles.full)}>
+      <div className={styles.head}>
+        <div className={styles.titles}>
+          <h1>{title}</h1>
+          {intro && <div className={styles.intro}>{intro}</div>}
+        </div>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </div>
+      {children}
+    </div>
+  )
+}

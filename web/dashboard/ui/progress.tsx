@@ -1,0 +1,18 @@
+import styles from './progress.module.css'
+
+/** `share` is from 0 to 1. */
+export function Progress({ share, label }: { share: number; label: string }) {
+  const percent = Math.round(Math.min(1, Math.max(0, share)) * 100)
+  return (
+    <div
+      className={styles.track}
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={percent}
+    >
+      <div className={styles.bar} style={{ width: `${percent}%` }} />
+    </div>
+  )
+}

@@ -1,0 +1,42 @@
+import type { ReactNode } from 'react'
+import styles from './table.module.css'
+
+export type Column<T> = {
+  label: ReactNode
+  /** Numbers are aligned to the right. */
+  isNumber?: boolean
+  cell(row: T): ReactNode
+}
+
+type TableProps<T> = { label: string; columns: Column<T>[]; rows: T[]; keyOf(row: T): string }
+
+export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
+  return (
+    // Keyboards can scroll it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable
+    <section className={styles.scroll} aria-label={label} tabIndex={0}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            {columns.map((column, i) => (
+              <th key={i} scope="col" className={column.isNumber ? styles.number : undefined}>
+                {column.label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map((column, i) => (
+                <td key={i} className={column.isNumber ? styles.number : undefined}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

@@ -1,0 +1,28 @@
+import * as Radix from '@radix-ui/react-tabs'
+import type { ReactNode } from 'react'
+import styles from './tabs.module.css'
+
+export type Tab = { value: string; label: ReactNode; content: ReactNode }
+
+type TabsProps = { label: string; tabs: Tab[]; value?: string; onChange?: (value: string) => void }
+
+/** Without `value` it keeps its own state and begins with the first tab. */
+export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+  const state = value === undefined ? { defaultValue: tabs[0]!.value } : { value }
+  return (
+    <Radix.Root {...state} {...(onChange && { onValueChange: onChange })}>
+      <Radix.List className={styles.list} aria-label={label}>
+        {tabs.map((tab) => (
+          <Radix.Trigger key={tab.value} value={tab.value} className={styles.tab}>
+            {tab.label}
+          </Radix.Trigger>
+        ))}
+      </Radix.List>
+      {tabs.map((tab) => (
+        <Radix.Content key={tab.value} value={tab.value} className={styles.panel}>
+          {tab.content}
+        </Radix.Content>
+      ))}
+    </Radix.Root>
+  )
+}

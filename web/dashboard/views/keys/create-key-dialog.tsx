@@ -1,0 +1,73 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { createKey, keysQuery } from '../../api/keys.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+
+/** Creates a key and shows it once: only its hash is stored. */
+export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [name, setName] = useState('')
+  const create = useMutation({
+    mutationFn: () => createKey(environment, name.trim()),
+    onSuccess: () => client.invalidateQueries(keysQuery(environment)),
+  })
+  const close = () => {
+    setName('')
+    create.reset()
+    onClose()
+  }
+  const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
+  if (create.data) {
+    return (
+      <Dialog
+        isOpen={isOpen}
+        onClose={close}
+        title={texts.keys.createdTitle}
+        description={texts.keys.shownOnce}
+      >
+        <CodeBlock code={create.data.key} label={texts.keys.copy} />
+        <DialogActions>
+          <Button look="primary" onClick={close}>
+            {texts.keys.done}
+          </Button>
+        </DialogActions>
+      </Dialog>
+    )
+  }
+  return (
+    <Dialog isOpen={isOpen} onClose={close} title={texts.keys.create}>
+      <form
+        style={{ display: 'grid', gap: 'var(--space-4)' }}
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.mutate()
+        }}
+      >
+        <TextField
+          label={texts.keys.name}
+          hint={texts.keys.nameHint}
+          required
+          maxLength={100}
+          value={name}
+          error={field}
+          onChange={(event) => setName(event.target.value)}
+        />
+        {create.error && !field && <ErrorText error={create.error} />}
+        <DialogActions>
+          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={create.isPending}>
+            {texts.actions.create}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,160 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRouter, useSearch } from '@tanstack/react-router'
+import { type ReactNode, useEffect, useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { choosePassword, logIn, logInByLink, sessionQuery } from '../../api/session.ts'
+import type { Session } from '../../api/types.ts'
+import { rememberedEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import styles from './login-view.module.css'
+
+/** The token of a login link is in the fragment, which browsers do not send to the server. */
+const readLinkToken = () => new URLSearchParams(location.hash.slice(1)).get('link')
+
+export function LoginView() {
+  const client = useQueryClient()
+  const router = useRouter()
+  const { next, ended } = useSearch({ from: '/login' })
+  const [token] = useState(readLinkToken)
+  const [isChoosing, setChoosing] = useState(false)
+  useEffect(() => {
+    document.title = `${texts.login.title} – ${texts.product}`
+  }, [])
+  const enter = () => router.history.push(`/dashboard${next ?? `/${rememberedEnvironment()}`}`)
+  const onSession = (session: Session) => {
+    client.setQueryData(sessionQuery.queryKey, session)
+    // A reload must not try the link again.
+    if (token) history.replaceState(null, '', location.pathname)
+    if (session.mustChoosePassword) setChoosing(true)
+    else enter()
+  }
+  const link = useMutation({ mutationFn: logInByLink, onSuccess: onSession })
+  const { mutate } = link
+  useEffect(() => {
+    if (token) mutate(token)
+  }, [token, mutate])
+
+  if (isChoosing) return <ChoosePassword onDone={enter} />
+  if (token && !link.error) {
+    return (
+      <Card title={texts.login.title}>
+        <p role="status">{texts.login.checkingLink}</p>
+      </Card>
+    )
+  }
+  return (
+    <Card title={texts.login.title} intro={ended ? texts.login.ended : texts.login.intro}>
+      {link.error && (
+        <>
+          <ErrorText error={linkError(link.error)} />
+          <p className={styles.muted}>{texts.login.linkHint}</p>
+        </>
+      )}
+      <PasswordForm onSession={onSession} />
+      <p className={styles.muted}>{texts.login.lost}</p>
+    </Card>
+  )
+}
+
+function Card({ title, intro, children }: { title: string; intro?: string; children: ReactNode }) {
+  return (
+    <main className={styles.page}>
+      <div className={styles.card}>
+        <div className={styles.brand}>
+          <img src="/favicon.svg" width={28} height={28} alt="" />
+          {texts.product}
+        </div>
+        <h1>{title}</h1>
+        {intro && <p className={styles.muted}>{intro}</p>}
+        {children}
+      </div>
+    </main>
+  )
+}
+
+function PasswordForm({ onSession }: { onSession(session: Session): void }) {
+  const [password, setPassword] = useState('')
+  const login = useMutation({ mutationFn: logIn, onSuccess: onSession })
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        login.mutate(password)
+      }}
+    >
+      <TextField
+        type="password"
+        name="password"
+        label={texts.login.password}
+        autoComplete="current-password"
+        autoFocus
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      {login.error && <ErrorText error={loginError(login.error)} />}
+      <Button look="primary" type="submit" disabled={login.isPending}>
+        {texts.login.submit}
+      </Button>
+    </form>
+  )
+}
+
+function loginError(error: Error): Error {
+  if (!(error instanceof ApiProblem)) return error
+  if (error.status === 401) return new Error(texts.login.wrong)
+  if (error.status === 429) return new Error(texts.login.tooMany(error.retryAfterSeconds ?? 60))
+  return error
+}
+
+const linkError = (error: Error) =>
+  error instanceof ApiProblem && error.status === 401 ? new Error(texts.login.linkFailed) : loginError(error)
+
+/** After a login link, so that the next login needs no link. */
+function ChoosePassword({ onDone }: { onDone(): void }) {
+  const client = useQueryClient()
+  const [password, setPassword] = useState('')
+  const save = useMutation({
+    mutationFn: choosePassword,
+    onSuccess: async () => {
+      await client.refetchQueries(sessionQuery)
+      onDone()
+    },
+  })
+  const field = save.error instanceof ApiProblem ? save.error.fields.password : undefined
+  return (
+    <Card title={texts.login.chooseTitle} intro={texts.login.chooseIntro}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          save.mutate({ password })
+        }}
+      >
+        <TextField
+          type="password"
+          name="new-password"
+          label={texts.login.newPassword}
+          autoComplete="new-password"
+          autoFocus
+          required
+          minLength={8}
+          value={password}
+          error={field}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        {save.error && !field && <ErrorText error={save.error} />}
+        <Button look="primary" type="submit" disabled={save.isPending}>
+          {texts.login.save}
+        </Button>
+        <Button look="quiet" onClick={onDone}>
+          {texts.login.later}
+        </Button>
+      </form>
+    </Card>
+  )
+}

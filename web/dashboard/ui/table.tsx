@@ -15,7 +15,7 @@ export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
     // Keyboards can scroll it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable
     <section className={styles.scroll} aria-label={label} tabIndex={0}>
-      <table className={styles.table}>
+      <table className={styles.table} role="table">
         <thead>
           <tr>
             {columns.map((column, i) => (
@@ -29,7 +29,11 @@ export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map((column, i) => (
-                <td key={i} className={column.isNumber ? styles.number : undefined}>
+                <td
+                  key={i}
+                  className={column.isNumber ? styles.number : undefined}
+                  data-label={typeof column.label === 'string' ? column.label : undefined}
+                >
                   {column.cell(row)}
                 </td>
               ))}

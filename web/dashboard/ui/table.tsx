@@ -15,7 +15,7 @@ export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
     // Keyboards can scroll it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable
     <section className={styles.scroll} aria-label={label} tabIndex={0}>
-      <table className={styles.table} role="table">
+      <table className={styles.table}>
         <thead>
           <tr>
             {columns.map((column, i) => (

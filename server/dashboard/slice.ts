@@ -1,6 +1,7 @@
 import type { App } from '../lib/http.ts'
 import type { ApiContext, Slice } from '../slice.ts'
 import * as attempts from './attempt-store.ts'
+import { changesRoutes } from './changes-routes.ts'
 import { authorize } from './guard.ts'
 import { keyRoutes } from './key-routes.ts'
 import * as links from './link-store.ts'
@@ -40,4 +41,5 @@ function protectedRoutes(app: App, context: ApiContext): void {
   })
   sessionRoutes(app, context)
   keyRoutes(app, context)
+  changesRoutes(app, context)
 }

@@ -9,6 +9,7 @@ import { loginRoutes, sessionRoutes } from './login-routes.ts'
 import { dashboardPageRoutes } from './page-routes.ts'
 import * as sessions from './session-store.ts'
 import type { Session } from './sessions.ts'
+import { systemRoutes } from './system-routes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -42,4 +43,5 @@ function protectedRoutes(app: App, context: ApiContext): void {
   sessionRoutes(app, context)
   keyRoutes(app, context)
   changesRoutes(app, context)
+  systemRoutes(app, context)
 }

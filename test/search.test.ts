@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ApiResponse, call, query, sandboxKey, sharedKinora } from './harness.ts'
+import { type ApiResponse, assertProblem, call, query, sandboxKey, sharedKinora } from './harness.ts'
 
 // Lists: pagination, and every notation in which clients send filters.
 
@@ -220,6 +220,85 @@ describe('filters', () => {
     ] as const) {
       assert.deepEqual((await findTitles(search)).sort(), [...expected].sort(), search)
     }
+  })
+
+  test('a search finds videos whose texts contain all words, in any order and any field', async () => {
+    await create(
+      { title: 'Sourdough for beginners', description: 'Bread without yeast', tags: ['Baking'] },
+      { title: 'Crème Brûlée', metadata: [{ course: 'Desserts & Sweets' }, { lecturer_id: '50%' }] },
+      { title: 'Żółta łódź', description: 'bread', tags: ['sailing', 'a\\b'] },
+      { title: '日本語の動画' },
+    )
+    for (const [search, expected] of [
+      ['bread', ['Sourdough for beginners', 'Żółta łódź']],
+      ['BREAD sour', ['Sourdough for beginners']],
+      ['baking  yeast\tbeginners bread bread', ['Sourdough for beginners']],
+      ['creme brulee', ['Crème Brûlée']],
+      ['BRÛLE\u0301E', ['Crème Brûlée']],
+      ['sweets creme', ['Crème Brûlée']],
+      ['course', ['Crème Brûlée']],
+      ['lecturer_', ['Crème Brûlée']],
+      ['lecturerxid', []],
+      ['50%', ['Crème Brûlée']],
+      ['5%0', []],
+      ['a\\b', ['Żółta łódź']],
+      ['zo', ['Żółta łódź']],
+      ['本語', ['日本語の動画']],
+      ['bread creme', []],
+      ['brulee course', ['Crème Brûlée']],
+      ['bruleecourse', []],
+      ["' or true --", []],
+    ] as const) {
+      const found = await findTitles(`search=${encodeURIComponent(search)}`)
+      assert.deepEqual(found.sort(), [...expected].sort(), search)
+    }
+    assert.deepEqual(await findTitles('search=bread&tags[]=Baking'), ['Sourdough for beginners'])
+    assert.equal((await findTitles('search=+&')).length, 4)
+    assertProblem(
+      await call(`${service.url}/videos?search=${'x'.repeat(201)}`),
+      400,
+      'request-invalid-query-parameter',
+      'search',
+    )
+    assertProblem(
+      await call(`${service.url}/videos?search=%00`),
+      400,
+      'request-invalid-query-parameter',
+      'search',
+    )
+  })
+
+  test('a search finds a video by its id, follows changes, and finds nothing of the other environment', async () => {
+    await create({ title: 'one', tags: ['old'] }, { title: 'two' })
+    const [{ id }] = (await get('/videos?search=one')).body.data
+    assert.deepEqual(await findTitles(`search=+${id}+`), ['one'])
+    assert.deepEqual(await findTitles(`search=${id.slice(0, -1)}`), [])
+    const sandbox = await call(`${service.url}/sandbox/videos?search=${id}`, { key: sandboxKey })
+    assert.equal(sandbox.body.pagination.itemsTotal, 0)
+    await call(`${service.url}/videos/${id}`, {
+      method: 'PATCH',
+      json: { tags: ['new'], metadata: [{ key: 'x', value: 'changed' }] },
+    })
+    assert.deepEqual(await findTitles('search=old'), [])
+    assert.deepEqual(await findTitles('search=new+changed+one'), ['one'])
+  })
+
+  test('a search that finds more than it lists still returns the first videos of the sort order', async () => {
+    await query(
+      service.database,
+      `insert into all_videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
+         tag_terms, metadata_terms, source_type, created_at, updated_at)
+       select 'vi' || lpad(n::text, 22, '0'), 'production', 'clip ' || lpad(n::text, 4, '0'), '', true, false, true, '{}', '[]',
+         '{}', '{}', 'upload', now(), now() from generate_series(1, 5200) n`,
+    )
+    const page = async (search: string) => {
+      const { body } = await get(`/videos?search=clip&sortBy=title&sortOrder=asc&pageSize=100&${search}`)
+      return [body.data.length, body.data[0]?.title, body.pagination.itemsTotal, body.pagination.pagesTotal]
+    }
+    assert.deepEqual(await page(''), [100, 'clip 0001', 5_000, 50])
+    assert.deepEqual(await page('currentPage=50'), [100, 'clip 4901', 5_000, 50])
+    assert.deepEqual(await page('currentPage=51'), [0, undefined, 5_000, 50])
+    assert.deepEqual((await get('/videos?search=clip+0007')).body.pagination.itemsTotal, 1)
   })
 
   test('SQL wildcards in a filter match literally', async () => {

@@ -3,10 +3,19 @@ import { text } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import { limits } from './input-schemas.ts'
 
+/** A search by text lists and counts at most so many videos. */
+export const maxFound = 5_000
+
 export const sortKeys = ['title', 'createdAt', 'publishedAt', 'updatedAt'] as const
 export const sortOrders = ['asc', 'desc'] as const
 
 export const videoFilters = {
+  search: Type.Optional(
+    text(200, {
+      description: `Words that must all occur, in any order, in the title, the description, the tags or the metadata; or the id of a video. Case and accents do not matter. Lists at most ${maxFound.toLocaleString('en')} videos.`,
+      examples: ['bread beginner'],
+    }),
+  ),
   title: Type.Optional(
     text(limits.title, { description: 'Part of the title; case does not matter.', examples: ['first'] }),
   ),

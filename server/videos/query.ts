@@ -16,9 +16,9 @@ export function checkId(videoId: string): string {
 export const searchQuery = Type.Object({ ...videoFilters, ...pageQuery })
 
 export function readSearch(query: Static<typeof searchQuery>) {
-  const { title, description, tags, metadata, liveStreamId, sortBy, sortOrder } = query
+  const { search, title, description, tags, metadata, liveStreamId, sortBy, sortOrder } = query
   return {
-    filter: { title, description, tags, metadata, liveStreamId },
+    filter: { search: search?.trim(), title, description, tags, metadata, liveStreamId },
     order: { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' },
     page: readPage(query),
   } as const

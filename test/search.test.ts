@@ -301,6 +301,106 @@ describe('filters', () => {
     assert.deepEqual((await get('/videos?search=clip+0007')).body.pagination.itemsTotal, 1)
   })
 
+  test('public, creation time and status filter the list, and the status is what the status request shows', async () => {
+    await create(
+      { title: 'missing' },
+      { title: 'begun', public: false },
+      { title: 'uploading' },
+      { title: 'stored' },
+    )
+    await create(
+      { title: 'encoding' },
+      { title: 'encoded' },
+      { title: 'unreadable' },
+      { title: 'unreachable' },
+    )
+    const source = `insert into sources (video_id, form, handle, state, failure, received_pieces, created_at, updated_at)
+      select id, 'whole', id, $2, $3, $4, now(), now() from videos where title = $1`
+    const encoding = `insert into encodings (video_id, environment, state, failure, media, plan, created_at)
+      select id, 'production', $2, $3, $4, $5, now() from videos where title = $1`
+    const plan = { rate: { num: 25, den: 1 }, frames: 50, rungs: [{ quality: '240p' }], hasSound: false }
+    const media = { durationSeconds: 61.6, picture: { width: 1280, height: 720 } }
+    for (const [sql, ...values] of [
+      [source, 'begun', 'receiving', null, 0],
+      [source, 'uploading', 'receiving', null, 1],
+      [source, 'stored', 'stored', null, 1],
+      [source, 'encoding', 'stored', null, 1],
+      [source, 'encoded', 'stored', null, 1],
+      [source, 'unreadable', 'stored', null, 1],
+      [source, 'unreachable', 'failed', 'The server responded with status 404.', 0],
+      [encoding, 'encoding', 'encoding', null, media, plan],
+      [encoding, 'encoded', 'encoded', null, media, plan],
+      [encoding, 'unreadable', 'failed', 'It is no video.', null, null],
+      [
+        `insert into renditions (video_id, type, quality, height, state)
+        select id, 'hls', '240p', 240, title from videos where title = $1`,
+        'encoded',
+      ],
+      [
+        `insert into segments (video_id, rendition, first_segment, sizes, key)
+        select id, '240p', 0, '{1}', 'x' from videos where title = $1`,
+        'encoding',
+      ],
+      [`update videos set created_at = '2026-01-02T03:04:05Z' where title = $1`, 'begun'],
+    ] as [string, ...unknown[]][])
+      await query(service.database, sql, values)
+
+    for (const [search, expected] of [
+      ['status=missing', ['begun', 'missing']],
+      ['status=processing', ['encoding', 'stored', 'uploading']],
+      ['status=ready', ['encoded']],
+      ['status=failed', ['unreachable', 'unreadable']],
+      ['status=failed&search=unread', ['unreadable']],
+      ['public=false', ['begun']],
+      ['public=true&status=missing', ['missing']],
+      ['createdBefore=2026-01-02T03:04:06Z', ['begun']],
+      ['createdBefore=2026-01-02T03:04:05Z', []],
+      ['createdAfter=2026-01-02T03:04:05Z&createdBefore=2026-01-03', ['begun']],
+      ['createdAfter=2026-01-02T03:04:06Z&status=missing', ['missing']],
+    ] as const)
+      assert.deepEqual(await findTitles(search), expected, search)
+    for (const search of [
+      'status=done',
+      'public=yes',
+      'createdAfter=yesterday',
+      'createdBefore=2026-13-01',
+      'include[]=all',
+    ])
+      assertProblem(
+        await call(`${service.url}/videos?${search}`),
+        400,
+        'request-invalid-query-parameter',
+        search.split('=')[0]!.replace('[]', '[0]'),
+      )
+
+    const { body } = await get('/videos?include[]=status&include=preview&sortBy=title&sortOrder=asc')
+    const [encoded, playing] = [body.data[1], body.data[2]]
+    assert.deepEqual(encoded.status, {
+      state: 'ready',
+      playable: true,
+      duration: 62,
+      width: 1280,
+      height: 720,
+    })
+    assert.deepEqual(
+      [playing.title, playing.status.state, playing.status.playable],
+      ['encoding', 'processing', true],
+    )
+    const failures = body.data
+      .map(({ status }: { status: { failure?: string } }) => status.failure)
+      .filter(Boolean)
+    assert.deepEqual(failures, ['The server responded with status 404.', 'It is no video.'])
+    for (const video of body.data) {
+      const { ingest, encoding } = (await get(`/videos/${video.id}/status`)).body
+      assert.equal(video.status.state === 'missing', ingest === null, video.title)
+      assert.equal(video.status.playable, encoding.playable, video.title)
+      assert.equal(video.status.duration, encoding.metadata.duration, video.title)
+      assert.equal('preview' in video.assets, false)
+      assert.deepEqual((await get(`/videos/${video.id}?include=status`)).body.status, video.status)
+    }
+    assert.equal('status' in (await get('/videos')).body.data[0], false)
+  })
+
   test('SQL wildcards in a filter match literally', async () => {
     await create(
       { title: '100% sure' },

@@ -20,4 +20,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index videos_text on all_videos using gin (search_text gin_trgm_ops)
     with (gin_pending_list_limit = 512)`.execute(db)
+
+  // Lists by state read these instead of the rows with their plans.
+  await sql`create index encodings_state on encodings (state, video_id)`.execute(db)
+  await sql`create index sources_failed on sources (video_id) where state = 'failed'`.execute(db)
 }

@@ -3,6 +3,7 @@ import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import { isId } from '../lib/ids.ts'
 import type { Page } from '../lib/paging.ts'
+import { stateConditions, type VideoState } from '../renditions/state-store.ts'
 import type { Tables } from '../tables.ts'
 import { maxFound, type sortKeys, type sortOrders } from './filters.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
@@ -15,6 +16,10 @@ export type VideoFilter = {
   tags?: string[]
   metadata?: Record<string, string>
   liveStreamId?: string
+  public?: boolean
+  status?: VideoState
+  createdAfter?: Date
+  createdBefore?: Date
 }
 
 export type VideoOrder = { by: (typeof sortKeys)[number]; order: (typeof sortOrders)[number] }
@@ -35,6 +40,10 @@ export function matches(environment: Environment, filter: VideoFilter) {
   if (filter.liveStreamId !== undefined) {
     conditions.push(eb('source_type', '=', 'liveStream'), eb('source_reference', '=', filter.liveStreamId))
   }
+  if (filter.public !== undefined) conditions.push(eb('public', '=', filter.public))
+  if (filter.status) conditions.push(sql.raw(stateConditions[filter.status]))
+  if (filter.createdAfter) conditions.push(eb('created_at', '>=', filter.createdAfter))
+  if (filter.createdBefore) conditions.push(eb('created_at', '<', filter.createdBefore))
   return eb.and(conditions)
 }
 

@@ -94,6 +94,12 @@ export type FilterBy = Static<typeof FilterBy>
 
 export const time = (description: string) => Type.Optional(timeInput(description))
 
+/** The query parameters of lists of sessions. */
+export const periodQuery = {
+  from: time('Sessions loaded at this time or later; by default 30 days before `to`.'),
+  to: time('Sessions loaded before this time; by default now.'),
+}
+
 /** The query parameters of all three data routes. */
 export const dataQuery = {
   from: time('Sessions loaded at this time or later; by default one day before `to`.'),

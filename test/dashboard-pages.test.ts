@@ -36,7 +36,7 @@ describe('the dashboard', { skip }, () => {
   before(async () => {
     browser = (await launchBrowser())!
     // Scripts of a test need it, and the policy has a test of its own.
-    context = await browser.newContext({ bypassCSP: true })
+    context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
     page = await context.newPage()
     page.on('pageerror', (error) => errors.push(error.message))
     page.on('console', (message) => {
@@ -98,8 +98,8 @@ describe('the dashboard', { skip }, () => {
     for (const path of paths) {
       await page.setViewportSize({ width: 1280, height: 800 })
       await page.goto(`${service.url}/dashboard/production${path}`)
-      await page.locator('main h1, main h2').first().waitFor()
-      await page.waitForLoadState('networkidle').catch(() => {})
+      await page.locator('main').getByRole('heading').first().waitFor()
+      await page.getByText('Loading…').waitFor({ state: 'hidden' })
       await page.evaluate(axe)
       for (const [width, height] of sizes) {
         await page.setViewportSize({ width, height })

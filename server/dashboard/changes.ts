@@ -45,6 +45,8 @@ export class Changes {
     this.#timer ??= setInterval(() => this.#tick(), tickMs)
     try {
       if (performance.now() + tickMs > this.#watchedUntilMs) await this.#watch()
+      // The session may have ended after the request was authorized and before the stream was known.
+      await this.#endStreamsOfEndedSessions()
     } catch (error) {
       stream.body.destroy()
       throw error

@@ -8,7 +8,9 @@ import {
   type Claim,
   makeVisible,
   type Position,
-  renewLease,
+  type Renewal,
+  type Report,
+  renewLeases,
   setAway,
 } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
@@ -151,20 +153,23 @@ export class BroadcastOwner implements Publisher {
     if (this.#silentChecks > maxSilentChecks) this.#options.close()
   }
 
-  /** Keeps the broadcast, until everything is stored. No other process may take over before. */
-  async renew(): Promise<void> {
-    if (this.#isFinished) return
-    const state = await this.#report()
-    if (this.#isOver) return
-    if (state === 'lost') this.#lose()
-    else if (state === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
+  /** The lease is kept until everything is stored. No other process may take over before. */
+  get needsLease(): boolean {
+    return !this.#isFinished
   }
 
-  /** Renews the lease, and stores the health and the states of the restreams. */
-  #report(): ReturnType<typeof renewLease> {
+  /** The health and the states of the restreams, which are stored with each renewal of the lease. */
+  report(): Report {
     this.#health.report('start', this.#reader.missing)
     const health = this.#health.read(this.#reader.jumps)
-    return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
+    return { ...this.claim, health, restreams: this.#restreams.states }
+  }
+
+  /** The lease was renewed, or is lost. */
+  renewed(renewal: Renewal): void {
+    if (this.#isOver) return
+    if (renewal === 'lost') this.#lose()
+    else if (renewal === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
   }
 
   /** Resolves when everything is stored. Undefined while the encoder sends. */
@@ -210,7 +215,10 @@ export class BroadcastOwner implements Publisher {
           'live: the end of a broadcast was not written',
         ),
       )
-    await this.#writer.run(async () => (await this.#report()) !== 'lost')
+    await this.#writer.run(async () => {
+      const [renewal] = await renewLeases(this.#deps.db, [this.report()])
+      return renewal !== 'lost'
+    })
   }
 
   /** Another process owns the broadcast, or it was ended. */

@@ -76,7 +76,7 @@ test('parts contain every frame of the stream, and segments begin with key frame
   assert.match(codecsOf(tracks), /^avc1\.[0-9a-f]{6},mp4a\.40\.2$/)
   assert.deepEqual([tracks.video?.width, tracks.video?.height, tracks.audio?.sampleRate], [160, 120, 44_100])
   const path = join(folder, 'joined.mp4')
-  writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data)]))
+  writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data.join())]))
   for (const stream of ['v', 'a'] as const) assert.deepEqual(hashesOf(path, stream), hashesOf(flv, stream))
 
   assert.deepEqual(
@@ -109,7 +109,7 @@ test('a stream without video has independent parts, and one without audio has al
   ] as const) {
     const { init, parts, segments } = packageTags(tags, [type])
     const path = join(folder, `${stream}.mp4`)
-    writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data)]))
+    writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data.join())]))
     assert.deepEqual(hashesOf(path, stream), hashesOf(flv, stream))
     assert.equal(segments.length, 4)
     if (stream === 'a') assert.ok(parts.every(({ isIndependent }) => isIndependent))

@@ -1,9 +1,10 @@
+import type { Bytes } from './bytes.ts'
 import type { AudioConfig, Sample } from './flv.ts'
 import { type FragmentSample, type FragmentTrack, type Tracks, writeFragment } from './fmp4.ts'
 
 /** A fragment of a few hundred milliseconds, the unit of low-latency HLS. */
 export type Part = {
-  data: Buffer
+  data: Bytes
   startMs: number
   durationMs: number
   /** It begins with a key frame, or the stream has no video. */

@@ -99,7 +99,7 @@ function findSegment({ live }: View, quality: string, { sequence, epoch }: Segme
   const { bytes, fence } = segment
   const key = liveSegmentKey(live.id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
-  const body = rendition.findSegment(sequence)
+  const body = rendition.findSegment(sequence)?.join()
   if (!body) return stored
   // nginx and S3 cannot send it yet.
   if (!rendition.isStored(sequence))
@@ -122,7 +122,7 @@ async function loadPart(
   if (sequence > next) return undefined
   if (!rendition.window.has(sequence, part))
     await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitFor(sequence, part, signal))
-  const body = rendition.findPart(sequence, part)
+  const body = rendition.findPart(sequence, part)?.join()
   const known = rendition.window.state.open ?? rendition.window.find(sequence)
   const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)
   if (!body || segment?.epoch !== epoch) return undefined

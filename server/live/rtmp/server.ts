@@ -64,18 +64,44 @@ class ServerConnection {
     }
   }
 
+  /** Resolves when the connection has ended. Not by `for await`, which costs more than the rest of a frame. */
   async #receive(): Promise<void> {
+    const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
+    const receive = this.#createReceiver()
+    let handled: Promise<void> | undefined
+    const onData = (bytes: Buffer) => {
+      try {
+        handled = receive(bytes)
+      } catch (error) {
+        reject(error)
+      }
+      // Keeps the back-pressure: while a key is checked, nothing more is read.
+      if (!handled) return
+      this.#socket.pause()
+      handled.then(() => this.#socket.resume(), reject)
+    }
+    this.#socket.on('data', onData).once('end', resolve).once('close', resolve).once('error', reject)
+    try {
+      await ended
+    } finally {
+      this.#socket.off('data', onData)
+      // The connection may end while its key is checked.
+      await handled
+    }
+  }
+
+  #createReceiver(): (bytes: Buffer) => Promise<void> | undefined {
     const send = (bytes: Buffer) => this.#socket.write(bytes)
     const handshake = new Handshake()
     const session = new RtmpSession({ send, publish: (key) => this.#publish(key) })
     let isOpen = false
-    // Reading one buffer after the other keeps the back-pressure: while a key is checked, nothing more is read.
-    for await (const bytes of this.#socket as AsyncIterable<Buffer>) {
+    return (bytes) => {
       const received = isOpen ? bytes : handshake.receive(bytes, send)
-      if (!received) continue
+      if (!received) return undefined
       isOpen = true
-      await session.receive(received)
-      if (this.#socket.writableNeedDrain) await this.#answersRead()
+      const handled = session.receive(received)
+      if (handled) return handled.then(() => this.#answersRead())
+      return this.#socket.writableNeedDrain ? this.#answersRead() : undefined
     }
   }
 
@@ -86,7 +112,7 @@ class ServerConnection {
         this.#socket.off('drain', done).off('close', done)
         resolve()
       }
-      if (this.#socket.destroyed) resolve()
+      if (this.#socket.destroyed || !this.#socket.writableNeedDrain) resolve()
       else this.#socket.once('drain', done).once('close', done)
     })
   }

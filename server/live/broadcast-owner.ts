@@ -123,17 +123,11 @@ export class BroadcastOwner implements Publisher {
   }
 
   video(timestamp: number, payload: Buffer): void {
-    this.#receive(() => {
-      this.#reader.video(timestamp, payload)
-      this.#restreams.video(timestamp, payload)
-    })
+    this.#receive('video', timestamp, payload)
   }
 
   audio(timestamp: number, payload: Buffer): void {
-    this.#receive(() => {
-      this.#reader.audio(timestamp, payload)
-      this.#restreams.audio(timestamp, payload)
-    })
+    this.#receive('audio', timestamp, payload)
   }
 
   drain(): Promise<void> | undefined {
@@ -241,11 +235,12 @@ export class BroadcastOwner implements Publisher {
     return this.broadcast.environment === 'sandbox' && maxMs > 0 && elapsedMs >= maxMs
   }
 
-  #receive(read: () => void): void {
+  #receive(kind: 'video' | 'audio', timestamp: number, payload: Buffer): void {
     this.#isReceived = true
     if (this.#isOver) return
     try {
-      read()
+      this.#reader[kind](timestamp, payload)
+      if (this.#options.restreams.length > 0) this.#restreams[kind](timestamp, payload)
     } catch (error) {
       if (error instanceof UnsupportedStream) this.#options.onUnsupported(error.message)
       throw error

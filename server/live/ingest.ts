@@ -9,6 +9,7 @@ import type { Tools } from '../media/ffmpeg.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { type Claimed, claimBroadcast, listStates, renewLeases, setAway } from './broadcast-store.ts'
 import { endOverdueBroadcasts } from './end-broadcast.ts'
+import { allowHeapGrowth } from './heap-growth.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
@@ -123,6 +124,7 @@ export class Ingest {
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.add(owner)
+    allowHeapGrowth(true)
     log.info(
       { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },
       'live: encoder connected',
@@ -162,6 +164,7 @@ export class Ingest {
   async #disconnect(owner: BroadcastOwner): Promise<void> {
     await owner.disconnect()
     this.#owners.delete(owner)
+    if (this.#owners.size === 0) allowHeapGrowth(false)
   }
 
   async #stored(liveStreamId: string): Promise<void> {

@@ -32,7 +32,7 @@ const sampleOverhead = 256
 /** The video has stopped if the audio is ahead by this. The timeline allows for as much. */
 const maxVideoDelayMs = 3_000
 
-type TimedSample = Sample & { atMs: number }
+type TimedSample = { sample: Sample; atMs: number }
 
 /**
  * Makes parts and segments of one quality from its samples. A part ends as soon as the next frame would make it too long.
@@ -67,7 +67,7 @@ export class Packager {
     this.#cutBefore(atMs, sample.isKeyFrame)
     this.#begin(atMs)
     this.#lastVideoMs = atMs
-    this.#video.push({ ...sample, atMs })
+    this.#video.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
@@ -78,7 +78,7 @@ export class Packager {
       this.#cutBefore(cutMs, !hasVideo)
       this.#begin(cutMs)
     }
-    this.#audio.push({ ...sample, atMs })
+    this.#audio.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
@@ -122,7 +122,7 @@ export class Packager {
     const part: Part = {
       data: writeFragment(++this.#sequence, { video, audio }),
       ...{ startMs, durationMs: endMs - startMs },
-      isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.isKeyFrame === true,
+      isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.sample.isKeyFrame === true,
     }
     this.#video = []
     this.#sampleBytes = 0
@@ -154,7 +154,7 @@ export class Packager {
       this.#audioTime !== undefined &&
       Math.abs(expected - this.#audioTime) < toAudioTime(maxAudioGapMs, config)
     const decodeTime = isContinuous ? this.#audioTime! : Math.max(expected, this.#audioTime ?? 0)
-    const samples = this.#audio.map(({ data }): FragmentSample => {
+    const samples = this.#audio.map(({ sample: { data } }): FragmentSample => {
       return { duration: frameLength, compositionOffset: 0, isKeyFrame: true, data }
     })
     this.#audio = []
@@ -171,9 +171,9 @@ const toAudioTime = (ms: number, { sampleRate }: AudioConfig) => Math.round((ms 
 function videoTrack(samples: TimedSample[], endMs: number): FragmentTrack {
   return {
     decodeTime: samples[0]!.atMs,
-    samples: samples.map(({ atMs, compositionOffset, isKeyFrame, data }, i) => ({
-      duration: (samples[i + 1]?.atMs ?? endMs) - atMs,
-      ...{ compositionOffset, isKeyFrame, data },
-    })),
+    samples: samples.map(({ sample: { compositionOffset, isKeyFrame, data }, atMs }, i) => {
+      const duration = (samples[i + 1]?.atMs ?? endMs) - atMs
+      return { duration, compositionOffset, isKeyFrame, data }
+    }),
   }
 }

@@ -1,10 +1,11 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { AmfError } from './amf0.ts'
 import { RtmpError } from './chunks.ts'
 import { Handshake } from './handshake.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
+import { SharedBufferServer } from './shared-buffer-server.ts'
 
 export type Connection = { remoteAddress: string; isClosed(): boolean; close(): void }
 
@@ -27,7 +28,9 @@ export function createRtmpServer(options: RtmpServerOptions): Server {
     const connection = new ServerConnection(socket, options, pending)
     connection.run().catch(options.onError)
   }
-  const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
+  const server = options.tls
+    ? createTlsServer(options.tls, serve)
+    : new SharedBufferServer().on('connection', serve)
   // Before TLS begins.
   server.prependListener('connection', (socket: Socket) => pending.add(socket))
   // A failed TLS handshake has no connection yet.
@@ -43,6 +46,7 @@ class ServerConnection {
   readonly #socket: Socket
   readonly #options: RtmpServerOptions
   readonly #pending: PendingConnections
+  #isPublished = false
   #onClose: (() => Promise<void>) | undefined
 
   constructor(socket: Socket, options: RtmpServerOptions, pending: PendingConnections) {
@@ -96,7 +100,9 @@ class ServerConnection {
     const session = new RtmpSession({ send, publish: (key) => this.#publish(key) })
     let isOpen = false
     return (bytes) => {
-      const received = isOpen ? bytes : handshake.receive(bytes, send)
+      // While a key is checked, the bytes after it have to wait, but their buffer is used for other connections.
+      const own = this.#isPublished ? bytes : Buffer.from(bytes)
+      const received = isOpen ? own : handshake.receive(own, send)
       if (!received) return undefined
       isOpen = true
       const handled = session.receive(received)
@@ -125,6 +131,7 @@ class ServerConnection {
     }
     const answer = await this.#options.publish(streamKey, connection)
     if ('publisher' in answer) {
+      this.#isPublished = true
       this.#onClose = answer.onClose
       this.#pending.remove(this.#socket)
     }

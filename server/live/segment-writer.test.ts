@@ -20,7 +20,12 @@ test('an encoder that was not read because the store was slow is read again, how
   })
   assert.equal(writer.drain(), undefined)
   const times = { epoch: 1, start_ms: 0, duration_ms: 2_000, received_at: new Date() }
-  writer.segment({ quality: 'source', sequence: 0, ...times, data: new Bytes([Buffer.alloc(65 * 1024 * 1024)]) })
+  writer.segment({
+    quality: 'source',
+    sequence: 0,
+    ...times,
+    data: new Bytes([Buffer.alloc(65 * 1024 * 1024)]),
+  })
   const waits = [writer.drain(), writer.drain()]
   assert.ok(waits.every((wait) => wait !== undefined))
   writer.abandon()

@@ -43,7 +43,9 @@ const addPart = (live: LiveBroadcast, part: { sequence: number; epoch: number; i
     ...{ kind: 'part', quality, sequence: part.sequence, epoch: part.epoch },
     ...{ receivedAt: part.sequence * 2_000, durationMs: 500, isIndependent: part.index === 0 },
     // Its samples are in buffers of their own.
-    data: new Bytes(size > 0 ? [Buffer.alloc(size)] : ['part ', `${part.sequence}.${part.index}`].map(toBuffer)),
+    data: new Bytes(
+      size > 0 ? [Buffer.alloc(size)] : ['part ', `${part.sequence}.${part.index}`].map(toBuffer),
+    ),
   })
 
 const render = (live: LiveBroadcast) =>

@@ -60,7 +60,10 @@ export function writeFragment(sequence: number, { video, audio }: FragmentTracks
     ...(video?.samples.length ? [{ id: videoTrackId, ...video }] : []),
     ...(audio?.samples.length ? [{ id: audioTrackId, ...audio }] : []),
   ]
-  const start = tracks.reduce((sum, { samples }) => sum + trackBytes + sampleBytes * samples.length, fragmentBytes)
+  const start = tracks.reduce(
+    (sum, { samples }) => sum + trackBytes + sampleBytes * samples.length,
+    fragmentBytes,
+  )
   let end = start
   const trafs = tracks.map((track) => {
     const dataOffset = end

@@ -66,7 +66,7 @@ async function loadPlaylist(
   const window = current.live.rendition(quality)?.window
   if (!window) return undefined
   const content = loadPlaylistContent(current, quality, { skips: asked.skips, query })
-  const isComplete = asked.sequence !== undefined && window.has(asked.sequence, asked.part)
+  const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
   const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? cacheTenSeconds : noStore
   return { ...content, cacheControl }
 }
@@ -120,8 +120,9 @@ async function loadPart(
   const { segments, open } = rendition.window.state
   const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
   if (sequence > next) return undefined
-  if (!rendition.window.has(sequence, part))
-    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitFor(sequence, part, signal))
+  const isMet = () => rendition.window.has(sequence, part)
+  if (!isMet())
+    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitUntil(isMet, signal))
   const body = rendition.findPart(sequence, part)?.join()
   const known = rendition.window.state.open ?? rendition.window.find(sequence)
   const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)

@@ -12,6 +12,12 @@ export class Bytes {
     return this.#buffers
   }
 
+  /** The memory that the buffers keep in use. Each may be a short piece of a large block. */
+  get heldBytes(): number {
+    const blocks = new Set(this.#buffers.map(({ buffer }) => buffer))
+    return [...blocks].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  }
+
   /** All callers share one copy. */
   join(): Buffer {
     if (this.#buffers.length !== 1) this.#buffers = [Buffer.concat(this.#buffers, this.length)]

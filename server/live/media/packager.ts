@@ -27,6 +27,9 @@ const maxSegmentMs = 10_000
 const maxSegmentBytes = 32 * 1024 * 1024
 /** A part of 0.5 s at 100 Mbit/s has 6 MB. */
 const maxPartBytes = 8 * 1024 * 1024
+/** The memory that a part keeps in use: a multiple of its size, and some blocks at its beginning and end. */
+const maxHeldShare = 2
+const maxHeldBytes = 256 * 1024
 /** The memory of a sample besides its data. */
 const sampleOverhead = 256
 /** The video has stopped if the audio is ahead by this. The timeline allows for as much. */
@@ -119,8 +122,11 @@ export class Packager {
     if (startMs === undefined) return
     const video = this.#video.length > 0 ? videoTrack(this.#video, endMs) : undefined
     const audio = this.#takeAudio()
+    const data = writeFragment(++this.#sequence, { video, audio })
+    // Otherwise an encoder that mixes tiny frames with invalid ones would fill the memory.
+    if (data.heldBytes > maxHeldShare * data.length + maxHeldBytes) data.join()
     const part: Part = {
-      data: writeFragment(++this.#sequence, { video, audio }),
+      data,
       ...{ startMs, durationMs: endMs - startMs },
       isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.sample.isKeyFrame === true,
     }

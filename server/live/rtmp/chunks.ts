@@ -46,8 +46,8 @@ const initialPayloadBytes = 4 * 1024
  * Frames up to this size share a block of memory. Each buffer of its own costs the garbage collector more time than all
  * that is done with the frame.
  */
-const maxSharedBytes = 64 * 1024
-const blockBytes = 512 * 1024
+const maxSharedBytes = 16 * 1024
+const blockBytes = 64 * 1024
 
 const nothing = Buffer.alloc(0)
 
@@ -66,7 +66,7 @@ type ChunkStream = {
 
 /**
  * Assembles messages from the bytes of a connection, which may be split anywhere. An incomplete message takes at most
- * twice the memory of what was received of it, however long it claims to be. Frames may take 64 KiB from their beginning.
+ * twice the memory of what was received of it, however long it claims to be. Short frames take all of it from the beginning.
  */
 export class ChunkReader {
   #chunkSize = initialChunkSize
@@ -79,7 +79,7 @@ export class ChunkReader {
   #headerLength = 0
   /** The chunk whose header is complete. */
   #chunk: { stream: ChunkStream; left: number } | undefined
-  /** The rest of the block that frames share. Undefined until they are accepted. */
+  /** The rest of the block that short frames share. Undefined until they are accepted, and after an abort. */
   #block: Buffer | undefined
 
   /** Audio and video are accepted from now on. */
@@ -232,6 +232,8 @@ export class ChunkReader {
     if (type === messageType.abort && payload.length >= 4) {
       const stream = this.#streams.get(payload.readUInt32BE())
       if (stream) this.#discard(stream)
+      // Frames that never arrive would take most of each block.
+      this.#block = undefined
     }
   }
 }

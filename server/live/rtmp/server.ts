@@ -77,7 +77,10 @@ class ServerConnection {
       try {
         handled = receive(bytes)
       } catch (error) {
+        // What the client still sends is discarded.
+        this.#socket.off('data', onData)
         reject(error)
+        return
       }
       // Keeps the back-pressure: while a key is checked, nothing more is read.
       if (!handled) return

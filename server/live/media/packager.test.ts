@@ -120,3 +120,19 @@ test('tags are written as they are read', () => {
   const tags = readTags(readFileSync(flv))
   assert.deepEqual(readTags(Buffer.concat([flvHeader, ...tags.map(writeFlvTag)])), tags)
 })
+
+test('a part of tiny frames does not keep the blocks in memory that they are pieces of', () => {
+  const parts: Part[] = []
+  const audio = { kind: 'aac' as const, record: Buffer.alloc(2), sampleRate: 48_000, channels: 2 }
+  const packager = new Packager({
+    ...{ tracks: { audio: { ...audio, frameLength: 1024 } }, partMs: 500 },
+    ...{ startsSegment: () => false, onSegmentStart() {}, onSegment() {} },
+    onPart: (part) => parts.push(part),
+  })
+  for (let i = 0; i < 100; i++) {
+    const data = Buffer.alloc(64 * 1024).subarray(0, 10)
+    packager.audio({ decodeTime: i * 20, compositionOffset: 0, isKeyFrame: true, data }, i * 20)
+  }
+  assert.ok(parts.length > 0)
+  for (const { data } of parts) assert.ok(data.heldBytes < 512 * 1024, `${data.heldBytes} bytes`)
+})

@@ -2,6 +2,7 @@ import { accessSettings } from './access/settings.ts'
 import { accountsSettings } from './accounts/settings.ts'
 import { analyticsSettings } from './analytics/settings.ts'
 import { cliSettings } from './cli/settings.ts'
+import { dashboardSettings } from './dashboard/settings.ts'
 import { encodingSettings } from './encoding/settings.ts'
 import { type ReadValues, readValues, type Setting, settingsOf } from './lib/settings.ts'
 import { liveSettings } from './live/settings.ts'
@@ -26,6 +27,7 @@ const values = {
   ...analyticsSettings,
   ...sweepSettings,
   ...liveSettings,
+  ...dashboardSettings,
   ...cliSettings,
 }
 

@@ -9,6 +9,14 @@ import { type Credential, findCredential } from './store.ts'
 /** What a request has access to. */
 export type Scope = { environment: Environment; keyId: string }
 
+/** What decides the scope of a request. */
+export type ScopedRequest = {
+  headers: { authorization?: string | undefined }
+  requiredEnvironment: Environment | undefined
+  /** Set if a session of the dashboard replaces the key. */
+  sessionScope: Scope | undefined
+}
+
 const maxCached = 10_000
 
 /**
@@ -39,7 +47,7 @@ export class Authenticator {
   /** The credential decides the environment. `required` is set where the URL allows only one. */
   async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const cached = header !== undefined && this.#isListening() ? this.#cached.get(header) : undefined
-    if (cached && isValid(cached, required, this.#now())) return scopeOf(cached)
+    if (cached && isValid(cached, required, this.#now())) return toScope(cached)
     return this.#lookUp(header, required)
   }
 
@@ -58,14 +66,21 @@ export class Authenticator {
       if (this.#cached.size >= maxCached) this.#cached.clear()
       this.#cached.set(header!, credential)
     }
-    return scopeOf(credential)
+    return toScope(credential)
   }
 }
 
-const scopeOf = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
+const toScope = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
 
 const isValid = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
   isAdmitted(environment, required) && (expiresAt === null || expiresAt > now)
+
+/** Finds the scope of a request. Throws if it has neither a valid key nor a session. */
+export const scopeOf = async (
+  authenticator: Authenticator,
+  { headers, requiredEnvironment, sessionScope }: ScopedRequest,
+): Promise<Scope> =>
+  sessionScope ?? (await authenticator.authenticate(headers.authorization, requiredEnvironment))
 
 /** Whether a URL that requires an environment, or none, accepts a credential of this environment. */
 export const isAdmitted = (environment: Environment, required: Environment | undefined) =>

@@ -60,18 +60,14 @@ export async function environmentsWithoutKeys(
   return all.filter((environment) => !rows.some((row) => row.environment === environment))
 }
 
-/** Revokes the active key of that name and notifies every process. Returns undefined if there is no such key. */
-export async function revokeKey(
-  db: Db<Tables>,
-  environment: Environment,
-  name: string,
-  at: Date,
-): Promise<ApiKeyRow | undefined> {
+type KeySelector = Pick<ApiKeyRow, 'environment'> & Partial<Pick<ApiKeyRow, 'id' | 'name'>>
+
+/** Revokes the active key of that name or id and notifies every process. Returns undefined if there is no such key. */
+export async function revokeKey(db: Db<Tables>, key: KeySelector, at: Date): Promise<ApiKeyRow | undefined> {
   const revoked = await db
     .updateTable('api_keys')
     .set({ revoked_at: at })
-    .where('environment', '=', environment)
-    .where('name', '=', name)
+    .where((eb) => eb.and(key))
     .where('revoked_at', 'is', null)
     .returningAll()
     .executeTakeFirst()

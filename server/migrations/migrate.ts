@@ -21,6 +21,7 @@ import * as summaries from './0018_summaries.ts'
 import * as videoSize from './0019_video_size.ts'
 import * as liveStreams from './0020_live_streams.ts'
 import * as broadcasts from './0021_broadcasts.ts'
+import * as dashboard from './0022_dashboard.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -45,6 +46,7 @@ const migrations = {
   '0019_video_size': videoSize,
   '0020_live_streams': liveStreams,
   '0021_broadcasts': broadcasts,
+  '0022_dashboard': dashboard,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

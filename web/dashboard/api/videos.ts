@@ -62,7 +62,12 @@ export const videosQuery = (environment: Environment, filters: VideoFilters, pag
   })
 
 /** The ids of a page of at most 100 videos, for actions on everything that matches. */
-export async function listIds(environment: Environment, filters: VideoFilters, page: number, signal: AbortSignal) {
+export async function listIds(
+  environment: Environment,
+  filters: VideoFilters,
+  page: number,
+  signal: AbortSignal,
+) {
   const query = { ...filters, currentPage: page + 1, pageSize: 100 }
   const { data, pagination } = await api<Page<Video>>(environment, 'GET', '/videos', { query, signal })
   return { ids: data.map(({ videoId }) => videoId), pagesTotal: pagination.pagesTotal }
@@ -92,11 +97,17 @@ export const tagSuggestionsQuery = (environment: Environment, value: string) =>
 
 const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
 
-export const importVideo = (environment: Environment, body: { source: string; title?: string; public: boolean }) =>
-  api<Video>(environment, 'POST', '/videos', { body })
+export const importVideo = (
+  environment: Environment,
+  body: { source: string; title?: string; public: boolean },
+) => api<Video>(environment, 'POST', '/videos', { body })
 
-export const setPublic = (environment: Environment, videoId: string, isPublic: boolean, signal?: AbortSignal) =>
-  api<Video>(environment, 'PATCH', pathOf(videoId), { body: { public: isPublic }, signal })
+export const setPublic = (
+  environment: Environment,
+  videoId: string,
+  isPublic: boolean,
+  signal?: AbortSignal,
+) => api<Video>(environment, 'PATCH', pathOf(videoId), { body: { public: isPublic }, signal })
 
 export const deleteVideo = (environment: Environment, videoId: string, signal?: AbortSignal) =>
   api<void>(environment, 'DELETE', pathOf(videoId), { signal })

@@ -5,9 +5,8 @@ import { setPaletteOpen } from './palette-state.ts'
 /** The search of the view, if it has one. Otherwise the palette, which searches too. */
 function search(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-search]')
-  if (!field) return setPaletteOpen(true)
-  field.focus()
-  field.select()
+  if (field) field.select()
+  else setPaletteOpen(true)
 }
 
 /** The key / searches on every view. */

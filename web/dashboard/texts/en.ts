@@ -141,7 +141,8 @@ export const en = {
       makePrivate: 'Make private',
       deleteTitle: (count: string) => `Delete ${count} videos?`,
       deleteAction: (count: string) => `Delete ${count} videos`,
-      deleteForever: 'Their files are deleted, and players show that they do not exist. This cannot be undone.',
+      deleteForever:
+        'Their files are deleted, and players show that they do not exist. This cannot be undone.',
       deleteRestorable: (span: string) => `They do not play any more. You can restore them for ${span}.`,
       deleting: 'Deleting videos',
       deleted: (count: string) => `${count} videos are deleted.`,

@@ -1,6 +1,13 @@
 import type { Environment } from '../../api/client.ts'
 import { ApiProblem } from '../../api/problem.ts'
-import { changeTags, deleteVideo, listIds, setPublic, type TagChange, type VideoFilters } from '../../api/videos.ts'
+import {
+  changeTags,
+  deleteVideo,
+  listIds,
+  setPublic,
+  type TagChange,
+  type VideoFilters,
+} from '../../api/videos.ts'
 
 export type BulkAction =
   | { kind: 'delete' }

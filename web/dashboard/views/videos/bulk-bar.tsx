@@ -56,7 +56,9 @@ export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarPr
         isOpen={dialog === 'delete'}
         onClose={() => setDialog(undefined)}
         title={t.deleteTitle(shown)}
-        description={restoreHours > 0 ? t.deleteRestorable(formatSpan(restoreHours * 3_600)) : t.deleteForever}
+        description={
+          restoreHours > 0 ? t.deleteRestorable(formatSpan(restoreHours * 3_600)) : t.deleteForever
+        }
         action={t.deleteAction(shown)}
         onConfirm={async () => bulk.start({ kind: 'delete' })}
       />

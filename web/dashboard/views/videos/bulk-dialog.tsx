@@ -15,7 +15,12 @@ export function BulkDialog({ run, onStop }: { run: BulkRun | undefined; onStop()
   const { label, phase, finished, total, failures, retry } = run
   if (phase === 'failed') {
     return (
-      <Dialog isOpen onClose={onStop} title={label} description={t.summary(formatNumber(finished), formatNumber(failures.length))}>
+      <Dialog
+        isOpen
+        onClose={onStop}
+        title={label}
+        description={t.summary(formatNumber(finished), formatNumber(failures.length))}
+      >
         <ul className={styles.failures}>
           {failures.slice(0, maxShown).map(({ videoId, message }) => (
             <li key={videoId}>
@@ -33,7 +38,10 @@ export function BulkDialog({ run, onStop }: { run: BulkRun | undefined; onStop()
       </Dialog>
     )
   }
-  const description = (phase === 'collecting' ? t.collecting : t.progress)(formatNumber(finished), formatNumber(total))
+  const description = (phase === 'collecting' ? t.collecting : t.progress)(
+    formatNumber(finished),
+    formatNumber(total),
+  )
   return (
     <Dialog isOpen onClose={onStop} title={label} description={description}>
       <Progress share={total > 0 ? finished / total : 0} label={label} />

@@ -9,7 +9,11 @@ export type BulkOptions = { signal: AbortSignal; onProgress(finished: number): v
 type Task = (videoId: string, signal: AbortSignal) => Promise<unknown>
 
 /** Runs a task for each video, a few at once. A failure does not stop the others. */
-export async function runBulk(ids: string[], task: Task, { signal, onProgress }: BulkOptions): Promise<BulkResult> {
+export async function runBulk(
+  ids: string[],
+  task: Task,
+  { signal, onProgress }: BulkOptions,
+): Promise<BulkResult> {
   const result: BulkResult = { done: [], failures: [] }
   const rest = ids.values()
   const work = async () => {

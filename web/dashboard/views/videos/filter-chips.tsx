@@ -4,7 +4,13 @@ import { isFiltered, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
 
 /** The filters by tags and metadata, each of which can be removed. */
-export function FilterChips({ search, onSearch }: { search: VideoSearch; onSearch(next: VideoSearch): void }) {
+export function FilterChips({
+  search,
+  onSearch,
+}: {
+  search: VideoSearch
+  onSearch(next: VideoSearch): void
+}) {
   const { tags = [], metadata = {}, sort } = search
   if (tags.length === 0 && Object.keys(metadata).length === 0) return null
   const removeTag = (tag: string) => onSearch({ ...search, tags: tags.filter((each) => each !== tag) })

@@ -58,7 +58,14 @@ const orders: Record<Sort, Pick<VideoFilters, 'sortBy' | 'sortOrder'>> = {
 }
 
 /** The filters of the API. Without undefined values, so that equal searches have equal query keys. */
-export function filtersOf({ q, visibility, state, tags, metadata, sort = 'newest' }: VideoSearch): VideoFilters {
+export function filtersOf({
+  q,
+  visibility,
+  state,
+  tags,
+  metadata,
+  sort = 'newest',
+}: VideoSearch): VideoFilters {
   return {
     ...(q?.trim() && { search: q.trim() }),
     ...(visibility && { public: visibility === 'public' }),

@@ -34,8 +34,7 @@ export function useSelection(total: number, searchKey: string): Selection {
       count: current.isAll ? total : current.ids.size,
       has: (videoId) => current.isAll || current.ids.has(videoId),
       // Which ones "all" are is not known here, so one of them cannot be taken away.
-      toggle: (videoId) =>
-        change((ids) => current.isAll || ids.delete(videoId) || ids.add(videoId)),
+      toggle: (videoId) => change((ids) => current.isAll || ids.delete(videoId) || ids.add(videoId)),
       add: (videoIds) =>
         change((ids) => {
           for (const each of videoIds) ids.add(each)

@@ -9,7 +9,14 @@ import { TagSuggestions } from './tag-suggestions.tsx'
 
 type TagsDialogProps = { isOpen: boolean; onClose(): void; count: string; onSave(change: TagChange): void }
 
-const readTags = (text: string) => [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))]
+const readTags = (text: string) => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter(Boolean),
+  ),
+]
 
 /** Adds tags to the selected videos and removes others. */
 export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) {

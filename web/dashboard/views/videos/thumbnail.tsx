@@ -4,9 +4,9 @@ import type { ListedVideo } from '../../api/videos.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { useKept } from './use-kept.ts'
 import { Storyboard } from './storyboard.tsx'
 import styles from './thumbnail.module.css'
+import { useKept } from './use-kept.ts'
 
 /** Passing over a grid with the mouse starts no previews. */
 const hoverMs = 250

@@ -64,7 +64,12 @@ export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
 const without = (search: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(search).filter(([, value]) => value !== '')) as VideoSearch
 
-type ChoiceProps = { label: string; value: string; choices: [string, string][]; onChange(value: string): void }
+type ChoiceProps = {
+  label: string
+  value: string
+  choices: [string, string][]
+  onChange(value: string): void
+}
 
 function Choice({ label, value, choices, onChange }: ChoiceProps) {
   return (

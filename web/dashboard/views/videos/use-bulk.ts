@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { restoreVideo, type VideoFilters } from '../../api/videos.ts'
 import { useSession } from '../../api/session.ts'
+import { restoreVideo, type VideoFilters } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatNumber } from '../../ui/format.ts'
@@ -39,8 +39,17 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
       onProgress: (finished) => setRun({ ...base, phase: 'running', finished }),
     })
     await client.invalidateQueries({ queryKey: [environment, 'videos'] })
-    const retry = () => begin(() => process(label, failures.map(({ videoId }) => videoId), task))
-    setRun(failures.length > 0 ? { ...base, phase: 'failed', finished: done.length, failures, retry } : undefined)
+    const retry = () =>
+      begin(() =>
+        process(
+          label,
+          failures.map(({ videoId }) => videoId),
+          task,
+        ),
+      )
+    setRun(
+      failures.length > 0 ? { ...base, phase: 'failed', finished: done.length, failures, retry } : undefined,
+    )
     return done
   }
 

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, memo, type MouseEvent } from 'react'
+import { type KeyboardEvent, type MouseEvent, memo } from 'react'
 import type { ListedVideo } from '../../api/videos.ts'
 import { classNames } from '../../ui/class-names.ts'
 import type { Layout } from './layout.ts'

@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useCallback, useEffect, useRef } from 'react'
+import { type ReactNode, useCallback, useEffect, useRef } from 'react'
 import type { VideoFilters } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -48,9 +48,11 @@ export function VideoGrid({ filters, total, layout, selection }: VideoGridProps)
     scrollPaddingEnd: 80,
     overscan: 2,
     // The row with the focus stays, otherwise the keyboard would lose its place.
-    rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), Math.min(currentRow, rowCount - 1)])],
+    rangeExtractor: (range) => [
+      ...new Set([...defaultRangeExtractor(range), Math.min(currentRow, rowCount - 1)]),
+    ],
   })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another height moves every row
+  // Another height moves every row.
   useEffect(() => virtualizer.measure(), [virtualizer, rowHeight])
   useEffect(() => {
     if (keys.isMoving()) virtualizer.scrollToIndex(currentRow)
@@ -70,13 +72,15 @@ export function VideoGrid({ filters, total, layout, selection }: VideoGridProps)
     [client, environment, filters, add, toggle],
   )
   const open = useCallback(
-    (videoId: string) => void navigate({ to: '/$environment/videos/$videoId', params: { environment, videoId } }),
+    (videoId: string) =>
+      void navigate({ to: '/$environment/videos/$videoId', params: { environment, videoId } }),
     [navigate, environment],
   )
 
   return (
     <>
       {pages.error && <ErrorText error={pages.error} />}
+      {/* biome-ignore lint/a11y/useSemanticElements: only a few rows of it exist at a time */}
       <div
         ref={grid}
         className={classNames(styles.grid, layout === 'list' && styles.list)}
@@ -90,17 +94,7 @@ export function VideoGrid({ filters, total, layout, selection }: VideoGridProps)
         onFocus={keys.onFocus}
       >
         {virtualizer.getVirtualItems().map((row) => (
-          <div
-            key={row.index}
-            role="row"
-            aria-rowindex={row.index + 1}
-            className={styles.row}
-            style={{
-              height: rowHeight,
-              gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
-              transform: `translateY(${row.start - top}px)`,
-            }}
-          >
+          <GridRow key={row.index} row={row.index} columns={columns} height={rowHeight} y={row.start - top}>
             {Array.from({ length: Math.min(columns, count - row.index * columns) }, (_, column) => {
               const index = row.index * columns + column
               const video = pages.at(index)
@@ -118,10 +112,29 @@ export function VideoGrid({ filters, total, layout, selection }: VideoGridProps)
                 />
               )
             })}
-          </div>
+          </GridRow>
         ))}
       </div>
       {count < total && <p className={styles.note}>{texts.videos.tooMany(formatNumber(count))}</p>}
     </>
   )
 }
+
+type GridRowProps = { row: number; columns: number; height: number; y: number; children: ReactNode }
+
+const GridRow = ({ row, columns, height, y, children }: GridRowProps) => (
+  // biome-ignore lint/a11y/useSemanticElements: see the grid
+  // biome-ignore lint/a11y/useFocusableInteractive: its cells are
+  <div
+    role="row"
+    aria-rowindex={row + 1}
+    className={styles.row}
+    style={{
+      height,
+      gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
+      transform: `translateY(${y}px)`,
+    }}
+  >
+    {children}
+  </div>
+)

@@ -20,7 +20,8 @@ export function VideosView() {
   const [isIngesting, setIngesting] = useState(false)
   // Each letter that is typed would otherwise be an entry of the history.
   const onSearch = useCallback(
-    (next: VideoSearch, { replace = true } = {}) => void navigate({ search: next, replace, resetScroll: true }),
+    (next: VideoSearch, { replace = true } = {}) =>
+      void navigate({ search: next, replace, resetScroll: true }),
     [navigate],
   )
   const upload = () => void pickUploads(environment)

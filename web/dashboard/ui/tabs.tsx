@@ -1,14 +1,22 @@
 import * as Radix from '@radix-ui/react-tabs'
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
 import styles from './tabs.module.css'
 
-export type Tab = { value: string; label: ReactNode; content: ReactNode }
+export type Tab = {
+  value: string
+  label: ReactNode
+  content: ReactNode
+  /** What was typed in it stays while another tab is shown. Needs `value`. */
+  isKept?: boolean
+}
 
 type TabsProps = { label: string; tabs: Tab[]; value?: string; onChange?: (value: string) => void }
 
 /** Without `value` it keeps its own state and begins with the first tab. */
 export function Tabs({ label, tabs, value, onChange }: TabsProps) {
   const state = value === undefined ? { defaultValue: tabs[0]!.value } : { value }
+  const shown = useRef(new Set<string | undefined>())
+  shown.current.add(value)
   return (
     <Radix.Root {...state} {...(onChange && { onValueChange: onChange })}>
       <Radix.List className={styles.list} aria-label={label}>
@@ -19,7 +27,12 @@ export function Tabs({ label, tabs, value, onChange }: TabsProps) {
         ))}
       </Radix.List>
       {tabs.map((tab) => (
-        <Radix.Content key={tab.value} value={tab.value} className={styles.panel}>
+        <Radix.Content
+          key={tab.value}
+          value={tab.value}
+          className={styles.panel}
+          {...(tab.isKept && shown.current.has(tab.value) && { forceMount: true })}
+        >
           {tab.content}
         </Radix.Content>
       ))}

@@ -6,8 +6,10 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import type { Authenticator, Scope } from './accounts/authenticate.ts'
+import { type Authenticator, type Scope, scopeOf } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
+import { protectDashboardApi, withoutCors } from './dashboard/api-access.ts'
+import { Changes } from './dashboard/changes.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
 import {
@@ -42,6 +44,8 @@ declare module 'fastify' {
     requiredEnvironment: Environment | undefined
     /** Set on every route that needs a key. */
     scope: Scope
+    /** The scope of a session of the dashboard, which replaces the key. */
+    sessionScope: Scope | undefined
   }
   interface FastifyInstance {
     /** The server finishes the requests in progress and accepts no new ones. */
@@ -65,6 +69,8 @@ type AppOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
   broadcasts?: Broadcasts
   liveChanges?: WakeSignal
+  changes?: Changes
+  rtmpPorts?: ApiContext['rtmpPorts']
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
@@ -73,11 +79,16 @@ export async function buildApp(
   context: Context,
   authenticator: Authenticator,
   metrics: Metrics,
-  { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes }: AppOptions = {},
+  options: AppOptions = {},
 ): Promise<App> {
+  const { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes } = options
   const limit = createRateLimit(context.config.rateLimits, context.now)
   const coordinator = createUploadCoordinator()
-  const apiContext = { ...context, authenticator, metrics, limit, coordinator, broadcasts, liveChanges }
+  const { changes = new Changes(context), rtmpPorts = () => undefined } = options
+  const apiContext: ApiContext = {
+    ...context,
+    ...{ authenticator, metrics, limit, coordinator, broadcasts, liveChanges, changes, rtmpPorts },
+  }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,
     // The page links to others, which only this role serves.
@@ -88,9 +99,11 @@ export async function buildApp(
   app.setValidatorCompiler(compileValidator as never)
   for (const schema of [Pagination, ...slices.flatMap(({ schemas = [] }) => schemas)]) app.addSchema(schema)
   addParsers(app, context.config.bodyMs)
-  await addCors(app)
-  addHooks(app, context, metrics)
   handleErrors(app, errors)
+  addHooks(app, context, metrics)
+  withoutCors(app)
+  await addCors(app)
+  protectDashboardApi(app, context)
 
   for (const slice of slices) slice.processRoutes?.(app, apiContext)
   if (!context.config.roles.has('api')) return app
@@ -146,20 +159,30 @@ const connectionErrors: Record<string, typeof httpErrors.badRequest> = {
   ERR_HTTP_REQUEST_TIMEOUT: httpErrors.requestTimeout,
 }
 
-const isSandbox = Symbol('sandbox')
-type Incoming = IncomingMessage & { [isSandbox]?: boolean }
+const urlPrefix = Symbol('prefix')
+type Prefix = Pick<FastifyRequest, 'requiredEnvironment' | 'dashboardEnvironment'>
+type Incoming = IncomingMessage & { [urlPrefix]?: Prefix }
+
+/** The same routes serve both environments, and the dashboard. */
+const prefixes: Record<string, Prefix> = {
+  '/sandbox': { requiredEnvironment: 'sandbox', dashboardEnvironment: undefined },
+  '/dashboard/api/production': { requiredEnvironment: 'production', dashboardEnvironment: 'production' },
+  '/dashboard/api/sandbox': { requiredEnvironment: 'sandbox', dashboardEnvironment: 'sandbox' },
+}
+const anyPrefix = /^(?:\/sandbox|\/dashboard\/api\/(?:production|sandbox))(?=\/|$)/
 
 /**
- * Removes /sandbox, because the same routes serve both environments. Also accepts `//videos`, which clients send when
- * their base URL ends in a slash, and the absolute URLs of some proxies.
+ * Removes the prefix. Also accepts `//videos`, which clients send when their base URL ends in a slash, and the absolute
+ * URLs of some proxies.
  */
 function rewriteUrl(incoming: Incoming): string {
   const url = incoming.url ?? '/'
-  if (url.startsWith('/') && !url.includes('//') && !url.startsWith('/sandbox')) return url
+  if (url.startsWith('/') && !url.includes('//') && !/^\/(sandbox|dashboard)/.test(url)) return url
   const [, path = '', query = ''] = /^(?:https?:\/\/[^/?]*)?([^?]*)(.*)$/is.exec(url) ?? []
   const plain = path.replaceAll(/\/{2,}/g, '/')
-  incoming[isSandbox] = /^\/sandbox(\/|$)/.test(plain)
-  return (incoming[isSandbox] ? plain.slice('/sandbox'.length) : plain) + query || '/'
+  const [prefix = ''] = anyPrefix.exec(plain) ?? []
+  if (prefix) incoming[urlPrefix] = prefixes[prefix]!
+  return plain.slice(prefix.length) + query || '/'
 }
 
 function addParsers(app: App, bodyMs: number): void {
@@ -194,9 +217,12 @@ async function addCors(app: App): Promise<void> {
 
 function addHooks(app: App, { log }: Context, metrics: Metrics): void {
   app.decorateRequest('requiredEnvironment')
+  app.decorateRequest('dashboardEnvironment')
   app.decorateRequest('scope')
+  app.decorateRequest('sessionScope')
   app.addHook('onRequest', (request, reply, done) => {
-    if ((request.raw as Incoming)[isSandbox]) request.requiredEnvironment = 'sandbox'
+    const prefix = (request.raw as Incoming)[urlPrefix]
+    if (prefix) Object.assign(request, prefix)
     reply.header('x-request-id', request.id)
     done()
   })
@@ -246,6 +272,7 @@ async function addApiRoutes(app: App, context: ApiContext): Promise<void> {
   await app.register(async (api) => {
     api.addHook('onRoute', (route) => {
       route.bodyLimit ??= bodyLimit
+      route.config = { ...route.config, isInDashboard: true }
     })
     authenticateRequests(api as App, context.authenticator)
     limitRates(api as App, context.limit)
@@ -255,10 +282,7 @@ async function addApiRoutes(app: App, context: ApiContext): Promise<void> {
 
 function authenticateRequests(app: App, authenticator: Authenticator): void {
   app.addHook('onRequest', async (request) => {
-    request.scope = await authenticator.authenticate(
-      request.headers.authorization,
-      request.requiredEnvironment,
-    )
+    request.scope = await scopeOf(authenticator, request)
   })
 }
 

@@ -1,5 +1,6 @@
 import { accessErrors } from './access/errors.ts'
 import { accountsErrors } from './accounts/errors.ts'
+import { dashboardErrors } from './dashboard/errors.ts'
 import { encodingErrors } from './encoding/errors.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
 import { playersErrors } from './players/errors.ts'
@@ -20,4 +21,5 @@ export const errorKinds: ErrorKind[] = [
   playersErrors,
   webhooksErrors,
   summariesErrors,
+  dashboardErrors,
 ].flatMap((errors): ErrorKind[] => Object.values(errors))

@@ -9,13 +9,14 @@ import { SettingsError } from './lib/settings.ts'
 import { ToolsError } from './media/ffmpeg.ts'
 import { type RunningService, StartError, start } from './start.ts'
 
-function greeting({ publicUrl, newKeys, rtmpPorts }: RunningService, config: Config): string {
+function greeting({ publicUrl, newKeys, loginLink, rtmpPorts }: RunningService, config: Config): string {
   const live = rtmpPorts ? `  live rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
-    `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs${live}`,
+    `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs  dashboard ${publicUrl}/dashboard${live}`,
     '',
   ]
+  if (loginLink) lines.push('Open the dashboard with this link, which works once:', `  ${loginLink}`, '')
   for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
   if (newKeys.length > 0) {
     lines.push(

@@ -4,7 +4,6 @@ import {
   allOrNone,
   choice,
   duration,
-  group,
   InvalidValue,
   ifEnabled,
   integer,
@@ -221,15 +220,6 @@ export const processSettings = {
     default: 'info',
     meaning: 'debug, info, warn, error or silent.',
     read: choice('debug', 'info', 'warn', 'error', 'silent'),
-  }),
-  // A reserved name, so that a configuration that already contains it is valid.
-  reserved: group({
-    adminPassword: setting({
-      name: 'KINORA_ADMIN_PASSWORD',
-      default: '',
-      meaning: 'Password of the dashboard. No effect in this version.',
-      read: optional(text),
-    }),
   }),
 }
 

@@ -1,10 +1,12 @@
 import type { Authenticator } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
+import type { Changes } from './dashboard/changes.ts'
 import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
 import type { WakeSignal } from './lib/wake-signal.ts'
+import type { RtmpPorts } from './live/ingest.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { Jobs } from './queues.ts'
@@ -21,6 +23,10 @@ export type ApiContext = Context & {
   broadcasts: Broadcasts
   /** Any process has begun, changed or ended a broadcast. */
   liveChanges: WakeSignal
+  /** The open pages of the dashboard. */
+  changes: Changes
+  /** The ports of the RTMP servers of this process, once they listen. */
+  rtmpPorts: () => RtmpPorts | undefined
 }
 
 /** The context of jobs, tasks and services. */

@@ -1,6 +1,7 @@
 import { access } from './access/slice.ts'
 import { accounts } from './accounts/slice.ts'
 import { analytics } from './analytics/slice.ts'
+import { dashboard } from './dashboard/slice.ts'
 import { docs } from './docs/slice.ts'
 import { encoding } from './encoding/slice.ts'
 import { live } from './live/slice.ts'
@@ -40,6 +41,7 @@ export const slices: Slice[] = [
   analytics,
   sweep,
   docs,
+  dashboard,
   pages,
   operations,
 ]

@@ -10,6 +10,9 @@ import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
+import { Changes } from './dashboard/changes.ts'
+import { linkUrl, provideFirstLink } from './dashboard/links.ts'
+import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
@@ -41,6 +44,8 @@ export class StartError extends Error {}
 export type RunningService = {
   publicUrl: string
   newKeys: NewKey[]
+  /** For the first login to the dashboard. */
+  loginLink: string | undefined
   rtmpPorts: RtmpPorts | undefined
   close(): Promise<void>
 }
@@ -69,14 +74,20 @@ export async function start(config: Config): Promise<RunningService> {
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
     const liveChanges = createWakeSignal()
+    const changes = new Changes(context)
     await listener.subscribe({
       [keysChannel]: () => authenticator.forget(),
       [liveChannel]: () => liveChanges.wake(),
+      ...(config.roles.has('api') && changes.channels),
     })
 
     const metrics = createMetrics(database.pool)
     const broadcasts: Broadcasts = new Map()
-    const app = await buildApp(context, authenticator, metrics, { tls, broadcasts, liveChanges })
+    let rtmpPorts: RtmpPorts | undefined
+    const app = await buildApp(context, authenticator, metrics, {
+      ...{ tls, broadcasts, liveChanges, changes },
+      rtmpPorts: () => rtmpPorts,
+    })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
@@ -85,12 +96,13 @@ export async function start(config: Config): Promise<RunningService> {
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
-    const rtmpPorts =
+    rtmpPorts =
       tools && config.roles.has('live')
         ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
         : undefined
     await announce(context, app, onClose)
-    return { publicUrl: publicUrl(), newKeys, rtmpPorts, close }
+    const loginLink = await provideLoginLink(context, database)
+    return { publicUrl: publicUrl(), newKeys, loginLink, rtmpPorts, close }
   } catch (error) {
     await close()
     throw error
@@ -122,6 +134,7 @@ async function openContext(
   const now = () => new Date()
   const newKeys = await retry(() => provideKeys(db, config.keys, now()))
   const secret = await retry(() => provideSecret(db))
+  if (config.roles.has('api')) await retry(() => providePassword(db, config.adminPassword, now()))
   const queue = await retry(() =>
     openQueue<Jobs>({
       connection,
@@ -135,6 +148,16 @@ async function openContext(
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
   return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
+}
+
+/** Returns a link for the first login to the dashboard, unless there is a password. */
+async function provideLoginLink(
+  { config, db, now, publicUrl }: Context,
+  { retry }: Database,
+): Promise<string | undefined> {
+  if (!config.roles.has('api')) return undefined
+  const token = await retry(() => provideFirstLink(db, now()))
+  return token && linkUrl(publicUrl(), token)
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */

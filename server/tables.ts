@@ -1,6 +1,7 @@
 import type { AccessTables } from './access/tables.ts'
 import type { AccountsTables } from './accounts/tables.ts'
 import type { AnalyticsTables } from './analytics/tables.ts'
+import type { DashboardTables } from './dashboard/tables.ts'
 import type { EncodingTables } from './encoding/tables.ts'
 import type { LiveTables } from './live/tables.ts'
 import type { LiveStreamsTables } from './live-streams/tables.ts'
@@ -33,4 +34,5 @@ export type Tables = AccountsTables &
   TranscriptsTables &
   SummariesTables &
   LiveStreamsTables &
-  LiveTables
+  LiveTables &
+  DashboardTables

@@ -16,7 +16,7 @@ const ranks = [
   ['slices'],
   ['slice definitions'],
   ['slice', 'database'],
-  ['sweep', 'docs', 'operations', 'pages'],
+  ['sweep', 'docs', 'operations', 'pages', 'dashboard'],
   ['live'],
   ['uploads', 'encoding', 'thumbnails', 'players', 'analytics', 'transcription'],
   ['text-tracks'],

@@ -3,11 +3,20 @@ import type { Environment } from '../environments.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import type { Tables } from '../tables.ts'
 import { accountsErrors } from './errors.ts'
+import { KeyUses } from './key-uses.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 
 /** What a request has access to. */
 export type Scope = { environment: Environment; keyId: string }
+
+/** What decides the scope of a request. */
+export type ScopedRequest = {
+  headers: { authorization?: string | undefined }
+  requiredEnvironment: Environment | undefined
+  /** Set if a session of the dashboard replaces the key. */
+  sessionScope: Scope | undefined
+}
 
 const maxCached = 10_000
 
@@ -22,12 +31,14 @@ export class Authenticator {
   /** Counts revocations, so that a lookup that started before a revocation is not cached. */
   #generation = 0
   readonly #isListening: () => boolean
+  readonly #uses: KeyUses
 
   /** `isListening` says whether the process is notified of revoked keys. */
   constructor(db: Kysely<Tables>, now: () => Date, isListening: () => boolean) {
     this.#db = db
     this.#now = now
     this.#isListening = isListening
+    this.#uses = new KeyUses(db)
   }
 
   /** Called when a key was revoked. */
@@ -39,8 +50,11 @@ export class Authenticator {
   /** The credential decides the environment. `required` is set where the URL allows only one. */
   async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const cached = header !== undefined && this.#isListening() ? this.#cached.get(header) : undefined
-    if (cached && isValid(cached, required, this.#now())) return scopeOf(cached)
-    return this.#lookUp(header, required)
+    const now = this.#now()
+    const isUsable = cached !== undefined && isValid(cached, required, now)
+    const scope = isUsable ? toScope(cached) : await this.#lookUp(header, required)
+    this.#uses.note(scope.keyId, now)
+    return scope
   }
 
   async #lookUp(header: string | undefined, required: Environment | undefined): Promise<Scope> {
@@ -58,14 +72,21 @@ export class Authenticator {
       if (this.#cached.size >= maxCached) this.#cached.clear()
       this.#cached.set(header!, credential)
     }
-    return scopeOf(credential)
+    return toScope(credential)
   }
 }
 
-const scopeOf = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
+const toScope = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
 
 const isValid = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
   isAdmitted(environment, required) && (expiresAt === null || expiresAt > now)
+
+/** Finds the scope of a request. Throws if it has neither a valid key nor a session. */
+export const scopeOf = async (
+  authenticator: Authenticator,
+  { headers, requiredEnvironment, sessionScope }: ScopedRequest,
+): Promise<Scope> =>
+  sessionScope ?? (await authenticator.authenticate(headers.authorization, requiredEnvironment))
 
 /** Whether a URL that requires an environment, or none, accepts a credential of this environment. */
 export const isAdmitted = (environment: Environment, required: Environment | undefined) =>

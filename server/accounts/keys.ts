@@ -36,6 +36,7 @@ export async function createKey(
     hash: hashSecret(key),
     created_at: now,
     revoked_at: null,
+    last_used_at: null,
   }
   if (!(await store.insertKey(db, row))) {
     throw new KeyError(
@@ -46,7 +47,11 @@ export async function createKey(
 }
 
 export function revokeKey(db: Kysely<Tables>, environment: Environment, name: string, now: Date) {
-  return db.transaction().execute((trx) => store.revokeKey(trx, environment, name, now))
+  return db.transaction().execute((trx) => store.revokeKey(trx, { environment, name }, now))
+}
+
+export function revokeKeyById(db: Kysely<Tables>, environment: Environment, id: string, now: Date) {
+  return db.transaction().execute((trx) => store.revokeKey(trx, { environment, id }, now))
 }
 
 /**

@@ -26,6 +26,13 @@ export async function findCredential(db: Db<Tables>, hash: Buffer): Promise<Cred
   return rows[0]
 }
 
+/** Notes when a key was last used. */
+export async function noteKeyUse(db: Db<Tables>, id: string, at: Date): Promise<void> {
+  await sql`
+    update api_keys set last_used_at = ${at}
+    where id = ${id} and (last_used_at is null or last_used_at < ${at})`.execute(db)
+}
+
 /** Returns false if the environment already has an active key of that name. */
 export async function insertKey(db: Db<Tables>, row: ApiKeyRow): Promise<boolean> {
   const inserted = await db
@@ -60,18 +67,14 @@ export async function environmentsWithoutKeys(
   return all.filter((environment) => !rows.some((row) => row.environment === environment))
 }
 
-/** Revokes the active key of that name and notifies every process. Returns undefined if there is no such key. */
-export async function revokeKey(
-  db: Db<Tables>,
-  environment: Environment,
-  name: string,
-  at: Date,
-): Promise<ApiKeyRow | undefined> {
+type KeySelector = Pick<ApiKeyRow, 'environment'> & Partial<Pick<ApiKeyRow, 'id' | 'name'>>
+
+/** Revokes the active key of that name or id and notifies every process. Returns undefined if there is no such key. */
+export async function revokeKey(db: Db<Tables>, key: KeySelector, at: Date): Promise<ApiKeyRow | undefined> {
   const revoked = await db
     .updateTable('api_keys')
     .set({ revoked_at: at })
-    .where('environment', '=', environment)
-    .where('name', '=', name)
+    .where((eb) => eb.and(key))
     .where('revoked_at', 'is', null)
     .returningAll()
     .executeTakeFirst()

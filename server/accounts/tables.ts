@@ -7,6 +7,8 @@ export type ApiKeyRow = {
   hash: Buffer
   created_at: Date
   revoked_at: Date | null
+  /** At most a minute earlier than the last use. */
+  last_used_at: Date | null
 }
 
 export type TokenRow = {

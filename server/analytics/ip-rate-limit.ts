@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { networkOf } from '../lib/network.ts'
 
 /** 50 reports a second allow for 500 viewers behind one proxy, each reporting every ten seconds. */
 const refillPerSecond = 50
@@ -6,16 +7,6 @@ const bucketSize = 3_000
 const maxNetworks = 50_000
 
 type Bucket = { tokens: number; refilledAt: number }
-
-/** The IPv4 address, or the /64 network of an IPv6 address, which usually belongs to one customer. */
-function networkOf(ipAddress: string): string {
-  if (!ipAddress.includes(':') || ipAddress.includes('.')) return ipAddress
-  const [head = '', tail] = ipAddress.split('::')
-  const left = head === '' ? [] : head.split(':')
-  const right = tail ? tail.split(':') : []
-  const zeros = tail === undefined ? [] : Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0')
-  return [...left, ...zeros, ...right].slice(0, 4).join(':')
-}
 
 /**
  * A token bucket for each network, in the memory of this process. The returned function takes `cost` tokens and returns

@@ -1,3 +1,4 @@
+import { isKeyName, keyNameRule } from '../accounts/key-name.ts'
 import { command, required } from './command.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { environment, keyName } from './options.ts'
@@ -59,8 +60,7 @@ export const keysCommands = [
 ]
 
 function checkName(name: string): void {
-  if (!/^\S(.{0,98}\S)?$/.test(name))
-    throw new UsageError('--name must have 1 to 100 characters and must not start or end with a space.')
+  if (!isKeyName(name)) throw new UsageError(`--name ${keyNameRule}.`)
 }
 
 type Key = { environment: string; name: string; createdAt: Date; revokedAt: Date | null }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator } from '../accounts/authenticate.ts'
+import { type Authenticator, scopeOf } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { RateLimit } from '../lib/rate-limit.ts'
@@ -33,7 +33,7 @@ export async function handleTus(tus: Tus, request: FastifyRequest, reply: Fastif
   const creator = isCreation ? await authorizeCreator(tus, request, reply) : undefined
   const body = hasUploadBody(request, method) ? new TusBody(request.raw) : undefined
   const result = await runTusServer(
-    { ...tus, baseUrl: `${tus.context.publicUrl()}${basePathOf(request)}`, creator, method, checksum },
+    { ...tus, baseUrl: baseUrlOf(tus, request), creator, method, checksum },
     toWebRequest(request, method, body),
   ).finally(() => body?.close())
   const isLost = body !== undefined && request.raw.destroyed && !request.raw.complete
@@ -47,8 +47,11 @@ export async function handleTus(tus: Tus, request: FastifyRequest, reply: Fastif
   return send(reply, method, result.response)
 }
 
-const basePathOf = ({ requiredEnvironment }: FastifyRequest) =>
-  requiredEnvironment === 'sandbox' ? '/sandbox/tus' : '/tus'
+/** The dashboard may be open at another address than the public URL, and must not leave it. */
+function baseUrlOf({ context }: Tus, { requiredEnvironment, dashboardEnvironment }: FastifyRequest): string {
+  if (dashboardEnvironment) return `/dashboard/api/${dashboardEnvironment}/tus`
+  return `${context.publicUrl()}${requiredEnvironment === 'sandbox' ? '/sandbox/tus' : '/tus'}`
+}
 
 async function throwError({ error, response }: TusResult): Promise<void> {
   if (error !== undefined && !isTusError(error)) throw error
@@ -83,7 +86,7 @@ async function authorizeCreator(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Creator> {
-  const { requiredEnvironment, ip: address } = request
+  const { ip: address } = request
   // Without a schema, a query parameter is a list of values.
   const { token: tokens } = request.query as { token?: string[] }
   if (tokens !== undefined) {
@@ -93,7 +96,7 @@ async function authorizeCreator(
     return { environment: token.environment, keyId: token.token, token, address }
   }
   try {
-    const scope = await authenticator.authenticate(request.headers.authorization, requiredEnvironment)
+    const scope = await scopeOf(authenticator, request)
     rateLimit(reply, scope.keyId, 'uploads')
     return { ...scope, token: undefined, address }
   } catch (error) {

@@ -51,13 +51,18 @@ export function tusRoutes(
       method,
       url,
       ...common,
-      config: { cors, described: description, swagger: { exposeHeadRoute: true } } as object,
+      config: {
+        cors,
+        described: description,
+        isInDashboard: true,
+        swagger: { exposeHeadRoute: true },
+      } as object,
     })
   route('POST', '/tus', docs.creation)
   route('HEAD', '/tus/:uploadId', docs.offset)
   route('PATCH', '/tus/:uploadId', docs.patch)
   route('DELETE', '/tus/:uploadId', docs.termination)
-  const hidden = { ...common, config: { cors }, schema: { hide: true } }
+  const hidden = { ...common, config: { cors, isInDashboard: true }, schema: { hide: true } }
   app.route({ method: 'OPTIONS', url: '/tus', ...hidden })
   // POST with X-HTTP-Method-Override replaces PATCH and DELETE.
   app.route({ method: ['POST', 'OPTIONS'], url: '/tus/:uploadId', ...hidden })

@@ -1,0 +1,65 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
+import type { App } from '../lib/http.ts'
+import { authorize } from './guard.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set below /dashboard/api/{environment}, where the session of the dashboard replaces the API key. */
+    dashboardEnvironment: Environment | undefined
+  }
+  interface FastifyContextConfig {
+    /** The route is part of the API below /dashboard/api. */
+    isInDashboard?: boolean
+  }
+}
+
+type Deps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
+
+/**
+ * Protects everything below /dashboard/api. The hook runs for every request of the app, also without a route, so that
+ * no route is reachable there without a session.
+ */
+export function protectDashboardApi(app: App, deps: Deps): void {
+  const admit = async (request: FastifyRequest, reply: FastifyReply, environment: Environment) => {
+    const { id } = await authorize(deps, request, reply)
+    request.sessionScope = { environment, keyId: id }
+    // Pages and public files are not part of it. A missing route has its own error.
+    const { config } = request.routeOptions
+    if (!request.is404 && !config.isInDashboard) throw new ApiError(httpErrors.unknownUrl)
+  }
+  app.addHook('onRequest', (request, reply, done) => {
+    const { dashboardEnvironment } = request
+    if (dashboardEnvironment === undefined) return done()
+    admit(request, reply, dashboardEnvironment).then(() => done(), done)
+  })
+}
+
+const corsHeaders = ['access-control-allow-origin', 'access-control-expose-headers']
+
+/** No other origin may read or call anything of the dashboard. Has to run before the CORS plugin is registered. */
+export function withoutCors(app: App): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.method === 'OPTIONS' && isOfDashboard(request))
+      throw new ApiError(httpErrors.methodNotAllowed)
+    done()
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (isOfDashboard(request)) for (const name of corsHeaders) reply.removeHeader(name)
+    done(null, payload)
+  })
+}
+
+/** Also recognizes a URL without a route, and one with percent-encoded letters, which the router decodes. */
+const isOfDashboard = ({ dashboardEnvironment, url }: FastifyRequest) =>
+  dashboardEnvironment !== undefined || (url.includes('%') ? decode(url) : url).startsWith('/dashboard')
+
+function decode(url: string): string {
+  try {
+    return decodeURIComponent(url)
+  } catch {
+    return url
+  }
+}

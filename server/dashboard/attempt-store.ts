@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+
+export type Attempts = { attempts: number; ends_at: Date }
+
+/** Counts an attempt of the subject in its current window, or in a new one that ends at `endsAt`. */
+export async function countAttempt(
+  db: Db<Tables>,
+  subject: string,
+  { now, endsAt }: { now: Date; endsAt: Date },
+): Promise<Attempts> {
+  const { rows } = await sql<Attempts>`
+    insert into login_attempts as a (subject, attempts, ends_at) values (${subject}, 1, ${endsAt})
+    on conflict (subject) do update set
+      attempts = case when a.ends_at > ${now} then a.attempts + 1 else 1 end,
+      ends_at = case when a.ends_at > ${now} then a.ends_at else excluded.ends_at end
+    returning attempts, ends_at`.execute(db)
+  return rows[0]!
+}
+
+/** A successful attempt does not count. */
+export async function uncountAttempt(db: Db<Tables>, subjects: string[]): Promise<void> {
+  await db
+    .updateTable('login_attempts')
+    .set({ attempts: sql`greatest(attempts - 1, 0)` })
+    .where('subject', 'in', subjects)
+    .execute()
+}
+
+export async function deleteExpired(db: Db<Tables>, now: Date): Promise<void> {
+  await db.deleteFrom('login_attempts').where('ends_at', '<=', now).execute()
+}

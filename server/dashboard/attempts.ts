@@ -1,0 +1,55 @@
+import type { Context } from '../context.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
+import { networkOf } from '../lib/network.ts'
+import { countAttempt, uncountAttempt } from './attempt-store.ts'
+
+const windowMs = 15 * 60_000
+
+/**
+ * Attempts in 15 minutes that may fail, of one network and in total. The total stops guesses from many addresses. It is
+ * high for links, which nobody can guess, so that an attack on the password does not lock out the owner of the server.
+ */
+const maxAttempts = {
+  password: { network: 10, total: 200 },
+  link: { network: 20, total: 100_000 },
+}
+
+/**
+ * Limits attempts to log in. The counters are in the database: they are common to all processes, and a restart does not
+ * reset them. An attempt is counted before it is checked, so that parallel requests cannot exceed the limit.
+ */
+export async function limitAttempts<T>(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  kind: keyof typeof maxAttempts,
+  ipAddress: string,
+  attempt: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const max = maxAttempts[kind]
+  const subjects = [
+    { subject: `${kind} ${networkOf(ipAddress)}`, max: max.network },
+    { subject: `${kind} total`, max: max.total },
+  ]
+  const started = now()
+  const endsAt = new Date(started.getTime() + windowMs)
+  // One after the other, so that a network above its limit does not use up the total.
+  for (const { subject, max } of subjects) {
+    const counted = await countAttempt(db, subject, { now: started, endsAt })
+    if (counted.attempts > max) throw tooManyAttempts(counted.ends_at, started)
+  }
+  const result = await attempt()
+  if (result !== undefined)
+    await uncountAttempt(
+      db,
+      subjects.map(({ subject }) => subject),
+    )
+  return result
+}
+
+function tooManyAttempts(endsAt: Date, now: Date): ApiError {
+  const seconds = Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1_000))
+  const minutes = Math.ceil(seconds / 60)
+  return new ApiError(httpErrors.tooManyRequests, {
+    title: `Too many attempts to log in. Try again in ${minutes} minute${minutes === 1 ? '' : 's'}.`,
+    headers: { 'retry-after': String(seconds) },
+  })
+}

@@ -1,0 +1,35 @@
+import type { Kysely } from 'kysely'
+import { hashSecret, newSecret } from '../accounts/keys.ts'
+import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+import { hasLink, insertLink, lockLinks } from './link-store.ts'
+import { findPassword } from './password-store.ts'
+
+const minuteMs = 60_000
+/** The first start may run unattended. */
+const firstLinkMs = 24 * 60 * minuteMs
+export const linkMinutes = 15
+
+/** The token is in the fragment, which browsers do not send, so that it is in no log. */
+export const linkUrl = (publicUrl: string, token: string) => `${publicUrl}/dashboard/login#link=${token}`
+
+/** Returns the token of a new link, which works once. */
+export async function createLink(
+  db: Db<Tables>,
+  now: Date,
+  lifetimeMs = linkMinutes * minuteMs,
+): Promise<string> {
+  const token = newSecret()
+  const expires_at = new Date(now.getTime() + lifetimeMs)
+  await insertLink(db, { hash: hashSecret(token), created_at: now, expires_at, used_at: null })
+  return token
+}
+
+/** Returns the token of a link for the first login, or undefined if there is a password or an earlier link. */
+export function provideFirstLink(db: Kysely<Tables>, now: Date): Promise<string | undefined> {
+  return db.transaction().execute(async (trx) => {
+    await lockLinks(trx)
+    if ((await findPassword(trx)) || (await hasLink(trx, now))) return undefined
+    return createLink(trx, now, firstLinkMs)
+  })
+}

@@ -1,0 +1,115 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hashSecret } from '../accounts/keys.ts'
+import { ApiError, invalidAttribute } from '../lib/errors.ts'
+import { type App, text } from '../lib/http.ts'
+import { Type } from '../lib/schema.ts'
+import { limitAttempts } from './attempts.ts'
+import { dashboardErrors } from './errors.ts'
+import { checkLogin } from './guard.ts'
+import { useLink } from './link-store.ts'
+import { hashPassword, isPassword } from './password.ts'
+import { findPassword, savePassword } from './password-store.ts'
+import { endSession, endSessions, requireCurrentPassword } from './session-store.ts'
+import { type ViewDeps, viewSession } from './session-view.ts'
+import { clearCookie, openSession, type Session } from './sessions.ts'
+import { maxPasswordLength, minPasswordLength } from './settings.ts'
+
+const password = (minLength: number) => text(maxPasswordLength, { minLength })
+
+/** Logins need no session. */
+export function loginRoutes(app: App, deps: ViewDeps): void {
+  const onRequest = async (request: FastifyRequest) => checkLogin(deps, request)
+
+  app.post(
+    '/dashboard/login',
+    { onRequest, schema: { hide: true, body: Type.Object({ password: password(1) }) } },
+    async (request, reply) => {
+      const { password } = request.body
+      const isRight = await limitAttempts(deps, 'password', request.ip, () => matchPassword(deps, password))
+      if (!isRight) throw new ApiError(dashboardErrors.wrongPassword)
+      return logIn(deps, request, reply, { byLink: false })
+    },
+  )
+
+  app.post(
+    '/dashboard/login-link',
+    { onRequest, schema: { hide: true, body: Type.Object({ token: text(200) }) } },
+    async (request, reply) => {
+      const hash = hashSecret(request.body.token)
+      const isRight = await limitAttempts(deps, 'link', request.ip, async () =>
+        (await useLink(deps.db, hash, deps.now())) ? true : undefined,
+      )
+      if (!isRight) throw new ApiError(dashboardErrors.invalidLink)
+      return logIn(deps, request, reply, { byLink: true })
+    },
+  )
+}
+
+/** Undefined if the password is wrong. */
+async function matchPassword({ db }: ViewDeps, password: string): Promise<true | undefined> {
+  const stored = await findPassword(db)
+  return (await isPassword(password, stored?.hash)) ? true : undefined
+}
+
+async function logIn(deps: ViewDeps, request: FastifyRequest, reply: FastifyReply, by: { byLink: boolean }) {
+  const session = await openSession(deps, request, reply, by)
+  reply.header('cache-control', 'no-store')
+  request.log.info({ requestId: request.id, sessionId: session.id, ip: request.ip, ...by }, 'dashboard login')
+  return viewSession(deps, session)
+}
+
+/** Routes for a session of its own. */
+export function sessionRoutes(app: App, deps: ViewDeps): void {
+  const hidden = { schema: { hide: true } }
+
+  app.get('/dashboard/session', hidden, ({ dashboardSession }) => viewSession(deps, dashboardSession))
+
+  app.post('/dashboard/logout', hidden, async ({ dashboardSession }, reply) => {
+    await endSession(deps.db, dashboardSession.id)
+    clearCookie(deps, reply)
+    return reply.code(204).send()
+  })
+
+  app.post('/dashboard/logout-everywhere', hidden, async (_request, reply) => {
+    await endSessions(deps.db)
+    clearCookie(deps, reply)
+    return reply.code(204).send()
+  })
+
+  const body = Type.Object({
+    password: password(minPasswordLength),
+    currentPassword: Type.Optional(text(maxPasswordLength)),
+  })
+  app.put('/dashboard/password', { schema: { hide: true, body } }, async (request, reply) => {
+    const { password, currentPassword } = request.body
+    if (deps.config.adminPassword !== undefined) throw new ApiError(dashboardErrors.passwordIsSetting)
+    await checkCurrentPassword(deps, request, currentPassword)
+    await changePassword(deps, request.dashboardSession, password)
+    return reply.code(204).send()
+  })
+}
+
+/** Not needed if there is none, or soon after a login by link. */
+async function checkCurrentPassword(
+  deps: ViewDeps,
+  { dashboardSession, ip }: FastifyRequest,
+  currentPassword: string | undefined,
+): Promise<void> {
+  const { password_until } = dashboardSession
+  if (password_until && password_until > deps.now()) return
+  if (!(await findPassword(deps.db))) return
+  if (currentPassword === undefined)
+    throw invalidAttribute('currentPassword', 'The current password is required.')
+  const isRight = await limitAttempts(deps, 'password', ip, () => matchPassword(deps, currentPassword))
+  if (!isRight) throw invalidAttribute('currentPassword', 'The current password is wrong.')
+}
+
+/** Ends all other sessions: whoever knew the old password is logged out. */
+async function changePassword({ db, now }: ViewDeps, session: Session, password: string): Promise<void> {
+  const hash = await hashPassword(password)
+  await db.transaction().execute(async (trx) => {
+    await savePassword(trx, { hash, is_setting: false }, now())
+    await requireCurrentPassword(trx, session.id)
+    await endSessions(trx, session.id)
+  })
+}

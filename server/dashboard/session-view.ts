@@ -1,0 +1,43 @@
+import type { Context } from '../context.ts'
+import { readVersion } from '../lib/version.ts'
+import { findPassword } from './password-store.ts'
+import { csrfTokenOf, type Session } from './sessions.ts'
+
+export type ViewDeps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'> & {
+  rtmpPorts: () => { rtmpPort: number; rtmpsPort: number | undefined } | undefined
+}
+
+const version = readVersion()
+
+/** What the page needs to know before it shows anything. */
+export async function viewSession(deps: ViewDeps, session: Session) {
+  const { config, db, publicUrl } = deps
+  const hasPassword = (await findPassword(db)) !== undefined
+  const passwordIsSetting = config.adminPassword !== undefined
+  const isByLink = session.password_until !== null && session.password_until > deps.now()
+  return {
+    csrfToken: csrfTokenOf(deps, session),
+    expiresAt: session.expires_at,
+    hasPassword,
+    passwordIsSetting,
+    mustChoosePassword: !passwordIsSetting && (!hasPassword || isByLink),
+    needsCurrentPassword: hasPassword && !isByLink,
+    version,
+    publicUrl: publicUrl(),
+    ...ingestUrls(deps),
+    restoreHours: config.restoreDays * 24,
+  }
+}
+
+/** The ports of this process. If it has no RTMP server, those of the settings, which the others probably share. */
+function ingestUrls({ config, publicUrl, rtmpPorts }: ViewDeps) {
+  const { rtmpPort, rtmpsPort } = rtmpPorts() ?? {
+    rtmpPort: config.rtmpPort,
+    rtmpsPort: config.tls && config.rtmpsPort,
+  }
+  const { hostname } = new URL(publicUrl())
+  return {
+    rtmpUrl: rtmpPort ? `rtmp://${hostname}:${rtmpPort}/s` : null,
+    rtmpsUrl: rtmpsPort ? `rtmps://${hostname}:${rtmpsPort}/s` : null,
+  }
+}

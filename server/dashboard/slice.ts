@@ -1,0 +1,47 @@
+import type { App } from '../lib/http.ts'
+import type { ApiContext, Slice } from '../slice.ts'
+import * as attempts from './attempt-store.ts'
+import { changesRoutes } from './changes-routes.ts'
+import { authorize } from './guard.ts'
+import { keyRoutes } from './key-routes.ts'
+import * as links from './link-store.ts'
+import { loginRoutes, sessionRoutes } from './login-routes.ts'
+import { dashboardPageRoutes } from './page-routes.ts'
+import * as sessions from './session-store.ts'
+import type { Session } from './sessions.ts'
+import { systemRoutes } from './system-routes.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set on every route of the dashboard that needs a session. */
+    dashboardSession: Session
+  }
+}
+
+export const dashboard: Slice = {
+  async publicRoutes(app, context) {
+    loginRoutes(app, context)
+    await app.register(async (scope) => protectedRoutes(scope as App, context))
+    await dashboardPageRoutes(app, context)
+  },
+  tasks: [
+    {
+      name: 'remove expired logins',
+      everyMs: 3_600_000,
+      async run({ db, now }) {
+        for (const { deleteExpired } of [sessions, links, attempts]) await deleteExpired(db, now())
+      },
+    },
+  ],
+}
+
+function protectedRoutes(app: App, context: ApiContext): void {
+  app.decorateRequest('dashboardSession')
+  app.addHook('onRequest', async (request, reply) => {
+    request.dashboardSession = await authorize(context, request, reply)
+  })
+  sessionRoutes(app, context)
+  keyRoutes(app, context)
+  changesRoutes(app, context)
+  systemRoutes(app, context)
+}

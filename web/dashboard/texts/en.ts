@@ -231,7 +231,7 @@ export const en = {
       position: 'Position of the frame',
       previous: 'Previous frame',
       next: 'Next frame',
-      fromPlayer: 'Take the position of the player',
+      fromPlayer: 'Take from the player',
       use: 'Use this frame',
       picked: 'The frame is being made the thumbnail.',
       upload: 'Upload an image',

@@ -39,8 +39,8 @@ export function VideoFacts({ video, state }: { video: Video; state: VideoState }
           {texts.video.fromLiveStream}
         </Link>
       )}
-      <span>
-        <code className={styles.id}>{video.videoId}</code>{' '}
+      <span className={styles.id}>
+        <code>{video.videoId}</code>
         <CopyButton text={video.videoId} label={texts.video.copyId} isIcon />
       </span>
     </div>

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'react'
 import type { Video } from '../../api/types.ts'
 import type { Status } from '../../api/video-types.ts'
 import { texts } from '../../texts/texts.ts'
+import { classNames } from '../../ui/class-names.ts'
 import { Page } from '../../ui/page.tsx'
 import { type Tab, Tabs } from '../../ui/tabs.tsx'
 import { DetailsTab } from './details/details-tab.tsx'
@@ -28,6 +29,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const [version, setVersion] = useState(0)
   const player = useMemo(() => ({ link: new PlayerLink(), reload: () => setVersion((each) => each + 1) }), [])
   const [tab, setTab] = useTab()
+  const isFollowing = tab === 'captions' || tab === 'chapters'
   const state = stateOf(status)
   const labels = texts.video.tabs
   const tabs: Tab[] = [
@@ -65,20 +67,21 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
         intro={<VideoFacts video={video} state={state} />}
         actions={<VideoActions video={video} />}
       >
-        <div className={styles.columns}>
-          <div className={styles.media}>
-            <PlayerFrame video={video} version={version} />
-            {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
-          </div>
-          <div className={styles.tabs}>
-            <Tabs
-              label={labels.label}
-              tabs={tabs}
-              value={tabs.some(({ value }) => value === tab) ? tab : 'details'}
-              onChange={setTab}
-            />
-          </div>
-        </div>
+        <Tabs
+          label={labels.label}
+          tabs={tabs}
+          value={tabs.some(({ value }) => value === tab) ? tab : 'details'}
+          onChange={setTab}
+          layout={(panels) => (
+            <div className={styles.columns}>
+              <div className={classNames(styles.media, isFollowing && styles.following)}>
+                <PlayerFrame video={video} version={version} />
+                {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
+              </div>
+              <div className={styles.panels}>{panels}</div>
+            </div>
+          )}
+        />
       </Page>
     </PlayerContext>
   )

@@ -31,7 +31,7 @@ export function EmbedTab({ video }: { video: Video }) {
           <p>{words.privateText}</p>
         </div>
       )}
-      <Panel title={words.code} actions={<CopyButton text={code} label={words.copyCode} />}>
+      <Panel title={words.code}>
         <CodeBlock code={code} label={words.copyCode} />
         <EmbedOptionsForm options={options} onChange={setOptions} />
         <div>

@@ -39,6 +39,9 @@ const api = (path: string, json?: object, method = json ? 'PATCH' : 'GET') =>
   call(`${service.url}${path}`, { method, ...(json && { json }) })
 const stored = async (id = videoId) => (await api(`/videos/${id}`)).body
 
+/** What these tests use of a video element. */
+type Video = EventTarget & { currentTime: number }
+
 type Opened = { page: Page; errors: string[] }
 
 /** Opens the page of a video in a browser that is logged in. */
@@ -74,7 +77,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByRole('button', { name: 'Remove the tag one' }).click()
     await page.getByRole('button', { name: 'Add a pair' }).click()
     await page.getByLabel('Key of pair 1').fill('viewer')
-    await page.getByRole('button', { name: /provide the value of viewer/ }).click()
+    await page.getByRole('button', { name: /provides the value of viewer/ }).click()
     // Another tab keeps what was typed.
     await page.getByRole('tab', { name: 'Embed' }).click()
     await page.getByRole('tab', { name: 'Details' }).click()
@@ -114,7 +117,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByLabel('Language tag').fill('en')
     const srt = '1\n00:00:00,500 --> 00:00:01,000\nHello there\n\n2\n00:00:01,000 --> 00:00:02,000\nBye\n'
     const file = { name: 'film.srt', mimeType: 'application/x-subrip', buffer: Buffer.from(srt) }
-    await page.getByLabel('File').setInputFiles(file)
+    await page.getByLabel('File', { exact: true }).setInputFiles(file)
     await page.getByLabel('Show by default').check()
     await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click()
     await page.getByRole('cell', { name: 'English en Default' }).waitFor()
@@ -127,18 +130,20 @@ describe('the page of a video', { skip }, () => {
     await page
       .frameLocator('iframe')
       .locator('video')
-      .evaluate(`(video) => {
-      video.currentTime = 2.52
-      return new Promise((done) => video.addEventListener('seeked', () => done(), { once: true }))
-    }`)
+      .evaluate((video: Video) => {
+        video.currentTime = 2.52
+        return new Promise((done) => video.addEventListener('seeked', done, { once: true }))
+      })
     await setEnd.click()
-    await waitFor(async () => (await page.getByLabel('End of cue 2').inputValue()) === '00:02.520')
+    await waitFor(
+      async () => (await page.getByRole('textbox', { name: 'End of cue 2' }).inputValue()) === '00:02.520',
+    )
     await page.getByRole('button', { name: 'More actions for cue 1' }).click()
     await page.getByRole('menuitem', { name: 'Split' }).click()
-    await page.getByLabel('Start of cue 1').fill('x')
-    await page.getByText('1 cues have to be corrected').waitFor()
+    await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('x')
+    await page.getByText('Cues to correct before they can be saved: 1').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
-    await page.getByLabel('Start of cue 1').fill('0:00.25')
+    await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('0:00.25')
     await save(page)
     await page.getByText('The captions are saved.').first().waitFor()
     const { text } = await call(`${service.url}/vod/${videoId}/captions/en.vtt`, { key: '' })
@@ -192,7 +197,7 @@ describe('the page of a video', { skip }, () => {
     await page.goto(site.url)
     const video = page.frameLocator('iframe').locator('video')
     await video.waitFor()
-    await waitFor(() => video.evaluate<boolean, unknown>('(each) => each.currentTime > 1'))
+    await waitFor(() => video.evaluate((each: Video) => each.currentTime > 1))
   })
 
   test('hostile texts are shown as texts, and every tab is accessible', async (t) => {

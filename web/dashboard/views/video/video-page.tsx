@@ -14,6 +14,7 @@ import { PlayerFrame } from './player/player-frame.tsx'
 import { PlayerLink } from './player/player-link.ts'
 import { PlayerContext } from './player/use-player.ts'
 import { ProgressPanel } from './progress-panel.tsx'
+import { QuickShare } from './quick-share.tsx'
 import { ThumbnailTab } from './thumbnail/thumbnail-tab.tsx'
 import { TracksTab } from './tracks/tracks-tab.tsx'
 import { TranscriptTab } from './transcript/transcript-tab.tsx'
@@ -76,6 +77,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
             <div className={styles.columns}>
               <div className={classNames(styles.media, isFollowing && styles.following)}>
                 <PlayerFrame video={video} version={version} />
+                <QuickShare video={video} status={status} />
                 {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
               </div>
               <div className={styles.panels}>{panels}</div>

@@ -36,3 +36,6 @@ function receivedShare({ receivedBytes = [] }: NonNullable<Status['ingest']>): n
 
 export const isUnderWay = ({ name }: VideoState) =>
   name === 'uploading' || name === 'fetching' || name === 'preparing' || name === 'encoding'
+
+export const hasMp4 = ({ encoding }: Status) =>
+  encoding.qualities.some(({ type, status }) => type === 'mp4' && status === 'encoded')

@@ -1,6 +1,5 @@
 import type { Pair } from '../../../api/types.ts'
 import { texts } from '../../../texts/texts.ts'
-import { Badge } from '../../../ui/badge.tsx'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import styles from './metadata-editor.module.css'
 
@@ -71,28 +70,25 @@ function PairRow({ pair: { key, value }, row, onChange, onRemove }: PairRowProps
         value={key}
         onChange={(event) => onChange({ key: event.target.value })}
       />
-      <div className={styles.value}>
-        <input
-          className={styles.input}
-          aria-label={words.valueOf(row)}
-          placeholder={words.value}
-          maxLength={2_000}
-          dir="auto"
-          value={value}
-          onChange={(event) => onChange({ value: event.target.value })}
-        />
-        {isDynamic && (
-          <span className={styles.mark}>
-            <Badge look="info">{words.dynamic}</Badge>
-          </span>
-        )}
-      </div>
-      <IconButton
-        icon="user"
-        label={words.makeDynamic(key)}
-        disabled={isDynamic || !/^\w+$/.test(key)}
-        onClick={() => onChange({ value: `__${key}__` })}
+      <input
+        className={styles.input}
+        aria-label={words.valueOf(row)}
+        placeholder={words.value}
+        maxLength={2_000}
+        dir="auto"
+        value={value}
+        onChange={(event) => onChange({ value: event.target.value })}
       />
+      <Button
+        look="quiet"
+        className={styles.toggle}
+        aria-pressed={isDynamic}
+        disabled={!/^\w+$/.test(key)}
+        onClick={() => onChange({ value: isDynamic ? '' : `__${key}__` })}
+      >
+        {words.dynamic}
+        <span className="visually-hidden">{words.makeDynamic(key)}</span>
+      </Button>
       <IconButton icon="trash" label={words.removePair(key)} onClick={onRemove} />
     </div>
   )

@@ -108,7 +108,7 @@ export function TagInput({ tags, error, onChange }: TagInputProps) {
                 onClick={() => add(value)}
               >
                 <bdi>{value}</bdi>
-                <span className={styles.count}>{words.tagCount(formatNumber(videoCount))}</span>
+                <span className={styles.count}>{words.tagCount(videoCount, formatNumber(videoCount))}</span>
               </div>
             ))}
           </div>

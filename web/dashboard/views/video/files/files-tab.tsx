@@ -7,6 +7,7 @@ import { formatBitRate, formatBytes, formatDuration, formatNumber } from '../../
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { QualityList } from '../quality-list.tsx'
+import { hasMp4 } from '../video-state.ts'
 import styles from './files-tab.module.css'
 
 const words = texts.video.files
@@ -69,8 +70,7 @@ function SourceFacts({ video, status }: { video: Video; status: Status }) {
 function Mp4({ video, status }: { video: Video; status: Status }) {
   const { mp4 } = video.assets
   if (!mp4) return <p className={styles.muted}>{words.noMp4}</p>
-  const isMade = status.encoding.qualities.some((each) => each.type === 'mp4' && each.status === 'encoded')
-  if (!isMade) return <p className={styles.muted}>{words.mp4Waiting}</p>
+  if (!hasMp4(status)) return <p className={styles.muted}>{words.mp4Waiting}</p>
   return (
     <div>
       <a className={buttonClass()} href={`${ownPath(mp4)}?dl=1`} download>

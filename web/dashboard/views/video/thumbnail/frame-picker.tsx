@@ -40,7 +40,8 @@ export function FramePicker({ video, status }: { video: Video; status: Status })
   const shown = tileAt(tiles, ms)
   return (
     <div className={styles.picker}>
-      {shown && <TileImage tile={shown} label={words.preview(formatTime(ms))} />}
+      {/* A connected player shows the exact frame. */}
+      {shown && !isConnected && <TileImage tile={shown} label={words.preview(formatTime(ms))} />}
       <div className={styles.strip}>
         {pickTiles(tiles).map((tile, i) => (
           <TileImage key={i} tile={tile} />

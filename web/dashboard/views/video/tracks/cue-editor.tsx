@@ -63,7 +63,7 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
         <Button icon="plus" onClick={() => void add()}>
           {words.add}
         </Button>
-        <Button icon="reload" disabled={!form.canUndo} onClick={form.undo}>
+        <Button disabled={!form.canUndo} onClick={form.undo}>
           {words.undo}
         </Button>
         {isUnsorted && (
@@ -71,7 +71,7 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
             {words.sort}
           </Button>
         )}
-        <span className={styles.muted}>{words.count(formatNumber(cues.length))}</span>
+        <span className={styles.muted}>{words.count(cues.length, formatNumber(cues.length))}</span>
       </div>
       {!isConnected && <p className={styles.muted}>{words.noPlayer}</p>}
       {cues.length === 0 ? (

@@ -90,11 +90,16 @@ export function problemOf({ start, end, text }: Cue): CueProblem | undefined {
 
 /** What is allowed, but probably a mistake. */
 export function warningOf(cue: Cue, previous: Cue | undefined, durationMs: number): CueWarning | undefined {
-  if (previous && startOf(cue) < startOf(previous)) return 'unsorted'
-  return durationMs > 0 && startOf(cue) >= durationMs ? 'late' : undefined
+  const startMs = parseTime(cue.start)
+  if (startMs === undefined) return undefined
+  if (previous && startMs < startOf(previous)) return 'unsorted'
+  return durationMs > 0 && startMs >= durationMs ? 'late' : undefined
 }
 
 /** The cue that is shown at the time: the last one that has started and has not ended. */
 export function cueAt(cues: Cue[], timeMs: number): Cue | undefined {
-  return cues.findLast((cue) => startOf(cue) <= timeMs && timeMs < endOf(cue))
+  return cues.findLast((cue) => {
+    const [startMs, endMs] = [parseTime(cue.start), parseTime(cue.end)]
+    return startMs !== undefined && endMs !== undefined && startMs <= timeMs && timeMs < endMs
+  })
 }

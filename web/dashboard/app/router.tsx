@@ -55,6 +55,7 @@ const environment = createRoute({
       })
   },
   component: Shell,
+  notFoundComponent: NotFound,
 })
 
 const home = createRoute({

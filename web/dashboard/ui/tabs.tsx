@@ -35,7 +35,7 @@ export function Tabs({ label, tabs, value, onChange, layout = (panels) => panels
     </Radix.Content>
   ))
   return (
-    <Radix.Root {...state} {...(onChange && { onValueChange: onChange })}>
+    <Radix.Root className={styles.tabs} {...state} {...(onChange && { onValueChange: onChange })}>
       <Radix.List className={styles.list} aria-label={label}>
         {tabs.map((tab) => (
           <Radix.Trigger key={tab.value} value={tab.value} className={styles.tab}>

@@ -1,17 +1,17 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { Video } from '../../api/types.ts'
 import { retryEncoding, statusQuery } from '../../api/video.ts'
 import type { Status } from '../../api/video-types.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { Button, buttonClass } from '../../ui/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { Progress } from '../../ui/progress.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import styles from './progress-panel.module.css'
 import { QualityList } from './quality-list.tsx'
+import { SourcePicker } from './source-picker.tsx'
 import { stateOf } from './video-state.ts'
 
 /** What happens to the content of the video, until it is complete. */
@@ -22,9 +22,11 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
   const words = texts.video.state
   return (
     <Panel title={words[state.name]}>
-      {state.name === 'empty' && <EmptyVideo />}
       {(state.name === 'uploading' || state.name === 'fetching') && (
         <Progress share={state.share} label={words[state.name]} />
+      )}
+      {(state.name === 'empty' || state.name === 'uploading') && (
+        <SourcePicker videoId={video.videoId} isBegun={state.name === 'uploading'} />
       )}
       {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
       {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
@@ -34,20 +36,6 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
         <Retry videoId={video.videoId} />
       )}
     </Panel>
-  )
-}
-
-function EmptyVideo() {
-  const environment = useEnvironment()
-  return (
-    <>
-      <p className={styles.muted}>{texts.video.state.emptyText}</p>
-      <div>
-        <Link to="/$environment/videos" params={{ environment }} className={buttonClass('primary')}>
-          {texts.video.state.upload}
-        </Link>
-      </div>
-    </>
   )
 }
 

@@ -77,8 +77,10 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
             <div className={styles.columns}>
               <div className={classNames(styles.media, isFollowing && styles.following)}>
                 <PlayerFrame video={video} version={version} />
-                <QuickShare video={video} status={status} />
-                {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
+                <div className={styles.beside}>
+                  <QuickShare video={video} status={status} />
+                  {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
+                </div>
               </div>
               <div className={styles.panels}>{panels}</div>
             </div>

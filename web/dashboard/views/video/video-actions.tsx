@@ -23,6 +23,14 @@ export function VideoActions({ video }: { video: Video }) {
     label: texts.video.remove.action,
     run: useCallback(() => setDeleting(true), []),
   })
+  const { iframe } = video.assets
+  useCommand({
+    id: 'copy-embed-code',
+    label: texts.video.embed.copyCode,
+    run: useCallback(() => {
+      void navigator.clipboard?.writeText(iframe).then(() => showToast(texts.actions.copied), showError)
+    }, [iframe]),
+  })
   const name = video.title || texts.video.untitled
   return (
     <>

@@ -1,7 +1,6 @@
-import { useCallback, useState } from 'react'
+import { useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import type { Video } from '../../../api/types.ts'
-import { useCommand } from '../../../app/commands.ts'
 import { texts } from '../../../texts/texts.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
@@ -18,11 +17,6 @@ export function EmbedTab({ video }: { video: Video }) {
   const [options, setOptions] = useState(defaultOptions)
   const code = embedCode(video.assets, options)
   const url = playerUrl(video.assets.player, options)
-  useCommand({
-    id: 'copy-embed-code',
-    label: words.copyCode,
-    run: useCallback(() => void navigator.clipboard?.writeText(code), [code]),
-  })
   return (
     <div className={styles.tab}>
       {!video.public && (

@@ -23,9 +23,9 @@ export class PlayerLink {
   #nextAnswer = 1
   #state = initial
 
-  /** Belongs to the URL of the player page. */
+  /** Belongs to the URL of the player page. The owner of a video is no viewer of it. */
   get fragment(): string {
-    return `api;sdkPlayerId:${this.#id};sdkOrigin:${btoa(location.origin)}`
+    return `analytics:false;api;sdkPlayerId:${this.#id};sdkOrigin:${btoa(location.origin)}`
   }
 
   /** A ref of the frame. */

@@ -75,6 +75,8 @@ const videos = createRoute({
 const video = createRoute({
   getParentRoute: () => environment,
   path: 'videos/$videoId',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
+    typeof tab === 'string' ? { tab } : {},
   component: lazyRouteComponent(() => import('../views/video/video-view.tsx'), 'VideoView'),
 })
 

@@ -246,7 +246,7 @@ function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
 
 /** Some metric names include the aggregation. */
 function splitMetric(name: (typeof bucketMetrics)[number]): [metric: Metric, aggregation: string] {
-  const [metric, aggregation = 'count'] = name.split('-')
+  const [, metric, aggregation = 'count'] = /^(watch-time|[a-z]+)(?:-([a-z]+))?$/.exec(name) ?? []
   return [metric as Metric, aggregation]
 }
 

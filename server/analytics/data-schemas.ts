@@ -29,6 +29,8 @@ export const timeMetrics = [
   'ccv-peak',
   'ccv-average',
   'view',
+  'watch-time-sum',
+  'watch-time-average',
 ] as const
 export const bucketMetrics = [...timeMetrics, 'play-total'] as const
 

@@ -11,6 +11,7 @@ import {
 import { isEnvironment } from '../api/client.ts'
 import { sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
+import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
 import { Shell } from './shell.tsx'
@@ -91,6 +92,7 @@ const liveStream = createRoute({
 const viewers = createRoute({
   getParentRoute: () => environment,
   path: 'viewers',
+  validateSearch: readViewersSearch,
   component: lazyRouteComponent(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
 })
 

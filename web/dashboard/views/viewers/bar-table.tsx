@@ -1,0 +1,73 @@
+import { texts } from '../../texts/texts.ts'
+import { formatPercent } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import styles from './bar-table.module.css'
+
+export type Bar = {
+  key: string
+  label: string
+  value: number
+  /** A page that can be opened. */
+  link?: string | undefined
+  onSelect(): void
+}
+
+type BarTableProps = {
+  label: string
+  dimension: string
+  metric: string
+  /** Whether the values are parts of a whole. */
+  hasShare: boolean
+  format(value: number): string
+  rows: Bar[]
+}
+
+/** A chart that is a table: every row has its bar, its number and its share. */
+export function BarTable({ label, dimension, metric, hasShare, format, rows }: BarTableProps) {
+  const highest = Math.max(...rows.map(({ value }) => value))
+  const sum = rows.reduce((total, { value }) => total + value, 0)
+  return (
+    <table className={styles.table} aria-label={label}>
+      <thead className="visually-hidden">
+        <tr>
+          <th scope="col">{dimension}</th>
+          <th scope="col">{metric}</th>
+          {hasShare && <th scope="col">{texts.viewers.share}</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.key}>
+            <th scope="row" className={styles.name}>
+              <span className={styles.cell}>
+                <span className={styles.bar} style={{ width: `${(row.value / highest) * 100}%` }} />
+                <button
+                  type="button"
+                  className={styles.select}
+                  title={row.label}
+                  aria-label={texts.viewers.filterBy(row.label)}
+                  onClick={row.onSelect}
+                >
+                  <bdi>{row.label}</bdi>
+                </button>
+                {row.link && (
+                  <a
+                    className={styles.link}
+                    href={row.link}
+                    target="_blank"
+                    rel="noreferrer"
+                    aria-label={row.link}
+                  >
+                    <Icon name="external" size={14} />
+                  </a>
+                )}
+              </span>
+            </th>
+            <td className={styles.number}>{format(row.value)}</td>
+            {hasShare && <td className={styles.share}>{formatPercent(row.value / sum)}</td>}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}

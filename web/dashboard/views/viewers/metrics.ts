@@ -1,0 +1,58 @@
+import type { Metric, Selection } from '../../api/analytics.ts'
+import { formatNumber, formatSpan } from '../../ui/format.ts'
+import { type Range, readRange } from './period.ts'
+import type { MetricName, TextFilter, ViewersSearch } from './viewers-search.ts'
+
+/** How each metric of the page is read. */
+export const metrics: Record<MetricName, Metric> = {
+  plays: { name: 'play', aggregation: 'count', series: 'play' },
+  viewers: {
+    ...{ name: 'view', aggregation: 'count', series: 'view' },
+    options: { unique: true, viewDuration: '3s' },
+  },
+  watchTime: { name: 'watch-time', aggregation: 'sum', series: 'watch-time-sum' },
+  averageWatch: { name: 'watch-time', aggregation: 'average', series: 'watch-time-average' },
+  concurrent: { name: 'ccv', aggregation: 'peak', series: 'ccv-peak' },
+  loads: { name: 'impression', aggregation: 'count', series: 'impression' },
+}
+
+const isTime = (name: MetricName) => name === 'watchTime' || name === 'averageWatch'
+
+export const formatMetric = (name: MetricName, value: number) =>
+  isTime(name) ? formatSpan(value) : formatNumber(value)
+
+/** Averages and peaks of parts do not add up. */
+export const isSum = (name: MetricName) => name !== 'averageWatch' && name !== 'concurrent'
+
+const filterNames = {
+  media: 'mediaId',
+  tag: 'tag',
+  country: 'country',
+  device: 'deviceType',
+  os: 'operatingSystem',
+  browser: 'browser',
+  referrer: 'referrer',
+} as const satisfies Record<TextFilter, string>
+
+function filtersOf(search: ViewersSearch): Selection['filters'] {
+  const found = Object.entries(filterNames).flatMap(([name, filter]) => {
+    const value = search[name as TextFilter]
+    // Only the referrer may be empty: it stands for sessions without one.
+    return value === undefined || (value === '' && name !== 'referrer') ? [] : [[filter, value]]
+  })
+  return { ...Object.fromEntries(found), ...(search.type && { mediaType: search.type }) }
+}
+
+/** What the URL selects, for this period and the previous one. */
+export function selectionsOf(search: ViewersSearch): Record<'current' | 'previous', Selection> {
+  const { period = '7d', from, to } = search
+  const filters = filtersOf(search)
+  const { interval } = readRange(search)
+  const select = (which: keyof Pick<Range, 'current' | 'previous'>): Selection => ({
+    id: [which, period, ...(period === 'custom' ? [from, to] : [])].join(' '),
+    times: () => readRange(search)[which],
+    filters,
+    interval,
+  })
+  return { current: select('current'), previous: select('previous') }
+}

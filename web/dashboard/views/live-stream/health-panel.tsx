@@ -84,7 +84,7 @@ function Values({ health, qualities }: ValuesProps) {
         {formatNumber(droppedFrames)}
       </Value>
       {clockJumps > 0 && <Value label={texts.live.clockJumps}>{formatNumber(clockJumps)}</Value>}
-      <Value label={texts.live.codecs}>{codecs ?? '–'}</Value>
+      <Value label={texts.live.codecs}>{codecs?.replaceAll(',', ', ') ?? '–'}</Value>
       <Value label={texts.live.qualities}>{qualities.join(', ') || '–'}</Value>
     </>
   )

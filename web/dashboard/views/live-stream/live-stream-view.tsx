@@ -65,12 +65,12 @@ function LiveStreamPage({ stream, latest }: LiveStreamPageProps) {
           <PreviewPanel stream={stream} />
           <HealthPanel stream={stream} current={current} last={latest} />
           <BroadcastsPanel stream={stream} />
+          <DetailsPanel stream={stream} />
         </div>
         <div className={styles.column}>
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
           <RestreamsPanel stream={stream} current={current} />
           <SharePanel stream={stream} />
-          <DetailsPanel stream={stream} />
         </div>
       </div>
     </Page>

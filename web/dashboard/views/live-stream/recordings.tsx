@@ -22,7 +22,12 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
     },
   })
   const { recordings } = broadcast
-  if (recordings.length === 0) return <span className={styles.hint}>{texts.live.recordingNone}</span>
+  if (recordings.length === 0) {
+    const isComing = stream.record && broadcast.state !== 'ended'
+    return (
+      <span className={styles.hint}>{isComing ? texts.live.recordingLater : texts.live.recordingNone}</span>
+    )
+  }
   return (
     <div className={styles.stack}>
       {recordings.map(({ state, reason, videoId }, i) => (

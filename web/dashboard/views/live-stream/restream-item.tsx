@@ -1,7 +1,7 @@
 import type { Restream, RestreamState } from '../../api/live-streams.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge, type BadgeLook } from '../../ui/badge.tsx'
-import { Button } from '../../ui/button.tsx'
+import { IconButton } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { Time } from '../../ui/time.tsx'
 import styles from './restreams-panel.module.css'
@@ -34,7 +34,7 @@ export function RestreamItem({ restream, state, isOnAir, onEdit, onRemove }: Res
         <div className={styles.hint}>{serverUrl}</div>
         {state ? (
           <div className={styles.hint}>
-            {texts.live.since} <Time value={state.since} />
+            <Time value={state.since} />
             {state.droppedFrames > 0 && `, ${texts.live.framesDropped(formatNumber(state.droppedFrames))}`}
           </div>
         ) : (
@@ -43,14 +43,12 @@ export function RestreamItem({ restream, state, isOnAir, onEdit, onRemove }: Res
         {state?.reason && <div className={styles.reason}>{state.reason}</div>}
       </div>
       <div className={styles.buttons}>
-        <Button look="quiet" onClick={onEdit}>
-          {texts.actions.edit}
-          <span className="visually-hidden"> {name}</span>
-        </Button>
-        <Button look="quiet" onClick={onRemove}>
-          {texts.live.removeRestream}
-          <span className="visually-hidden"> {name}</span>
-        </Button>
+        <IconButton icon="edit" label={texts.live.named(texts.live.editRestream, name)} onClick={onEdit} />
+        <IconButton
+          icon="trash"
+          label={texts.live.named(texts.live.removeRestream, name)}
+          onClick={onRemove}
+        />
       </div>
     </li>
   )

@@ -16,18 +16,23 @@ type BarTableProps = {
   label: string
   dimension: string
   metric: string
-  /** Whether the values are parts of a whole. */
-  hasShare: boolean
+  /** The whole that the values are parts of, if they are. */
+  total: number | undefined
   format(value: number): string
   rows: Bar[]
 }
 
 /** A chart that is a table: every row has its bar, its number and its share. */
-export function BarTable({ label, dimension, metric, hasShare, format, rows }: BarTableProps) {
+export function BarTable({ label, dimension, metric, total, format, rows }: BarTableProps) {
   const highest = Math.max(...rows.map(({ value }) => value))
-  const sum = rows.reduce((total, { value }) => total + value, 0)
+  const hasShare = total !== undefined && total > 0
   return (
     <table className={styles.table} aria-label={label}>
+      <colgroup>
+        <col />
+        <col className={styles.numberColumn} />
+        {hasShare && <col className={styles.shareColumn} />}
+      </colgroup>
       <thead className="visually-hidden">
         <tr>
           <th scope="col">{dimension}</th>
@@ -64,7 +69,7 @@ export function BarTable({ label, dimension, metric, hasShare, format, rows }: B
               </span>
             </th>
             <td className={styles.number}>{format(row.value)}</td>
-            {hasShare && <td className={styles.share}>{formatPercent(row.value / sum)}</td>}
+            {hasShare && <td className={styles.share}>{formatPercent(row.value / total)}</td>}
           </tr>
         ))}
       </tbody>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Breakdown, bucketsQuery } from '../../api/analytics.ts'
+import { type Breakdown, bucketsQuery, metricQuery } from '../../api/analytics.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
@@ -28,6 +28,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
   const query = useQuery(
     bucketsQuery(environment, metrics[metric], selections.current, { breakdown, pageSize }),
   )
+  const total = useQuery(metricQuery(environment, metrics[metric], selections.current))
   const buckets = query.data?.data ?? []
   const isMedia = breakdown === 'media-id'
   const titles = useMediaTitles(isMedia ? buckets.map(({ dimensionValue }) => dimensionValue) : [])
@@ -67,7 +68,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
           label={name}
           dimension={texts.viewers.filterNames[filter]}
           metric={metricName}
-          hasShare={isSum(metric)}
+          total={isSum(metric) ? total.data : undefined}
           format={(value) => formatMetric(metric, value)}
           rows={buckets.map(({ dimensionValue, metricValue }) => ({
             key: dimensionValue,
@@ -80,12 +81,13 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       )}
       {hidden > 0 && (
         <div className={styles.more}>
-          {pageSize === fewRows && (
+          {pageSize === fewRows ? (
             <Button look="quiet" onClick={() => setPageSize(manyRows)}>
-              {texts.viewers.showAll}
+              {texts.viewers.showMore(formatNumber(hidden))}
             </Button>
+          ) : (
+            <span className={styles.nothing}>{texts.viewers.others(formatNumber(hidden))}</span>
           )}
-          <span className={styles.nothing}>{texts.viewers.others(formatNumber(hidden))}</span>
         </div>
       )}
     </Panel>

@@ -39,7 +39,7 @@ export function chartOptions(
         },
       }),
     },
-    padding: [8, 12, 0, 0],
+    padding: [8, 28, 0, 0],
     scales: {
       x: { time: false },
       y: { range: (_, __, highest) => [0, max ?? niceMax(highest)] },
@@ -48,6 +48,7 @@ export function chartOptions(
       {
         ...axis,
         grid: { show: false },
+        size: 32,
         space: labelSpace,
         incrs: [1, 2, 3, 5, 6, 7, 10, 12, 14, 20, 25, 30, 50, 60, 90, 100, 180, 365],
         values: (_, splits) => splits.map((split) => read().points[split]?.short ?? ''),

@@ -16,10 +16,13 @@ function countryName(code: string): string {
 const properNames: Record<string, string> = {
   'mac osx': 'macOS',
   ios: 'iOS',
+  ipados: 'iPadOS',
+  tvos: 'tvOS',
   'chrome os': 'ChromeOS',
 }
 
-const capitalise = (name: string) => name.replace(/(^|\s)\p{Ll}/gu, (start) => start.toUpperCase())
+const capitalise = (name: string) =>
+  /^[a-z0-9 ]+$/.test(name) ? name.replace(/(^| )[a-z]/g, (start) => start.toUpperCase()) : name
 
 const isDevice = (value: string): value is keyof typeof texts.viewers.devices =>
   Object.hasOwn(texts.viewers.devices, value)

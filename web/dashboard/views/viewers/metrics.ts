@@ -18,8 +18,11 @@ export const metrics: Record<MetricName, Metric> = {
 
 const isTime = (name: MetricName) => name === 'watchTime' || name === 'averageWatch'
 
+/** Minutes do not matter beside many hours. */
+const roundTime = (seconds: number) => (seconds < 10 * 3_600 ? seconds : Math.round(seconds / 3_600) * 3_600)
+
 export const formatMetric = (name: MetricName, value: number) =>
-  isTime(name) ? formatSpan(value) : formatNumber(value)
+  isTime(name) ? formatSpan(roundTime(value)) : formatNumber(value)
 
 /** Averages and peaks of parts do not add up. */
 export const isSum = (name: MetricName) => name !== 'averageWatch' && name !== 'concurrent'

@@ -204,14 +204,16 @@ export const viewerSessionsQuery = (
       }),
   })
 
-/** The sessions of one video or live stream. The period is a range of days. */
+type MediaSessions = { media: MediaRef; viewer: Pair | undefined; currentPage: number }
+
+/** The sessions of one video or live stream, or those of one viewer of it. The period is a range of days. */
 export const mediaSessionsQuery = (
   environment: Environment,
   selection: Selection,
-  { media, currentPage }: { media: MediaRef; currentPage: number },
+  { media, viewer, currentPage }: MediaSessions,
 ) =>
   queryOptions({
-    queryKey: keyOf(environment, 'media', media.id, selection.id, currentPage),
+    queryKey: keyOf(environment, 'media', media.id, viewer, selection.id, currentPage),
     queryFn: async ({ signal }): Promise<Page<ViewerSession>> => {
       const { from, to } = timesOf(selection)
       const kind = media.type === 'video' ? 'videos' : 'live-streams'
@@ -220,7 +222,15 @@ export const mediaSessionsQuery = (
         environment,
         'GET',
         `/analytics/${kind}/${encodeURIComponent(media.id)}`,
-        { query: { period, currentPage, pageSize: sessionsPerPage }, signal },
+        {
+          query: {
+            period,
+            ...(viewer && { metadata: { [viewer.key]: viewer.value } }),
+            currentPage,
+            pageSize: sessionsPerPage,
+          },
+          signal,
+        },
       )
       return { ...page, data: page.data.map((session) => ({ ...session, media })) }
     },

@@ -26,21 +26,19 @@ export function SessionItem({ session: viewing }: { session: ViewerSession }) {
         </span>
       </div>
       <WatchedTimeline media={media} watch={watch} />
-      <div className={styles.facts}>
-        <span>{formatSpan(watch.seconds)}</span>
-        {watch.completion !== null && <span>{texts.viewers.completed(formatPercent(watch.completion))}</span>}
-        <Facts viewing={viewing} />
-      </div>
-      {session.metadata.length > 0 && (
+      <div className={styles.foot}>
         <div className={styles.facts}>
+          <span>{formatSpan(watch.seconds)}</span>
+          {watch.completion !== null && (
+            <span>{texts.viewers.completed(formatPercent(watch.completion))}</span>
+          )}
+          <Facts viewing={viewing} />
           {session.metadata.map(({ key, value }) => (
             <code key={key} className={styles.pair} dir="auto">
               {key}={value}
             </code>
           ))}
         </div>
-      )}
-      <div>
         <Button look="quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
           {toggle}
         </Button>

@@ -19,11 +19,12 @@ export default function SessionsTab() {
   const { viewerKey, viewer, media: mediaId } = search
   const media = useMedia(mediaId)
   const hasViewer = Boolean(viewerKey) && viewer !== undefined
+  const isLoading = Boolean(mediaId) && media === undefined
   return (
     <div className={styles.tab}>
       <ViewerForm key={`${viewerKey} ${viewer}`} />
-      {hasViewer || media ? (
-        <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={hasViewer ? undefined : media} />
+      {(hasViewer && !isLoading) || media ? (
+        <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
       ) : (
         <EmptyState icon="user" title={texts.viewers.sessionsChoose}>
           {texts.viewers.sessionsChooseText}
@@ -36,9 +37,11 @@ export default function SessionsTab() {
 function useSessions(media: MediaRef | undefined, currentPage: number) {
   const { environment, search, selections } = useViewersSearch()
   const { viewerKey: key = '', viewer: value = '' } = search
+  const viewer = search.viewer === undefined ? undefined : { key, value }
   const byMedia = useQuery({
     ...mediaSessionsQuery(environment, selections.current, {
       media: media ?? { id: '', type: 'video', title: '' },
+      viewer,
       currentPage,
     }),
     enabled: media !== undefined,
@@ -50,12 +53,13 @@ function useSessions(media: MediaRef | undefined, currentPage: number) {
   return media ? byMedia : byViewer
 }
 
-/** Without media, the sessions of the viewer in the URL. */
+/** The sessions of the viewer in the URL, of the media, or of both. */
 function Sessions({ media }: { media: MediaRef | undefined }) {
   const { search } = useViewersSearch()
   const [page, setPage] = useState(1)
   const sessions = useSessions(media, page)
-  const name = media ? media.title : `${search.viewerKey} = ${search.viewer}`
+  const viewer = search.viewer === undefined ? [] : [`${search.viewerKey} = ${search.viewer}`]
+  const name = [...viewer, ...(media ? [media.title] : [])].join(', ')
   if (sessions.isPending) return <Loading />
   if (!sessions.data) {
     return isTooOld(sessions.error) ? (

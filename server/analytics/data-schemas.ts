@@ -29,7 +29,7 @@ export const timeMetrics = [
   'ccv-peak',
   'ccv-average',
   'view',
-  'watch-time-sum',
+  'watch-time',
   'watch-time-average',
 ] as const
 export const bucketMetrics = [...timeMetrics, 'play-total'] as const
@@ -43,6 +43,7 @@ export const breakdowns = [
   'operating-system',
   'browser',
   'referrer',
+  'referrer-host',
 ] as const
 export type Breakdown = (typeof breakdowns)[number]
 
@@ -187,7 +188,7 @@ export const MetricBuckets = Type.Object(
         metric: metricName,
         breakdown: Type.Optional(
           oneOf(responseBreakdowns, {
-            description: 'The dimension. Absent for `referrer`.',
+            description: 'The dimension. Absent for `referrer` and `referrer-host`.',
             examples: ['country'],
           }),
         ),

@@ -3,7 +3,14 @@ import { api, type Environment } from './client.ts'
 import { ApiProblem } from './problem.ts'
 import type { Page, Pair } from './types.ts'
 
-export type Breakdown = 'media-id' | 'country' | 'device-type' | 'operating-system' | 'browser' | 'referrer'
+export type Breakdown =
+  | 'media-id'
+  | 'country'
+  | 'device-type'
+  | 'operating-system'
+  | 'browser'
+  | 'referrer'
+  | 'referrer-host'
 
 export type Filters = {
   mediaId?: string

@@ -64,14 +64,18 @@ function LiveStreamPage({ stream, latest }: LiveStreamPageProps) {
         <div className={styles.column}>
           <PreviewPanel stream={stream} />
           <HealthPanel stream={stream} current={current} last={latest} />
-          <BroadcastsPanel stream={stream} />
-          <DetailsPanel stream={stream} />
         </div>
         <div className={styles.column}>
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
           <RestreamsPanel stream={stream} current={current} />
-          <SharePanel stream={stream} />
         </div>
+      </div>
+      <div className={styles.columns}>
+        <div className={styles.column}>
+          <BroadcastsPanel stream={stream} />
+          <DetailsPanel stream={stream} />
+        </div>
+        <SharePanel stream={stream} />
       </div>
     </Page>
   )

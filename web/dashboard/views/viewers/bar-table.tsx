@@ -9,7 +9,7 @@ export type Bar = {
   value: number
   /** A page that can be opened. */
   link?: string | undefined
-  onSelect(): void
+  onSelect?: () => void
 }
 
 type BarTableProps = {
@@ -46,15 +46,7 @@ export function BarTable({ label, dimension, metric, total, format, rows }: BarT
             <th scope="row" className={styles.name}>
               <span className={styles.cell}>
                 <span className={styles.bar} style={{ width: `${(row.value / highest) * 100}%` }} />
-                <button
-                  type="button"
-                  className={styles.select}
-                  title={row.label}
-                  aria-label={texts.viewers.filterBy(row.label)}
-                  onClick={row.onSelect}
-                >
-                  <bdi>{row.label}</bdi>
-                </button>
+                <BarName bar={row} />
                 {row.link && (
                   <a
                     className={styles.link}
@@ -74,5 +66,21 @@ export function BarTable({ label, dimension, metric, total, format, rows }: BarT
         ))}
       </tbody>
     </table>
+  )
+}
+
+function BarName({ bar: { label, onSelect } }: { bar: Bar }) {
+  const name = <bdi>{label}</bdi>
+  if (!onSelect) return <span className={styles.text}>{name}</span>
+  return (
+    <button
+      type="button"
+      className={styles.select}
+      title={label}
+      aria-label={texts.viewers.filterBy(label)}
+      onClick={onSelect}
+    >
+      {name}
+    </button>
   )
 }

@@ -18,7 +18,11 @@ import type { TextFilter } from './viewers-search.ts'
 const fewRows = 7
 const manyRows = 100
 
-type BreakdownPanelProps = { breakdown: Breakdown; filter: TextFilter }
+type BreakdownPanelProps = {
+  breakdown: Breakdown
+  /** The filter that names the values. */
+  filter: TextFilter
+}
 
 /** The chosen metric by a dimension. A row adds its value to the filters. */
 export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
@@ -75,7 +79,10 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
             label: nameOf(dimensionValue),
             value: metricValue,
             link: breakdown === 'referrer' ? safeLink(dimensionValue) : undefined,
-            onSelect: () => change({ [filter]: dimensionValue }),
+            // The API cannot filter by the host.
+            ...(breakdown !== 'referrer-host' && {
+              onSelect: () => change({ [filter]: dimensionValue }),
+            }),
           }))}
         />
       )}

@@ -3,6 +3,8 @@ import type { LineChartProps } from './chart-types.ts'
 import { readColor } from './use-color-scheme.ts'
 
 const height = 240
+/** The width of the axis at the left. */
+export const axisWidth = 72
 /** Pixels between labels of the axis. */
 const labelSpace = 90
 
@@ -12,7 +14,7 @@ export function chartOptions(
   read: () => LineChartProps,
   onCursor: (plot: uPlot) => void,
 ): uPlot.Options {
-  const { series, max, onChoose } = read()
+  const { series, steps, max, onChoose } = read()
   const colors = { line: readColor(element, '--line'), text: readColor(element, '--text-muted') }
   const font = `12px ${getComputedStyle(element).fontFamily}`
   const axis = {
@@ -55,8 +57,9 @@ export function chartOptions(
       },
       {
         ...axis,
-        size: 64,
-        space: 48,
+        size: axisWidth,
+        space: 44,
+        incrs: steps,
         values: (_, splits) => splits.map((split) => read().format(split)),
       },
     ],

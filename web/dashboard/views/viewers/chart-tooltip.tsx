@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'react'
+import { axisWidth } from './chart-options.ts'
 import styles from './line-chart.module.css'
 
 type ChartTooltipProps = {
@@ -7,9 +8,6 @@ type ChartTooltipProps = {
   left: number
   rows: { label: string; color: string; value: string }[]
 }
-
-/** The width of the axis at the left. */
-const axisWidth = 64
 
 export function ChartTooltip({ title, left, rows }: ChartTooltipProps) {
   const box = useRef<HTMLDivElement>(null)

@@ -19,6 +19,8 @@ export type LineChartProps = {
   /** A sentence that says what the chart shows. */
   summary: string
   format(value: number): string
+  /** Possible distances between the lines of the grid. */
+  steps: number[]
   /** The highest value of the axis, if it is known. */
   max?: number
   /** Called when the reader chooses a point. */

@@ -10,7 +10,7 @@ export const metrics: Record<MetricName, Metric> = {
     ...{ name: 'view', aggregation: 'count', series: 'view' },
     options: { unique: true, viewDuration: '3s' },
   },
-  watchTime: { name: 'watch-time', aggregation: 'sum', series: 'watch-time-sum' },
+  watchTime: { name: 'watch-time', aggregation: 'sum', series: 'watch-time' },
   averageWatch: { name: 'watch-time', aggregation: 'average', series: 'watch-time-average' },
   concurrent: { name: 'ccv', aggregation: 'peak', series: 'ccv-peak' },
   loads: { name: 'impression', aggregation: 'count', series: 'impression' },
@@ -23,6 +23,19 @@ const roundTime = (seconds: number) => (seconds < 10 * 3_600 ? seconds : Math.ro
 
 export const formatMetric = (name: MetricName, value: number) =>
   isTime(name) ? formatSpan(roundTime(value)) : formatNumber(value)
+
+const minute = 60
+const hour = 60 * minute
+const timeSteps = [
+  ...[1, 2, 5, 10, 15, 30, minute, 2 * minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute],
+  ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000].map((count) => count * hour),
+]
+const countSteps = Array.from({ length: 10 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat()
+
+/** Distances between the lines of a chart that are easy to read. */
+export const stepsOf = (name: MetricName) => (isTime(name) ? timeSteps : countSteps)
 
 /** Averages and peaks of parts do not add up. */
 export const isSum = (name: MetricName) => name !== 'averageWatch' && name !== 'concurrent'

@@ -58,6 +58,7 @@ export function Overview() {
               <BreakdownPanel breakdown="media-id" filter="media" />
             </div>
             <BreakdownPanel breakdown="country" filter="country" />
+            <BreakdownPanel breakdown="referrer-host" filter="referrer" />
             <BreakdownPanel breakdown="referrer" filter="referrer" />
             <BreakdownPanel breakdown="device-type" filter="device" />
             <BreakdownPanel breakdown="operating-system" filter="os" />

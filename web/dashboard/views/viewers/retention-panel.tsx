@@ -61,6 +61,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
             series={series}
             summary={summaryOf(sessions, curve)}
             format={formatPercent}
+            steps={[0.25, 0.5]}
             max={1}
             onChoose={seek}
           />

@@ -7,7 +7,7 @@ import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { formatInterval } from './format-interval.ts'
-import { formatMetric, isSum, metrics } from './metrics.ts'
+import { formatMetric, isSum, metrics, stepsOf } from './metrics.ts'
 import { TableToggle } from './table-toggle.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import type { MetricName } from './viewers-search.ts'
@@ -89,6 +89,7 @@ function Series({ metric, points, before, interval }: SeriesProps) {
             before && format(combine(metric, before)),
           )}
           format={format}
+          steps={stepsOf(metric)}
         />
       </Suspense>
       <TableToggle>

@@ -292,7 +292,7 @@ export const en = {
       viewers: 'Unique viewers',
       watchTime: 'Watch time',
       averageWatch: 'Average watch time',
-      concurrent: 'Most at once',
+      concurrent: 'Concurrent viewers',
       loads: 'Player loads',
     },
     metricHints: {
@@ -300,7 +300,7 @@ export const en = {
       viewers: 'Viewers who watched at least 3 seconds, each counted once a day.',
       watchTime: 'All watched time, including repeats.',
       averageWatch: 'Of the sessions that were played.',
-      concurrent: 'The highest number of concurrent viewers.',
+      concurrent: 'The highest number of viewers at the same time.',
       loads: 'How often a player was loaded, whether it was played or not.',
     },
     metric: 'Metric',

@@ -36,8 +36,14 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
     setBase(to)
     setDraft(draftOf(to))
   }
-  // What nobody is editing follows the server.
-  if (edited.length === 0 && changedFields(base, stream, [...fields]).length > 0) reset(stream)
+  // What is not being edited follows the server.
+  const unedited = fields.filter((field) => !edited.includes(field))
+  const followed = changedFields(base, stream, unedited)
+  if (followed.length > 0) {
+    const theirs = Object.fromEntries(followed.map((field) => [field, stream[field]]))
+    setBase({ ...base, ...theirs })
+    setDraft({ ...draft, ...theirs })
+  }
   const saveFields = useSaveLiveStream(stream.liveStreamId)
   const save = useMutation({
     mutationFn: () =>

@@ -42,6 +42,9 @@ export function MetricTiles({ tiles }: { tiles: Tile[] }) {
   )
 }
 
+/** Less is shown as 0 %. */
+const smallest = 0.005
+
 function Change({ tile: { value, previous, hasPrevious } }: { tile: Tile }) {
   const change = value === undefined ? undefined : changeOf(value, previous)
   if (change === undefined) {
@@ -54,7 +57,13 @@ function Change({ tile: { value, previous, hasPrevious } }: { tile: Tile }) {
   }
   const text = formatChange(change)
   return (
-    <span className={classNames(styles.change, change > 0 && styles.up, change < 0 && styles.down)}>
+    <span
+      className={classNames(
+        styles.change,
+        change >= smallest && styles.up,
+        change <= -smallest && styles.down,
+      )}
+    >
       <span aria-hidden="true">{text}</span>
       <span className="visually-hidden">{texts.viewers.compared(text)}</span>
     </span>

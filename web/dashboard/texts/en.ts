@@ -210,6 +210,7 @@ export const en = {
     restreamNext: 'From the next broadcast',
     framesDropped: (count: string) => `${count} frames dropped`,
     broadcasts: 'Broadcasts',
+    broadcastList: 'List of broadcasts',
     broadcastsEmpty: 'None so far. Broadcasts of the last 30 days are listed here with their recordings.',
     began: 'Began',
     duration: 'Duration',
@@ -364,6 +365,7 @@ export const en = {
     metadataNone: 'No session has metadata',
     metadataNoneText:
       'Declare a dynamic key in the metadata of a video, for example viewer = __viewer__, and set its value in the address of the player: ?metadata[viewer]=user-17.',
+    valuesOf: (key: string) => `Values of ${key}`,
     value: 'Value',
     sessions: 'Sessions',
     plays: 'Plays',

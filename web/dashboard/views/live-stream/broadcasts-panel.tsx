@@ -54,7 +54,7 @@ type BroadcastTableProps = { stream: LiveStream; broadcasts: Broadcast[] }
 
 const BroadcastTable = ({ stream, broadcasts }: BroadcastTableProps) => (
   <Table
-    label={texts.live.broadcasts}
+    label={texts.live.broadcastList}
     rows={broadcasts}
     keyOf={({ broadcastId }) => broadcastId}
     columns={[

@@ -35,7 +35,7 @@ export function ValueTable({ name, rows, sortBy, onSort }: ValueTableProps) {
   })
   return (
     <Table
-      label={name}
+      label={texts.viewers.valuesOf(name)}
       rows={rows}
       keyOf={({ value }) => value}
       columns={[

@@ -108,8 +108,10 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.notEqual(streamKey, stream.streamKey)
     await encoderPanel.getByText(streamKey, { exact: true }).waitFor()
 
+    await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'Newer' } })
     await open('production/live')
-    await page.getByRole('listitem').filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
+    const first = page.getByRole('list', { name: 'Live streams' }).getByRole('listitem').first()
+    await first.filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
     await page.getByRole('link', { name: hostile }).click()
     await button('End the broadcast').click()
     await confirm('End the broadcast')

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import type { Page, Pair } from './types.ts'
 
@@ -97,10 +97,18 @@ export const broadcastsQuery = (environment: Environment, id: string, page = 1) 
       }),
   })
 
-/** The number of current viewers. It is reloaded with the stream, whose health changes every second. */
-export const viewersQuery = (environment: Environment, id: string) =>
+/** Counting viewers reads all their sessions, so it is not done every second. */
+const viewersEveryMs = 10_000
+
+/**
+ * The number of current viewers. It is counted again when viewers report, and also when they have stopped to: `now` is
+ * the time of the last change of the stream, whose health changes every second.
+ */
+export const viewersQuery = (environment: Environment, id: string, now: number) =>
   queryOptions({
-    queryKey: [environment, 'live-streams', id, 'viewers'],
+    queryKey: [environment, 'sessions', 'list', 'live', id, Math.floor(now / viewersEveryMs)],
+    gcTime: viewersEveryMs,
+    placeholderData: keepPreviousData,
     queryFn: async ({ signal }) =>
       (
         await api<{ data: number }>(environment, 'GET', '/data/metrics/ccv/live', {

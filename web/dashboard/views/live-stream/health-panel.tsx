@@ -20,10 +20,12 @@ type HealthPanelProps = {
   current: Broadcast | undefined
   /** Its values stay after the end. */
   last: Broadcast | undefined
+  /** When the values were loaded. */
+  now: number
 }
 
 /** What the encoder sends, measured every second, and how many watch. */
-export function HealthPanel({ stream, current, last }: HealthPanelProps) {
+export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
   const samples = useHealthHistory(current)
   const shown = current ?? last
   const health = shown?.health
@@ -34,7 +36,7 @@ export function HealthPanel({ stream, current, last }: HealthPanelProps) {
       actions={current?.health && problems.length === 0 && <Badge look="good">{texts.live.healthGood}</Badge>}
     >
       {/* Only problems are announced: the other values change every second. */}
-      <div role="status">
+      <div role="status" className={styles.status}>
         {problems.length > 0 && (
           <ul className={styles.problems} aria-label={texts.live.problems}>
             {problems.map((problem) => (
@@ -48,7 +50,7 @@ export function HealthPanel({ stream, current, last }: HealthPanelProps) {
         <>
           {!current && <p className={styles.hint}>{texts.live.healthLast}</p>}
           <dl className={styles.values}>
-            {current && <Viewers stream={stream} />}
+            {current && <Viewers stream={stream} now={now} />}
             <Values health={health} qualities={shown.qualities} />
           </dl>
         </>
@@ -59,8 +61,8 @@ export function HealthPanel({ stream, current, last }: HealthPanelProps) {
   )
 }
 
-function Viewers({ stream }: { stream: LiveStream }) {
-  const { data } = useQuery(viewersQuery(useEnvironment(), stream.liveStreamId))
+function Viewers({ stream, now }: { stream: LiveStream; now: number }) {
+  const { data } = useQuery(viewersQuery(useEnvironment(), stream.liveStreamId, now))
   return <Value label={texts.live.currentViewers}>{data === undefined ? '–' : formatNumber(data)}</Value>
 }
 

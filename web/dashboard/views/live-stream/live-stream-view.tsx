@@ -35,7 +35,14 @@ export function LiveStreamView() {
         <ErrorState error={stream.error} />
       </Page>
     )
-  return <LiveStreamPage key={liveStreamId} stream={stream.data} latest={broadcasts.data?.data[0]} />
+  return (
+    <LiveStreamPage
+      key={liveStreamId}
+      stream={stream.data}
+      latest={broadcasts.data?.data[0]}
+      now={broadcasts.dataUpdatedAt}
+    />
+  )
 }
 
 const stateOf = ({ broadcasting }: LiveStream, latest: Broadcast | undefined): LiveState => {
@@ -44,9 +51,9 @@ const stateOf = ({ broadcasting }: LiveStream, latest: Broadcast | undefined): L
   return latest?.state === 'live' ? 'starting' : 'offAir'
 }
 
-type LiveStreamPageProps = { stream: LiveStream; latest: Broadcast | undefined }
+type LiveStreamPageProps = { stream: LiveStream; latest: Broadcast | undefined; now: number }
 
-function LiveStreamPage({ stream, latest }: LiveStreamPageProps) {
+function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
   const state = stateOf(stream, latest)
   const current = latest?.state === 'ended' ? undefined : latest
   return (
@@ -63,7 +70,7 @@ function LiveStreamPage({ stream, latest }: LiveStreamPageProps) {
       <div className={styles.columns}>
         <div className={styles.column}>
           <PreviewPanel stream={stream} />
-          <HealthPanel stream={stream} current={current} last={latest} />
+          <HealthPanel stream={stream} current={current} last={latest} now={now} />
         </div>
         <div className={styles.column}>
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />

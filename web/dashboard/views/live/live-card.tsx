@@ -9,7 +9,8 @@ import { useStable } from '../../ui/use-stable.ts'
 import styles from './live-card.module.css'
 import { LiveStateBadge } from './live-state.tsx'
 
-export function LiveCard({ stream }: { stream: LiveStream }) {
+/** `now` is the time at which the list was loaded. */
+export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
   const environment = useEnvironment()
   const { liveStreamId, name, broadcasting } = stream
   const thumbnail = useStable(stream.assets.thumbnail, `${liveStreamId} ${stream.public}`)
@@ -31,7 +32,7 @@ export function LiveCard({ stream }: { stream: LiveStream }) {
             {name}
           </h2>
           <div className={styles.facts}>
-            {broadcasting && <Viewers liveStreamId={liveStreamId} />}
+            {broadcasting && <Viewers liveStreamId={liveStreamId} now={now} />}
             {!stream.public && (
               <span className={styles.fact}>
                 <Icon name="lock" size={14} />
@@ -48,8 +49,8 @@ export function LiveCard({ stream }: { stream: LiveStream }) {
   )
 }
 
-function Viewers({ liveStreamId }: { liveStreamId: string }) {
-  const { data } = useQuery(viewersQuery(useEnvironment(), liveStreamId))
+function Viewers({ liveStreamId, now }: { liveStreamId: string; now: number }) {
+  const { data } = useQuery(viewersQuery(useEnvironment(), liveStreamId, now))
   if (data === undefined) return null
   return (
     <span className={styles.fact}>

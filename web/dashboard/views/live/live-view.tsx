@@ -52,7 +52,7 @@ export function LiveView() {
       ) : isEmpty ? (
         <Nothing isSearch={search !== ''} />
       ) : (
-        <Cards streams={found} />
+        <Cards streams={found} now={streams.dataUpdatedAt} />
       )}
       {streams.hasNextPage && (
         <div className={styles.more}>
@@ -75,10 +75,10 @@ const Nothing = ({ isSearch }: { isSearch: boolean }) =>
     </EmptyState>
   )
 
-const Cards = ({ streams }: { streams: LiveStream[] }) => (
+const Cards = ({ streams, now }: { streams: LiveStream[]; now: number }) => (
   <ul className={styles.grid} aria-label={texts.live.list}>
     {streams.map((stream) => (
-      <LiveCard key={stream.liveStreamId} stream={stream} />
+      <LiveCard key={stream.liveStreamId} stream={stream} now={now} />
     ))}
   </ul>
 )

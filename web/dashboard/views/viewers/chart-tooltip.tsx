@@ -9,6 +9,8 @@ type ChartTooltipProps = {
   rows: { label: string; color: string; value: string }[]
 }
 
+const gap = 12
+
 export function ChartTooltip({ title, left, rows }: ChartTooltipProps) {
   const box = useRef<HTMLDivElement>(null)
   const [shift, setShift] = useState(0)
@@ -16,8 +18,10 @@ export function ChartTooltip({ title, left, rows }: ChartTooltipProps) {
     const element = box.current
     const room = element?.parentElement?.clientWidth ?? 0
     const width = element?.offsetWidth ?? 0
-    const wanted = axisWidth + left - width / 2
-    setShift(Math.max(0, Math.min(wanted, room - width)))
+    const cursor = axisWidth + left
+    // Beside the cursor, so that it does not cover the values.
+    const isRoomAfter = cursor + gap + width <= room
+    setShift(isRoomAfter ? cursor + gap : Math.max(0, cursor - gap - width))
   }, [left])
   return (
     <div

@@ -3,7 +3,13 @@ import { request, setCsrfToken } from './client.ts'
 import { ApiProblem } from './problem.ts'
 import type { Session } from './types.ts'
 
+/** Whether this page has had a session, which has ended if there is none now. */
+let hasHadSession = false
+
+export const readHasHadSession = () => hasHadSession
+
 const keep = (session: Session): Session => {
+  hasHadSession = true
   setCsrfToken(session.csrfToken)
   return session
 }
@@ -38,5 +44,11 @@ export const logInByLink = async (token: string) =>
 export const choosePassword = (body: { password: string; currentPassword?: string }) =>
   request<void>('PUT', '/password', { body })
 
-export const logOut = () => request<void>('POST', '/logout')
-export const logOutEverywhere = () => request<void>('POST', '/logout-everywhere')
+/** Whoever logs out knows it. */
+async function end(path: string): Promise<void> {
+  await request<void>('POST', path)
+  hasHadSession = false
+}
+
+export const logOut = () => end('/logout')
+export const logOutEverywhere = () => end('/logout-everywhere')

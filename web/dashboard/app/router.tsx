@@ -9,7 +9,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { isEnvironment } from '../api/client.ts'
-import { sessionQuery } from '../api/session.ts'
+import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
@@ -47,12 +47,11 @@ const environment = createRoute({
   path: '$environment',
   beforeLoad: async ({ params, context: { client }, location }) => {
     if (!isEnvironment(params.environment)) throw notFound()
-    const hadSession = client.getQueryData(sessionQuery.queryKey) !== undefined
     const session = await client.ensureQueryData(sessionQuery)
     if (!session)
       throw redirect({
         to: '/login',
-        search: { next: location.href, ...(hadSession && { ended: true as const }) },
+        search: { next: location.href, ...(readHasHadSession() && { ended: true as const }) },
       })
   },
   component: Shell,

@@ -16,6 +16,7 @@ import { Shortcuts } from './shortcuts.tsx'
 const AccountMenu = lazy(() => import('./account-menu.tsx'))
 const CommandPalette = lazy(() => import('./command-palette.tsx'))
 const Drawer = lazy(() => import('./drawer.tsx'))
+const UploadPanel = lazy(() => import('../upload/upload-panel.tsx'))
 
 /** A short interruption is not worth a message. */
 const lostMs = 3_000
@@ -65,6 +66,9 @@ export function Shell() {
       <div role="status">{isLost && <div className={styles.notice}>{texts.states.reconnecting}</div>}</div>
       <Suspense>{isPaletteOpen && <CommandPalette />}</Suspense>
       <Shortcuts />
+      <Suspense>
+        <UploadPanel />
+      </Suspense>
     </div>
   )
 }

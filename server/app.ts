@@ -9,6 +9,7 @@ import Fastify, {
 import { type Authenticator, type Scope, scopeOf } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
 import { protectDashboardApi, withoutCors } from './dashboard/api-access.ts'
+import { Changes } from './dashboard/changes.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
 import {
@@ -68,6 +69,7 @@ type AppOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
   broadcasts?: Broadcasts
   liveChanges?: WakeSignal
+  changes?: Changes
   rtmpPorts?: ApiContext['rtmpPorts']
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
@@ -82,10 +84,10 @@ export async function buildApp(
   const { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes } = options
   const limit = createRateLimit(context.config.rateLimits, context.now)
   const coordinator = createUploadCoordinator()
-  const { rtmpPorts = () => undefined } = options
+  const { changes = new Changes(context), rtmpPorts = () => undefined } = options
   const apiContext: ApiContext = {
     ...context,
-    ...{ authenticator, metrics, limit, coordinator, broadcasts, liveChanges, rtmpPorts },
+    ...{ authenticator, metrics, limit, coordinator, broadcasts, liveChanges, changes, rtmpPorts },
   }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,

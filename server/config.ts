@@ -40,6 +40,37 @@ export const settings: Record<string, Setting> = Object.fromEntries(
 
 type Env = Record<string, string | undefined>
 
+export type EffectiveSetting = {
+  name: string
+  /** Null if it is a secret or not set. */
+  value: string | null
+  isSecret: boolean
+  isDefault: boolean
+  meaning: string
+}
+
+/** KINORA_TLS_KEY is the name of a file. */
+const isSecret = (name: string) =>
+  /_(KEY|PASSWORD|SECRET|TOKEN)$|^KINORA_DATABASE_URL$/.test(name) && name !== 'KINORA_TLS_KEY'
+
+/** URLs can contain a user name, a password or a key. */
+const withoutCredentials = (value: string) =>
+  value.replace(/^(\w+:\/\/)[^/?#]*@/, '$1').replace(/^(\w+:\/\/[^?#]*)[?#].*$/s, '$1')
+
+/** Every setting with its value, for people who operate the service. */
+export const effectiveSettings = (env: Env): EffectiveSetting[] =>
+  Object.values(settings).map(({ name, default: initial, meaning }) => {
+    const set = env[name]
+    const value = set ?? initial
+    return {
+      name,
+      value: isSecret(name) || value === '' ? null : withoutCredentials(value),
+      isSecret: isSecret(name),
+      isDefault: set === undefined || set === initial,
+      meaning,
+    }
+  })
+
 /** Every setting is an environment variable. Throws one SettingsError with the problems of all settings. */
 export const readConfig = (env: Env): Config => readValues(values, env, findUnknown(env))
 

@@ -1,5 +1,6 @@
 import type { Authenticator } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
+import type { Changes } from './dashboard/changes.ts'
 import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
@@ -22,6 +23,8 @@ export type ApiContext = Context & {
   broadcasts: Broadcasts
   /** Any process has begun, changed or ended a broadcast. */
   liveChanges: WakeSignal
+  /** The open pages of the dashboard. */
+  changes: Changes
   /** The ports of the RTMP servers of this process, once they listen. */
   rtmpPorts: () => RtmpPorts | undefined
 }

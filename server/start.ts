@@ -10,6 +10,7 @@ import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
+import { Changes } from './dashboard/changes.ts'
 import { linkUrl, provideFirstLink } from './dashboard/links.ts'
 import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
@@ -73,16 +74,18 @@ export async function start(config: Config): Promise<RunningService> {
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
     const liveChanges = createWakeSignal()
+    const changes = new Changes(context)
     await listener.subscribe({
       [keysChannel]: () => authenticator.forget(),
       [liveChannel]: () => liveChanges.wake(),
+      ...(config.roles.has('api') && changes.channels),
     })
 
     const metrics = createMetrics(database.pool)
     const broadcasts: Broadcasts = new Map()
     let rtmpPorts: RtmpPorts | undefined
     const app = await buildApp(context, authenticator, metrics, {
-      ...{ tls, broadcasts, liveChanges },
+      ...{ tls, broadcasts, liveChanges, changes },
       rtmpPorts: () => rtmpPorts,
     })
     clearTemporaryFolders(context, onClose)

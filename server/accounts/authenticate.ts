@@ -3,6 +3,7 @@ import type { Environment } from '../environments.ts'
 import { unauthenticated } from '../lib/errors.ts'
 import type { Tables } from '../tables.ts'
 import { accountsErrors } from './errors.ts'
+import { KeyUses } from './key-uses.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 
@@ -30,12 +31,14 @@ export class Authenticator {
   /** Counts revocations, so that a lookup that started before a revocation is not cached. */
   #generation = 0
   readonly #isListening: () => boolean
+  readonly #uses: KeyUses
 
   /** `isListening` says whether the process is notified of revoked keys. */
   constructor(db: Kysely<Tables>, now: () => Date, isListening: () => boolean) {
     this.#db = db
     this.#now = now
     this.#isListening = isListening
+    this.#uses = new KeyUses(db)
   }
 
   /** Called when a key was revoked. */
@@ -47,8 +50,11 @@ export class Authenticator {
   /** The credential decides the environment. `required` is set where the URL allows only one. */
   async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const cached = header !== undefined && this.#isListening() ? this.#cached.get(header) : undefined
-    if (cached && isValid(cached, required, this.#now())) return toScope(cached)
-    return this.#lookUp(header, required)
+    const now = this.#now()
+    const isUsable = cached !== undefined && isValid(cached, required, now)
+    const scope = isUsable ? toScope(cached) : await this.#lookUp(header, required)
+    this.#uses.note(scope.keyId, now)
+    return scope
   }
 
   async #lookUp(header: string | undefined, required: Environment | undefined): Promise<Scope> {

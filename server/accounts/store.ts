@@ -26,6 +26,13 @@ export async function findCredential(db: Db<Tables>, hash: Buffer): Promise<Cred
   return rows[0]
 }
 
+/** Notes when a key was last used. */
+export async function noteKeyUse(db: Db<Tables>, id: string, at: Date): Promise<void> {
+  await sql`
+    update api_keys set last_used_at = ${at}
+    where id = ${id} and (last_used_at is null or last_used_at < ${at})`.execute(db)
+}
+
 /** Returns false if the environment already has an active key of that name. */
 export async function insertKey(db: Db<Tables>, row: ApiKeyRow): Promise<boolean> {
   const inserted = await db

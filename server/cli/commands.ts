@@ -4,6 +4,7 @@ import { eventsCommands } from './events.ts'
 import { filesCommands } from './files.ts'
 import { keysCommands } from './keys.ts'
 import { liveCommands } from './live.ts'
+import { loginLinkCommand } from './login-link.ts'
 import { tracksCommands } from './tracks.ts'
 import { uploadCommand } from './upload.ts'
 import { videosCommands } from './videos.ts'
@@ -33,5 +34,6 @@ export const commands: Command[] = [
   ...eventsCommands,
   ...filesCommands,
   ...keysCommands,
+  loginLinkCommand,
   completionCommand(() => commands),
 ]

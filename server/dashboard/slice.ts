@@ -1,6 +1,7 @@
 import type { App } from '../lib/http.ts'
 import type { ApiContext, Slice } from '../slice.ts'
 import * as attempts from './attempt-store.ts'
+import { changesRoutes } from './changes-routes.ts'
 import { authorize } from './guard.ts'
 import { keyRoutes } from './key-routes.ts'
 import * as links from './link-store.ts'
@@ -8,6 +9,7 @@ import { loginRoutes, sessionRoutes } from './login-routes.ts'
 import { dashboardPageRoutes } from './page-routes.ts'
 import * as sessions from './session-store.ts'
 import type { Session } from './sessions.ts'
+import { systemRoutes } from './system-routes.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -40,4 +42,6 @@ function protectedRoutes(app: App, context: ApiContext): void {
   })
   sessionRoutes(app, context)
   keyRoutes(app, context)
+  changesRoutes(app, context)
+  systemRoutes(app, context)
 }

@@ -7,11 +7,14 @@ const reconnectAfterMs = 500
 
 type Log = { warn(details: object, message: string): void }
 
+/** Without a payload: earlier notifications may have been missed. */
+type Callback = (payload?: string) => void
+
 /** One dedicated connection that receives the Postgres notifications of all channels. It reconnects until it is closed. */
 export class Listener {
   readonly #connection: Connection
   readonly #log: Log
-  readonly #callbacks = new Map<string, (() => void)[]>()
+  readonly #callbacks = new Map<string, Callback[]>()
   #client: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
   #isLive = false
@@ -28,7 +31,7 @@ export class Listener {
   }
 
   /** Calls the functions of a channel for each notification, and after every reconnect, which may have missed some. */
-  async subscribe(channels: Record<string, () => void>): Promise<void> {
+  async subscribe(channels: Record<string, Callback>): Promise<void> {
     for (const [name, callback] of Object.entries(channels))
       this.#callbacks.set(name, [...(this.#callbacks.get(name) ?? []), callback])
     const client = this.#client
@@ -54,7 +57,7 @@ export class Listener {
     })
     client.on('error', () => this.#lose(client))
     client.on('end', () => this.#lose(client))
-    client.on('notification', ({ channel }) => this.#call(channel))
+    client.on('notification', ({ channel, payload = '' }) => this.#call(channel, payload))
     this.#client = client
     await client.connect()
     await this.#listen(client, [...this.#callbacks.keys()])
@@ -69,8 +72,8 @@ export class Listener {
     for (const name of channels) this.#call(name)
   }
 
-  #call(channel: string): void {
-    for (const callback of this.#callbacks.get(channel) ?? []) callback()
+  #call(channel: string, payload?: string): void {
+    for (const callback of this.#callbacks.get(channel) ?? []) callback(payload)
   }
 
   async #beat(client: pg.Client): Promise<void> {

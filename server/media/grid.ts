@@ -15,7 +15,7 @@ export type Chunk = { index: number; firstSegment: number; segments: number }
 
 /** The first segment is short, so that it is ready soon. The others are longer, because key frames cost bytes. */
 const firstSeconds = 2
-const segmentSeconds = 4
+export const segmentSeconds = 4
 
 type Cut = {
   /** A chunk takes at most this fraction of the remaining segments, so that several workers share the work. */

@@ -112,15 +112,11 @@ async function createTriggers(db: Kysely<unknown>): Promise<void> {
   await rows('deliveries', 'deliveries', 'notify_delivery_change', 'insert or update of state, attempts')
   await rows('events', 'events', 'notify_event', 'insert')
 
-  // One notification for each statement: viewing reports and chunks are written many at a time.
-  const statements = (table: string, kind: string) =>
-    sql
-      .raw(
-        `create trigger ${table}_changed after ${any} on ${table}
-         for each statement execute function notify_any_change('${kind}')`,
-      )
-      .execute(db)
+  // Not the renewals of leases.
+  await rows('chunks', 'system', 'notify_any_change', 'insert or delete or update of lease_owner, is_paused')
+
   // Reports write their sessions to partitions, where the trigger of the table does not run.
-  await statements('viewing_events', 'sessions')
-  await statements('chunks', 'system')
+  await sql`
+    create trigger viewing_events_changed after insert on viewing_events
+    for each statement execute function notify_any_change('sessions')`.execute(db)
 }

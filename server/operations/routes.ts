@@ -2,9 +2,8 @@ import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import { isReachable } from '../lib/reachable.ts'
 import { Type } from '../lib/schema.ts'
-
-const checkTimeoutMs = 3_000
 
 export function operationsRoutes(
   app: App,
@@ -30,14 +29,4 @@ export function operationsRoutes(
     { schema: { hide: true, response: { 200: Type.String() } }, logLevel: 'silent' },
     async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
   )
-}
-
-async function isReachable(check: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), checkTimeoutMs)
-  })
-  const result = await Promise.race([check.then(() => true).catch(() => false), timeout])
-  clearTimeout(timer)
-  return result
 }

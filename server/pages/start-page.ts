@@ -17,6 +17,7 @@ export function startPage({ publicUrl, version }: { publicUrl: string; version: 
   const command = example(`export KINORA_URL=${publicUrl} KINORA_KEY=…`, 'kinora upload film.mp4 --watch')
   const main = `<h1><span class="dot"></span>Kinora is running</h1>
 <p>This is a video hosting API. Upload a video, and play or embed it a second later.</p>
+<p><a href="/dashboard">Open the dashboard</a></p>
 <h2>Upload with curl</h2>
 <p>You need an API key. The first start of the service prints two, and <code>kinora keys create</code> creates more.</p>
 ${create}

@@ -1,0 +1,96 @@
+import { sql } from 'kysely'
+import type { Environment } from '../environments.ts'
+import type { Db } from '../lib/db.ts'
+import type { Tables } from '../tables.ts'
+
+export type Failure = {
+  videoId: string
+  environment: Environment
+  title: string
+  quality: string | null
+  reason: string
+  failedAt: Date
+}
+
+const maxFailures = 50
+
+/** The last failures of uploads, of videos and of single qualities. */
+export async function findFailures(db: Db<Tables>): Promise<Failure[]> {
+  const { rows } = await sql<Failure>`
+    select f.video_id as "videoId", v.environment, v.title, f.quality, f.reason, f.failed_at as "failedAt"
+    from (
+      select video_id, null as quality, coalesce(failure, '') as reason, updated_at as failed_at
+      from sources where state = 'failed'
+      union all
+      select video_id, null, coalesce(failure, sound_failure), coalesce(finished_at, created_at)
+      from encodings where failure is not null or sound_failure is not null
+      union all
+      select r.video_id, r.type || ' ' || r.quality, coalesce(r.failure, ''), coalesce(e.finished_at, e.created_at)
+      from renditions r join encodings e using (video_id)
+      where r.state = 'failed' and e.failure is null
+    ) f
+    join videos v on v.id = f.video_id
+    order by f.failed_at desc limit ${maxFailures}`.execute(db)
+  return rows
+}
+
+export type Queue = {
+  /** Chunks. */
+  waiting: number
+  running: number
+  /** Until all are encoded, at the speed of the last encodings. Null if it is not known. */
+  estimatedSeconds: number | null
+}
+
+/**
+ * The estimate compares the seconds of video in the queue with the speed of the last encodings: their seconds of video,
+ * divided by the time in which at least one of them was in progress.
+ */
+export async function findQueue(db: Db<Tables>, segmentSeconds: number): Promise<Queue> {
+  const { rows } = await sql<Queue>`
+    with chunk as (
+      select c.lease_owner is not null as is_running,
+        case when c.track = 'picture' and jsonb_array_length(e.plan->'rungs') > 0
+          then c.segments * cardinality(c.qualities) * ${segmentSeconds}::float8 / jsonb_array_length(e.plan->'rungs')
+          else 0 end as seconds
+      from chunks c join encodings e using (video_id) where not c.is_paused
+    ), last as (
+      select (plan->>'frames')::float8 * (plan->'rate'->>'den')::float8 / (plan->'rate'->>'num')::float8 as seconds,
+        tstzrange(created_at, finished_at) as period
+      from encodings where state = 'encoded' and finished_at > created_at and plan is not null
+      order by finished_at desc limit 20
+    ), speed as (
+      select (select sum(seconds) from last)
+        / (select extract(epoch from sum(upper(r) - lower(r)))::float8
+           from (select unnest(range_agg(period)) as r from last) periods) as speed
+    )
+    select count(*) filter (where not is_running)::int as waiting, count(*) filter (where is_running)::int as running,
+      case when count(*) = 0 then 0
+        else ceil(sum(chunk.seconds) / nullif((select speed from speed), 0))::int end as "estimatedSeconds"
+    from chunk`.execute(db)
+  return rows[0]!
+}
+
+export type Stored = { kind: 'sources' | 'hls' | 'mp4' | 'live'; files: number; bytes: number | null }
+
+/** The size of MP4 files is not stored. */
+export async function findStored(db: Db<Tables>): Promise<Stored[]> {
+  const { rows } = await sql<Stored>`
+    select 'sources' as kind, count(*) as files, coalesce(sum(size), 0)::bigint as bytes
+    from sources where state = 'stored'
+    union all
+    select 'hls', coalesce(sum(cardinality(sizes)), 0), coalesce(sum((select sum(s) from unnest(sizes) s)), 0)::bigint
+    from segments
+    union all
+    select 'mp4', count(*), null from renditions where type = 'mp4' and key is not null
+    union all
+    select 'live', count(*), coalesce(sum(bytes), 0)::bigint from live_segments`.execute(db)
+  return rows
+}
+
+export async function findPostgresVersion(db: Db<Tables>): Promise<string> {
+  const { rows } = await sql<{
+    version: string
+  }>`select current_setting('server_version') as version`.execute(db)
+  return rows[0]!.version
+}

@@ -1,0 +1,77 @@
+import { statfs } from 'node:fs/promises'
+import { effectiveSettings } from '../config.ts'
+import type { Context } from '../context.ts'
+import { isReachable } from '../lib/reachable.ts'
+import { readVersion } from '../lib/version.ts'
+import { segmentSeconds } from '../media/grid.ts'
+import { runSandboxed } from '../media/sandbox.ts'
+import * as store from './system-store.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now'>
+
+const version = readVersion()
+/** Counting all files reads a large part of the database. */
+const storageMs = 60_000
+
+/** The state of the service, for the system page. */
+export class System {
+  readonly #deps: Deps
+  #ffmpeg: Promise<string | null> | undefined
+  #storage: { promise: Promise<store.Stored[]>; countedAt: number } | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+  }
+
+  async view() {
+    const { config, db, files } = this.#deps
+    const [postgres, ffmpeg, hasFiles, queue, storage, disk, failures] = await Promise.all([
+      store.findPostgresVersion(db),
+      this.#findFfmpeg(),
+      isReachable(files.check()),
+      store.findQueue(db, segmentSeconds),
+      this.#countStorage(),
+      findDisk(config),
+      store.findFailures(db),
+    ])
+    return {
+      ...{ version, node: process.version, ffmpeg, postgres },
+      uptimeSeconds: Math.floor(process.uptime()),
+      // Without the database, this response would be an error.
+      health: { database: 'reachable', files: hasFiles ? 'reachable' : 'unreachable' },
+      roles: [...config.roles],
+      encodeSlots: { total: config.roles.has('worker') ? config.encodeSlots : 0, busy: queue.running },
+      ...{ queue, storage, disk, failures },
+      settings: effectiveSettings(process.env),
+    }
+  }
+
+  /** Null if this process has no ffmpeg, which it does not need without the roles worker and live. */
+  #findFfmpeg(): Promise<string | null> {
+    this.#ffmpeg ??= runSandboxed(this.#deps.config.ffmpeg, ['-version'], {}).then(
+      ({ stdout }) => /^ffmpeg version (\S+)/.exec(stdout)?.[1] ?? null,
+      () => null,
+    )
+    return this.#ffmpeg
+  }
+
+  #countStorage(): Promise<store.Stored[]> {
+    const now = performance.now()
+    if (!this.#storage || now - this.#storage.countedAt > storageMs) {
+      const promise = store.findStored(this.#deps.db)
+      const counted = { promise, countedAt: now }
+      this.#storage = counted
+      promise.catch(() => {
+        if (this.#storage === counted) this.#storage = undefined
+      })
+    }
+    return this.#storage.promise
+  }
+}
+
+/** Null if the files are in an S3 store. */
+async function findDisk({ dataDir, s3 }: Context['config']) {
+  if (s3) return null
+  const { blocks, bavail, bsize } = await statfs(dataDir)
+  return { totalBytes: blocks * bsize, freeBytes: bavail * bsize }
+}

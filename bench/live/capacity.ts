@@ -49,7 +49,11 @@ async function holdPassedThrough(service: LiveService, clip: string, encoders: E
   let held = 0
   for (const count of passedThroughSteps) {
     const streams = await service.createStreams(count - held)
-    const added = await service.broadcast(streams, clip)
+    const added = await service.broadcast(streams, clip).catch(() => undefined)
+    if (!added) {
+      console.log(`  ${count} passed through: the encoders could not connect in time`)
+      break
+    }
     encoders.push(added)
     const late = await latenessOf(service, streams, added)
     console.log(`  ${count} passed through: parts ${Math.round(late)} ms late (p95)`)

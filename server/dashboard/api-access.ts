@@ -52,7 +52,14 @@ export function withoutCors(app: App): void {
   })
 }
 
-const isOfDashboard = ({ dashboardEnvironment, url, routeOptions }: FastifyRequest) =>
-  dashboardEnvironment !== undefined ||
-  url.startsWith('/dashboard') ||
-  routeOptions.url?.startsWith('/dashboard') === true
+/** Also recognizes a URL without a route, and one with percent-encoded letters, which the router decodes. */
+const isOfDashboard = ({ dashboardEnvironment, url }: FastifyRequest) =>
+  dashboardEnvironment !== undefined || (url.includes('%') ? decode(url) : url).startsWith('/dashboard')
+
+function decode(url: string): string {
+  try {
+    return decodeURIComponent(url)
+  } catch {
+    return url
+  }
+}

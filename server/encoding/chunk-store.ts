@@ -29,6 +29,16 @@ export async function insertChunks(
       .execute()
 }
 
+/** Whether there may be a chunk to claim. An idle worker asks this often, so it is one cheap query. */
+export async function hasClaimableChunk(db: Db<Tables>): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`
+    select exists (select from chunks where lease_owner is null and not is_paused and not_before <= now())
+      or exists (select from chunks where lease_owner is not null and lease_until < now()) as exists`.execute(
+    db,
+  )
+  return rows[0]!.exists
+}
+
 /** A worker that does not renew its lease is gone. */
 export async function releaseExpiredLeases(db: Db<Tables>): Promise<void> {
   await sql`

@@ -14,6 +14,7 @@ import { discardFiles } from '../videos/delete.ts'
 import {
   type ClaimedChunk,
   claimChunk,
+  hasClaimableChunk,
   releaseChunk,
   releaseExpiredLeases,
   renewLease,
@@ -58,6 +59,7 @@ export function startEncoder(context: EncoderContext): Encoder {
   }
 
   async function claim() {
+    if (!(await hasClaimableChunk(db))) return undefined
     await releaseExpiredLeases(db)
     return claimChunk(db, randomUUID(), leaseMs)
   }

@@ -29,6 +29,8 @@ const heartbeatSeconds = 10
 /** Only three missed heartbeats in a row count as dead. */
 const heartbeatRefreshSeconds = 3
 const pollEverySeconds = 5
+/** How often pg-boss polls for each worker. Our own poll finds due jobs of all queues with one query. */
+const pollWorkerEverySeconds = 600
 
 export async function openQueue<Jobs extends Record<string, object>>(options: {
   connection: Connection
@@ -36,6 +38,8 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
   /** Whether this process runs the maintenance of the queues. */
   supervise: boolean
   onError: (error: Error) => void
+  /** How often due jobs without a notification are looked for. */
+  pollEveryMs?: number
 }): Promise<Queue<Jobs>> {
   const boss = new PgBoss({
     ...connectionOptions(options.connection),
@@ -55,23 +59,79 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     throw error
   }
 
+  /** The ids of the workers of each queue. */
+  const workers = new Map<string, string[]>()
+  const poll = async () => {
+    for (const name of await findDueQueues(boss, [...workers.keys()]))
+      for (const id of workers.get(name)!) boss.notifyWorker(id)
+  }
+  const stopPolling = repeat(poll, options.pollEveryMs ?? pollEverySeconds * 1000, options.onError)
   return {
     async send(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db) })
     },
     async work(name, handler) {
-      const workOptions = {
-        localConcurrency: options.queues[name].concurrency,
-        heartbeatRefreshSeconds,
-        pollingIntervalSeconds: 2,
-        // Retries that become due send no notification, and the default of pg-boss is to poll every 30 s.
-        notifyPollingIntervalSeconds: pollEverySeconds,
-      }
-      await boss.work<Jobs[typeof name]>(name, workOptions, async ([job]) => {
-        if (job) await handler(job.data, job.retryCount)
-      })
+      const ids: string[] = []
+      workers.set(name, ids)
+      for (let i = 0; i < options.queues[name].concurrency; i++)
+        ids.push(await startWorker<Jobs[typeof name]>(boss, name, handler))
     },
-    close: () => boss.stop({ graceful: true, timeout: 10_000 }),
+    async close() {
+      stopPolling()
+      await boss.stop({ graceful: true, timeout: 10_000 })
+    },
+  }
+}
+
+/** Runs one job at a time. */
+async function startWorker<Data extends object>(
+  boss: PgBoss,
+  name: string,
+  handler: JobHandler<Data>,
+): Promise<string> {
+  const workOptions = {
+    heartbeatRefreshSeconds,
+    pollingIntervalSeconds: 2,
+    notifyPollingIntervalSeconds: pollWorkerEverySeconds,
+  }
+  let id = ''
+  id = await boss.work<Data>(name, workOptions, async ([job]) => {
+    if (!job) return
+    try {
+      await handler(job.data, job.retryCount)
+    } finally {
+      // pg-boss would wait for a notification, although more jobs may be waiting.
+      boss.notifyWorker(id)
+    }
+  })
+  return id
+}
+
+/** Finds the queues with a job that is due. Retries and the jobs of dead workers become due without a notification. */
+async function findDueQueues(boss: PgBoss, names: string[]): Promise<string[]> {
+  if (names.length === 0) return []
+  const { rows } = await boss.getDb().executeSql(
+    `select name from unnest($1::text[]) as names (name)
+     where exists (
+       select from pgboss.job j
+       where j.name = names.name and j.state < 'active' and not j.blocked and j.start_after < now()
+     )`,
+    [names],
+  )
+  return rows.map(({ name }: { name: string }) => name)
+}
+
+/** Returns a function that ends the repetition. */
+function repeat(run: () => Promise<void>, everyMs: number, onError: (error: Error) => void): () => void {
+  const next = () => setTimeout(() => run().catch(onError).finally(schedule), everyMs).unref()
+  let timer = next()
+  let isStopped = false
+  function schedule() {
+    if (!isStopped) timer = next()
+  }
+  return () => {
+    isStopped = true
+    clearTimeout(timer)
   }
 }
 

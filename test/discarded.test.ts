@@ -131,6 +131,8 @@ describe('with the client', () => {
       assert.deepEqual(titles(list), expected, JSON.stringify(filter))
       assert.equal(list.pagination.itemsTotal, expected.length, JSON.stringify(filter))
     }
+    const found = await call(`${service.url}/discarded/videos?search=news+daily`)
+    assert.deepEqual(titles(found.body), ['Morning news'])
     const newest = titles(await videos().listDiscarded())
     for (const sortBy of ['createdAt', 'publishedAt', 'updatedAt'] as const) {
       const upward = titles(await videos().listDiscarded({ sortBy, sortOrder: 'asc' }))

@@ -303,6 +303,51 @@ test('analytics include the reports of a player immediately', async () => {
   assert.deepEqual([curve[19].viewers, curve[20].viewers], [1, 0])
 })
 
+test('the sessions of a viewer are those of all videos and live streams, newest first', async () => {
+  const [video, other] = [await createVideo(service), await createVideo(service)]
+  const [foreign] = [await createVideo(service, sandboxKey)]
+  const live = await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'News' } })
+  const liveStreamId = live.body.liveStreamId
+  const metadata = { viewer: 'ada', course: 'a' }
+  await insert(
+    { id: 'psOld', media_id: video, loaded_at: ago(40 * day), metadata },
+    {
+      ...{ id: 'psOne', media_id: video, loaded_at: ago(3 * hour), metadata, plays: 1 },
+      ...{ watch_seconds: 7, watched: '{[0,5)}', parts: '{[0,50)}' },
+    },
+    { id: 'psTwo', media_id: liveStreamId, media_type: 'live-stream', loaded_at: ago(2 * hour), metadata },
+    { id: 'psThree', media_id: other, loaded_at: ago(hour), metadata: { viewer: 'ada' } },
+    { id: 'psBob', media_id: video, metadata: { viewer: 'bob' } },
+    { id: 'psNone', media_id: video },
+    { id: 'psForeign', media_id: foreign, environment: 'sandbox', metadata },
+    { id: 'psGone', media_id: 'viDeleted', metadata },
+  )
+  type Item = { session: { sessionId: string }; media: object }
+  const idsOf = (body: { data: Item[] }) =>
+    body.data.map(({ session }) => session.sessionId.slice(2)).join(' ')
+  const path = '/analytics/sessions?metadata[viewer]=ada'
+  const all = await get(path)
+  assert.equal(idsOf(all), 'Three Two One')
+  assert.equal(all.pagination.itemsTotal, 3)
+  assert.deepEqual(all.data[1].media, { id: liveStreamId, type: 'live-stream', title: 'News' })
+  const { media, ...session } = all.data[2]
+  assert.deepEqual([media.id, media.type], [video, 'video'])
+  const [same] = (await get(`/analytics/videos/${video}?metadata[course]=a`)).data
+  assert.deepEqual(session, same)
+  assert.deepEqual(session.watch.ranges, [{ from: 0, to: 5 }])
+
+  assert.equal(idsOf(await get(`${path}&metadata[course]=a`)), 'Two One')
+  assert.equal(idsOf(await get(`${path}&from=${ago(50 * day).toISOString()}`)), 'Three Two One Old')
+  assert.equal(idsOf(await get(`${path}&to=${ago(90 * 60_000).toISOString()}`)), 'Two One')
+  const second = await get(`${path}&pageSize=1&currentPage=2`)
+  assert.equal(idsOf(second), 'Two')
+  const next = second.pagination.links.find(({ rel }: { rel: string }) => rel === 'next').uri
+  assert.equal(idsOf(await get(next)), 'One')
+  assert.deepEqual((await get(`${path}&currentPage=9`)).pagination.itemsTotal, 3)
+  const sandbox = await call(`${service.url}/sandbox${path}`, { key: sandboxKey })
+  assert.equal(idsOf(sandbox.body), 'Foreign')
+})
+
 describe('invalid queries', () => {
   const bad = 'request-invalid-query-parameter'
 
@@ -321,6 +366,10 @@ describe('invalid queries', () => {
       ['/analytics/metadata/k?from=now', bad, 'from'],
       ['/analytics/metadata?from=1999-01-01', bad, 'from'],
       [`/analytics/metadata?videoId=${'v'.repeat(101)}`, bad, 'videoId'],
+      ['/analytics/sessions', 'attribute-required', 'metadata'],
+      ['/analytics/sessions?metadata=ada', bad, 'metadata'],
+      ['/analytics/sessions?metadata[a]=1&from=now', bad, 'from'],
+      ['/analytics/sessions?metadata[a]=1&to=1999-01-01', bad, 'to'],
     ] as const) {
       assertProblem(await call(service.url + path), 400, slug, name)
     }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type ApiResponse, call, query, sandboxKey, sharedKinora } from './harness.ts'
+import { type ApiResponse, assertProblem, call, query, sandboxKey, sharedKinora } from './harness.ts'
 
 // Lists: pagination, and every notation in which clients send filters.
 
@@ -220,6 +220,185 @@ describe('filters', () => {
     ] as const) {
       assert.deepEqual((await findTitles(search)).sort(), [...expected].sort(), search)
     }
+  })
+
+  test('a search finds videos whose texts contain all words, in any order and any field', async () => {
+    await create(
+      { title: 'Sourdough for beginners', description: 'Bread without yeast', tags: ['Baking'] },
+      { title: 'Crème Brûlée', metadata: [{ course: 'Desserts & Sweets' }, { lecturer_id: '50%' }] },
+      { title: 'Żółta łódź', description: 'bread', tags: ['sailing', 'a\\b'] },
+      { title: '日本語の動画' },
+    )
+    for (const [search, expected] of [
+      ['bread', ['Sourdough for beginners', 'Żółta łódź']],
+      ['BREAD sour', ['Sourdough for beginners']],
+      ['baking  yeast\tbeginners bread bread', ['Sourdough for beginners']],
+      ['creme brulee', ['Crème Brûlée']],
+      ['BRÛLE\u0301E', ['Crème Brûlée']],
+      ['sweets creme', ['Crème Brûlée']],
+      ['course', ['Crème Brûlée']],
+      ['lecturer_', ['Crème Brûlée']],
+      ['lecturerxid', []],
+      ['50%', ['Crème Brûlée']],
+      ['5%0', []],
+      ['a\\b', ['Żółta łódź']],
+      ['zo', ['Żółta łódź']],
+      ['本語', ['日本語の動画']],
+      ['bread creme', []],
+      ['brulee course', ['Crème Brûlée']],
+      ['bruleecourse', []],
+      ["' or true --", []],
+    ] as const) {
+      const found = await findTitles(`search=${encodeURIComponent(search)}`)
+      assert.deepEqual(found.sort(), [...expected].sort(), search)
+    }
+    assert.deepEqual(await findTitles('search=bread&tags[]=Baking'), ['Sourdough for beginners'])
+    assert.equal((await findTitles('search=+&')).length, 4)
+    assertProblem(
+      await call(`${service.url}/videos?search=${'x'.repeat(201)}`),
+      400,
+      'request-invalid-query-parameter',
+      'search',
+    )
+    assertProblem(
+      await call(`${service.url}/videos?search=%00`),
+      400,
+      'request-invalid-query-parameter',
+      'search',
+    )
+  })
+
+  test('a search finds a video by its id, follows changes, and finds nothing of the other environment', async () => {
+    await create({ title: 'one', tags: ['old'] }, { title: 'two' })
+    const [{ id }] = (await get('/videos?search=one')).body.data
+    assert.deepEqual(await findTitles(`search=+${id}+`), ['one'])
+    assert.deepEqual(await findTitles(`search=${id.slice(0, -1)}`), [])
+    const sandbox = await call(`${service.url}/sandbox/videos?search=${id}`, { key: sandboxKey })
+    assert.equal(sandbox.body.pagination.itemsTotal, 0)
+    await call(`${service.url}/videos/${id}`, {
+      method: 'PATCH',
+      json: { tags: ['new'], metadata: [{ key: 'x', value: 'changed' }] },
+    })
+    assert.deepEqual(await findTitles('search=old'), [])
+    assert.deepEqual(await findTitles('search=new+changed+one'), ['one'])
+  })
+
+  test('a search that finds more than it lists still returns the first videos of the sort order', async () => {
+    await query(
+      service.database,
+      `insert into all_videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
+         tag_terms, metadata_terms, source_type, created_at, updated_at)
+       select 'vi' || lpad(n::text, 22, '0'), 'production', 'clip ' || lpad(n::text, 4, '0'), '', true, false, true, '{}', '[]',
+         '{}', '{}', 'upload', now(), now() from generate_series(1, 5200) n`,
+    )
+    const page = async (search: string) => {
+      const { body } = await get(`/videos?search=clip&sortBy=title&sortOrder=asc&pageSize=100&${search}`)
+      return [body.data.length, body.data[0]?.title, body.pagination.itemsTotal, body.pagination.pagesTotal]
+    }
+    assert.deepEqual(await page(''), [100, 'clip 0001', 5_000, 50])
+    assert.deepEqual(await page('currentPage=50'), [100, 'clip 4901', 5_000, 50])
+    assert.deepEqual(await page('currentPage=51'), [0, undefined, 5_000, 50])
+    assert.deepEqual((await get('/videos?search=clip+0007')).body.pagination.itemsTotal, 1)
+  })
+
+  test('public, creation time and status filter the list, and the status is what the status request shows', async () => {
+    await create(
+      { title: 'missing' },
+      { title: 'begun', public: false },
+      { title: 'uploading' },
+      { title: 'stored' },
+    )
+    await create(
+      { title: 'encoding' },
+      { title: 'encoded' },
+      { title: 'unreadable' },
+      { title: 'unreachable' },
+    )
+    const source = `insert into sources (video_id, form, handle, state, failure, received_pieces, created_at, updated_at)
+      select id, 'whole', id, $2, $3, $4, now(), now() from videos where title = $1`
+    const encoding = `insert into encodings (video_id, environment, state, failure, media, plan, created_at)
+      select id, 'production', $2, $3, $4, $5, now() from videos where title = $1`
+    const plan = { rate: { num: 25, den: 1 }, frames: 50, rungs: [{ quality: '240p' }], hasSound: false }
+    const media = { durationSeconds: 61.6, picture: { width: 1280, height: 720 } }
+    for (const [sql, ...values] of [
+      [source, 'begun', 'receiving', null, 0],
+      [source, 'uploading', 'receiving', null, 1],
+      [source, 'stored', 'stored', null, 1],
+      [source, 'encoding', 'stored', null, 1],
+      [source, 'encoded', 'stored', null, 1],
+      [source, 'unreadable', 'stored', null, 1],
+      [source, 'unreachable', 'failed', 'The server responded with status 404.', 0],
+      [encoding, 'encoding', 'encoding', null, media, plan],
+      [encoding, 'encoded', 'encoded', null, media, plan],
+      [encoding, 'unreadable', 'failed', 'It is no video.', null, null],
+      [
+        `insert into renditions (video_id, type, quality, height, state)
+        select id, 'hls', '240p', 240, title from videos where title = $1`,
+        'encoded',
+      ],
+      [
+        `insert into segments (video_id, rendition, first_segment, sizes, key)
+        select id, '240p', 0, '{1}', 'x' from videos where title = $1`,
+        'encoding',
+      ],
+      [`update videos set created_at = '2026-01-02T03:04:05Z' where title = $1`, 'begun'],
+    ] as [string, ...unknown[]][])
+      await query(service.database, sql, values)
+
+    for (const [search, expected] of [
+      ['status=missing', ['begun', 'missing']],
+      ['status=processing', ['encoding', 'stored', 'uploading']],
+      ['status=ready', ['encoded']],
+      ['status=failed', ['unreachable', 'unreadable']],
+      ['status=failed&search=unread', ['unreadable']],
+      ['public=false', ['begun']],
+      ['public=true&status=missing', ['missing']],
+      ['createdBefore=2026-01-02T03:04:06Z', ['begun']],
+      ['createdBefore=2026-01-02T03:04:05Z', []],
+      ['createdAfter=2026-01-02T03:04:05Z&createdBefore=2026-01-03', ['begun']],
+      ['createdAfter=2026-01-02T03:04:06Z&status=missing', ['missing']],
+    ] as const)
+      assert.deepEqual(await findTitles(search), expected, search)
+    for (const search of [
+      'status=done',
+      'public=yes',
+      'createdAfter=yesterday',
+      'createdBefore=2026-13-01',
+      'include[]=all',
+    ])
+      assertProblem(
+        await call(`${service.url}/videos?${search}`),
+        400,
+        'request-invalid-query-parameter',
+        search.split('=')[0]!.replace('[]', '[0]'),
+      )
+
+    const { body } = await get('/videos?include[]=status&include=preview&sortBy=title&sortOrder=asc')
+    const [encoded, playing] = [body.data[1], body.data[2]]
+    assert.deepEqual(encoded.status, {
+      state: 'ready',
+      playable: true,
+      duration: 62,
+      width: 1280,
+      height: 720,
+    })
+    assert.deepEqual(
+      [playing.title, playing.status.state, playing.status.playable],
+      ['encoding', 'processing', true],
+    )
+    const failures = body.data
+      .map(({ status }: { status: { failure?: string } }) => status.failure)
+      .filter(Boolean)
+    assert.deepEqual(failures, ['The server responded with status 404.', 'It is no video.'])
+    for (const video of body.data) {
+      const { ingest, encoding } = (await get(`/videos/${video.id}/status`)).body
+      assert.equal(video.status.state === 'missing', ingest === null, video.title)
+      assert.equal(video.status.playable, encoding.playable, video.title)
+      assert.equal(video.status.duration, encoding.metadata.duration, video.title)
+      assert.equal('preview' in video.assets, false)
+      assert.deepEqual((await get(`/videos/${video.id}?include=status`)).body.status, video.status)
+    }
+    assert.equal('status' in (await get('/videos')).body.data[0], false)
   })
 
   test('SQL wildcards in a filter match literally', async () => {

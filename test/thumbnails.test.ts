@@ -269,6 +269,25 @@ describe('sprites', () => {
     assert.deepEqual(numbers, [...frames(13, (i) => (i < 5 ? 0 : 25 * i + 12)), 0, 0])
   })
 
+  test('the video shows the sheets of its preview, with a token if it is private', async () => {
+    const at = `${service.url}/videos/${film}?include[]=preview`
+    const grid = { tiles: 13, columns: 5, rows: 3, width: 480, height: 270, interval: 1 }
+    const plain = `${service.url}/vod/${film}`
+    const { preview } = (await call(at)).body.assets
+    assert.deepEqual(preview, { vtt: `${plain}/sprites.vtt`, sheets: [`${plain}/sprites/0.jpg`], ...grid })
+    const setPublic = (isPublic: boolean) =>
+      call(`${service.url}/videos/${film}`, { method: 'PATCH', json: { public: isPublic } })
+    await setPublic(false)
+    const { assets } = (await call(at)).body
+    const { vtt, sheets } = assets.preview
+    assert.equal(vtt, assets.thumbnail.replace('thumbnail.jpg', 'sprites.vtt'))
+    // A preview does not use up the token.
+    for (const url of [...sheets, ...sheets, vtt, assets.hls])
+      assert.equal((await fetch(url)).status, 200, url)
+    assert.equal((await fetch(`${plain}/sprites/0.jpg`)).status, 403)
+    await setPublic(true)
+  })
+
   test('the player shows the sprite of the time at the pointer, and nothing while it is loading', {
     skip,
   }, async (t) => {

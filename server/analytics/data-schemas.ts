@@ -1,4 +1,4 @@
-import { exampleId, exampleTime, timeField } from '../lib/fields.ts'
+import { exampleId, timeField, timeInput } from '../lib/fields.ts'
 import { oneOf, ref, text } from '../lib/http.ts'
 import { Pagination } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
@@ -92,8 +92,13 @@ export const FilterBy = Type.Object(
 )
 export type FilterBy = Static<typeof FilterBy>
 
-export const time = (description: string) =>
-  Type.Optional(text(40, { format: 'date-time', description, examples: [exampleTime] }))
+export const time = (description: string) => Type.Optional(timeInput(description))
+
+/** The query parameters of lists of sessions. */
+export const periodQuery = {
+  from: time('Sessions loaded at this time or later; by default 30 days before `to`.'),
+  to: time('Sessions loaded before this time; by default now.'),
+}
 
 /** The query parameters of all three data routes. */
 export const dataQuery = {

@@ -9,7 +9,7 @@ import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
-import { sortOrder, time } from './data-schemas.ts'
+import { periodQuery, sortOrder } from './data-schemas.ts'
 import * as store from './metadata-store.ts'
 import type { Read } from './query-limits.ts'
 import { retentionCurve } from './retention.ts'
@@ -18,8 +18,7 @@ const maxKeyLength = 255
 const maxValueLength = 2_000
 
 const sessionQuery = {
-  from: time('Sessions loaded at this time or later; by default 30 days before `to`.'),
-  to: time('Sessions loaded before this time; by default now.'),
+  ...periodQuery,
   metadata: Type.Optional(
     Type.Record(Type.String(), text(maxValueLength), {
       maxProperties: 100,

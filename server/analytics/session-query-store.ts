@@ -40,6 +40,33 @@ export async function listSessions(
   return { sessions, total: Number(total) }
 }
 
+export type ViewerSession = StoredSession & { media_title: string }
+
+/** Lists the sessions with these key-value pairs, newest first, unless their video or live stream was deleted. */
+export async function listViewerSessions(
+  db: Db<Tables>,
+  { environment, period, metadata }: { environment: Environment; period: Period; metadata: object },
+  page: Page,
+): Promise<{ sessions: ViewerSession[]; total: number }> {
+  // The index covers only sessions with metadata; the second condition makes Postgres use it.
+  const { rows } = await sql<ViewerSession & { total: number; id: string | null }>`
+    with found as materialized (
+      select s.*, coalesce(v.title, l.name) as media_title
+      from viewing_sessions s left join videos v on v.id = media_id left join live_streams l on l.id = media_id
+      where s.environment = ${environment}
+        and s.metadata <> '{}' and s.metadata @> ${JSON.stringify(metadata)}::jsonb
+        and loaded_at >= ${period.from} and loaded_at < ${period.to} and coalesce(v.id, l.id) is not null
+    )
+    select total, page.*, page.watched::text as watched, page.parts::text as parts
+    from (select count(*) as total from found) as counted
+    left join lateral (
+      select * from found order by loaded_at desc, id limit ${page.pageSize} offset ${page.offset}
+    ) as page on true
+    order by loaded_at desc, id`.execute(db)
+  // An empty page has one row, which contains only the total.
+  return { sessions: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total ?? 0) }
+}
+
 /** Returns undefined if the session does not exist, or its video or live stream was deleted. */
 export async function listEvents(
   db: Db<Tables>,

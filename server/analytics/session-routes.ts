@@ -5,12 +5,21 @@ import { type App, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { readPeriod } from './data-query.ts'
+import { periodQuery } from './data-schemas.ts'
 import { deleteSessions } from './delete-sessions.ts'
 import { findMedia } from './media-store.ts'
 import { readNamedPeriod } from './period.ts'
 import type { Read } from './query-limits.ts'
 import * as store from './session-query-store.ts'
-import { ViewingEventList, ViewingSessionList, viewEvent, viewSession } from './session-schemas.ts'
+import {
+  ViewerSessionList,
+  ViewingEventList,
+  ViewingSessionList,
+  viewEvent,
+  viewSession,
+  viewViewerSession,
+} from './session-schemas.ts'
 
 const metadataQuery = (description: string) =>
   Type.Optional(
@@ -21,6 +30,10 @@ const metadataQuery = (description: string) =>
       examples: [{ viewer: 'user-17' }],
     }),
   )
+
+const viewerQuery = metadataQuery(
+  'Key-value pairs that the sessions must all have, as `metadata[key]=value`. At least one is required.',
+)
 
 const listQuery = Type.Object({
   period: Type.Optional(
@@ -35,8 +48,10 @@ const listQuery = Type.Object({
 })
 
 /** Individual sessions: who watched what, and the deletion of a viewer's data. */
-export function sessionRoutes(app: App, { db }: Context, read: Read): void {
+export function sessionRoutes(app: App, context: Context, read: Read): void {
+  const { db } = context
   listRoutes(app, db, read)
+  viewerRoute(app, context, read)
   eventsRoute(app, read)
   deleteRoute(app, db)
 }
@@ -81,6 +96,39 @@ function listRoutes(app: App, db: Context['db'], read: Read): void {
   }
 }
 
+function viewerRoute(app: App, { db, config, now }: Context, read: Read): void {
+  app.get(
+    '/analytics/sessions',
+    {
+      schema: {
+        operationId: 'GET_analytics-sessions',
+        tags: ['Analytics'],
+        summary: 'List the sessions of a viewer',
+        'x-sample-parameters': ['metadata'],
+        description: 'The sessions of all videos and live streams with these key-value pairs, newest first.',
+        querystring: Type.Object({ ...periodQuery, metadata: viewerQuery, ...pageQuery }),
+        response: { 200: ref(ViewerSessionList) },
+      },
+    },
+    async ({ query, scope: { environment } }) => {
+      const metadata = readViewer(query.metadata)
+      const period = readPeriod(query, now(), { defaultDays: 30, keptDays: config.analyticsDays })
+      const page = readPage(query)
+      const { sessions, total } = await read((trx) =>
+        store.listViewerSessions(trx, { environment, period, metadata }, page),
+      )
+      const media = await findMedia(
+        db,
+        sessions.map(({ media_id }) => media_id),
+      )
+      const items = sessions.map((session) =>
+        viewViewerSession(session, media.get(session.media_id)?.durationSeconds !== undefined),
+      )
+      return listResponse('/analytics/sessions', query, page, items, total)
+    },
+  )
+}
+
 function eventsRoute(app: App, read: Read): void {
   app.get(
     '/analytics/sessions/:sessionId/events',
@@ -117,9 +165,7 @@ function deleteRoute(app: App, db: Context['db']): void {
         description:
           'Permanently deletes all sessions with these key-value pairs, and their events. A player that is still open keeps reporting; repeat the request after it is closed.',
         querystring: Type.Object({
-          metadata: metadataQuery(
-            'Key-value pairs that the sessions must all have, as `metadata[key]=value`. At least one is required.',
-          ),
+          metadata: viewerQuery,
         }),
         response: {
           200: Type.Object({
@@ -128,14 +174,17 @@ function deleteRoute(app: App, db: Context['db']): void {
         },
       },
     },
-    async ({ query: { metadata }, scope }) => {
-      if (!metadata || Object.keys(metadata).length === 0) {
-        const title = 'Select the sessions to delete, as metadata[key]=value.'
-        throw invalid([{ kind: httpErrors.attributeRequired, title, name: 'metadata' }])
-      }
-      return { deleted: await deleteSessions(db, { environment: scope.environment, metadata }) }
+    async ({ query, scope: { environment } }) => {
+      const metadata = readViewer(query.metadata)
+      return { deleted: await deleteSessions(db, { environment, metadata }) }
     },
   )
+}
+
+function readViewer(metadata: Record<string, string> | undefined): Record<string, string> {
+  if (metadata && Object.keys(metadata).length > 0) return metadata
+  const title = 'Select the sessions of a viewer, as metadata[key]=value.'
+  throw invalid([{ kind: httpErrors.attributeRequired, title, name: 'metadata' }])
 }
 
 function readFilters({ period, metadata }: Static<typeof listQuery>): store.SessionFilters {

@@ -1,10 +1,10 @@
-import { metadataPair, sessionIdField, timeField } from '../lib/fields.ts'
-import { nullable, ref } from '../lib/http.ts'
+import { exampleId, metadataPair, sessionIdField, timeField } from '../lib/fields.ts'
+import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
 import { lengthOf, parseRanges } from './ranges.ts'
-import type { StoredEvent, StoredSession } from './session-query-store.ts'
+import type { StoredEvent, StoredSession, ViewerSession as ViewerSessionRow } from './session-query-store.ts'
 
 const nullableText = (description: string, example: string | null) =>
   nullable(Type.String({ description, examples: [example] }))
@@ -92,6 +92,29 @@ export const ViewingSession = Type.Object(
 
 export const ViewingSessionList = listOf(ref(ViewingSession), 'ViewingSessionList')
 
+export const ViewerSession = Type.Object(
+  {
+    ...ViewingSession.properties,
+    media: Type.Object(
+      {
+        id: Type.String({
+          description: 'Id of the video or live stream.',
+          examples: [exampleId('vi')],
+        }),
+        type: oneOf(['video', 'live-stream'], { description: 'What it is.', examples: ['video'] }),
+        title: Type.String({
+          description: 'Title of the video, or name of the live stream.',
+          examples: ['My first video'],
+        }),
+      },
+      { description: 'The video or live stream.' },
+    ),
+  },
+  { $id: 'ViewerSession', description: 'One viewing of a video or live stream by one viewer.' },
+)
+
+export const ViewerSessionList = listOf(ref(ViewerSession), 'ViewerSessionList')
+
 const position = (description: string, example: number) =>
   Type.Optional(Type.Integer({ description, examples: [example] }))
 
@@ -141,6 +164,11 @@ export function viewSession(row: StoredSession, isDurationKnown: boolean) {
     },
   }
 }
+
+export const viewViewerSession = (row: ViewerSessionRow, isDurationKnown: boolean) => ({
+  ...viewSession(row, isDurationKnown),
+  media: { id: row.media_id, type: row.media_type, title: row.media_title },
+})
 
 export const viewEvent = (event: StoredEvent) => ({
   type: event.type,

@@ -8,12 +8,20 @@ import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './metad
 import { PlayList, playsRoutes } from './plays-routes.ts'
 import { limitReads } from './query-limits.ts'
 import { sessionRoutes } from './session-routes.ts'
-import { ViewingEventList, ViewingSession, ViewingSessionList } from './session-schemas.ts'
+import {
+  ViewerSession,
+  ViewerSessionList,
+  ViewingEventList,
+  ViewingSession,
+  ViewingSessionList,
+} from './session-schemas.ts'
 
 export const analytics: Slice = {
   schemas: [
     ViewingSession,
     ViewingSessionList,
+    ViewerSession,
+    ViewerSessionList,
     ViewingEventList,
     AggregatedMetric,
     MetricBuckets,

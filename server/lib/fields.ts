@@ -1,4 +1,4 @@
-import { oneOf } from './http.ts'
+import { oneOf, text } from './http.ts'
 import { Type } from './schema.ts'
 
 // Fields of several slices, with their description and an example.
@@ -18,6 +18,10 @@ export const exampleTime = '2026-11-16T09:30:00+00:00'
 
 export const timeField = (description: string, example = exampleTime) =>
   Type.String({ format: 'date-time', description, examples: [example] })
+
+/** A time in a request, to be read by `readTime`. */
+export const timeInput = (description: string) =>
+  text(40, { format: 'date-time', description, examples: [exampleTime] })
 
 export const sortByField = <const T extends string>(keys: readonly T[], byDefault: T) =>
   Type.Optional(

@@ -57,7 +57,7 @@ export function readPage(query: { currentPage?: number; pageSize?: number }): Pa
   return { currentPage, pageSize, offset: (currentPage - 1) * pageSize }
 }
 
-type Filters = Record<string, string | number | string[] | Record<string, string> | undefined>
+type Filters = Record<string, string | number | boolean | string[] | Record<string, string> | undefined>
 
 /** The links contain the filters, so that clients can follow them without changes. */
 function linkQuery(filters: Filters, currentPage: number, pageSize: number): string {

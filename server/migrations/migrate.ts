@@ -22,6 +22,7 @@ import * as videoSize from './0019_video_size.ts'
 import * as liveStreams from './0020_live_streams.ts'
 import * as broadcasts from './0021_broadcasts.ts'
 import * as dashboard from './0022_dashboard.ts'
+import * as videoSearch from './0023_video_search.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -47,6 +48,7 @@ const migrations = {
   '0020_live_streams': liveStreams,
   '0021_broadcasts': broadcasts,
   '0022_dashboard': dashboard,
+  '0023_video_search': videoSearch,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

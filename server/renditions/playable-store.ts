@@ -1,6 +1,8 @@
 import { type Db, prepare } from '../lib/db.ts'
+import type { Sprites } from '../media/sprites.ts'
 import type { Tables } from '../tables.ts'
 import { audioRendition, type PlayableRow } from './playable.ts'
+import { stateColumn, type VideoState } from './state-store.ts'
 import type { Encoding } from './store.ts'
 import type { RenditionRow } from './tables.ts'
 
@@ -20,6 +22,7 @@ export const playableTables = `
 
 export type EncodingProgress = PlayableRow &
   Pick<Encoding, 'failure' | 'media'> & {
+    videoState: VideoState
     renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
     /** How many segments of each rendition are stored. */
     segmentCounts: Record<string, number>
@@ -27,7 +30,7 @@ export type EncodingProgress = PlayableRow &
 
 const findProgress = prepare<EncodingProgress>(
   'find-encoding-progress',
-  `select ${playableColumns}, e.failure, e.media,
+  `select ${playableColumns}, ${stateColumn}, e.failure, e.media,
      coalesce((
        select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
                         order by type, height)
@@ -46,4 +49,20 @@ export async function findEncodingProgress(
 ): Promise<EncodingProgress | undefined> {
   const [row] = await findProgress(db, [videoId])
   return row
+}
+
+/** What a list shows of the encoding of a video. */
+export type VideoOverview = PlayableRow &
+  Pick<Encoding, 'failure' | 'media'> & { id: string; videoState: VideoState; sprites: Sprites | null }
+
+const listOverviews = prepare<VideoOverview>(
+  'list-video-overviews',
+  `select v.id, ${playableColumns}, ${stateColumn}, e.media, p.sprites,
+     case when s.state = 'failed' then s.failure else e.failure end as failure
+   from ${playableTables} left join pictures p on p.video_id = v.id where v.id = any ($1)`,
+)
+
+export async function findOverviews(db: Db<Tables>, videoIds: string[]): Promise<Map<string, VideoOverview>> {
+  const rows = await listOverviews(db, [videoIds])
+  return new Map(rows.map((row) => [row.id, row]))
 }

@@ -3,7 +3,7 @@ import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
-import { matches, searchVideos, type VideoFilter, type VideoOrder } from './search-store.ts'
+import { matches, searchText, searchVideos, type VideoFilter, type VideoOrder } from './search-store.ts'
 import { type StoredVideo, columns as videoColumns } from './store.ts'
 import type { VideoRow } from './tables.ts'
 
@@ -81,7 +81,8 @@ export function listDiscarded(
   page: Page,
 ): Promise<{ videos: DiscardedVideo[]; total: number }> {
   const where = sql<boolean>`${matches(environment, filter)} and ${isRestorable(now)}`
-  return searchVideos<DiscardedVideo>(db, { table: 'all_videos', columns, where }, order, page)
+  const found = { table: 'all_videos', columns, where } as const
+  return (filter.search ? searchText : searchVideos)<DiscardedVideo>(db, found, order, page)
 }
 
 export async function listExpired(db: Db<Tables>, now: Date, limit: number): Promise<string[]> {

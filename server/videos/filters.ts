@@ -1,12 +1,22 @@
-import { exampleId, sortByField, sortOrderField } from '../lib/fields.ts'
-import { text } from '../lib/http.ts'
+import { exampleId, sortByField, sortOrderField, timeInput } from '../lib/fields.ts'
+import { oneOf, text } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
+import { videoStates } from '../renditions/state-store.ts'
 import { limits } from './input-schemas.ts'
+
+/** A search by text lists and counts at most so many videos. */
+export const maxFound = 5_000
 
 export const sortKeys = ['title', 'createdAt', 'publishedAt', 'updatedAt'] as const
 export const sortOrders = ['asc', 'desc'] as const
 
 export const videoFilters = {
+  search: Type.Optional(
+    text(200, {
+      description: `Words that must all occur, in any order, in the title, the description, the tags or the metadata; or the id of a video. Case and accents do not matter. Lists at most ${maxFound.toLocaleString('en')} videos.`,
+      examples: ['bread beginner'],
+    }),
+  ),
   title: Type.Optional(
     text(limits.title, { description: 'Part of the title; case does not matter.', examples: ['first'] }),
   ),
@@ -34,6 +44,18 @@ export const videoFilters = {
   liveStreamId: Type.Optional(
     text(100, { description: 'Recordings of this live stream.', examples: [exampleId('li')] }),
   ),
+  public: Type.Optional(
+    Type.Boolean({ description: '`true`: public videos. `false`: private videos.', examples: [true] }),
+  ),
+  status: Type.Optional(
+    oneOf(videoStates, {
+      description:
+        '`missing`: nothing has been uploaded. `processing`: content arrives or is encoded; the video may already be playable. `ready`: the encoding has ended. `failed`: the content could not be fetched or encoded.',
+      examples: ['ready'],
+    }),
+  ),
+  createdAfter: Type.Optional(timeInput('Created at this time or later.')),
+  createdBefore: Type.Optional(timeInput('Created before this time.')),
   sortBy: sortByField(sortKeys, 'createdAt'),
   sortOrder: sortOrderField('desc'),
 }

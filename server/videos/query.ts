@@ -1,9 +1,11 @@
-import { notFound } from '../lib/errors.ts'
+import { httpErrors, notFound } from '../lib/errors.ts'
 import { idField } from '../lib/fields.ts'
 import { isId } from '../lib/ids.ts'
 import { pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { readTime } from '../lib/time.ts'
 import { videoFilters } from './filters.ts'
+import { includeQuery } from './include.ts'
 
 export const videoParams = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 
@@ -14,12 +16,23 @@ export function checkId(videoId: string): string {
 }
 
 export const searchQuery = Type.Object({ ...videoFilters, ...pageQuery })
+export const listQuery = Type.Object({ ...videoFilters, ...includeQuery, ...pageQuery })
 
 export function readSearch(query: Static<typeof searchQuery>) {
-  const { title, description, tags, metadata, liveStreamId, sortBy, sortOrder } = query
+  const { title, description, tags, metadata, liveStreamId, status, sortBy, sortOrder } = query
   return {
-    filter: { title, description, tags, metadata, liveStreamId },
+    filter: {
+      ...{ title, description, tags, metadata, liveStreamId, status, public: query.public },
+      search: query.search?.trim(),
+      createdAfter: readBound(query, 'createdAfter'),
+      createdBefore: readBound(query, 'createdBefore'),
+    },
     order: { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' },
     page: readPage(query),
   } as const
+}
+
+function readBound(query: Static<typeof searchQuery>, name: 'createdAfter' | 'createdBefore') {
+  const value = query[name]
+  return value ? readTime(value, name, httpErrors.invalidQueryParameter) : undefined
 }

@@ -6,8 +6,9 @@ import { Type } from '../lib/schema.ts'
 import { createVideo } from './create.ts'
 import { discardOrDelete } from './discard.ts'
 import { tagFilters } from './filters.ts'
+import { includeQuery, viewVideos } from './include.ts'
 import { VideoCreation, VideoUpdate } from './input-schemas.ts'
-import { checkId, readSearch, searchQuery, videoParams } from './query.ts'
+import { checkId, listQuery, readSearch, videoParams } from './query.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
 import { listTags, listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
@@ -50,13 +51,13 @@ function list(app: App, context: Context): void {
     tags: ['Videos'],
     summary: 'List and search videos',
     description: 'Returns the videos that match all given filters.',
-    querystring: searchQuery,
+    querystring: listQuery,
     response: { 200: ref(VideoList) },
   }
   app.get('/videos', { schema }, async ({ query, scope }) => {
     const { filter, order, page } = readSearch(query)
     const { videos: rows, total } = await listVideos(context.db, scope.environment, filter, order, page)
-    const videos = rows.map((row) => viewVideo(context, row))
+    const videos = await viewVideos(context, rows, query.include)
     return listResponse('/videos', query, page, videos, total)
   })
 }
@@ -68,12 +69,14 @@ function show(app: App, context: Context): void {
     summary: 'Show a video',
     description: 'Also works while the video is being uploaded or encoded.',
     params: videoParams,
+    querystring: Type.Object(includeQuery),
     response: { 200: ref(Video) },
   }
-  app.get('/videos/:videoId', { schema }, async ({ params, scope }) => {
+  app.get('/videos/:videoId', { schema }, async ({ params, query, scope }) => {
     const row = await findVideo(context.db, scope.environment, checkId(params.videoId))
     if (!row) throw notFound('videoId')
-    return viewVideo(context, row)
+    const [video] = await viewVideos(context, [row], query.include)
+    return video!
   })
 }
 

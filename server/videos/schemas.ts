@@ -1,7 +1,8 @@
 import { exampleId, idField, metadataPair, timeField } from '../lib/fields.ts'
-import { nullable, ref } from '../lib/http.ts'
+import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { videoStates } from '../renditions/state-store.ts'
 import { descriptionDescription, titleDescription } from './input-schemas.ts'
 
 const VideoSource = Type.Object(
@@ -37,6 +38,57 @@ const playerUrl = `https://video.example.com/vod/${exampleId('vi')}`
 const asset = (description: string, example: string) =>
   Type.String({ format: 'uri', description, examples: [example] })
 
+const VideoPreview = Type.Object(
+  {
+    vtt: asset(
+      'A WebVTT file with the time and the place of each frame, for players.',
+      `${playerUrl}/sprites.vtt`,
+    ),
+    sheets: Type.Array(Type.String({ format: 'uri' }), {
+      description: 'The JPEG images with the frames, row by row.',
+      examples: [[`${playerUrl}/sprites/0.jpg`]],
+    }),
+    tiles: Type.Integer({ description: 'Number of frames on all sheets.', examples: [25] }),
+    columns: Type.Integer({ description: 'Frames in a row.', examples: [5] }),
+    rows: Type.Integer({
+      description: 'Rows on a sheet. The last sheet may have fewer frames.',
+      examples: [5],
+    }),
+    width: Type.Integer({ description: 'Width of a frame in pixels.', examples: [480] }),
+    height: Type.Integer({ description: 'Height of a frame in pixels.', examples: [270] }),
+    interval: Type.Number({ description: 'Seconds of the video from one frame to the next.', examples: [1] }),
+  },
+  { description: 'Small frames of the entire video. Only with `include[]=preview`, once they exist.' },
+)
+export type VideoPreview = Static<typeof VideoPreview>
+
+const VideoOverview = Type.Object(
+  {
+    state: oneOf(videoStates, {
+      description:
+        '`missing`: nothing has been uploaded. `processing`: content arrives or is encoded. `ready`: the encoding has ended. `failed`: the content could not be fetched or encoded.',
+      examples: ['ready'],
+    }),
+    playable: Type.Boolean({
+      description: 'Whether the HLS manifest is served. It may be while the video is `processing`.',
+      examples: [true],
+    }),
+    duration: nullable(Type.Integer({ description: 'Duration in seconds.', examples: [60] })),
+    width: nullable(Type.Integer({ description: 'Width of the source in pixels.', examples: [1920] })),
+    height: nullable(Type.Integer({ description: 'Height of the source in pixels.', examples: [1080] })),
+    failure: Type.Optional(
+      Type.String({
+        description: 'Why the state is `failed`. Absent otherwise.',
+        examples: ['The file has no video stream.'],
+      }),
+    ),
+  },
+  {
+    description:
+      'Only with `include[]=status`. Duration and size are null until the source has been examined. `GET /videos/{videoId}/status` shows more.',
+  },
+)
+
 const VideoAssets = Type.Object(
   {
     hls: asset('The HLS manifest, for any player.', `${playerUrl}/hls/manifest.m3u8`),
@@ -50,6 +102,7 @@ const VideoAssets = Type.Object(
     mp4: Type.Optional(
       asset('The MP4 file. Absent when `mp4Support` is false.', `${playerUrl}/mp4/source.mp4`),
     ),
+    preview: Type.Optional(VideoPreview),
   },
   {
     description:
@@ -85,6 +138,7 @@ export const Video = Type.Object(
     ),
     source: VideoSource,
     assets: nullable(VideoAssets),
+    status: Type.Optional(VideoOverview),
     createdAt: timeField('When the video was created.'),
     updatedAt: timeField('When an attribute of the video was last changed.'),
     publishedAt: timeField('The same as `createdAt`. `public` decides who may watch the video.'),

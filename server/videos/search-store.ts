@@ -1,17 +1,25 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import { isId } from '../lib/ids.ts'
 import type { Page } from '../lib/paging.ts'
+import { stateConditions, type VideoState } from '../renditions/state-store.ts'
 import type { Tables } from '../tables.ts'
-import type { sortKeys, sortOrders } from './filters.ts'
+import { maxFound, type sortKeys, type sortOrders } from './filters.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 
 export type VideoFilter = {
+  /** Words that must all occur in the texts of the video, or the id of a video. */
+  search?: string
   title?: string
   description?: string
   tags?: string[]
   metadata?: Record<string, string>
   liveStreamId?: string
+  public?: boolean
+  status?: VideoState
+  createdAfter?: Date
+  createdBefore?: Date
 }
 
 export type VideoOrder = { by: (typeof sortKeys)[number]; order: (typeof sortOrders)[number] }
@@ -23,15 +31,27 @@ const eb = expressionBuilder<Tables, 'videos'>()
 
 export function matches(environment: Environment, filter: VideoFilter) {
   const pairs = Object.entries(filter.metadata ?? {}).map(([key, value]) => ({ key, value }))
-  const conditions = [eb('environment', '=', environment)]
+  const conditions: Expression<SqlBool>[] = [eb('environment', '=', environment)]
   if (filter.tags) conditions.push(eb('tag_terms', '@>', uuids(tagTerms(environment, filter.tags))))
   if (pairs.length > 0) conditions.push(eb('metadata_terms', '@>', uuids(metadataTerms(environment, pairs))))
+  if (filter.search) conditions.push(isFound(filter.search))
   if (filter.title) conditions.push(...contains('title', filter.title))
   if (filter.description) conditions.push(...contains('description', filter.description))
   if (filter.liveStreamId !== undefined) {
     conditions.push(eb('source_type', '=', 'liveStream'), eb('source_reference', '=', filter.liveStreamId))
   }
+  if (filter.public !== undefined) conditions.push(eb('public', '=', filter.public))
+  if (filter.status) conditions.push(sql.raw(stateConditions[filter.status]))
+  if (filter.createdAfter) conditions.push(eb('created_at', '>=', filter.createdAfter))
+  if (filter.createdBefore) conditions.push(eb('created_at', '<', filter.createdBefore))
   return eb.and(conditions)
+}
+
+/** Each word may be in any of the texts. */
+function isFound(search: string): Expression<SqlBool> {
+  const words = [...new Set(search.split(/\s+/))]
+  const isEachFound = eb.and(words.map((word) => sql<boolean>`search_text like fold(${containing(word)})`))
+  return isId('vi', search) ? eb.or([isEachFound, eb('id', '=', search)]) : isEachFound
 }
 
 /**
@@ -79,10 +99,11 @@ export async function listVideos(
   order: VideoOrder,
   page: Page,
 ): Promise<{ videos: StoredVideo[]; total: number }> {
+  const found = { table: 'videos', columns, where: matches(environment, filter) } as const
+  if (filter.search) return searchText(db, found, order, page)
   const tag = countedTag(filter)
-  if (tag === undefined)
-    return searchVideos(db, { table: 'videos', columns, where: matches(environment, filter) }, order, page)
-  const list = () => pageOfVideos(db, environment, filter, order, page)
+  if (tag === undefined) return searchVideos(db, found, order, page)
+  const list = () => pageOfVideos(db, found, order, page)
   // The first page is read while the videos are counted. A later page may be past the end, and is then not read.
   const [total, first] = await Promise.all([
     countByTag(db, environment, tag),
@@ -98,24 +119,6 @@ function countedTag({ tags, ...others }: VideoFilter): string | undefined {
   return more.length > 0 ? undefined : tag
 }
 
-function pageOfVideos(
-  db: Db<Tables>,
-  environment: Environment,
-  filter: VideoFilter,
-  { by, order }: VideoOrder,
-  page: Page,
-): Promise<StoredVideo[]> {
-  return db
-    .selectFrom('videos')
-    .select(columns)
-    .where(matches(environment, filter))
-    .orderBy(orderColumns[by], order)
-    .orderBy('id', order)
-    .limit(page.pageSize)
-    .offset(page.offset)
-    .execute()
-}
-
 /** The videos to search among, and the columns to select. */
 export type VideoSearch<Row> = {
   table: 'videos' | 'all_videos'
@@ -123,17 +126,33 @@ export type VideoSearch<Row> = {
   where: Expression<SqlBool>
 }
 
-/** Materializes the matching videos once, to count them and to select the page. */
+/** Reads the videos in their order until the page is full. */
+async function pageOfVideos<Row extends StoredVideo>(
+  db: Db<Tables>,
+  { table, columns, where }: VideoSearch<Row>,
+  { by, order }: VideoOrder,
+  page: Page,
+): Promise<Row[]> {
+  const direction = sql.raw(order)
+  const { rows } = await sql<Row>`
+    select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(table)} where ${where}
+    order by ${orderColumns[by]} ${direction}, id ${direction}
+    limit ${page.pageSize} offset ${page.offset}`.execute(db)
+  return rows
+}
+
+/** Materializes the matching videos once, to count them and to select the page. More than `most` are not counted. */
 export async function searchVideos<Row extends StoredVideo>(
   db: Db<Tables>,
   { table, columns, where }: VideoSearch<Row>,
   { by, order }: VideoOrder,
   page: Page,
+  most?: number,
 ): Promise<{ videos: Row[]; total: number }> {
   const direction = sql.raw(order)
   const { rows } = await sql<Row & { total: string; id: string | null }>`
     with hits as materialized (
-      select id, ${orderColumns[by]} as place from ${sql.table(table)} where ${where}
+      select id, ${orderColumns[by]} as place from ${sql.table(table)} where ${where} ${most === undefined ? sql`` : sql`limit ${most}`}
     ), page as (
       select id, place from hits order by place ${direction}, id ${direction}
       limit ${page.pageSize} offset ${page.offset}
@@ -145,6 +164,22 @@ export async function searchVideos<Row extends StoredVideo>(
     order by page.place ${direction}, page.id ${direction}`.execute(db)
   // A page without videos has one row with nothing but the total.
   return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }
+}
+
+/**
+ * A search while somebody types must not become slower with the number of results: more than `maxFound` are neither
+ * counted nor listed. A word that so many videos have is soon found by reading the videos in their order.
+ */
+export async function searchText<Row extends StoredVideo>(
+  db: Db<Tables>,
+  found: VideoSearch<Row>,
+  order: VideoOrder,
+  page: Page,
+): Promise<{ videos: Row[]; total: number }> {
+  const result = await searchVideos(db, found, order, page, maxFound + 1)
+  if (result.total <= maxFound) return result
+  const videos = page.offset < maxFound ? await pageOfVideos(db, found, order, page) : []
+  return { videos: videos.slice(0, maxFound - page.offset), total: maxFound }
 }
 
 async function countByTag(db: Db<Tables>, environment: Environment, tag: string): Promise<number> {

@@ -5,7 +5,7 @@ import type { Tables } from '../tables.ts'
 import { findTranscriptStatus } from '../transcripts/status.ts'
 import type { VideoStatus } from './status-schemas.ts'
 import { findReceived, findVideo } from './store.ts'
-import { viewStatus } from './view.ts'
+import { viewStatus } from './view-status.ts'
 
 /** The progress of upload, encoding and transcript. Undefined when there is no such video. */
 export async function findStatus(

@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import { httpErrors, notFound } from '../lib/errors.ts'
+import { timeInput } from '../lib/fields.ts'
 import { type App, nullable, oneOf, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -9,7 +10,7 @@ import { eventRoutes } from './event-routes.ts'
 import { type EventType, eventBody, eventTypes, samples } from './events.ts'
 import * as store from './log-store.ts'
 import { getWebhook, webhookParams } from './routes.ts'
-import { Delivery, DeliveryList, deliveryStates, readDeliveryId, timeInput, viewDelivery } from './schemas.ts'
+import { Delivery, DeliveryList, deliveryStates, readDeliveryId, viewDelivery } from './schemas.ts'
 
 /** Event log, delivery log and redelivery. */
 export function webhookLogRoutes(app: App, context: Context): void {

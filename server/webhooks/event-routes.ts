@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { httpErrors, notFound } from '../lib/errors.ts'
-import { exampleId, idField } from '../lib/fields.ts'
+import { exampleId, idField, timeInput } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -8,7 +8,7 @@ import { type Static, Type } from '../lib/schema.ts'
 import { readTime } from '../lib/time.ts'
 import { eventTypes } from './events.ts'
 import * as store from './log-store.ts'
-import { EventList, timeInput, viewEvent } from './schemas.ts'
+import { EventList, viewEvent } from './schemas.ts'
 
 const listQuery = Type.Object({
   type: Type.Optional(

@@ -1,5 +1,5 @@
-import { exampleId, exampleSecret, exampleTime, idField, timeField } from '../lib/fields.ts'
-import { nullable, oneOf, ref, text } from '../lib/http.ts'
+import { exampleId, exampleSecret, idField, timeField } from '../lib/fields.ts'
+import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
@@ -7,10 +7,6 @@ import { eventTypes } from './events.ts'
 import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-store.ts'
 import { standardSecret } from './sign.ts'
 import type { WebhookRow } from './tables.ts'
-
-/** A time in a request. */
-export const timeInput = (description: string) =>
-  text(40, { format: 'date-time', description, examples: [exampleTime] })
 
 /** The log has milliseconds. */
 const logTime = (description: string) => timeField(description, '2026-11-16T09:30:00.000Z')

@@ -27,11 +27,7 @@ export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
       ) : (
         videoId && video && <VideoProgress key={videoId} videoId={videoId} video={video} />
       )}
-      <AddVideo
-        hasVideo={videoId !== undefined || isSending === true}
-        onFetch={onFetch}
-        onUpload={onUpload}
-      />
+      <AddVideo hasVideo={videoId !== undefined || isSending === true} onFetch={onFetch} />
     </Step>
   )
 }

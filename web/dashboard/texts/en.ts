@@ -96,14 +96,14 @@ export const en = {
     done: 'Done',
     step: (number: number, title: string) => `${number}. ${title}`,
     key: 'Get an API key',
-    keyIntro: 'Your programs authenticate with it. The key is filled into the code below.',
+    keyIntro: 'Your programs authenticate with it. It is filled into the code of step 4.',
     keyName: 'Name of the key',
     keyDefault: 'My first key',
     keyCreate: 'Create a key',
     keyAnother: (count: number) =>
       count === 1
-        ? 'You have a key already. Keys are shown only once, so create another one to see it in the code below.'
-        : `You have ${count} keys already. Keys are shown only once, so create another one to see it in the code below.`,
+        ? 'You have a key already. Keys are shown only once, so create another one to see it in the code of step 4.'
+        : `You have ${count} keys already. Keys are shown only once, so create another one to see it in the code of step 4.`,
     keyOnce: 'Copy it now: it is not shown again. This page forgets it when you leave.',
     copyKey: 'Copy the key',
     video: 'Add a video',
@@ -130,7 +130,7 @@ export const en = {
     copyEmbed: 'Copy the embed code',
     code: 'Do the same with code',
     codeIntro: 'Creates a video and uploads the file video.mp4 into it.',
-    codeNoKey: 'Create a key above to fill it in here.',
+    codeNoKey: 'A key that you create in step 1 is filled in.',
     codeReady: 'It contains your key and the address of this server, and runs as it is.',
     languages: 'Languages',
     documentation: 'All operations in the documentation',

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { Setting } from '../../api/system.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge } from '../../ui/badge.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Table } from '../../ui/table.tsx'
 import styles from './settings-panel.module.css'
@@ -10,10 +11,13 @@ import styles from './settings-panel.module.css'
 export function SettingsPanel({ settings }: { settings: Setting[] }) {
   const [search, setSearch] = useState('')
   const words = search.toLowerCase().split(/\s+/)
-  const found = settings.filter(({ name, meaning, value }) => {
-    const text = `${name} ${meaning} ${value ?? ''}`.toLowerCase()
-    return words.every((word) => text.includes(word))
-  })
+  const found = settings
+    .filter(({ name, meaning, value }) => {
+      const text = `${name} ${meaning} ${value ?? ''}`.toLowerCase()
+      return words.every((word) => text.includes(word))
+    })
+    // What was changed on this server comes first.
+    .sort((one, other) => Number(one.isDefault) - Number(other.isDefault))
   return (
     <Panel
       title={texts.system.settings}
@@ -53,7 +57,7 @@ export function SettingsPanel({ settings }: { settings: Setting[] }) {
 function Value({ setting: { value, isSecret, isDefault } }: { setting: Setting }) {
   if (isSecret && !isDefault) return <Badge>{texts.system.secret}</Badge>
   return (
-    <span className={isDefault ? styles.muted : undefined}>
+    <span className={classNames(styles.value, isDefault && styles.muted)}>
       {value === null ? texts.system.unset : <code>{value}</code>}
     </span>
   )

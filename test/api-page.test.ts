@@ -34,7 +34,7 @@ async function openReference(t: TestContext, width: number): Promise<Opened> {
 }
 
 async function findOperation(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('button', { name: 'Open Search' }).click()
   await page.keyboard.type(name.toLowerCase())
   await page.getByRole('option', { name }).first().click()
   await page.getByRole('heading', { name }).first().waitFor()

@@ -55,7 +55,18 @@ beforeEach(() => clearSessions(service.database))
 
 /** The values that typed clients accept in a context. They fail on any other value, but accept a missing one. */
 const views = [3, 5, 10, 30].flatMap((seconds) => [`view-${seconds}`, `unique-view-${seconds}`])
-const contextMetrics = ['play', 'play-rate', 'start', 'end', 'impression', 'ccv-average', 'ccv-peak']
+// Typed clients cannot ask for watch time in buckets and time series.
+const contextMetrics = [
+  'watch-time',
+  'watch-time-average',
+  'play',
+  'play-rate',
+  'start',
+  'end',
+  'impression',
+  'ccv-average',
+  'ccv-peak',
+]
 const contextValues: Record<string, Record<string, string[]>> = {
   metrics: {
     metric: [
@@ -367,6 +378,40 @@ describe('buckets', () => {
     assert.equal(await buckets('play-total', 'media-id', { filterBy: { mediaType: 'video' } }), 'viA 2')
   })
 
+  test('watch time can be broken down, also by the host of the referrer', async () => {
+    await insert(
+      {
+        media_id: 'viA',
+        plays: 1,
+        watch_seconds: 2,
+        referrer: 'https://School.example/a?b=https://c.example',
+      },
+      { media_id: 'viA', plays: 1, watch_seconds: 4, referrer: 'https://school.example' },
+      {
+        media_id: 'viB',
+        plays: 1,
+        watch_seconds: 10.5,
+        referrer: 'http://user:pass@b.example:8080?a@d.example',
+      },
+      { media_id: 'viB', watch_seconds: 0, referrer: 'no url' },
+      { media_id: 'viC' },
+    )
+    // The published client has no such metrics and dimensions.
+    type Bucket = { dimensionValue: string; metricValue: number }
+    for (const [path, expected] of [
+      ['watch-time/media-id', 'viB 10.5, viA 6'],
+      ['watch-time-average/media-id', 'viB 10.5, viA 3'],
+      ['watch-time/referrer-host', 'b.example:8080 10.5, school.example 6'],
+      ['impression/referrer-host', ' 2, school.example 2, b.example:8080 1'],
+    ] as const) {
+      const { body } = await get(`/data/buckets/${path}`)
+      const found = body.data.map((each: Bucket) => `${each.dimensionValue} ${each.metricValue}`)
+      assert.equal(found.join(', '), expected, path)
+    }
+    const { body } = await get('/data/timeseries/watch-time?sortBy=metricValue&pageSize=1')
+    assert.deepEqual([body.context.metric, body.data[0].metricValue], ['watch-time', 16.5])
+  })
+
   test('breakdowns can be sorted and paged, and page links keep the query', async () => {
     await insert(...[3, 1, 2, 2, 5].map((plays, i) => ({ plays, media_id: `vi${i}`, country: 'FR' })))
     assert.equal(await buckets('play', 'media-id'), 'vi4 5, vi0 3, vi2 2, vi3 2, vi1 1')
@@ -573,7 +618,7 @@ describe('invalid queries', () => {
       '/data/metrics/plays/count',
       '/data/metrics/play/median',
       '/data/metrics/play-rate/count',
-      '/data/buckets/watch-time/country',
+      '/data/buckets/impression-time/country',
       '/data/buckets/play/city',
       '/data/buckets/play/mediaId',
       '/data/timeseries/play-total',

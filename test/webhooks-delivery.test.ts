@@ -64,6 +64,14 @@ test('an event is delivered exactly as logged and signed in both formats', async
     { status: 200, answer: 'thank you', error: null, more: [] },
   )
   assert.ok(durationMs < 60_000)
+
+  const at = `${service.url}/webhooks/${webhook.webhookId}/deliveries/${delivery!.deliveryId}`
+  const { request, ...shown } = (await call(at)).body
+  assert.deepEqual(shown, delivery)
+  assert.deepEqual([request.url, request.body], [`${receiver.url}/a?b=c`, body])
+  const names = ['content-type', 'x-api-video-webhookid', 'webhook-id', 'webhook-timestamp']
+  assert.deepEqual(Object.keys(request.headers), names)
+  for (const name of names) assert.equal(request.headers[name], headers[name], name)
 })
 
 test('an event is delivered once to each webhook that subscribes to it', async (t) => {

@@ -142,6 +142,14 @@ test('webhooks and events belong to their environment', async () => {
   const sandbox = `${service.url}/sandbox`
   const as = { key: sandboxKey }
   assertProblem(await call(`${sandbox}/webhooks/${webhookId}`, as), 404, 'resource-not-found', 'webhookId')
+  for (const [method, path] of [
+    ['PATCH', ''],
+    ['GET', '/deliveries/delivery_1'],
+  ] as const) {
+    const json = method === 'PATCH' ? { url } : undefined
+    const response = await call(`${sandbox}/webhooks/${webhookId}${path}`, { ...as, method, json })
+    assertProblem(response, 404, 'resource-not-found', 'webhookId')
+  }
   for (const path of ['', '/rotate-secret', '/test', '/deliveries/delivery_1/redeliver']) {
     const method = path === '' ? 'DELETE' : 'POST'
     const response = await call(`${sandbox}/webhooks/${webhookId}${path}`, { ...as, method })
@@ -159,9 +167,36 @@ test('unknown and malformed ids return 404', async () => {
     assertProblem(await call(`${hooks()}/${id}`), 404, 'resource-not-found', 'webhookId')
   }
   for (const id of ['delivery_1', 'delivery_99999999999999999999', 'x', '1']) {
-    const response = await post(`${hooks()}/${webhookId}/deliveries/${id}/redeliver`)
-    assertProblem(response, 404, 'resource-not-found', 'deliveryId')
+    for (const response of [
+      await post(`${hooks()}/${webhookId}/deliveries/${id}/redeliver`),
+      await call(`${hooks()}/${webhookId}/deliveries/${id}`),
+    ])
+      assertProblem(response, 404, 'resource-not-found', 'deliveryId')
   }
+})
+
+test('events and URL of a webhook can be changed, and each error names the attribute', async () => {
+  const { webhookId, signatureSecret } = await createWebhook(service.url, url)
+  const change = (json: unknown) => call(`${hooks()}/${webhookId}`, { method: 'PATCH', json })
+  const ended = 'live-stream.broadcast.ended'
+  const first = await change({ events: [ended, ended] })
+  assert.equal(first.status, 200, first.text)
+  assert.deepEqual([first.body.events, first.body.url], [[ended], url])
+  const second = await change({ url: `${url}?b` })
+  assert.deepEqual([second.body.events, second.body.url], [[ended], `${url}?b`])
+  assert.equal(second.body.signatureSecret, signatureSecret)
+  for (const [json, name] of [
+    [{ events: [] }, 'events'],
+    [{ events: ['video.gone'] }, 'events[0]'],
+    [{ events: null }, 'events'],
+    [{ url: 'ftp://example.com/' }, 'url'],
+    [{ url: 5 }, 'url'],
+    [{ url: null, events: [ended] }, 'url'],
+  ] as const)
+    assertProblem(await change(json), 400, 'invalid-attribute', name)
+  assertProblem(await change([url]), 400, 'invalid-payload')
+  assert.deepEqual((await change({})).body, second.body)
+  assert.deepEqual((await call(`${hooks()}/${webhookId}`)).body, second.body)
 })
 
 test('after a secret is rotated, the previous one stays valid for a limited time', async () => {
@@ -197,7 +232,7 @@ test('the limit of webhooks per environment also holds for concurrent requests',
   assert.equal((await create()).status, 201)
 })
 
-test('the event log is sorted newest first and filtered by type, video and time', async () => {
+test('the event log is sorted newest first and filtered by type, video, live stream and time', async () => {
   const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
   await withDb(service.database, async (trx) => {
     for (const [second, videoId] of ['vi1', 'vi2', 'vi1'].entries())
@@ -214,6 +249,9 @@ test('the event log is sorted newest first and filtered by type, video and time'
   assert.deepEqual(await list(''), [3, 2, 1, 0])
   assert.deepEqual(await list(`?type=${encoded}`), [2, 1, 0])
   assert.deepEqual(await list('?videoId=vi1'), [2, 0])
+  assert.deepEqual(await list('?liveStreamId=li1'), [3])
+  assert.deepEqual(await list('?liveStreamId=li1&videoId=vi1'), [])
+  assert.deepEqual(await list('?liveStreamId=vi1'), [])
   assert.deepEqual(await list('?from=2026-01-01T00:00:01Z&to=2026-01-01T00:00:02+00:00'), [2, 1])
   assert.deepEqual(await list('?from=2027-01-01'), [])
   const { body } = await call(`${service.url}/events?currentPage=4&pageSize=1`)
@@ -229,6 +267,7 @@ test('the event log is sorted newest first and filtered by type, video and time'
     ['to', '2026-13-01'],
     ['from', '5'],
     ['type', 'video.gone'],
+    ['liveStreamId', 'l'.repeat(101)],
   ] as const) {
     const response = await call(`${service.url}/events?${name}=${value}`)
     assertProblem(response, 400, 'request-invalid-query-parameter', name)

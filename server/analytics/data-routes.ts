@@ -135,7 +135,8 @@ function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
         operationId: 'GET_metrics-breakdown',
         tags: ['Analytics'],
         summary: 'Break a metric down',
-        description: '`play-total` (over all time) supports only `media-id`.',
+        description:
+          '`play-total` (over all time) supports only `media-id`. `watch-time` is the sum in seconds.',
         params: Type.Object({
           metric: oneOf(bucketMetrics, { description: 'What is measured.', examples: ['play'] }),
           breakdown: oneOf(breakdowns, { description: 'The dimension.', examples: ['country'] }),
@@ -246,7 +247,7 @@ function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
 
 /** Some metric names include the aggregation. */
 function splitMetric(name: (typeof bucketMetrics)[number]): [metric: Metric, aggregation: string] {
-  const [metric, aggregation = 'count'] = name.split('-')
+  const [, metric, aggregation = 'count'] = /^(watch-time|\w+)(?:-(\w+))?$/.exec(name) ?? []
   return [metric as Metric, aggregation]
 }
 

@@ -29,6 +29,8 @@ export const timeMetrics = [
   'ccv-peak',
   'ccv-average',
   'view',
+  'watch-time',
+  'watch-time-average',
 ] as const
 export const bucketMetrics = [...timeMetrics, 'play-total'] as const
 
@@ -41,6 +43,7 @@ export const breakdowns = [
   'operating-system',
   'browser',
   'referrer',
+  'referrer-host',
 ] as const
 export type Breakdown = (typeof breakdowns)[number]
 
@@ -185,7 +188,7 @@ export const MetricBuckets = Type.Object(
         metric: metricName,
         breakdown: Type.Optional(
           oneOf(responseBreakdowns, {
-            description: 'The dimension. Absent for `referrer`.',
+            description: 'The dimension. Absent for `referrer` and `referrer-host`.',
             examples: ['country'],
           }),
         ),

@@ -36,6 +36,8 @@ const dimensions: Record<Breakdown, RawBuilder<string>> = {
   'operating-system': renamed('os_name', macOs),
   browser: renamed('browser_name', edge),
   referrer: sql`referrer`,
+  // With its port, and without a user name. Empty for sessions without a referrer.
+  'referrer-host': sql`lower(coalesce(substring(referrer from '^[^:/?#]+://(?:[^/?#]*@)?([^/?#]*)'), ''))`,
 }
 
 const all = sql<string>`''::text`

@@ -24,4 +24,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   // Lists by state read these instead of the rows with their plans.
   await sql`create index encodings_state on encodings (state, video_id)`.execute(db)
   await sql`create index sources_failed on sources (video_id) where state = 'failed'`.execute(db)
+  await sql`
+    create index events_live_stream on events ((payload ->> 'liveStreamId'), emitted_at)
+    where payload ->> 'liveStreamId' is not null`.execute(db)
 }

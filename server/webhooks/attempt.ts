@@ -26,6 +26,11 @@ export async function attemptDelivery(
   return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...outcome }
 }
 
+export const requestHeaders = (delivery: SignatureInput, at: Date) => ({
+  'content-type': 'application/json',
+  ...signatureHeaders(delivery, at),
+})
+
 async function send(
   fetch: Context['fetch'],
   delivery: DeliveryRequest,
@@ -39,7 +44,7 @@ async function send(
   try {
     const response = await fetch.request(delivery.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...signatureHeaders(delivery, at) },
+      headers: requestHeaders(delivery, at),
       body: delivery.body,
       signal: timeout.signal,
       maxRedirects: 0,

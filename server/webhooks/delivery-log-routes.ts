@@ -10,12 +10,21 @@ import { eventRoutes } from './event-routes.ts'
 import { type EventType, eventBody, eventTypes, samples } from './events.ts'
 import * as store from './log-store.ts'
 import { getWebhook, webhookParams } from './routes.ts'
-import { Delivery, DeliveryList, deliveryStates, readDeliveryId, viewDelivery } from './schemas.ts'
+import {
+  Delivery,
+  DeliveryDetails,
+  DeliveryList,
+  deliveryStates,
+  readDeliveryId,
+  viewDelivery,
+  viewDetails,
+} from './schemas.ts'
 
 /** Event log, delivery log and redelivery. */
 export function webhookLogRoutes(app: App, context: Context): void {
   eventRoutes(app, context)
   listRoute(app, context)
+  showRoute(app, context)
   redeliverRoutes(app, context)
   testRoute(app, context)
 }
@@ -48,6 +57,35 @@ function listRoute(app: App, { db }: Context): void {
   )
 }
 
+const deliveryParams = Type.Object({
+  ...webhookParams.properties,
+  deliveryId: Type.String({ description: 'Id of the delivery.', examples: ['delivery_17'] }),
+})
+
+function showRoute(app: App, { db }: Context): void {
+  app.get(
+    '/webhooks/:webhookId/deliveries/:deliveryId',
+    {
+      schema: {
+        operationId: 'GET_webhooks-webhookId-deliveries-deliveryId',
+        tags: ['Webhooks'],
+        summary: 'Show a delivery',
+        description: 'Shows the request, the attempts and the responses of the receiver.',
+        params: deliveryParams,
+        response: { 200: ref(DeliveryDetails) },
+      },
+    },
+    async ({ params, scope }) => {
+      const webhook = await getWebhook(db, scope.environment, params.webhookId)
+      const id = readDeliveryId(params.deliveryId)
+      const delivery = id === undefined ? undefined : await store.findDelivery(db, webhook.id, id)
+      const body = delivery && (await store.findBody(db, delivery.event_id))
+      if (!delivery || body === undefined) throw notFound('deliveryId')
+      return viewDetails(delivery, webhook, body)
+    },
+  )
+}
+
 function redeliverRoutes(app: App, { db }: Context): void {
   app.post(
     '/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
@@ -58,10 +96,7 @@ function redeliverRoutes(app: App, { db }: Context): void {
         summary: 'Redeliver a delivery',
         description:
           'Sends the same body and id again, in up to three attempts. A delivery that is still pending does not change.',
-        params: Type.Object({
-          ...webhookParams.properties,
-          deliveryId: Type.String({ description: 'Id of the delivery.', examples: ['delivery_17'] }),
-        }),
+        params: deliveryParams,
         response: { 202: ref(Delivery) },
       },
     },

@@ -20,6 +20,9 @@ const listQuery = Type.Object({
   videoId: Type.Optional(
     text(100, { description: 'Only events of this video.', examples: [exampleId('vi')] }),
   ),
+  liveStreamId: Type.Optional(
+    text(100, { description: 'Only events of this live stream.', examples: [exampleId('li')] }),
+  ),
   from: Type.Optional(timeInput('Only events at this time or later.')),
   to: Type.Optional(timeInput('Only events at this time or earlier.')),
   ...pageQuery,
@@ -74,10 +77,17 @@ export function eventRoutes(app: App, { db, now }: Pick<Context, 'db' | 'now'>):
   )
 }
 
-function readFilters({ type, videoId, from, to }: Static<typeof listQuery>): store.EventFilters {
+function readFilters({
+  type,
+  videoId,
+  liveStreamId,
+  from,
+  to,
+}: Static<typeof listQuery>): store.EventFilters {
   return {
     ...(type !== undefined && { type }),
     ...(videoId !== undefined && { videoId }),
+    ...(liveStreamId !== undefined && { liveStreamId }),
     ...(from !== undefined && { from: readTime(from, 'from', httpErrors.invalidQueryParameter) }),
     ...(to !== undefined && { to: readTime(to, 'to', httpErrors.invalidQueryParameter) }),
   }

@@ -10,13 +10,19 @@ import type { DeliveryRow, DeliveryState, EventRow } from './tables.ts'
 export type Event = Selectable<EventRow>
 export type Delivery = Selectable<DeliveryRow> & { type: string }
 
-export type EventFilters = { type?: string; videoId?: string; from?: Date; to?: Date }
+export type EventFilters = {
+  type?: string
+  videoId?: string
+  liveStreamId?: string
+  from?: Date
+  to?: Date
+}
 
 /** Newest first. */
 export async function listEvents(
   db: Db<Tables>,
   environment: Environment,
-  { type, videoId, from, to }: EventFilters,
+  { type, videoId, liveStreamId, from, to }: EventFilters,
   page: Page,
 ): Promise<{ events: Event[]; total: number }> {
   const found = db
@@ -25,6 +31,9 @@ export async function listEvents(
     .where((eb) => eb.not(eb.ref('is_test')))
     .$if(type !== undefined, (q) => q.where('type', '=', type!))
     .$if(videoId !== undefined, (q) => q.where('video_id', '=', videoId!))
+    .$if(liveStreamId !== undefined, (q) =>
+      q.where(sql<boolean>`payload ->> 'liveStreamId' = ${liveStreamId}`),
+    )
     .$if(from !== undefined, (q) => q.where('emitted_at', '>=', from!))
     .$if(to !== undefined, (q) => q.where('emitted_at', '<=', to!))
   const { rows: events, total } = await listPage(
@@ -69,6 +78,16 @@ export async function listDeliveries(
 
 export function findDelivery(db: Db<Tables>, webhookId: string, id: number): Promise<Delivery | undefined> {
   return withType(db).where('deliveries.id', '=', id).where('webhook_id', '=', webhookId).executeTakeFirst()
+}
+
+/** The body that is sent for an event, byte by byte. */
+export async function findBody(db: Db<Tables>, eventId: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('events')
+    .select(sql<string>`payload::text`.as('body'))
+    .where('id', '=', eventId)
+    .executeTakeFirst()
+  return row?.body
 }
 
 async function notifyDispatchers(db: Db<Tables>): Promise<void> {

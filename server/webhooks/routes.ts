@@ -32,15 +32,25 @@ const dayInSeconds = 86_400
 export function webhookRoutes(app: App, context: Context): void {
   createRoute(app, context)
   readRoutes(app, context)
+  updateRoute(app, context)
   deleteRoute(app, context)
   rotateSecretRoute(app, context)
+}
+
+const fields = {
+  events: Type.Array(oneOf(eventTypes), {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Event types. Duplicates are ignored.',
+    examples: [['video.encoding.quality.completed']],
+  }),
+  url: text(8192, { description: 'An http or https URL.', examples: ['https://example.com/webhooks'] }),
 }
 
 function createRoute(app: App, { config, db, now }: Context): void {
   app.post(
     '/webhooks',
     {
-      // Problems with the URL are reported together with the other validation problems.
       attachValidation: true,
       schema: {
         operationId: 'POST-webhooks',
@@ -48,27 +58,12 @@ function createRoute(app: App, { config, db, now }: Context): void {
         summary: 'Create a webhook',
         description:
           'From now on, each event of these types is sent to the URL with POST, signed with the secret in the response.',
-        body: Type.Object({
-          events: Type.Array(oneOf(eventTypes), {
-            minItems: 1,
-            maxItems: 100,
-            description: 'Event types. Duplicates are ignored.',
-            examples: [['video.encoding.quality.completed']],
-          }),
-          url: text(8192, {
-            description: 'An http or https URL.',
-            examples: ['https://example.com/webhooks'],
-          }),
-        }),
+        body: Type.Object(fields),
         response: { 201: ref(Webhook) },
       },
     },
     async (request, reply) => {
-      const [first, ...rest] = [
-        ...problemsOf(request.validationError),
-        ...urlProblems(request.body?.url, config),
-      ]
-      if (first) throw invalid([first, ...rest])
+      checkBody(request, config)
       const { events, url } = request.body
       const row: WebhookRow = {
         id: newId('webhook_'),
@@ -132,6 +127,35 @@ function readRoutes(app: App, { db, now }: Context): void {
     },
     async ({ params, scope }) =>
       viewWebhook(await getWebhook(db, scope.environment, params.webhookId), now()),
+  )
+}
+
+function updateRoute(app: App, { config, db, now }: Context): void {
+  app.patch(
+    '/webhooks/:webhookId',
+    {
+      attachValidation: true,
+      schema: {
+        operationId: 'PATCH_webhooks-webhookId',
+        tags: ['Webhooks'],
+        summary: 'Change a webhook',
+        description:
+          'Attributes that are absent stay as they are. Pending deliveries are sent to the new URL. The secret stays the same.',
+        params: webhookParams,
+        body: Type.Object({ events: Type.Optional(fields.events), url: Type.Optional(fields.url) }),
+        response: { 200: ref(Webhook) },
+      },
+    },
+    async (request) => {
+      const { webhookId } = request.params
+      await getWebhook(db, request.scope.environment, webhookId)
+      checkBody(request, config)
+      const { events, url } = request.body
+      const change = { ...(events && { events: [...new Set(events)] }), ...(url !== undefined && { url }) }
+      const row = await store.updateWebhook(db, request.scope.environment, webhookId, change)
+      if (!row) throw notFound('webhookId')
+      return viewWebhook(row, now())
+    },
   )
 }
 
@@ -200,6 +224,15 @@ function rotateSecretRoute(app: App, { db, now }: Context): void {
       return viewWebhook(row, now())
     },
   )
+}
+
+/** Reports problems with the URL together with the other validation problems. */
+function checkBody(
+  { validationError, body }: { validationError?: Error; body?: { url?: unknown } | null },
+  config: Context['config'],
+): void {
+  const [first, ...rest] = [...problemsOf(validationError), ...urlProblems(body?.url, config)]
+  if (first) throw invalid([first, ...rest])
 }
 
 /** Rethrows other errors, such as a body that is not an object. */

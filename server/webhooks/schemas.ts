@@ -3,6 +3,7 @@ import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
+import { requestHeaders } from './attempt.ts'
 import { eventTypes } from './events.ts'
 import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-store.ts'
 import { standardSecret } from './sign.ts'
@@ -95,6 +96,30 @@ export const Delivery = Type.Object(
   { $id: 'Delivery', description: 'The delivery of an event to a webhook.' },
 )
 
+export const DeliveryDetails = Type.Object(
+  {
+    ...Delivery.properties,
+    request: Type.Object(
+      {
+        url: Type.String({
+          description: 'URL of the webhook. Earlier attempts used the URL that it had then.',
+          examples: ['https://example.com/webhooks'],
+        }),
+        headers: Type.Record(Type.String(), Type.String(), {
+          description: 'Headers of the last attempt. Signatures are left out.',
+          examples: [{ 'content-type': 'application/json', 'webhook-id': exampleId('event_') }],
+        }),
+        body: Type.String({
+          description: 'The body, the same in every attempt.',
+          examples: ['{"type":"live-stream.broadcast.started","liveStreamId":"li4blUQJFrYWbaG44NChkH27"}'],
+        }),
+      },
+      { description: 'What is sent.' },
+    ),
+  },
+  { $id: 'DeliveryDetails', description: 'The delivery of an event to a webhook, with the request.' },
+)
+
 export const DeliveryList = listOf(ref(Delivery), 'DeliveryList')
 
 const deliveryPrefix = 'delivery_'
@@ -118,6 +143,14 @@ export function viewDelivery(row: DeliveryRecord) {
     nextAttemptAt: isWaiting ? row.next_at.toISOString() : null,
     attempts: row.attempts,
   }
+}
+
+export function viewDetails(row: DeliveryRecord, webhook: WebhookRow, body: string) {
+  const { id: webhookId, url, secret } = webhook
+  const input = { webhookId, eventId: row.event_id, body: Buffer.from(body), secret, previousSecret: null }
+  const headers = requestHeaders(input, new Date(row.attempts.at(-1)?.at ?? row.next_at))
+  const shown = Object.entries(headers).filter(([name]) => !name.includes('signature'))
+  return { ...viewDelivery(row), request: { url, headers: Object.fromEntries(shown), body } }
 }
 
 export const Event = Type.Object(

@@ -4,10 +4,10 @@ import { startDispatcher } from './dispatcher.ts'
 import { deliveriesChannel } from './event-store.ts'
 import { deleteOldEvents } from './expire.ts'
 import { webhookRoutes } from './routes.ts'
-import { Delivery, DeliveryList, Event, EventList, Webhook, WebhookList } from './schemas.ts'
+import { Delivery, DeliveryDetails, DeliveryList, Event, EventList, Webhook, WebhookList } from './schemas.ts'
 
 export const webhooks: Slice = {
-  schemas: [Webhook, WebhookList, Delivery, DeliveryList, Event, EventList],
+  schemas: [Webhook, WebhookList, Delivery, DeliveryDetails, DeliveryList, Event, EventList],
   routes(app, context) {
     webhookRoutes(app, context)
     webhookLogRoutes(app, context)

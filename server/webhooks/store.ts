@@ -70,6 +70,23 @@ export async function deleteWebhook(
   return deleted !== undefined
 }
 
+/** Undefined when there is no such webhook. */
+export async function updateWebhook(
+  db: Db<Tables>,
+  environment: Environment,
+  webhookId: string,
+  change: Partial<Pick<WebhookRow, 'events' | 'url'>>,
+): Promise<WebhookRow | undefined> {
+  if (Object.keys(change).length === 0) return findWebhook(db, environment, webhookId)
+  return db
+    .updateTable('webhooks')
+    .set(change)
+    .where('id', '=', webhookId)
+    .where('environment', '=', environment)
+    .returningAll()
+    .executeTakeFirst()
+}
+
 /** One statement, so that of two concurrent rotations the second keeps the first's secret as the previous one. */
 export function rotateSecret(
   db: Db<Tables>,

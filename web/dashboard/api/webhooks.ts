@@ -45,6 +45,11 @@ export type Delivery = {
   attempts: Attempt[]
 }
 
+/** With what is sent. */
+export type DeliveryDetails = Delivery & {
+  request: { url: string; headers: Record<string, string>; body: string }
+}
+
 const nextPage = <T>({ pagination: { currentPage, pagesTotal } }: Page<T>) =>
   currentPage < pagesTotal ? currentPage + 1 : undefined
 
@@ -63,7 +68,7 @@ export const webhooksQuery = (environment: Environment) =>
 export const webhookQuery = (environment: Environment, webhookId: string) =>
   queryOptions({
     queryKey: [environment, 'webhooks', webhookId],
-    queryFn: ({ signal }) => api<Webhook>(environment, 'GET', `/webhooks/${webhookId}`, { signal }),
+    queryFn: ({ signal }) => loadWebhook(environment, webhookId, signal),
   })
 
 /** The server reports changes of deliveries with the id of their webhook. */
@@ -83,10 +88,23 @@ export const deliveriesQuery = (
       }),
   })
 
+export const deliveryQuery = (environment: Environment, { webhookId, deliveryId }: Delivery) =>
+  queryOptions({
+    queryKey: [environment, 'deliveries', webhookId, 'one', deliveryId],
+    queryFn: ({ signal }) =>
+      api<DeliveryDetails>(environment, 'GET', `/webhooks/${webhookId}/deliveries/${deliveryId}`, { signal }),
+  })
+
 export type WebhookInput = { url: string; events: EventType[] }
 
 export const createWebhook = (environment: Environment, body: WebhookInput) =>
   api<Webhook>(environment, 'POST', '/webhooks', { body })
+
+export const loadWebhook = (environment: Environment, webhookId: string, signal?: AbortSignal) =>
+  api<Webhook>(environment, 'GET', `/webhooks/${webhookId}`, { signal })
+
+export const changeWebhook = (environment: Environment, webhookId: string, body: Partial<WebhookInput>) =>
+  api<Webhook>(environment, 'PATCH', `/webhooks/${webhookId}`, { body })
 
 export const deleteWebhook = (environment: Environment, webhookId: string) =>
   api<void>(environment, 'DELETE', `/webhooks/${webhookId}`)

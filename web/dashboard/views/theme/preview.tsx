@@ -55,14 +55,14 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
   )
 }
 
-/** The newest videos, without those whose theme does not let pages control the player. */
+/** The newest videos that play, without those whose theme does not let pages control the player. */
 function usePreviewVideos() {
   const environment = useEnvironment()
   const themes = useInfiniteQuery(themesQuery(environment))
   const videos = useQuery({
     queryKey: [environment, 'videos', 'list', 'preview'],
     queryFn: ({ signal }) =>
-      api<Page<Video>>(environment, 'GET', '/videos', { query: { pageSize: 50 }, signal }),
+      api<Page<Video>>(environment, 'GET', '/videos', { query: { status: 'ready', pageSize: 50 }, signal }),
   })
   const closed = themes.data?.pages.flatMap(({ data }) => data).filter(({ enableApi }) => !enableApi) ?? []
   const isOpen = ({ playerId }: Video) => closed.every((each) => each.playerId !== playerId)

@@ -38,33 +38,35 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
       intro={<code>{theme.playerId}</code>}
       actions={<DeleteButton playerId={theme.playerId} name={name} />}
     >
-      <form
-        className={styles.columns}
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
+      <div className={styles.columns}>
         <div className={styles.preview}>
           <Preview theme={values} />
-          {isChanged && (
-            <div className={styles.bar}>
-              {save.error && <ErrorText error={save.error} />}
-              <div className={styles.actions}>
-                <span role="status">{texts.themes.unsaved}</span>
-                <Button onClick={draft.discard}>{texts.themes.discard}</Button>
-                <Button look="primary" type="submit" disabled={save.isPending}>
-                  {texts.actions.save}
-                </Button>
-              </div>
-            </div>
-          )}
+          <UsedBy playerId={theme.playerId} />
         </div>
-        <ThemeForm values={values} error={save.error} onChange={draft.set} />
-      </form>
-      <div className={styles.rest}>
-        <LogoPanel theme={theme} />
-        <UsedBy playerId={theme.playerId} />
+        <div className={styles.settings}>
+          <form
+            className={styles.settings}
+            onSubmit={(event) => {
+              event.preventDefault()
+              save.mutate()
+            }}
+          >
+            <ThemeForm values={values} error={save.error} onChange={draft.set} />
+            {isChanged && (
+              <div className={styles.bar}>
+                {save.error && <ErrorText error={save.error} />}
+                <div className={styles.actions}>
+                  <span role="status">{texts.themes.unsaved}</span>
+                  <Button onClick={draft.discard}>{texts.themes.discard}</Button>
+                  <Button look="primary" type="submit" disabled={save.isPending}>
+                    {texts.actions.save}
+                  </Button>
+                </div>
+              </div>
+            )}
+          </form>
+          <LogoPanel theme={theme} />
+        </div>
       </div>
     </Page>
   )

@@ -4,6 +4,7 @@ import { Badge } from '../../ui/badge.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { Time } from '../../ui/time.tsx'
 import styles from './attempt-view.module.css'
+import { BodyText } from './body-text.tsx'
 
 /** What was received. The body is untrusted text. */
 export function AttemptView({ attempt, number }: { attempt: Attempt; number: number }) {
@@ -21,16 +22,12 @@ export function AttemptView({ attempt, number }: { attempt: Attempt; number: num
         </span>
       </div>
       {error !== null && <p className={styles.error}>{error}</p>}
-      {status !== null && (
-        <div>
-          <h4 className={styles.label}>{texts.webhooks.response}</h4>
-          {answer ? (
-            <pre className={styles.body}>{answer}</pre>
-          ) : (
-            <p className={styles.muted}>{texts.webhooks.emptyResponse}</p>
-          )}
-        </div>
-      )}
+      {status !== null &&
+        (answer ? (
+          <BodyText label={texts.webhooks.response} text={answer} />
+        ) : (
+          <p className={styles.muted}>{texts.webhooks.emptyResponse}</p>
+        ))}
     </li>
   )
 }

@@ -7,6 +7,7 @@ import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { AttemptView } from './attempt-view.tsx'
 import styles from './delivery-details.module.css'
+import { RequestView } from './request-view.tsx'
 
 /** Everything that is known about a delivery. */
 export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
@@ -27,6 +28,7 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
           </dd>
         </div>
       </dl>
+      <RequestView delivery={delivery} />
       <ol className={styles.attempts}>
         {attempts.map((attempt, i) => (
           <AttemptView key={attempt.at} attempt={attempt} number={i + 1} />

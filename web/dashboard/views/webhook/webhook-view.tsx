@@ -11,6 +11,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Deliveries } from './deliveries.tsx'
+import { EditDialog } from './edit-dialog.tsx'
 import { SecretPanel } from './secret-panel.tsx'
 import { TestDialog } from './test-dialog.tsx'
 import { VerifyPanel } from './verify-panel.tsx'
@@ -31,7 +32,7 @@ export function WebhookView() {
 function LoadedWebhook({ webhook }: { webhook: Webhook }) {
   const environment = useEnvironment()
   const navigate = useNavigate()
-  const [dialog, setDialog] = useState<'test' | 'delete'>()
+  const [dialog, setDialog] = useState<'test' | 'edit' | 'delete'>()
   const [opened, setOpened] = useState<string>()
   const close = () => setDialog(undefined)
   return (
@@ -42,6 +43,9 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
         <>
           <Button look="primary" icon="play" onClick={() => setDialog('test')}>
             {texts.webhooks.test}
+          </Button>
+          <Button icon="edit" onClick={() => setDialog('edit')}>
+            {texts.actions.edit}
           </Button>
           <Button icon="trash" onClick={() => setDialog('delete')}>
             {texts.actions.delete}
@@ -67,6 +71,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
         </div>
       </div>
       <TestDialog isOpen={dialog === 'test'} onClose={close} webhook={webhook} onSent={setOpened} />
+      <EditDialog isOpen={dialog === 'edit'} onClose={close} webhook={webhook} />
       <ConfirmDialog
         isOpen={dialog === 'delete'}
         onClose={close}

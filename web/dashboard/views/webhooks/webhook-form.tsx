@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import type { Webhook, WebhookInput } from '../../api/webhooks.ts'
 import { texts } from '../../texts/texts.ts'
@@ -13,15 +13,13 @@ import styles from './webhook-form.module.css'
 type WebhookFormProps = {
   initial: WebhookInput
   action: string
-  /** Shown above the buttons, for example that the webhook was changed elsewhere. */
-  notice?: ReactNode
   onSave(input: WebhookInput): Promise<Webhook>
   onSaved(webhook: Webhook): void
   onCancel(): void
 }
 
 /** Keeps what was typed if saving fails. */
-export function WebhookForm({ initial, action, notice, onSave, onSaved, onCancel }: WebhookFormProps) {
+export function WebhookForm({ initial, action, onSave, onSaved, onCancel }: WebhookFormProps) {
   const [url, setUrl] = useState(initial.url)
   const [events, setEvents] = useState(initial.events)
   const [hasTried, setTried] = useState(false)
@@ -52,7 +50,6 @@ export function WebhookForm({ initial, action, notice, onSave, onSaved, onCancel
         onChange={(event) => setUrl(event.target.value)}
       />
       <EventChoice value={events} error={eventsError} onChange={setEvents} />
-      {notice}
       {save.error && !isShown && <ErrorText error={save.error} />}
       <DialogActions>
         <Button onClick={onCancel}>{texts.actions.cancel}</Button>

@@ -12,7 +12,7 @@ import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
-/** The steps to the first video on a page. `newest` is the newest video, for somebody who comes back. */
+/** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export function GetStarted({ newest }: { newest: string | undefined }) {
   const environment = useEnvironment()
   // The key is only in the memory of this page.

@@ -17,6 +17,7 @@ export function HomeView() {
   // Decided once, so that the steps stay open while the first video is added.
   const [isOpen, setOpen] = useState<boolean>()
   const isFirst = recent.data?.pagination.itemsTotal === 0
+  const playable = recent.data?.data.find(({ status }) => status?.playable)
   const isStarting = isOpen ?? isFirst
   if (isOpen === undefined && recent.data) setOpen(isFirst)
   return (
@@ -39,7 +40,7 @@ export function HomeView() {
           <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
         ) : (
           <div className={styles.parts}>
-            {isStarting && <GetStarted newest={recent.data.data[0]?.videoId} />}
+            {isStarting && <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />}
             {!isFirst && <Overview recent={recent.data.data} />}
           </div>
         )}

@@ -2,7 +2,8 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { type PlayerTheme, themesQuery } from '../../api/themes.ts'
-import type { Page, Video } from '../../api/types.ts'
+import type { RecentVideo } from '../../api/home.ts'
+import type { Page } from '../../api/types.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -62,12 +63,16 @@ function usePreviewVideos() {
   const videos = useQuery({
     queryKey: [environment, 'videos', 'list', 'preview'],
     queryFn: ({ signal }) =>
-      api<Page<Video>>(environment, 'GET', '/videos', { query: { status: 'ready', pageSize: 50 }, signal }),
+      api<Page<RecentVideo>>(environment, 'GET', '/videos', {
+        query: { include: ['status'], pageSize: 50 },
+        signal,
+      }),
   })
   const closed = themes.data?.pages.flatMap(({ data }) => data).filter(({ enableApi }) => !enableApi) ?? []
-  const isOpen = ({ playerId }: Video) => closed.every((each) => each.playerId !== playerId)
+  const isUsable = ({ playerId, status }: RecentVideo) =>
+    status?.playable && closed.every((each) => each.playerId !== playerId)
   return {
-    videos: videos.data?.data.filter(isOpen) ?? [],
+    videos: videos.data?.data.filter(isUsable) ?? [],
     error: videos.error ?? themes.error,
     isPending: videos.isPending || themes.isPending,
   }

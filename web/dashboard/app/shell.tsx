@@ -9,6 +9,7 @@ import { rememberEnvironment, useEnvironment } from './environment.ts'
 import { EnvironmentSwitch } from './environment-switch.tsx'
 import { Navigation } from './navigation.tsx'
 import { usePaletteState } from './palette-state.ts'
+import { SearchCommand } from './search-command.tsx'
 import styles from './shell.module.css'
 import { Shortcuts } from './shortcuts.tsx'
 
@@ -66,6 +67,7 @@ export function Shell() {
       <div role="status">{isLost && <div className={styles.notice}>{texts.states.reconnecting}</div>}</div>
       <Suspense>{isPaletteOpen && <CommandPalette />}</Suspense>
       <Shortcuts />
+      <SearchCommand />
       <Suspense>
         <UploadPanel />
       </Suspense>

@@ -7,6 +7,7 @@ import { Progress } from '../ui/progress.tsx'
 import { ProcessingWatches } from './processing-watch.tsx'
 import { summarize } from './summary.ts'
 import type { Upload } from './types.ts'
+import { UploadCommand } from './upload-command.tsx'
 import styles from './upload-panel.module.css'
 import { UploadRow } from './upload-row.tsx'
 import { uploads, useUploads } from './uploads.ts'
@@ -22,11 +23,11 @@ export default function UploadPanel() {
   useEffect(() => {
     void uploads.restore()
   }, [])
-  if (list.length === 0) return null
   return (
     <>
+      <UploadCommand />
       <ProcessingWatches list={list} />
-      <Panel list={list} />
+      {list.length > 0 && <Panel list={list} />}
     </>
   )
 }

@@ -94,11 +94,11 @@ export const en = {
     intro: 'Four steps from nothing to a video on your page. They take about a minute.',
     steps: 'First steps',
     done: 'Done',
-    step: (number: number, title: string) => `${number}. ${title}`,
     key: 'Get an API key',
     keyIntro: 'Your programs authenticate with it. It is filled into the code of step 4.',
     keyName: 'Name of the key',
     keyDefault: 'My first key',
+    keyNumber: (number: number) => `My key ${number}`,
     keyCreate: 'Create a key',
     keyAnother: (count: number) =>
       count === 1
@@ -109,10 +109,8 @@ export const en = {
     video: 'Add a video',
     drop: 'Drag a video file to this page',
     choose: 'Choose a file',
-    or: 'or paste the address of a video',
     url: 'Address of a video',
     fetch: 'Fetch',
-    startOver: 'Add another video',
     uploading: (name: string) => `Uploading ${name}`,
     fetching: 'The video is being fetched.',
     examining: 'The file has arrived and is being examined.',
@@ -120,6 +118,7 @@ export const en = {
     playable: 'Ready to watch.',
     playableMore: 'Ready to watch. Higher qualities follow.',
     failed: 'This video cannot be encoded.',
+    ingestFailed: 'The file has not arrived.',
     retry: 'Try again',
     qualities: 'Qualities',
     playerTitle: (title: string) => `Player: ${title}`,
@@ -327,7 +326,6 @@ export const en = {
     deleteText: (url: string) =>
       `Nothing more is sent to ${url}. The log of its deliveries is deleted, too. This cannot be undone.`,
     deleted: 'The webhook is deleted.',
-    settings: 'Settings',
     secret: 'Signing secret',
     secretIntro: 'Every request is signed with this secret, so that you can reject forged ones.',
     signatureSecret: 'Secret',
@@ -418,7 +416,6 @@ export const en = {
     colorGroups: { controls: 'Controls', timeline: 'Timeline', title: 'Title' },
     colorPicker: (label: string) => `${label}: choose`,
     opacity: (label: string) => `${label}: opacity`,
-    colorText: (label: string) => `${label}: CSS colour`,
     invalidColor: 'This is not a CSS colour, such as #5883ff or rgba(88, 131, 255, .95).',
     options: 'Options',
     optionTexts: {

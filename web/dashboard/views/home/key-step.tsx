@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createKey, keysQuery } from '../../api/keys.ts'
 import { ApiProblem } from '../../api/problem.ts'
+import type { ApiKey } from '../../api/types.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -12,13 +13,22 @@ import styles from './key-step.module.css'
 import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 
+/** Names are unique. */
+function freeName(keys: ApiKey[]): string {
+  const isTaken = (name: string) => keys.some((key) => key.name === name)
+  let name: string = texts.home.keyDefault
+  for (let number = 2; isTaken(name); number++) name = texts.home.keyNumber(number)
+  return name
+}
+
 type KeyStepProps = { apiKey: string | undefined; onCreate(key: string): void }
 
 export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const keys = useQuery(keysQuery(environment))
-  const [name, setName] = useState<string>(texts.home.keyDefault)
+  const [typed, setName] = useState<string>()
+  const name = typed ?? freeName(keys.data ?? [])
   const create = useMutation({
     mutationFn: () => createKey(environment, name.trim()),
     onSuccess: ({ key }) => {

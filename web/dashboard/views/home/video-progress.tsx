@@ -27,7 +27,7 @@ export function VideoProgress({ videoId, video }: { videoId: string; video: Vide
   return (
     <div className={styles.progress}>
       {failure ? (
-        <Failed videoId={videoId} reason={failure} />
+        <Failed videoId={videoId} reason={failure} hasArrived={status.data.ingest?.failure === undefined} />
       ) : (
         <p role="status">{describe(status.data, isOver)}</p>
       )}
@@ -73,7 +73,9 @@ function Qualities({ status: { encoding } }: { status: VideoStatus }) {
   )
 }
 
-function Failed({ videoId, reason }: { videoId: string; reason: string }) {
+type FailedProps = { videoId: string; reason: string; hasArrived: boolean }
+
+function Failed({ videoId, reason, hasArrived }: FailedProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const retry = useMutation({
@@ -82,13 +84,15 @@ function Failed({ videoId, reason }: { videoId: string; reason: string }) {
   })
   return (
     <>
-      <ErrorText error={new Error(`${texts.home.failed} ${reason}`)} />
+      <ErrorText error={new Error(`${hasArrived ? texts.home.failed : texts.home.ingestFailed} ${reason}`)} />
       {retry.error && <ErrorText error={retry.error} />}
-      <div>
-        <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
-          {texts.home.retry}
-        </Button>
-      </div>
+      {hasArrived && (
+        <div>
+          <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
+            {texts.home.retry}
+          </Button>
+        </div>
+      )}
     </>
   )
 }

@@ -86,7 +86,7 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('heading', { name: `${receiver.url}/hook` }).waitFor()
 
     await page.getByRole('button', { name: 'Send a test event' }).click()
-    await page.getByLabel('Event').selectOption('live-stream.broadcast.ended')
+    await page.getByLabel('Event', { exact: true }).selectOption('live-stream.broadcast.ended')
     await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
     const [received] = await receiver.waitForRequests('/hook', 1)
     const deliveries = page.getByRole('region', { name: 'Deliveries' })

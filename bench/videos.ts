@@ -104,5 +104,10 @@ export function sampleSearches(tableSize: number): SampleSearch[] {
     search('GET /videos?tags[]=… (one tag)', (n) => `/videos?tags%5B%5D=${tags(n)[0]}`, false),
     search('GET /tags', () => '/tags?sortBy=videoCount&sortOrder=desc'),
     search('GET /videos?title=… (one word)', (n) => `/videos?title=${encode(titleWords(n)[3] ?? '')}`, false),
+    search(
+      'GET /videos?search=… (one word)',
+      (n) => `/videos?search=${encode(titleWords(n)[3] ?? '')}`,
+      false,
+    ),
   ]
 }

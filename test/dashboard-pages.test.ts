@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, root, type Service, sharedKinora } from './harness.ts'
+import { call, patienceMs, root, type Service, sharedKinora } from './harness.ts'
 import { createVideo } from './media.ts'
 import { withoutEncoding } from './programs.ts'
 
@@ -38,6 +38,7 @@ describe('the dashboard', { skip }, () => {
     // Scripts of a test need it, and the policy has a test of its own.
     context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
     page = await context.newPage()
+    page.setDefaultTimeout(patienceMs)
     page.on('pageerror', (error) => errors.push(error.message))
     page.on('console', (message) => {
       if (message.type() === 'error' && !/401/.test(message.text())) errors.push(message.text())
@@ -88,9 +89,12 @@ describe('the dashboard', { skip }, () => {
       .slice(0, 5).map((each) => each.outerHTML.slice(0, 120))
   })()`
 
+  /** Until then, colours and sizes may be those of before. */
+  const twoFrames = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+
   const findings = `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) =>
     violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' ')))`
+      .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) => html.slice(0, 160) + ' ' + failureSummary).join(' ')))`
 
   test('every view fits every screen in both colour schemes, and axe finds nothing serious', async () => {
     const paths = await createContent()
@@ -103,6 +107,7 @@ describe('the dashboard', { skip }, () => {
       await page.evaluate(axe)
       for (const [width, height] of sizes) {
         await page.setViewportSize({ width, height })
+        await page.evaluate(twoFrames)
         assert.deepEqual(await page.evaluate(overflow), [], `${path} at ${width}`)
       }
       for (const colorScheme of schemes) {
@@ -110,6 +115,7 @@ describe('the dashboard', { skip }, () => {
         await page.setViewportSize(
           colorScheme === 'dark' ? { width: 360, height: 740 } : { width: 1280, height: 800 },
         )
+        await page.evaluate(twoFrames)
         assert.deepEqual(await page.evaluate(findings), [], `${path} in ${colorScheme}`)
       }
     }

@@ -20,6 +20,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     create index videos_text on all_videos using gin (search_text gin_trgm_ops)
     with (gin_pending_list_limit = 512)`.execute(db)
+  // Without statistics, Postgres would not know which words are common.
+  await sql`analyze all_videos (search_text)`.execute(db)
 
   // Lists by state read these instead of the rows with their plans.
   await sql`create index encodings_state on encodings (state, video_id)`.execute(db)

@@ -87,6 +87,8 @@ function aspectRatio({ width, height }: { width: number; height: number }): stri
 
 function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = row.source_type === 'upload'
+  // The upload may have begun after its source was queried.
+  if (isUpload && !source) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
   const total = source?.total ?? null
   const isByBytes = source?.form === 'bytes' || source?.form === 'url'

@@ -106,7 +106,7 @@ export const DeliveryDetails = Type.Object(
           examples: ['https://example.com/webhooks'],
         }),
         headers: Type.Record(Type.String(), Type.String(), {
-          description: 'Headers of the last attempt. Signatures are left out.',
+          description: 'Headers of the last attempt, if there was one. Signatures are left out.',
           examples: [{ 'content-type': 'application/json', 'webhook-id': exampleId('event_') }],
         }),
         body: Type.String({
@@ -148,8 +148,10 @@ export function viewDelivery(row: DeliveryRecord) {
 export function viewDetails(row: DeliveryRecord, webhook: WebhookRow, body: string) {
   const { id: webhookId, url, secret } = webhook
   const input = { webhookId, eventId: row.event_id, body: Buffer.from(body), secret, previousSecret: null }
-  const headers = requestHeaders(input, new Date(row.attempts.at(-1)?.at ?? row.next_at))
-  const shown = Object.entries(headers).filter(([name]) => !name.includes('signature'))
+  const last = row.attempts.at(-1)
+  const headers = requestHeaders(input, new Date(last?.at ?? 0))
+  const isHidden = (name: string) => name.includes('signature') || (!last && name === 'webhook-timestamp')
+  const shown = Object.entries(headers).filter(([name]) => !isHidden(name))
   return { ...viewDelivery(row), request: { url, headers: Object.fromEntries(shown), body } }
 }
 

@@ -56,6 +56,7 @@ const environment = createRoute({
       })
   },
   component: Shell,
+  notFoundComponent: NotFound,
 })
 
 const home = createRoute({

@@ -13,7 +13,7 @@ export const en = {
     open: 'Open the menu',
     close: 'Close the menu',
     skip: 'Skip to the content',
-    home: 'Get started',
+    home: 'Home',
     videos: 'Videos',
     live: 'Live',
     viewers: 'Viewers',

@@ -7,7 +7,7 @@ import styles from './step.module.css'
 import { Step } from './step.tsx'
 
 /** Programs with the address of this server and, right after its creation, the key. */
-export function CodeStep({ apiKey }: { apiKey: string | undefined }) {
+export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
   const { publicUrl } = useSession()
   return (
     <Step number={4} title={texts.home.code} isDone={false}>

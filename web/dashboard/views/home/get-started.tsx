@@ -1,19 +1,21 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { oneVideoQuery } from '../../api/home.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { useUploads } from '../../upload/uploads.ts'
-import { CodeStep } from './code-step.tsx'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
 import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
+// Nobody needs it at first sight.
+const CodeStep = lazy(() => import('./code-step.tsx'))
+
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
-export function GetStarted({ newest }: { newest: string | undefined }) {
+export default function GetStarted({ newest }: { newest: string | undefined }) {
   const environment = useEnvironment()
   // The key is only in the memory of this page.
   const [apiKey, setApiKey] = useState<string>()
@@ -46,7 +48,9 @@ export function GetStarted({ newest }: { newest: string | undefined }) {
             <p className={stepStyles.muted}>{texts.home.embedLater}</p>
           )}
         </Step>
-        <CodeStep apiKey={apiKey} />
+        <Suspense>
+          <CodeStep apiKey={apiKey} />
+        </Suspense>
       </div>
     </div>
   )

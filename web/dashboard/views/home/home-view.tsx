@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { recentVideosQuery } from '../../api/home.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -7,9 +7,11 @@ import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
 import { DropZone } from '../../upload/drop-zone.tsx'
-import { GetStarted } from './get-started.tsx'
 import styles from './home-view.module.css'
-import { Overview } from './overview.tsx'
+
+// There is either this or the steps.
+const Overview = lazy(() => import('./overview.tsx'))
+const GetStarted = lazy(() => import('./get-started.tsx'))
 
 /** The first steps while there is no video, and an overview later. The steps can be opened again. */
 export function HomeView() {
@@ -40,8 +42,16 @@ export function HomeView() {
           <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
         ) : (
           <div className={styles.parts}>
-            {isStarting && <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />}
-            {!isFirst && <Overview recent={recent.data.data} />}
+            {isStarting && (
+              <Suspense fallback={<Loading />}>
+                <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />
+              </Suspense>
+            )}
+            {!isFirst && (
+              <Suspense fallback={<Loading />}>
+                <Overview recent={recent.data.data} />
+              </Suspense>
+            )}
           </div>
         )}
       </Page>

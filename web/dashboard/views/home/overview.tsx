@@ -13,7 +13,7 @@ import { RecentVideos } from './recent-videos.tsx'
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
 
 /** What is going on, at a glance. */
-export function Overview({ recent }: { recent: RecentVideo[] }) {
+export default function Overview({ recent }: { recent: RecentVideo[] }) {
   const environment = useEnvironment()
   const viewers = useQuery(viewersQuery(environment))
   const onAir = useQuery(onAirQuery(environment))

@@ -14,7 +14,7 @@ import { PreviewPlayer } from './preview-player.tsx'
 /** The player with a theme that may not be saved yet, on a video of choice. */
 export function Preview({ theme }: { theme: PlayerTheme }) {
   const id = useId()
-  const { videos, error, isPending } = usePreviewVideos()
+  const { videos, error, isPending } = usePreviewVideos(theme.playerId)
   const [chosen, setChosen] = useState<string>()
   const video = videos.find(({ videoId }) => videoId === chosen) ?? videos[0]
   return (
@@ -56,8 +56,11 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
   )
 }
 
-/** The newest videos that play, without those whose theme does not let pages control the player. */
-function usePreviewVideos() {
+/**
+ * The newest videos that play, without those whose theme does not let pages control the player. Those with the theme
+ * come first.
+ */
+function usePreviewVideos(themeId: string) {
   const environment = useEnvironment()
   const themes = useInfiniteQuery(themesQuery(environment))
   const videos = useQuery({
@@ -72,7 +75,9 @@ function usePreviewVideos() {
   const isUsable = ({ playerId, status }: RecentVideo) =>
     status?.playable && closed.every((each) => each.playerId !== playerId)
   return {
-    videos: videos.data?.data.filter(isUsable) ?? [],
+    videos: (videos.data?.data.filter(isUsable) ?? []).sort(
+      (one, other) => Number(other.playerId === themeId) - Number(one.playerId === themeId),
+    ),
     error: videos.error ?? themes.error,
     isPending: videos.isPending || themes.isPending,
   }

@@ -164,6 +164,23 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.equal((await read()).restreams[0].streamKey, 'secret-key')
     assert.ok(!(await page.locator('main').innerText()).includes('secret-key'))
 
+    // A recording that has failed, as after eight hours without a file store.
+    await query(
+      service.database,
+      `insert into broadcasts (id, live_stream_id, environment, record, state, completing, fence, owner_url, lease_until,
+         qualities, restreams, started_at, ended_at)
+       values ('br0', $1, 'production', true, 'ended', false, 1, '', now(), '[]', '[]', now(), now())`,
+      [id],
+    )
+    await query(
+      service.database,
+      `insert into recordings values ('br0', 1, 0, 1, 'vi0', 'failed', $1, now())`,
+      [hostile],
+    )
+    await panel('Broadcasts').getByText(hostile).waitFor()
+    await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('The recording is being made again.').first().waitFor()
+
     await button('More actions').click()
     await page.getByRole('menuitem', { name: 'Delete the live stream' }).click()
     await confirm('Delete')

@@ -72,6 +72,16 @@ export const metricQuery = (environment: Environment, metric: Metric, selection:
 export type SeriesPoint = { emittedAt: string; metricValue: number }
 
 const maxPageSize = 100
+/** For exports. */
+const maxPages = 50
+
+async function loadAll<T>(load: (currentPage: number) => Promise<Page<T>>): Promise<T[]> {
+  const first = await load(1)
+  const all = [...first.data]
+  const pages = Math.min(maxPages, first.pagination.pagesTotal)
+  for (let page = 2; page <= pages; page++) all.push(...(await load(page)).data)
+  return all
+}
 
 /** Every interval of the period, from all pages. */
 export const seriesQuery = (environment: Environment, metric: Metric, selection: Selection) =>
@@ -79,34 +89,50 @@ export const seriesQuery = (environment: Environment, metric: Metric, selection:
     queryKey: keyOf(environment, 'series', metric, selection.id, selection.filters),
     queryFn: async ({ signal }) => {
       const query = { ...dataQuery(metric, selection), interval: selection.interval, pageSize: maxPageSize }
-      const load = (currentPage: number) =>
+      return loadAll((currentPage) =>
         api<Page<SeriesPoint>>(environment, 'GET', `/data/timeseries/${metric.series}`, {
           query: { ...query, currentPage },
           signal,
-        })
-      const first = await load(1)
-      const points = [...first.data]
-      for (let page = 2; page <= first.pagination.pagesTotal; page++) points.push(...(await load(page)).data)
-      return points
+        }),
+      )
     },
   })
 
 export type Bucket = { dimensionValue: string; metricValue: number }
 
+type Buckets = { breakdown: Breakdown; pageSize: number; currentPage?: number; signal?: AbortSignal }
+
+const loadBuckets = (
+  environment: Environment,
+  metric: Metric,
+  selection: Selection,
+  { breakdown, signal, ...page }: Buckets,
+) =>
+  api<Page<Bucket>>(environment, 'GET', `/data/buckets/${metric.series}/${breakdown}`, {
+    query: { ...dataQuery(metric, selection), ...page },
+    signal,
+  })
+
 export const bucketsQuery = (
   environment: Environment,
   metric: Metric,
   selection: Selection,
-  { breakdown, pageSize }: { breakdown: Breakdown; pageSize: number },
+  { breakdown, pageSize }: Pick<Buckets, 'breakdown' | 'pageSize'>,
 ) =>
   queryOptions({
     queryKey: keyOf(environment, 'buckets', breakdown, metric, selection.id, selection.filters, pageSize),
-    queryFn: ({ signal }) =>
-      api<Page<Bucket>>(environment, 'GET', `/data/buckets/${metric.series}/${breakdown}`, {
-        query: { ...dataQuery(metric, selection), pageSize },
-        signal,
-      }),
+    queryFn: ({ signal }) => loadBuckets(environment, metric, selection, { breakdown, pageSize, signal }),
   })
+
+export const loadAllBuckets = (
+  environment: Environment,
+  metric: Metric,
+  selection: Selection,
+  breakdown: Breakdown,
+) =>
+  loadAll((currentPage) =>
+    loadBuckets(environment, metric, selection, { breakdown, pageSize: maxPageSize, currentPage }),
+  )
 
 export type CurvePoint = { from: number; to: number; share: number; viewers: number }
 export type Retention = {
@@ -157,19 +183,38 @@ export type MetadataValue = {
 export const valueOrders = ['plays', 'watchTime', 'completion', 'sessions'] as const
 export type ValueOrder = (typeof valueOrders)[number]
 
+type Values = {
+  key: string
+  sortBy: ValueOrder
+  currentPage: number
+  pageSize?: number
+  signal?: AbortSignal
+}
+
+const loadValues = (environment: Environment, selection: Selection, { key, signal, ...page }: Values) =>
+  api<Page<MetadataValue>>(environment, 'GET', `/analytics/metadata/${encodeURIComponent(key)}`, {
+    query: { ...timesOf(selection), videoId: selection.filters.mediaId, ...page },
+    signal,
+  })
+
 export const metadataValuesQuery = (
   environment: Environment,
   selection: Selection,
-  { key, sortBy, currentPage }: { key: string; sortBy: ValueOrder; currentPage: number },
+  { key, sortBy, currentPage }: Pick<Values, 'key' | 'sortBy' | 'currentPage'>,
 ) =>
   queryOptions({
     queryKey: keyOf(environment, 'values', key, selection.id, selection.filters.mediaId, sortBy, currentPage),
-    queryFn: ({ signal }) =>
-      api<Page<MetadataValue>>(environment, 'GET', `/analytics/metadata/${encodeURIComponent(key)}`, {
-        query: { ...timesOf(selection), videoId: selection.filters.mediaId, sortBy, currentPage },
-        signal,
-      }),
+    queryFn: ({ signal }) => loadValues(environment, selection, { key, sortBy, currentPage, signal }),
   })
+
+export const loadAllValues = (
+  environment: Environment,
+  selection: Selection,
+  { key, sortBy }: Pick<Values, 'key' | 'sortBy'>,
+) =>
+  loadAll((currentPage) =>
+    loadValues(environment, selection, { key, sortBy, currentPage, pageSize: maxPageSize }),
+  )
 
 export type ViewingSession = {
   session: { sessionId: string; loadedAt: string; endedAt: string; metadata: Pair[] }
@@ -191,57 +236,46 @@ export type ViewerSession = ViewingSession & { media: MediaRef }
 
 const sessionsPerPage = 20
 
-/** The sessions of one viewer, with all videos and live streams. */
-export const viewerSessionsQuery = (
+/** One of both is needed. */
+export type SessionsOf = { viewer: Pair | undefined; media: MediaRef | undefined }
+type SessionPage = { currentPage: number; pageSize: number; signal?: AbortSignal }
+
+/** The sessions of one viewer, of one video or live stream, or of both. */
+async function loadSessions(
   environment: Environment,
   selection: Selection,
-  { key, value, currentPage }: { key: string; value: string; currentPage: number },
+  { viewer, media }: SessionsOf,
+  { signal, ...page }: SessionPage,
+): Promise<Page<ViewerSession>> {
+  const times = timesOf(selection)
+  const metadata = viewer ? { metadata: { [viewer.key]: viewer.value } } : {}
+  if (!media) {
+    const query = { ...times, ...metadata, ...page }
+    return api<Page<ViewerSession>>(environment, 'GET', '/analytics/sessions', { query, signal })
+  }
+  const kind = media.type === 'video' ? 'videos' : 'live-streams'
+  const path = `/analytics/${kind}/${encodeURIComponent(media.id)}`
+  const lastDay = new Date(Date.parse(times.to) - 1).toISOString()
+  const period = `${times.from.slice(0, 10)}/${lastDay.slice(0, 10)}`
+  const query = { period, ...metadata, ...page }
+  const found = await api<Page<ViewingSession>>(environment, 'GET', path, { query, signal })
+  return { ...found, data: found.data.map((session) => ({ ...session, media })) }
+}
+
+export const sessionsQuery = (
+  environment: Environment,
+  selection: Selection,
+  of: SessionsOf,
+  currentPage: number,
 ) =>
   queryOptions({
-    queryKey: keyOf(environment, 'viewer', key, value, selection.id, currentPage),
+    queryKey: keyOf(environment, 'sessions', of.viewer, of.media?.id, selection.id, currentPage),
     queryFn: ({ signal }) =>
-      api<Page<ViewerSession>>(environment, 'GET', '/analytics/sessions', {
-        query: {
-          ...timesOf(selection),
-          metadata: { [key]: value },
-          currentPage,
-          pageSize: sessionsPerPage,
-        },
-        signal,
-      }),
+      loadSessions(environment, selection, of, { currentPage, pageSize: sessionsPerPage, signal }),
   })
 
-type MediaSessions = { media: MediaRef; viewer: Pair | undefined; currentPage: number }
-
-/** The sessions of one video or live stream, or those of one viewer of it. The period is a range of days. */
-export const mediaSessionsQuery = (
-  environment: Environment,
-  selection: Selection,
-  { media, viewer, currentPage }: MediaSessions,
-) =>
-  queryOptions({
-    queryKey: keyOf(environment, 'media', media.id, viewer, selection.id, currentPage),
-    queryFn: async ({ signal }): Promise<Page<ViewerSession>> => {
-      const { from, to } = timesOf(selection)
-      const kind = media.type === 'video' ? 'videos' : 'live-streams'
-      const period = `${from.slice(0, 10)}/${new Date(Date.parse(to) - 1).toISOString().slice(0, 10)}`
-      const page = await api<Page<ViewingSession>>(
-        environment,
-        'GET',
-        `/analytics/${kind}/${encodeURIComponent(media.id)}`,
-        {
-          query: {
-            period,
-            ...(viewer && { metadata: { [viewer.key]: viewer.value } }),
-            currentPage,
-            pageSize: sessionsPerPage,
-          },
-          signal,
-        },
-      )
-      return { ...page, data: page.data.map((session) => ({ ...session, media })) }
-    },
-  })
+export const loadAllSessions = (environment: Environment, selection: Selection, of: SessionsOf) =>
+  loadAll((currentPage) => loadSessions(environment, selection, of, { currentPage, pageSize: maxPageSize }))
 
 export type ViewingEvent = { type: string; emittedAt: string; at?: number; from?: number; to?: number }
 

@@ -249,7 +249,8 @@ export const en = {
     copyLink: 'Copy the link',
     embed: 'Embed code',
     copyEmbed: 'Copy the embed code',
-    privateLink: 'The links of a private live stream are for one viewer each. This one is new.',
+    privateLink: 'The links of a private live stream are for one viewer each. Nobody has used these yet.',
+    newLink: 'Links for another viewer',
   },
   viewers: {
     title: 'Viewers',

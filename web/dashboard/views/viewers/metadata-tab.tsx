@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
   isTooOld,
+  loadAllValues,
   metadataKeysQuery,
   metadataValuesQuery,
   type ValueOrder,
@@ -77,9 +78,9 @@ function Values({ name }: { name: string }) {
       actions={
         <CsvButton
           name={name}
-          rows={() => [
+          rows={async () => [
             [name, ...valueOrders, 'averageWatchTime', 'lastSeenAt'],
-            ...rows.map((row) => [
+            ...(await loadAllValues(environment, selections.current, { key: name, sortBy })).map((row) => [
               row.value,
               ...valueOrders.map((order) => row[order]),
               row.averageWatchTime,

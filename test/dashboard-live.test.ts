@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { newId } from '../server/lib/ids.ts'
 import { launchBrowser, skip } from './browser.ts'
 import { logIn } from './dashboard.ts'
 import { call, kinora, patienceMs, query, type Service } from './harness.ts'
@@ -149,6 +150,12 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.equal((await read()).name, 'Theirs')
     await details.getByRole('button', { name: 'Use the new values' }).click()
     assert.equal(await name.inputValue(), 'Theirs')
+    await name.fill('Mine at last')
+    await change({ name: 'Theirs again' })
+    await details.getByText('Another window has changed').waitFor()
+    await details.getByRole('button', { name: 'Save' }).click()
+    await details.getByText('Another window has changed').waitFor({ state: 'detached' })
+    assert.equal((await read()).name, 'Mine at last')
 
     await button('Add a restream').click()
     const dialog = page.getByRole('dialog')
@@ -165,18 +172,18 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.ok(!(await page.locator('main').innerText()).includes('secret-key'))
 
     // A recording that has failed, as after eight hours without a file store.
+    const broadcastId = newId('br')
     await query(
       service.database,
       `insert into broadcasts (id, live_stream_id, environment, record, state, completing, fence, owner_url, lease_until,
          qualities, restreams, started_at, ended_at)
-       values ('br0', $1, 'production', true, 'ended', false, 1, '', now(), '[]', '[]', now(), now())`,
-      [id],
+       values ($2, $1, 'production', true, 'ended', false, 1, '', now(), '[]', '[]', now(), now())`,
+      [id, broadcastId],
     )
-    await query(
-      service.database,
-      `insert into recordings values ('br0', 1, 0, 1, 'vi0', 'failed', $1, now())`,
-      [hostile],
-    )
+    await query(service.database, `insert into recordings values ($2, 1, 0, 1, 'vi0', 'failed', $1, now())`, [
+      hostile,
+      broadcastId,
+    ])
     await panel('Broadcasts').getByText(hostile).waitFor()
     await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
     await page.getByText('The recording is being made again.').first().waitFor()

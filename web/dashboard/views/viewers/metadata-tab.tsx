@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { isTooOld } from '../../api/analytics.ts'
 import {
-  isTooOld,
   loadAllValues,
   metadataKeysQuery,
   metadataValuesQuery,
   type ValueOrder,
   valueOrders,
-} from '../../api/analytics.ts'
+} from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'

@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isTooOld, loadAllSessions, type MediaRef, sessionsQuery } from '../../api/analytics.ts'
+import { isTooOld } from '../../api/analytics.ts'
+import { loadAllSessions, type MediaRef, sessionsQuery } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'

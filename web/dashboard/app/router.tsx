@@ -11,6 +11,7 @@ import {
 import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
+import { readVideoSearch } from '../views/videos/search-params.ts'
 import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
@@ -68,12 +69,15 @@ const home = createRoute({
 const videos = createRoute({
   getParentRoute: () => environment,
   path: 'videos',
+  validateSearch: readVideoSearch,
   component: lazyRouteComponent(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
 })
 
 const video = createRoute({
   getParentRoute: () => environment,
   path: 'videos/$videoId',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
+    typeof tab === 'string' ? { tab } : {},
   component: lazyRouteComponent(() => import('../views/video/video-view.tsx'), 'VideoView'),
 })
 

@@ -8,13 +8,13 @@ import type { ViewersSearch } from './viewers-search.ts'
 export function useViewersSearch() {
   const search: ViewersSearch = useSearch({ from: '/$environment/viewers' })
   const environment = useEnvironment()
-  const navigate = useNavigate()
+  const navigate = useNavigate({ from: '/$environment/viewers' })
   const selections = useMemo(() => selectionsOf(search), [search])
   const change = (part: ViewersSearch) =>
     void navigate({
       to: '/$environment/viewers',
       params: { environment },
-      search: (current: ViewersSearch) => ({ ...current, ...part }),
+      search: (current) => ({ ...current, ...part }),
       resetScroll: false,
     })
   return { environment, search, selections, change }

@@ -695,7 +695,6 @@ export const en = {
     droppedFrames: 'Dropped frames',
     clockJumps: 'Clock jumps',
     qualities: 'Qualities',
-    source: 'source',
     currentViewers: 'Viewers now',
     chart: (latest: string, low: string, high: string) =>
       `Bit rate since you opened this page: now ${latest}, between ${low} and ${high}.`,

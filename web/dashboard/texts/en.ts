@@ -695,7 +695,6 @@ export const en = {
     droppedFrames: 'Dropped frames',
     clockJumps: 'Clock jumps',
     qualities: 'Qualities',
-    source: 'source',
     currentViewers: 'Viewers now',
     chart: (latest: string, low: string, high: string) =>
       `Bit rate since you opened this page: now ${latest}, between ${low} and ${high}.`,
@@ -764,7 +763,8 @@ export const en = {
     copyLink: 'Copy the link',
     embed: 'Embed code',
     copyEmbed: 'Copy the embed code',
-    privateLink: 'The links of a private live stream are for one viewer each. This one is new.',
+    privateLink: 'The links of a private live stream are for one viewer each. Nobody has used these yet.',
+    newLink: 'Links for another viewer',
   },
   viewers: {
     title: 'Viewers',

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
-import { deleteViewer, metadataKeysQuery } from '../../api/analytics.ts'
+import { deleteViewer, metadataKeysQuery } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'

@@ -27,7 +27,7 @@ export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarPr
           <strong role="status">{t.selected(formatNumber(count))}</strong>
           {!isAll && count < total && (
             <>
-              <Button look="quiet" onClick={onSelectLoaded}>
+              <Button look="quiet" className={styles.loaded} onClick={onSelectLoaded}>
                 {t.selectLoaded}
               </Button>
               <Button look="quiet" onClick={selection.selectAll}>
@@ -37,16 +37,16 @@ export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarPr
           )}
           <span className={styles.space} />
           <Button icon="tag" onClick={() => setDialog('tags')}>
-            {t.tags}
+            <span className={styles.label}>{t.tags}</span>
           </Button>
           <Button icon="globe" onClick={() => setDialog('public')}>
-            {t.makePublic}
+            <span className={styles.label}>{t.makePublic}</span>
           </Button>
           <Button icon="lock" onClick={() => setDialog('private')}>
-            {t.makePrivate}
+            <span className={styles.label}>{t.makePrivate}</span>
           </Button>
           <Button icon="trash" look="danger" onClick={() => setDialog('delete')}>
-            {texts.actions.delete}
+            <span className={styles.label}>{texts.actions.delete}</span>
           </Button>
           <IconButton icon="close" label={t.clear} onClick={selection.clear} />
         </section>

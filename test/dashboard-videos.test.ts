@@ -190,17 +190,17 @@ describe('videos of the dashboard', { skip }, () => {
     }
     await page.keyboard.press('/')
     await page.keyboard.type('sour tut')
-    await page.getByText('1 videos').waitFor()
+    await page.getByText('1 video', { exact: true }).waitFor()
     assert.equal(new URL(page.url()).searchParams.get('q'), 'sour tut')
     await open(
       `production/videos?tags=${encodeURIComponent(JSON.stringify([hostile]))}&metadata=${encodeURIComponent('{"course":"<b>1"}')}&sort=title`,
     )
-    await page.getByText('1 videos').waitFor()
+    await page.getByText('1 video', { exact: true }).waitFor()
     await cell(hostile).waitFor()
     await page.getByRole('button', { name: 'Clear all filters' }).click()
     await page.getByText('3 videos').waitFor()
     await page.getByLabel('Visibility').selectOption('private')
-    await page.getByText('1 videos').waitFor()
+    await page.getByText('1 video', { exact: true }).waitFor()
     await cell('Sourdough').getByText('Private').waitFor()
     assert.equal(await page.evaluate('window.hacked'), undefined)
     // Whatever a URL contains.
@@ -224,7 +224,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByLabel('Add', { exact: true }).fill('new, next')
     await page.getByLabel('Remove', { exact: true }).fill('old')
     await page.keyboard.press('Enter')
-    await page.getByText('3 videos are changed.', { exact: true }).waitFor()
+    await page.getByText('Changed 3 videos.', { exact: true }).waitFor()
     assert.deepEqual(
       (await list()).map(({ tags }) => tags),
       [['old', 'a'], ...['b', 'c', 'd'].map((title) => [title, 'new', 'next'])],
@@ -233,7 +233,8 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('checkbox', { name: 'Select a' }).click()
     await page.getByRole('button', { name: 'Select all 4' }).click()
     await page.getByRole('button', { name: 'Make private' }).click()
-    await page.getByText('4 videos are changed.', { exact: true }).waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Make private' }).click()
+    await page.getByText('Changed 4 videos.', { exact: true }).waitFor()
     assert.deepEqual(
       (await list()).map((video) => video.public),
       [false, false, false, false],
@@ -243,10 +244,10 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('checkbox', { name: 'Select c' }).click({ modifiers: ['Shift'] })
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('button', { name: 'Delete 2 videos' }).click()
-    await page.getByText('2 videos are deleted.', { exact: true }).waitFor()
+    await page.getByText('Deleted 2 videos.', { exact: true }).waitFor()
     assert.deepEqual(await titles(), ['a', 'd'])
     await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByText('2 videos are restored.', { exact: true }).waitFor()
+    await page.getByText('Restored 2 videos.', { exact: true }).waitFor()
     assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
 
     await call(`${service.url}/videos/${(await list())[0]!.videoId}`, { method: 'DELETE' })

@@ -7,9 +7,9 @@ import { texts } from '../texts/texts.ts'
 import { IconButton } from '../ui/button.tsx'
 import { rememberEnvironment, useEnvironment } from './environment.ts'
 import { EnvironmentSwitch } from './environment-switch.tsx'
+import { GlobalCommands } from './global-commands.tsx'
 import { Navigation } from './navigation.tsx'
 import { usePaletteState } from './palette-state.ts'
-import { SearchCommand } from './search-command.tsx'
 import styles from './shell.module.css'
 import { Shortcuts } from './shortcuts.tsx'
 
@@ -80,7 +80,7 @@ export function Shell() {
       <div role="status">{isLost && <div className={styles.notice}>{texts.states.reconnecting}</div>}</div>
       <Suspense>{isPaletteOpen && <CommandPalette />}</Suspense>
       <Shortcuts />
-      <SearchCommand />
+      <GlobalCommands />
       <Suspense>
         <UploadPanel />
       </Suspense>

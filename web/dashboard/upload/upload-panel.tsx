@@ -7,7 +7,6 @@ import { Progress } from '../ui/progress.tsx'
 import { ProcessingWatches } from './processing-watch.tsx'
 import { summarize } from './summary.ts'
 import type { Upload } from './types.ts'
-import { UploadCommand } from './upload-command.tsx'
 import styles from './upload-panel.module.css'
 import { UploadRow } from './upload-row.tsx'
 import { uploads, useUploads } from './uploads.ts'
@@ -25,7 +24,6 @@ export default function UploadPanel() {
   }, [])
   return (
     <>
-      <UploadCommand />
       <ProcessingWatches list={list} />
       {list.length > 0 && <Panel list={list} />}
     </>

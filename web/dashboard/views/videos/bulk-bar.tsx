@@ -17,18 +17,17 @@ type BulkBarProps = { filters: VideoFilters; total: number; selection: Selection
 export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarProps) {
   const { restoreHours } = useSession()
   const bulk = useBulk(filters, selection)
-  const [dialog, setDialog] = useState<'delete' | 'tags'>()
+  const [dialog, setDialog] = useState<'delete' | 'tags' | 'public' | 'private'>()
   const { count, isAll } = selection
   const t = texts.videos.bulk
-  const shown = formatNumber(count)
   return (
     <>
       {count > 0 && (
         <section className={styles.bar} aria-label={t.label}>
-          <strong role="status">{t.selected(shown)}</strong>
+          <strong role="status">{t.selected(formatNumber(count))}</strong>
           {!isAll && count < total && (
             <>
-              <Button look="quiet" onClick={onSelectLoaded}>
+              <Button look="quiet" className={styles.loaded} onClick={onSelectLoaded}>
                 {t.selectLoaded}
               </Button>
               <Button look="quiet" onClick={selection.selectAll}>
@@ -38,16 +37,16 @@ export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarPr
           )}
           <span className={styles.space} />
           <Button icon="tag" onClick={() => setDialog('tags')}>
-            {t.tags}
+            <span className={styles.label}>{t.tags}</span>
           </Button>
-          <Button icon="globe" onClick={() => bulk.start({ kind: 'public', isPublic: true })}>
-            {t.makePublic}
+          <Button icon="globe" onClick={() => setDialog('public')}>
+            <span className={styles.label}>{t.makePublic}</span>
           </Button>
-          <Button icon="lock" onClick={() => bulk.start({ kind: 'public', isPublic: false })}>
-            {t.makePrivate}
+          <Button icon="lock" onClick={() => setDialog('private')}>
+            <span className={styles.label}>{t.makePrivate}</span>
           </Button>
           <Button icon="trash" look="danger" onClick={() => setDialog('delete')}>
-            {texts.actions.delete}
+            <span className={styles.label}>{texts.actions.delete}</span>
           </Button>
           <IconButton icon="close" label={t.clear} onClick={selection.clear} />
         </section>
@@ -55,17 +54,26 @@ export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarPr
       <ConfirmDialog
         isOpen={dialog === 'delete'}
         onClose={() => setDialog(undefined)}
-        title={t.deleteTitle(shown)}
+        title={t.deleteTitle(count)}
         description={
           restoreHours > 0 ? t.deleteRestorable(formatSpan(restoreHours * 3_600)) : t.deleteForever
         }
-        action={t.deleteAction(shown)}
+        action={t.deleteAction(count)}
         onConfirm={async () => bulk.start({ kind: 'delete' })}
+      />
+      <ConfirmDialog
+        isOpen={dialog === 'public' || dialog === 'private'}
+        onClose={() => setDialog(undefined)}
+        title={dialog === 'public' ? t.publicTitle(count) : t.privateTitle(count)}
+        description={dialog === 'public' ? t.publicText : t.privateText}
+        action={dialog === 'public' ? t.makePublic : t.makePrivate}
+        isDangerous={false}
+        onConfirm={async () => bulk.start({ kind: 'public', isPublic: dialog === 'public' })}
       />
       <TagsDialog
         isOpen={dialog === 'tags'}
         onClose={() => setDialog(undefined)}
-        count={shown}
+        count={count}
         onSave={(change) => bulk.start({ kind: 'tags', change })}
       />
       <BulkDialog run={bulk.run} onStop={bulk.stop} />

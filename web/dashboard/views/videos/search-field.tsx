@@ -6,7 +6,7 @@ import styles from './toolbar.module.css'
 /** Typing quickly sends one request, not one for each letter. */
 const settleMs = 150
 
-/** Searches while somebody types. The key / leads here (search-command.tsx). */
+/** Searches while somebody types. The key / leads here (app/global-commands.tsx). */
 export function SearchField({ value, onChange }: { value: string; onChange(value: string): void }) {
   const [text, setText] = useState(value)
   const sent = useRef(value)

@@ -7,7 +7,7 @@ import { TextField } from '../../ui/field.tsx'
 import styles from './form.module.css'
 import { TagSuggestions } from './tag-suggestions.tsx'
 
-type TagsDialogProps = { isOpen: boolean; onClose(): void; count: string; onSave(change: TagChange): void }
+type TagsDialogProps = { isOpen: boolean; onClose(): void; count: number; onSave(change: TagChange): void }
 
 const readTags = (text: string) => [
   ...new Set(

@@ -17,13 +17,15 @@ export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSm
   // Every response has new URLs for private videos, but the same pictures.
   const { thumbnail, preview } = useKept(assets, [videoId, updatedAt, status.state, status.playable].join())
   const [isActive, watch] = useCellActivity()
-  const hasPicture = status.playable || status.state === 'ready'
+  // Before, the server has only a placeholder. Another URL prevents that the browser shows what it had before.
+  const hasPicture = status.state === 'ready'
+  const version = encodeURIComponent(updatedAt)
   return (
     <div ref={watch} className={classNames(styles.frame, isSmall && styles.small)}>
       {hasPicture ? (
         <img
           hidden={isActive && preview !== undefined}
-          src={ownPath(thumbnail)}
+          src={withVersion(ownPath(thumbnail), version)}
           alt=""
           loading="lazy"
           decoding="async"
@@ -39,6 +41,8 @@ export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSm
     </div>
   )
 }
+
+const withVersion = (path: string, version: string) => `${path}${path.includes('?') ? '&' : '?'}v=${version}`
 
 const hide = ({ currentTarget }: SyntheticEvent<HTMLImageElement>) => {
   currentTarget.hidden = true

@@ -20,42 +20,44 @@ export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
   return (
     <search className={styles.toolbar}>
       <SearchField value={search.q ?? ''} onChange={(q) => onSearch(without({ ...search, q }))} />
-      <Choice
-        label={t.visibility}
-        value={search.visibility ?? ''}
-        choices={[
-          ['', t.anyVisibility],
-          ['public', t.public],
-          ['private', t.private],
-        ]}
-        onChange={(visibility) => onSearch(without({ ...search, visibility }))}
-      />
-      <Choice
-        label={t.state}
-        value={search.state ?? ''}
-        choices={[['', t.anyState], ...videoStates.map((each): [string, string] => [each, t.states[each]])]}
-        onChange={(state) => onSearch(without({ ...search, state }))}
-      />
-      <FilterPopover search={search} onSearch={onSearch} />
-      <span className={styles.space} />
-      <Choice
-        label={t.sort}
-        value={search.sort ?? 'newest'}
-        choices={sorts.map((each: Sort): [string, string] => [each, t.sorts[each]])}
-        onChange={(sort) => onSearch(without({ ...search, sort }))}
-      />
-      <fieldset className={styles.layouts}>
-        <legend className="visually-hidden">{t.layout}</legend>
-        {layouts.map((each) => (
-          <IconButton
-            key={each}
-            icon={each}
-            label={t.layouts[each]}
-            aria-pressed={each === layout}
-            onClick={() => onLayout(each)}
-          />
-        ))}
-      </fieldset>
+      <div className={styles.filters}>
+        <Choice
+          label={t.visibility}
+          value={search.visibility ?? ''}
+          choices={[
+            ['', t.anyVisibility],
+            ['public', t.public],
+            ['private', t.private],
+          ]}
+          onChange={(visibility) => onSearch(without({ ...search, visibility }))}
+        />
+        <Choice
+          label={t.state}
+          value={search.state ?? ''}
+          choices={[['', t.anyState], ...videoStates.map((each): [string, string] => [each, t.states[each]])]}
+          onChange={(state) => onSearch(without({ ...search, state }))}
+        />
+        <FilterPopover search={search} onSearch={onSearch} />
+        <span className={styles.space} />
+        <Choice
+          label={t.sort}
+          value={search.sort ?? 'newest'}
+          choices={sorts.map((each: Sort): [string, string] => [each, t.sorts[each]])}
+          onChange={(sort) => onSearch(without({ ...search, sort }))}
+        />
+        <fieldset className={styles.layouts}>
+          <legend className="visually-hidden">{t.layout}</legend>
+          {layouts.map((each) => (
+            <IconButton
+              key={each}
+              icon={each}
+              label={t.layouts[each]}
+              aria-pressed={each === layout}
+              onClick={() => onLayout(each)}
+            />
+          ))}
+        </fieldset>
+      </div>
     </search>
   )
 }

@@ -4,7 +4,6 @@ import { useSession } from '../../api/session.ts'
 import { restoreVideo, type VideoFilters } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { formatNumber } from '../../ui/format.ts'
 import { showError, showToast } from '../../ui/toasts.tsx'
 import { type BulkResult, runBulk } from './bulk.ts'
 import { type BulkAction, collectIds, taskOf } from './bulk-actions.ts'
@@ -66,7 +65,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
     begin(async () => {
       const restore: Task = (videoId, signal) => restoreVideo(environment, videoId, signal)
       const restored = await process(texts.videos.bulk.restoring, ids, restore)
-      showToast(texts.videos.bulk.restored(formatNumber(restored.length)))
+      showToast(texts.videos.bulk.restored(restored.length))
     })
 
   const start = (action: BulkAction) =>
@@ -77,7 +76,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
       selection.clear()
       if (done.length === 0) return
       const canUndo = action.kind === 'delete' && restoreHours > 0
-      const text = result(formatNumber(done.length))
+      const text = result(done.length)
       if (canUndo) showToast(text, { label: texts.actions.undo, run: () => undo(done) })
       else showToast(text)
     })
@@ -99,7 +98,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
   }
 }
 
-function textsOf(action: BulkAction): { label: string; result: (count: string) => string } {
+function textsOf(action: BulkAction): { label: string; result: (count: number) => string } {
   const { bulk } = texts.videos
   if (action.kind === 'delete') return { label: bulk.deleting, result: bulk.deleted }
   if (action.kind === 'tags') return { label: bulk.tagging, result: bulk.changed }

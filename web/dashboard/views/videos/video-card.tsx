@@ -2,6 +2,7 @@ import type { ListedVideo } from '../../api/videos.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { Time } from '../../ui/time.tsx'
 import { SelectBox } from './select-box.tsx'
+import { TagList } from './tag-list.tsx'
 import { Thumbnail } from './thumbnail.tsx'
 import { titleOf } from './title.ts'
 import styles from './video-card.module.css'
@@ -37,11 +38,7 @@ export function VideoCard({ video, isSelected, onSelect }: VideoContentProps) {
             <StateBadge state={status.state} />
             <VisibilityMark isPublic={video.public} />
             <Time value={video.createdAt} />
-            {video.tags.slice(0, 3).map((tag) => (
-              <bdi key={tag} className={styles.tag}>
-                {tag}
-              </bdi>
-            ))}
+            <TagList tags={video.tags} />
           </>
         )}
       </div>

@@ -6,7 +6,6 @@ import type { VideoFilters } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { classNames } from '../../ui/class-names.ts'
-import { formatNumber } from '../../ui/format.ts'
 import { ErrorText } from '../../ui/states.tsx'
 import { showError } from '../../ui/toasts.tsx'
 import { type Layout, useGeometry } from './layout.ts'
@@ -115,7 +114,7 @@ export function VideoGrid({ filters, total, layout, selection }: VideoGridProps)
           </GridRow>
         ))}
       </div>
-      {count < total && <p className={styles.note}>{texts.videos.tooMany(formatNumber(count))}</p>}
+      {count < total && <p className={styles.note}>{texts.videos.tooMany(count)}</p>}
     </>
   )
 }

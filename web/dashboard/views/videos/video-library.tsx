@@ -5,7 +5,6 @@ import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../.
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
-import { formatNumber } from '../../ui/format.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { BulkBar } from './bulk-bar.tsx'
 import { FilterChips } from './filter-chips.tsx'
@@ -90,7 +89,7 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
     selection.add(pages.flatMap(([, page]) => page?.data.map(({ videoId }) => videoId) ?? []))
   }
   const isCapped = filters.search !== undefined && total >= maxFound
-  const count = (isCapped ? texts.videos.countCapped : texts.videos.count)(formatNumber(total))
+  const count = (isCapped ? texts.videos.countCapped : texts.videos.count)(total)
   return (
     <div className={styles.found} data-old={isOld} aria-busy={isOld}>
       <p className={styles.count} role="status">

@@ -1,6 +1,7 @@
 import { formatDuration } from '../../ui/format.ts'
 import { Time } from '../../ui/time.tsx'
 import { SelectBox } from './select-box.tsx'
+import { TagList } from './tag-list.tsx'
 import { Thumbnail } from './thumbnail.tsx'
 import { titleOf } from './title.ts'
 import type { VideoContentProps } from './video-card.tsx'
@@ -22,13 +23,7 @@ export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
       </div>
       <div className={styles.texts}>
         <VideoLink videoId={videoId} title={title} className={styles.title} />
-        <div className={styles.tags}>
-          {tags.slice(0, 6).map((tag) => (
-            <bdi key={tag} className={styles.tag}>
-              {tag}
-            </bdi>
-          ))}
-        </div>
+        <TagList tags={tags} />
       </div>
       <div className={styles.state}>
         {status.state === 'processing' ? (

@@ -6,11 +6,12 @@ import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { DropZone } from '../../upload/drop-zone.tsx'
-import { pickUploads } from '../../upload/upload-command.tsx'
+import { pickUploads } from '../../upload/pick-uploads.ts'
 import { DeletedVideos } from './deleted-videos.tsx'
 import { IngestDialog } from './ingest-dialog.tsx'
 import { readVideoSearch, type VideoSearch } from './search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
+import styles from './videos-view.module.css'
 
 export function VideosView() {
   const environment = useEnvironment()
@@ -39,11 +40,13 @@ export function VideosView() {
               icon={search.deleted ? 'left' : 'trash'}
               onClick={() => onSearch(search.deleted ? {} : { deleted: true }, { replace: false })}
             >
-              {search.deleted ? texts.videos.deleted.back : texts.videos.deleted.open}
+              <span className={styles.label}>
+                {search.deleted ? texts.videos.deleted.back : texts.videos.deleted.open}
+              </span>
             </Button>
           )}
           <Button icon="link" onClick={() => setIngesting(true)}>
-            {texts.videos.ingest.open}
+            <span className={styles.label}>{texts.videos.ingest.open}</span>
           </Button>
           <Button look="primary" icon="upload" onClick={upload}>
             {texts.upload.upload}

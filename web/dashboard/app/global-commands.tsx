@@ -1,5 +1,7 @@
+import { useCallback } from 'react'
 import { texts } from '../texts/texts.ts'
 import { useCommand } from './commands.ts'
+import { useEnvironment } from './environment.ts'
 import { setPaletteOpen } from './palette-state.ts'
 
 /** The search of the view, if it has one. Otherwise the palette, which searches too. */
@@ -9,8 +11,18 @@ function search(): void {
   else setPaletteOpen(true)
 }
 
-/** The key / searches on every view. */
-export function SearchCommand() {
+/** The keys / and u work on every view. */
+export function GlobalCommands() {
+  const environment = useEnvironment()
+  const upload = useCallback(
+    () =>
+      void import('../upload/pick-uploads.ts').then(
+        ({ pickUploads }) => pickUploads(environment),
+        reportError,
+      ),
+    [environment],
+  )
   useCommand({ id: 'search', label: texts.shortcuts.search, key: '/', run: search })
+  useCommand({ id: 'upload', label: texts.shortcuts.upload, key: 'u', run: upload })
   return null
 }

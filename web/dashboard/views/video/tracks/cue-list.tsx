@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react'
+import { type Ref, useCallback, useEffect, useImperativeHandle, useRef, useState } from 'react'
 import { texts } from '../../../texts/texts.ts'
 import { usePlayerState } from '../player/use-player.ts'
 import { cueAt, warningOf } from './cue-edits.ts'
@@ -29,7 +29,8 @@ export function CueList({ ref, form, cues, durationMs, label }: CueListProps) {
     count: cues.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    getItemKey: (i) => cues[i]!.key,
+    // With another function, the places of all rows are computed again.
+    getItemKey: useCallback((i: number) => cues[i]!.key, [cues]),
     overscan: 4,
   })
   useImperativeHandle(ref, () => ({ focus: setWanted }), [])

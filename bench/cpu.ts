@@ -9,13 +9,22 @@ async function statOf(pid: number): Promise<string[] | undefined> {
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')
 }
 
-/** The CPU time that these processes have used so far, including all threads. */
-export async function cpuSeconds(pids: number[]): Promise<number> {
+/** Of /proc/PID/stat: user and system time of the process, and of its children that have ended. */
+const ownTimes = [11, 12]
+const endedTimes = [13, 14]
+
+async function sumTimes(pids: number[], fields: number[]): Promise<number> {
   const stats = await Promise.all(pids.map(statOf))
-  return (
-    stats.reduce((sum, stat) => sum + (Number(stat?.[11] ?? 0) + Number(stat?.[12] ?? 0)), 0) / ticksPerSecond
-  )
+  const ticks = stats.flatMap((stat) => fields.map((field) => Number(stat?.[field] ?? 0)))
+  return ticks.reduce((sum, each) => sum + each, 0) / ticksPerSecond
 }
+
+/** The CPU time that these processes have used so far, including all threads. */
+export const cpuSeconds = (pids: number[]): Promise<number> => sumTimes(pids, ownTimes)
+
+/** The same of a process and all its descendants, also of those that have ended: Postgres starts and ends many. */
+export const cpuSecondsOfTree = async (pid: number): Promise<number> =>
+  sumTimes(await withDescendants(pid), [...ownTimes, ...endedTimes])
 
 export const parentPid = async (pid: number) => Number((await statOf(pid))?.[1])
 

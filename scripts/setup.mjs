@@ -70,6 +70,12 @@ const builds = [
     script: 'scripts/build-reference.ts',
     without: '/docs shows the page without scripts',
   },
+  {
+    name: 'dashboard',
+    folder: 'web/dashboard',
+    script: 'scripts/build-dashboard.ts',
+    without: '/dashboard stays empty',
+  },
 ]
 const VITE_SCRIPT = 'scripts/vite-build.ts'
 const NODE_MAJOR = 24

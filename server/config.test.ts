@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readConfig } from './config.ts'
+import { effectiveSettings, readConfig, settings } from './config.ts'
 import { SettingsError } from './lib/settings.ts'
 
 function problemsOf(env: Record<string, string>): string[] {
@@ -83,4 +83,24 @@ test('speech is recognized by a server or a program, and URLs have no password',
     for (const name of ['KINORA_TRANSCRIPTION_URL', 'KINORA_SUMMARY_URL'])
       assert.match(problemsOf({ [name]: url })[0]!, new RegExp(`^${name} cannot be used: .+[^.]\\.$`), url)
   assert.equal(problemsOf({ KINORA_SUMMARY_KEY: 'a\nb' }).length, 1)
+})
+
+test('the password of the dashboard has at least 8 characters', () => {
+  const [problem] = problemsOf({ KINORA_ADMIN_PASSWORD: 'short' })
+  assert.equal(problem, 'KINORA_ADMIN_PASSWORD must have 8 to 200 characters.')
+  assert.equal(readConfig({ KINORA_ADMIN_PASSWORD: 'cafe\u0301 au lait' }).adminPassword, 'caf\u00e9 au lait')
+})
+
+test('effective settings contain no secrets', () => {
+  const env = Object.fromEntries(Object.keys(settings).map((name) => [name, `value of ${name}`]))
+  const secret = effectiveSettings(env).filter(({ isSecret }) => isSecret)
+  for (const { value } of secret) assert.equal(value, null)
+  assert.deepEqual(secret.map(({ name }) => name.replace('KINORA_', '')).sort(), [
+    ...['ADMIN_PASSWORD', 'DATABASE_URL', 'KEY', 'PRODUCTION_KEY', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'],
+    ...['SANDBOX_KEY', 'SUMMARY_KEY', 'TRANSCRIPTION_KEY'],
+  ])
+  const [url] = effectiveSettings({
+    KINORA_TRANSCRIPTION_URL: 'https://user:password@asr.example.com/v1?key=secret#x',
+  }).filter(({ isDefault }) => !isDefault)
+  assert.equal(url?.value, 'https://asr.example.com/v1')
 })

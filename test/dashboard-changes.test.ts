@@ -218,14 +218,15 @@ describe('a change is announced', () => {
     await listening.query('listen kinora_changes')
     client.query = (sql, values) => listening.query(sql, values)
   })
+  const watch = (seconds: number) =>
+    client.query(`select setval('dashboard_watched_until', extract(epoch from now())::bigint + ${seconds})`)
   const create = async (title: string) =>
     (await call(`${other.url}/videos`, { method: 'POST', json: { title } })).body.videoId as string
 
   test('only while a page is open', async () => {
-    await client.query('delete from dashboard_watchers')
-    await client.query(`insert into dashboard_watchers values ('expired', now())`)
+    await watch(-1)
     await create('nobody watches')
-    await client.query(`insert into dashboard_watchers values ('test', now() + interval '1 hour')`)
+    await watch(3_600)
     const videoId = await create('somebody watches')
     await waitFor(() => received.length > 0)
     assert.deepEqual(
@@ -235,7 +236,7 @@ describe('a change is announced', () => {
   })
 
   test('for everything that the pages show', async () => {
-    await client.query(`insert into dashboard_watchers values ('all', now() + interval '1 hour')`)
+    await watch(3_600)
     const id = await create('one')
     const path = `${other.url}/videos/${id}`
     const expect = async (payload: string, work: () => Promise<unknown>) => {
@@ -303,7 +304,7 @@ describe('a change is announced', () => {
   test('for broadcasts and their recordings', async () => {
     const { body } = await call(`${other.url}/live-streams`, { method: 'POST', json: { name: 'show' } })
     const payload = `live-streams production ${body.liveStreamId}`
-    await client.query(`insert into dashboard_watchers values ('live', now() + interval '1 hour')`)
+    await watch(3_600)
     for (const sql of [
       `insert into broadcasts (id, live_stream_id, environment, record, state, completing, fence, owner_url, lease_until,
          qualities, restreams, started_at)

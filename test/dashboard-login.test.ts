@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import pg from 'pg'
 import { providePassword } from '../server/dashboard/provide-password.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import type { Tables } from '../server/tables.ts'
@@ -188,6 +189,22 @@ describe('the password', () => {
     assert.ok(!(await isLoggedIn(dashboard, other.url)))
     assert.equal((await logInWith(password)).status, 401)
     assert.equal((await logInWith('battery staple')).status, 200)
+  })
+
+  test('a login that began before a change opens no session after it', async (t) => {
+    await choosePassword(await logIn(service), { password })
+    const client = new pg.Client(service.database)
+    await client.connect()
+    t.after(() => client.end())
+    await client.query(`begin; update admin_password set hash = 'another'; delete from dashboard_sessions`)
+    const login = logInWith(password)
+    await waitFor(async () => {
+      const sql = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      return (await query(service.database, sql)).length > 0
+    })
+    await client.query('commit')
+    assertProblem(await login, 401, 'dashboard-wrong-password')
+    assert.equal(await count('dashboard_sessions'), 0)
   })
 
   test('a login by link replaces a forgotten password only for some minutes', async () => {
@@ -600,6 +617,7 @@ describe('the API below /dashboard/api', () => {
       ...[
         'production',
         'production/',
+        'production?x=1',
         'production/metrics',
         'production/healthz',
         'production/docs',

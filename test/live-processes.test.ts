@@ -359,7 +359,7 @@ describe('several processes', { concurrency: true }, () => {
 
     // A write that has begun is finished before another process takes over, which then continues after it.
     const write = await db.startTransaction().execute()
-    assert.ok(await insertSegment(write, first.claim, segment(0, 1)))
+    assert.ok(await insertSegment(write, segment(0, 1)))
     const takeover = setAway(db, first.claim).then(() =>
       db.transaction().execute((trx) => claimed(claim(trx))),
     )
@@ -372,7 +372,7 @@ describe('several processes', { concurrency: true }, () => {
     await setAway(db, second.claim)
     const next = await db.startTransaction().execute()
     const third = await claimed(claim(next))
-    const late = insertSegment(db, second.claim, segment(1, 2))
+    const late = insertSegment(db, segment(1, 2))
     await waitFor(waiting)
     await next.commit().execute()
     assert.deepEqual([await late, third.position.nextSequence], [false, 1])

@@ -106,13 +106,13 @@ async function latenessOf(service: LiveService, streams: LiveStream[], encoders:
 
 async function watchParts(playlist: string, startMs: number): Promise<number[]> {
   const late: number[] = []
-  const reload = async (query: string) => readParts(await (await fetch(playlist + query)).text())
-  let parts = await reload('')
+  const reload = async (query: string) => (await fetch(playlist + query)).text()
+  let known = await reload('')
   for (const until = Date.now() + holdMs; Date.now() < until; ) {
-    const next = await reload(nextReload(parts))
-    const awaited = partAfter(next, parts.at(-1)!)
+    const next = await reload(nextReload(known))
+    const awaited = partAfter(readParts(next), readParts(known).at(-1)!)
     if (awaited) late.push(Date.now() - startMs - (awaited.endFrame * 1000) / frameRate)
-    parts = next
+    known = next
   }
   return late
 }

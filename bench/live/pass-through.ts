@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cpuSeconds, withDescendants } from '../cpu.ts'
+import { cpuSeconds, cpuSecondsOfTree } from '../cpu.ts'
 import { findRtmpModule, freePort, plainServer, rtmpServer, startNginx } from '../nginx.ts'
 import { median, Resources, withTemporaryFolder } from '../servers.ts'
 import { atMost, type Row } from '../table.ts'
@@ -14,7 +14,8 @@ const rounds = 3
 const settleMs = 4_000
 const seconds = 15
 
-type Receiver = { port: number; keys: string[]; pids(): Promise<number[]> }
+/** `cpu` is the CPU time so far, in seconds. */
+type Receiver = { port: number; keys: string[]; cpu(): Promise<number> }
 
 /** The CPU time of broadcasts that are passed through, compared with nginx. Postgres is included. */
 export async function passThrough(): Promise<Row[]> {
@@ -24,11 +25,10 @@ export async function passThrough(): Promise<Row[]> {
     const clip = await makeClip(folder, '240p')
     const service = await startLive(resources, folder)
     const created = await service.createStreams(streams)
-    const pids = () => withDescendants(service.child.pid!)
     const keys = created.map(({ streamKey }) => streamKey)
-    const kinora = { port: service.rtmpPort, keys, pids }
+    const kinora = { port: service.rtmpPort, keys, cpu: () => cpuSecondsOfTree(service.child.pid!) }
     const nginx = await startRtmpNginx(resources, folder)
-    const idle = await cpuPerSecond(await pids())
+    const idle = await cpuPerSecond(kinora)
     const costs = await compare(clip, kinora, nginx)
     rows.push(rowOf(costs, idle / streams))
   })
@@ -47,7 +47,7 @@ async function startRtmpNginx(resources: Resources, folder: string): Promise<Rec
   if (!nginx) return undefined
   resources.add(nginx.close)
   const keys = Array.from({ length: streams }, (_, i) => `bench${i}`)
-  return { port, keys, pids: nginx.workers }
+  return { port, keys, cpu: async () => cpuSeconds(await nginx.workers()) }
 }
 
 /** CPU seconds per stream and second, of each round. */
@@ -63,18 +63,19 @@ async function compare(clip: string, kinora: Receiver, nginx: Receiver | undefin
   return costs
 }
 
-async function costOf({ port, keys, pids }: Receiver, clip: string): Promise<number> {
+async function costOf(receiver: Receiver, clip: string): Promise<number> {
+  const { port, keys } = receiver
   const encoders = await startEncoders({ port, keys, clip })
   await delay(settleMs)
-  const cost = (await cpuPerSecond(await pids())) / streams
+  const cost = (await cpuPerSecond(receiver)) / streams
   await encoders.stop()
   return cost
 }
 
-async function cpuPerSecond(pids: number[]): Promise<number> {
-  const before = await cpuSeconds(pids)
+async function cpuPerSecond({ cpu }: Pick<Receiver, 'cpu'>): Promise<number> {
+  const before = await cpu()
   await delay(seconds * 1000)
-  return ((await cpuSeconds(pids)) - before) / seconds
+  return ((await cpu()) - before) / seconds
 }
 
 /** An idle service also uses CPU time, which is not the cost of a stream. */

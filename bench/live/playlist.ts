@@ -5,6 +5,16 @@ export type ListedPart = { sequence: number; index: number; uri: string; endFram
 
 /** The parts that a playlist lists, in their order. Each segment has the frames between two key frames. */
 export function readParts(playlist: string): ListedPart[] {
+  return readPlaylist(playlist).parts
+}
+
+/** The query with which a player waits for the part that follows. After the last part of a segment, it is that of the next. */
+export function nextReload(playlist: string): string {
+  const { sequence, index } = readPlaylist(playlist)
+  return `?_HLS_msn=${sequence}&_HLS_part=${index}&_HLS_skip=YES`
+}
+
+function readPlaylist(playlist: string): { parts: ListedPart[]; sequence: number; index: number } {
   const parts: ListedPart[] = []
   let sequence = Number(/#EXT-X-MEDIA-SEQUENCE:(\d+)/.exec(playlist)?.[1])
   sequence += Number(/SKIPPED-SEGMENTS=(\d+)/.exec(playlist)?.[1] ?? 0)
@@ -22,14 +32,7 @@ export function readParts(playlist: string): ListedPart[] {
     const endFrame = Math.round(((sequence * groupMs + endMs) * frameRate) / 1000)
     parts.push({ sequence, index: index++, uri, endFrame })
   }
-  return parts
-}
-
-/** The query with which a player that has the last of these parts waits for the next one. */
-export function nextReload(parts: ListedPart[]): string {
-  const last = parts.at(-1)
-  if (!last) throw new Error('the playlist has no parts')
-  return `?_HLS_msn=${last.sequence}&_HLS_part=${last.index + 1}&_HLS_skip=YES`
+  return { parts, sequence, index }
 }
 
 /** The part that a player has waited for: the first one after the last that it had. */

@@ -80,11 +80,12 @@ class HttpConnection {
 }
 
 /** Most viewers get the same playlist. */
-let lastRead: { playlist: string; parts: ListedPart[] } | undefined
+let lastRead: { playlist: string; parts: ListedPart[]; next: string } | undefined
 
-function readOnce(playlist: string): ListedPart[] {
-  if (lastRead?.playlist !== playlist) lastRead = { playlist, parts: readParts(playlist) }
-  return lastRead.parts
+function readOnce(playlist: string): { parts: ListedPart[]; next: string } {
+  if (lastRead?.playlist !== playlist)
+    lastRead = { playlist, parts: readParts(playlist), next: nextReload(playlist) }
+  return lastRead
 }
 
 /** Reloads the playlist and loads each new part, over two connections, as hls.js does. */
@@ -94,14 +95,14 @@ function watch(playlist: URL, onReload: (reload: Reload) => void): () => void {
   const media = new HttpConnection(playlist, false, () => {})
   const reloads = new HttpConnection(playlist, true, (body) => {
     const receivedAt = Date.now()
-    const parts = readOnce(body)
+    const { parts, next } = readOnce(body)
     const awaited = last ? partAfter(parts, last) : undefined
     if (awaited) onReload([awaited.endFrame, requestedAt, receivedAt])
     const fresh = awaited ? parts.slice(parts.indexOf(awaited)) : parts.slice(-1)
     for (const { uri } of fresh) media.request(new URL(uri, playlist).pathname)
     last = parts.at(-1) ?? last
     requestedAt = Date.now()
-    reloads.request(playlist.pathname + nextReload(parts))
+    reloads.request(playlist.pathname + next)
   })
   reloads.request(playlist.pathname)
   return () => {

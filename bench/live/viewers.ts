@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { cpuSeconds, withDescendants } from '../cpu.ts'
+import { cpuSecondsOfTree } from '../cpu.ts'
 import { percentile, Resources, withTemporaryFolder } from '../servers.ts'
 import { atMost, type Row } from '../table.ts'
 import { makeClip } from './clip.ts'
@@ -21,14 +21,14 @@ export async function viewers(): Promise<Row[]> {
     const service = await startLive(resources, folder)
     const streams = await service.createStreams(1)
     const encoders = await service.broadcast(streams, clip)
-    const pids = await withDescendants(service.child.pid!)
-    const alone = await cpuDuring(pids, () => delay(seconds * 1000))
+    const pid = service.child.pid!
+    const alone = await cpuDuring(pid, () => delay(seconds * 1000))
     const load = await startLoad({
       playlist: await playlistUrl(service.url, streams[0]!),
       ...{ viewers: count, settleMs: 5_000, seconds },
     })
     let reloads: Reload[] = []
-    const watched = await cpuDuring(pids, async () => {
+    const watched = await cpuDuring(pid, async () => {
       reloads = await load.finished
     })
     rows.push(...rowsOf(reloads, await encoders.stop(), (watched - alone) / count / seconds))
@@ -36,10 +36,10 @@ export async function viewers(): Promise<Row[]> {
   return rows
 }
 
-async function cpuDuring(pids: number[], work: () => Promise<unknown>): Promise<number> {
-  const before = await cpuSeconds(pids)
+async function cpuDuring(pid: number, work: () => Promise<unknown>): Promise<number> {
+  const before = await cpuSecondsOfTree(pid)
   await work()
-  return (await cpuSeconds(pids)) - before
+  return (await cpuSecondsOfTree(pid)) - before
 }
 
 /** Resolves when the viewers have settled. */

@@ -19,6 +19,16 @@ export async function countAttempt(
   return rows[0]!
 }
 
+/** The attempts in the current window, if there is one. */
+export function findAttempts(db: Db<Tables>, subject: string, now: Date): Promise<Attempts | undefined> {
+  return db
+    .selectFrom('login_attempts')
+    .select(['attempts', 'ends_at'])
+    .where('subject', '=', subject)
+    .where('ends_at', '>', now)
+    .executeTakeFirst()
+}
+
 /** A successful attempt does not count. */
 export async function uncountAttempt(db: Db<Tables>, subjects: string[]): Promise<void> {
   await db

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import { networkOf } from '../lib/network.ts'
-import { countAttempt, uncountAttempt } from './attempt-store.ts'
+import { type Attempts, countAttempt, findAttempts, uncountAttempt } from './attempt-store.ts'
 
 const windowMs = 15 * 60_000
 
@@ -11,7 +11,7 @@ const windowMs = 15 * 60_000
  */
 const maxAttempts = {
   password: { network: 10, total: 200 },
-  link: { network: 20, total: 100_000 },
+  link: { network: 20, total: 10_000 },
 }
 
 /**
@@ -24,24 +24,20 @@ export async function limitAttempts<T>(
   ipAddress: string,
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
-  const max = maxAttempts[kind]
-  const subjects = [
-    { subject: `${kind} ${networkOf(ipAddress)}`, max: max.network },
-    { subject: `${kind} total`, max: max.total },
-  ]
   const started = now()
   const endsAt = new Date(started.getTime() + windowMs)
-  // One after the other, so that a network above its limit does not use up the total.
-  for (const { subject, max } of subjects) {
-    const counted = await countAttempt(db, subject, { now: started, endsAt })
-    if (counted.attempts > max) throw tooManyAttempts(counted.ends_at, started)
+  const [network, total] = [`${kind} ${networkOf(ipAddress)}`, `${kind} total`]
+  const check = (counted: Attempts | undefined, max: number) => {
+    if (counted && counted.attempts > max) throw tooManyAttempts(counted.ends_at, started)
   }
+  const max = maxAttempts[kind]
+  // Without a new row, so that a flood from many networks does not fill the table.
+  check(await findAttempts(db, total, started), max.total)
+  check(await countAttempt(db, network, { now: started, endsAt }), max.network)
+  // Counted last, so that a network above its limit does not use up the total.
+  check(await countAttempt(db, total, { now: started, endsAt }), max.total)
   const result = await attempt()
-  if (result !== undefined)
-    await uncountAttempt(
-      db,
-      subjects.map(({ subject }) => subject),
-    )
+  if (result !== undefined) await uncountAttempt(db, [network, total])
   return result
 }
 

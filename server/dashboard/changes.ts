@@ -2,11 +2,10 @@ import type { Readable } from 'node:stream'
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
-import { randomWord } from '../lib/ids.ts'
 import { ChangeStream } from './change-stream.ts'
 import { dashboardErrors } from './errors.ts'
 import { findActiveIds, sessionsChannel } from './session-store.ts'
-import { changesChannel, deleteExpired, renewWatcher } from './watcher-store.ts'
+import { changesChannel, watchChanges } from './watch-store.ts'
 
 const maxStreams = 1_000
 const maxStreamsOfSession = 16
@@ -19,7 +18,6 @@ type Deps = Pick<Context, 'db' | 'log' | 'now'>
 /** The open pages of the dashboard at this process. They are told what changes, whichever process changes it. */
 export class Changes {
   readonly #deps: Deps
-  readonly #processId = randomWord(22)
   readonly #streams = new Set<ChangeStream>()
   #timer: NodeJS.Timeout | undefined
   /** When the database stops announcing changes, by the clock of `performance`. */
@@ -47,6 +45,8 @@ export class Changes {
     this.#timer ??= setInterval(() => this.#tick(), tickMs)
     try {
       if (performance.now() + tickMs > this.#watchedUntilMs) await this.#watch()
+      // The session may have ended after the request was authorized and before the stream was known.
+      await this.#endStreamsOfEndedSessions()
     } catch (error) {
       stream.body.destroy()
       throw error
@@ -74,7 +74,7 @@ export class Changes {
 
   async #watch(): Promise<void> {
     const startedMs = performance.now()
-    await renewWatcher(this.#deps.db, this.#processId, watchSeconds)
+    await watchChanges(this.#deps.db, watchSeconds)
     this.#watchedUntilMs = startedMs + watchSeconds * 1_000
   }
 
@@ -83,14 +83,13 @@ export class Changes {
     if (performance.now() > this.#watchedUntilMs) return this.#recover()
     try {
       await this.#watch()
-      await deleteExpired(this.#deps.db)
       await this.#endStreamsOfEndedSessions()
     } catch (err) {
       this.#deps.log.warn({ err }, 'the dashboard could not renew its notifications')
     }
   }
 
-  /** After a lost connection. A crash of Postgres has also removed the rows of the watchers. */
+  /** After a lost connection, or if the last renewal failed. */
   async #recover(): Promise<void> {
     if (this.#streams.size === 0) return
     try {

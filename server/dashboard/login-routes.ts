@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { hashSecret } from '../accounts/keys.ts'
-import { ApiError, invalidAttribute } from '../lib/errors.ts'
+import { ApiError, type ErrorKind, invalidAttribute } from '../lib/errors.ts'
 import { type App, text } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
 import { limitAttempts } from './attempts.ts'
@@ -11,7 +11,7 @@ import { hashPassword, isPassword } from './password.ts'
 import { findPassword, savePassword } from './password-store.ts'
 import { endSession, endSessions, requireCurrentPassword } from './session-store.ts'
 import { type ViewDeps, viewSession } from './session-view.ts'
-import { clearCookie, openSession, type Session } from './sessions.ts'
+import { clearCookie, openSession, type Proof, type Session } from './sessions.ts'
 import { maxPasswordLength, minPasswordLength } from './settings.ts'
 
 const password = (minLength: number) => text(maxPasswordLength, { minLength })
@@ -25,9 +25,11 @@ export function loginRoutes(app: App, deps: ViewDeps): void {
     { onRequest, schema: { hide: true, body: Type.Object({ password: password(1) }) } },
     async (request, reply) => {
       const { password } = request.body
-      const isRight = await limitAttempts(deps, 'password', request.ip, () => matchPassword(deps, password))
-      if (!isRight) throw new ApiError(dashboardErrors.wrongPassword)
-      return logIn(deps, request, reply, { byLink: false })
+      const passwordHash = await limitAttempts(deps, 'password', request.ip, () =>
+        matchPassword(deps, password),
+      )
+      if (!passwordHash) throw loginFailed(request, dashboardErrors.wrongPassword)
+      return logIn(deps, request, reply, { passwordHash })
     },
   )
 
@@ -39,22 +41,28 @@ export function loginRoutes(app: App, deps: ViewDeps): void {
       const isRight = await limitAttempts(deps, 'link', request.ip, async () =>
         (await useLink(deps.db, hash, deps.now())) ? true : undefined,
       )
-      if (!isRight) throw new ApiError(dashboardErrors.invalidLink)
-      return logIn(deps, request, reply, { byLink: true })
+      if (!isRight) throw loginFailed(request, dashboardErrors.invalidLink)
+      return logIn(deps, request, reply, { passwordHash: undefined })
     },
   )
 }
 
-/** Undefined if the password is wrong. */
-async function matchPassword({ db }: ViewDeps, password: string): Promise<true | undefined> {
+/** Returns the stored hash, or undefined if the password is wrong. */
+async function matchPassword({ db }: ViewDeps, password: string): Promise<string | undefined> {
   const stored = await findPassword(db)
-  return (await isPassword(password, stored?.hash)) ? true : undefined
+  return (await isPassword(password, stored?.hash)) ? stored?.hash : undefined
 }
 
-async function logIn(deps: ViewDeps, request: FastifyRequest, reply: FastifyReply, by: { byLink: boolean }) {
-  const session = await openSession(deps, request, reply, by)
+/** Logged with the address, for programs that block attackers. */
+function loginFailed(request: FastifyRequest, kind: ErrorKind): ApiError {
+  request.log.warn({ requestId: request.id, ip: request.ip, reason: kind.slug }, 'dashboard login failed')
+  return new ApiError(kind)
+}
+
+async function logIn(deps: ViewDeps, request: FastifyRequest, reply: FastifyReply, proof: Proof) {
+  const session = await openSession(deps, request, reply, proof)
   reply.header('cache-control', 'no-store')
-  request.log.info({ requestId: request.id, sessionId: session.id, ip: request.ip, ...by }, 'dashboard login')
+  request.log.info({ requestId: request.id, sessionId: session.id, ip: request.ip }, 'dashboard login')
   return viewSession(deps, session)
 }
 

@@ -1,3 +1,4 @@
+import type { Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { AdminPasswordRow } from './tables.ts'
@@ -6,6 +7,12 @@ export type AdminPassword = Pick<AdminPasswordRow, 'hash' | 'is_setting'>
 
 export function findPassword(db: Db<Tables>): Promise<AdminPassword | undefined> {
   return db.selectFrom('admin_password').select(['hash', 'is_setting']).executeTakeFirst()
+}
+
+/** Whether the password still has this hash. It cannot change before the end of the transaction. */
+export async function lockPassword(trx: Transaction<Tables>, hash: string): Promise<boolean> {
+  const found = await trx.selectFrom('admin_password').select('hash').forShare().executeTakeFirst()
+  return found?.hash === hash
 }
 
 export async function savePassword(db: Db<Tables>, password: AdminPassword, now: Date): Promise<void> {

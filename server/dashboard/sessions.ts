@@ -6,6 +6,7 @@ import type { Context } from '../context.ts'
 import { ApiError } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { dashboardErrors } from './errors.ts'
+import { lockPassword } from './password-store.ts'
 import * as store from './session-store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
@@ -22,12 +23,15 @@ const passwordMs = 15 * 60_000
 
 const after = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000)
 
+/** A link, or the hash of the password. */
+export type Proof = { passwordHash: string | undefined }
+
 /** Creates a session with a new token and sets the cookie. A session that the browser already had is ended. */
 export async function openSession(
   deps: Deps,
   request: FastifyRequest,
   reply: FastifyReply,
-  { byLink }: { byLink: boolean },
+  { passwordHash }: Proof,
 ): Promise<Session> {
   const { db, now } = deps
   const token = newSecret()
@@ -36,11 +40,16 @@ export async function openSession(
     id: newId('ds'),
     created_at: created,
     expires_at: after(created, lifetimeSeconds),
-    password_until: byLink ? new Date(created.getTime() + passwordMs) : null,
+    password_until: passwordHash === undefined ? new Date(created.getTime() + passwordMs) : null,
   }
   const earlier = await findSession(deps, request)
-  if (earlier) await store.endSession(db, earlier.id)
-  await store.insertSession(db, { ...row, hash: hashSecret(token) })
+  await db.transaction().execute(async (trx) => {
+    // A change of the password ends all sessions. A login that began before it must not open another one.
+    if (passwordHash !== undefined && !(await lockPassword(trx, passwordHash)))
+      throw new ApiError(dashboardErrors.wrongPassword)
+    if (earlier) await store.endSession(trx, earlier.id)
+    await store.insertSession(trx, { ...row, hash: hashSecret(token) })
+  })
   setCookie(deps, reply, token, lifetimeSeconds)
   return { ...row, token }
 }

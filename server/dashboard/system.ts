@@ -69,9 +69,9 @@ export class System {
   }
 }
 
-/** Null if the files are in an S3 store. */
+/** Null if the files are in an S3 store, or if the disk does not answer. */
 async function findDisk({ dataDir, s3 }: Context['config']) {
   if (s3) return null
-  const { blocks, bavail, bsize } = await statfs(dataDir)
-  return { totalBytes: blocks * bsize, freeBytes: bavail * bsize }
+  const found = await statfs(dataDir).catch(() => undefined)
+  return found ? { totalBytes: found.blocks * found.bsize, freeBytes: found.bavail * found.bsize } : null
 }

@@ -22,13 +22,9 @@ export type AdminPasswordRow = {
 /** The logins of one subject, such as an IP address, until `ends_at`. */
 export type LoginAttemptsRow = { subject: string; attempts: number; ends_at: Date }
 
-/** A process with an open dashboard. Without a row that is still valid, changes are not announced. */
-export type DashboardWatcherRow = { process_id: string; until: Date }
-
 export type DashboardTables = {
   dashboard_sessions: DashboardSessionRow
   login_links: LoginLinkRow
   admin_password: AdminPasswordRow
   login_attempts: LoginAttemptsRow
-  dashboard_watchers: DashboardWatcherRow
 }

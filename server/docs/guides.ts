@@ -10,7 +10,7 @@ const docsFolder = fileURLToPath(new URL('../../docs/', import.meta.url))
 
 /** The order of the guides. A file that is not listed is in the last group. */
 const groups: [title: string, names: string[]][] = [
-  ['Start', ['accounts', 'videos', 'uploads', 'tus', 'clients', 'cli']],
+  ['Start', ['dashboard', 'accounts', 'videos', 'uploads', 'tus', 'clients', 'cli']],
   ['Media', ['encoding', 'thumbnails', 'watermarks', 'captions', 'transcripts']],
   ['Live', ['live', 'restreams']],
   ['Playback', ['player', 'playback', 'analytics']],

@@ -61,6 +61,8 @@ export class BroadcastOutput {
   /** The samples since the last key frame, to encode them if the next one does not come in time. */
   #group: Timed[] = []
   #groupBytes = 0
+  /** Viewers can watch what there is. */
+  #isShown = false
 
   constructor(options: Options) {
     this.#options = options
@@ -79,6 +81,7 @@ export class BroadcastOutput {
     this.#tracks = tracks
     this.#clearGroup()
     this.#mayEncodeTop = true
+    this.#isShown = false
     this.#epochs.push({ startMs: Number.POSITIVE_INFINITY, epoch })
     this.#source.start(epoch, tracks)
     this.#ladder.configure(tracks, { encodeTop: this.#hiddenNumbers !== undefined })
@@ -90,7 +93,7 @@ export class BroadcastOutput {
     this.#source.video(sample, atMs)
     this.#ladder.video(sample, atMs)
     this.#watchKeyFrames({ isVideo: true, sample, atMs })
-    this.#show()
+    if (!this.#isShown) this.#show()
   }
 
   audio(sample: Sample, atMs: number): void {
@@ -98,7 +101,7 @@ export class BroadcastOutput {
     this.#source.audio(sample, atMs)
     this.#ladder.audio(sample, atMs)
     if (this.#tracks.video) this.#watchKeyFrames({ isVideo: false, sample, atMs })
-    this.#show()
+    if (!this.#isShown) this.#show()
   }
 
   /** Writes what is left. The encoders deliver their last frames first. */
@@ -144,6 +147,7 @@ export class BroadcastOutput {
     const group = this.#group
     this.#clearGroup()
     this.#hiddenNumbers = new SegmentNumbers(this.#numbers.next)
+    this.#isShown = false
     this.#options.onProblem(
       'key frames',
       'Key frames are more than 4 s apart, so the source is encoded for viewers. Set the key frame interval of the encoder to 2 s.',
@@ -228,6 +232,7 @@ export class BroadcastOutput {
     ]
     const targetSeconds = live.targetSeconds ?? this.#findTarget(qualities)
     if (targetSeconds === undefined) return
+    this.#isShown = true
     if (live.targetSeconds !== undefined && qualities.join() === live.qualities.join()) return
     onVisible({ targetSeconds, qualities })
   }

@@ -8,7 +8,9 @@ import {
   type Claim,
   makeVisible,
   type Position,
-  renewLease,
+  type Renewal,
+  type Report,
+  renewLeases,
   setAway,
 } from './broadcast-store.ts'
 import { endBroadcast } from './end-broadcast.ts'
@@ -121,17 +123,11 @@ export class BroadcastOwner implements Publisher {
   }
 
   video(timestamp: number, payload: Buffer): void {
-    this.#receive(() => {
-      this.#reader.video(timestamp, payload)
-      this.#restreams.video(timestamp, payload)
-    })
+    this.#receive('video', timestamp, payload)
   }
 
   audio(timestamp: number, payload: Buffer): void {
-    this.#receive(() => {
-      this.#reader.audio(timestamp, payload)
-      this.#restreams.audio(timestamp, payload)
-    })
+    this.#receive('audio', timestamp, payload)
   }
 
   drain(): Promise<void> | undefined {
@@ -151,20 +147,23 @@ export class BroadcastOwner implements Publisher {
     if (this.#silentChecks > maxSilentChecks) this.#options.close()
   }
 
-  /** Keeps the broadcast, until everything is stored. No other process may take over before. */
-  async renew(): Promise<void> {
-    if (this.#isFinished) return
-    const state = await this.#report()
-    if (this.#isOver) return
-    if (state === 'lost') this.#lose()
-    else if (state === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
+  /** The lease is kept until everything is stored. No other process may take over before. */
+  get needsLease(): boolean {
+    return !this.#isFinished
   }
 
-  /** Renews the lease, and stores the health and the states of the restreams. */
-  #report(): ReturnType<typeof renewLease> {
+  /** The health and the states of the restreams, which are stored with each renewal of the lease. */
+  report(): Report {
     this.#health.report('start', this.#reader.missing)
     const health = this.#health.read(this.#reader.jumps)
-    return renewLease(this.#deps.db, this.claim, { health, restreams: this.#restreams.states })
+    return { ...this.claim, health, restreams: this.#restreams.states }
+  }
+
+  /** The lease was renewed, or is lost. */
+  renewed(renewal: Renewal): void {
+    if (this.#isOver) return
+    if (renewal === 'lost') this.#lose()
+    else if (renewal === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
   }
 
   /** Resolves when everything is stored. Undefined while the encoder sends. */
@@ -210,7 +209,10 @@ export class BroadcastOwner implements Publisher {
           'live: the end of a broadcast was not written',
         ),
       )
-    await this.#writer.run(async () => (await this.#report()) !== 'lost')
+    await this.#writer.run(async () => {
+      const [renewal] = await renewLeases(this.#deps.db, [this.report()])
+      return renewal !== 'lost'
+    })
   }
 
   /** Another process owns the broadcast, or it was ended. */
@@ -233,11 +235,12 @@ export class BroadcastOwner implements Publisher {
     return this.broadcast.environment === 'sandbox' && maxMs > 0 && elapsedMs >= maxMs
   }
 
-  #receive(read: () => void): void {
+  #receive(kind: 'video' | 'audio', timestamp: number, payload: Buffer): void {
     this.#isReceived = true
     if (this.#isOver) return
     try {
-      read()
+      this.#reader[kind](timestamp, payload)
+      if (this.#options.restreams.length > 0) this.#restreams[kind](timestamp, payload)
     } catch (error) {
       if (error instanceof UnsupportedStream) this.#options.onUnsupported(error.message)
       throw error

@@ -1,5 +1,5 @@
 import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
-import { type Db, listPage } from '../lib/db.ts'
+import { type Db, listPage, prepare } from '../lib/db.ts'
 import { newId } from '../lib/ids.ts'
 import type { Page } from '../lib/paging.ts'
 import { notifyLive, type StoredLiveStream } from '../live-streams/store.ts'
@@ -109,24 +109,28 @@ const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
   sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended' for share)`
 
 /** What the owner shows of itself while it receives. */
-export type Report = { health: object; restreams: object[] }
+export type Report = Claim & { health: object; restreams: object[] }
 
 /** `lost`: another process has taken over, or the broadcast was ended. `completing`: its end was requested. */
-export async function renewLease(
-  db: Db<Tables>,
-  { id, fence }: Claim,
-  { health, restreams }: Report,
-): Promise<'ours' | 'completing' | 'lost'> {
-  const row = await db
-    .updateTable('broadcasts')
-    .set({ lease_until: leaseEnd, health: JSON.stringify(health), restreams: JSON.stringify(restreams) })
-    .where('id', '=', id)
-    .where('fence', '=', fence)
-    .where('state', '=', 'live')
-    .returning('completing')
-    .executeTakeFirst()
-  if (!row) return 'lost'
-  return row.completing ? 'completing' : 'ours'
+export type Renewal = 'ours' | 'completing' | 'lost'
+
+const renewRows = prepare<Claim & { completing: boolean }>(
+  'renew-leases',
+  `update broadcasts b
+   set lease_until = now() + ${leaseMs} * interval '1 millisecond', health = r.health, restreams = r.restreams
+   from jsonb_to_recordset($1::jsonb) as r (id text, fence integer, health jsonb, restreams jsonb)
+   where b.id = r.id and b.fence = r.fence and b.state = 'live'
+   returning b.id, b.fence, b.completing`,
+)
+
+/** One statement for all broadcasts of a process. The results are in the order of the reports. */
+export async function renewLeases(db: Db<Tables>, reports: Report[]): Promise<Renewal[]> {
+  const rows = await renewRows(db, [JSON.stringify(reports)])
+  return reports.map(({ id, fence }) => {
+    const row = rows.find((each) => each.id === id && each.fence === fence)
+    if (!row) return 'lost'
+    return row.completing ? 'completing' : 'ours'
+  })
 }
 
 export async function insertInit(db: Db<Tables>, claim: Claim, row: LiveInitRow): Promise<boolean> {
@@ -139,18 +143,20 @@ export async function insertInit(db: Db<Tables>, claim: Claim, row: LiveInitRow)
   return rows.length > 0
 }
 
+const insertSegmentRow = prepare<{ sequence: number }>(
+  'insert-live-segment',
+  `insert into live_segments
+     (broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at)
+   select $1, $2, $3, $4, $5, $6, $7, $8, $9
+   where exists (select from broadcasts where id = $1 and fence = $8 and state <> 'ended' for share)
+   on conflict (broadcast_id, quality, sequence) do update set fence = excluded.fence returning sequence`,
+)
+
 /** False if the broadcast is no longer ours. The stored file is then an orphan. */
-export async function insertSegment(db: Db<Tables>, claim: Claim, row: LiveSegmentRow): Promise<boolean> {
-  const { rows } = await sql`
-    insert into live_segments
-      (broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at)
-    select ${row.broadcast_id}, ${row.quality}, ${row.sequence}, ${row.epoch}, ${row.start_ms}, ${row.duration_ms},
-      ${row.bytes}, ${row.fence}, ${row.received_at}
-    where ${isOurs(claim)}
-    on conflict (broadcast_id, quality, sequence) do update set fence = excluded.fence returning sequence`.execute(
-    db,
-  )
-  return rows.length > 0
+export async function insertSegment(db: Db<Tables>, row: LiveSegmentRow): Promise<boolean> {
+  const { broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at } = row
+  const values = [broadcast_id, quality, sequence, epoch, start_ms, duration_ms, bytes, fence, received_at]
+  return (await insertSegmentRow(db, values)).length > 0
 }
 
 /**
@@ -186,15 +192,15 @@ export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boo
   return numUpdatedRows > 0n
 }
 
+const listOverdueRows = prepare<Claim>(
+  'list-overdue-broadcasts',
+  `select id, fence from broadcasts
+   where state = 'away' and (completing or away_at < now() - $1 * interval '1 second') limit $2`,
+)
+
 /** Broadcasts whose encoder has not come back in time. Those whose end was requested do not wait. */
 export function listOverdue(db: Db<Tables>, reconnectSeconds: number, limit: number): Promise<Claim[]> {
-  return db
-    .selectFrom('broadcasts')
-    .select(['id', 'fence'])
-    .where('state', '=', 'away')
-    .where(sql<boolean>`(completing or away_at < now() - ${reconnectSeconds} * interval '1 second')`)
-    .limit(limit)
-    .execute()
+  return listOverdueRows(db, [reconnectSeconds, limit])
 }
 
 /** Broadcasts whose owner was killed, and that no process has continued in time. */
@@ -226,12 +232,16 @@ export async function setEnded(
   return ended
 }
 
+type State = Pick<Broadcast, 'id' | 'fence' | 'state'>
+
+const listStateRows = prepare<State>(
+  'list-broadcast-states',
+  'select id, fence, state from broadcasts where id = any($1)',
+)
+
 /** The states of broadcasts. Those that no longer exist are missing. */
-export function listStates(
-  db: Db<Tables>,
-  ids: string[],
-): Promise<Pick<Broadcast, 'id' | 'fence' | 'state'>[]> {
-  return db.selectFrom('broadcasts').select(['id', 'fence', 'state']).where('id', 'in', ids).execute()
+export function listStates(db: Db<Tables>, ids: string[]): Promise<State[]> {
+  return listStateRows(db, [ids])
 }
 
 export type LoadedWindow = {

@@ -18,17 +18,20 @@ export type Health = {
   problems: string[]
 }
 
-const windowMs = 10_000
+const windowSeconds = 10
 /** A gap of this many usual intervals counts as dropped frames. */
 const gapIntervals = 1.7
 const maxKeyFrameSeconds = 4
 
-type Received = { atMs: number; bytes: number; isFrame: boolean }
+/** What arrived in one second of the broadcast. */
+type Second = { second: number; firstMs: number; frames: number; bytes: number }
 
 /** Measures what an encoder sends. Times are those of the broadcast, so that a slow network does not blur them. */
 export class HealthMeter {
   #tracks: Tracks = {}
-  #received: Received[] = []
+  /** The last ones, the oldest first. */
+  #seconds: Second[] = []
+  #lastMs = 0
   #lastFrameMs: number | undefined
   #lastKeyFrameMs: number | undefined
   #keyFrameIntervalMs: number | undefined
@@ -44,7 +47,8 @@ export class HealthMeter {
   }
 
   video(bytes: number, atMs: number, isKeyFrame: boolean): void {
-    this.#add({ atMs, bytes, isFrame: true })
+    this.#secondOf(atMs).frames++
+    this.#add(bytes, atMs)
     if (this.#lastFrameMs !== undefined) this.#measureGap(atMs - this.#lastFrameMs)
     this.#lastFrameMs = atMs
     if (!isKeyFrame) return
@@ -53,7 +57,7 @@ export class HealthMeter {
   }
 
   audio(bytes: number, atMs: number): void {
-    this.#add({ atMs, bytes, isFrame: false })
+    this.#add(bytes, atMs)
   }
 
   /** A problem of this kind, or none any more. */
@@ -63,11 +67,9 @@ export class HealthMeter {
   }
 
   read(clockJumps: number): Health {
-    const last = this.#received.at(-1)?.atMs ?? 0
-    const recent = this.#received.filter(({ atMs }) => atMs >= last - windowMs)
-    const seconds = (last - (recent[0]?.atMs ?? 0)) / 1000
-    const frames = recent.filter(({ isFrame }) => isFrame).length
-    const bytes = recent.reduce((sum, each) => sum + each.bytes, 0)
+    const seconds = (this.#lastMs - (this.#seconds[0]?.firstMs ?? 0)) / 1000
+    const frames = this.#seconds.reduce((sum, each) => sum + each.frames, 0)
+    const bytes = this.#seconds.reduce((sum, each) => sum + each.bytes, 0)
     const { video } = this.#tracks
     const perSecond = (count: number) => (seconds > 0 ? count / seconds : null)
     const bitRate = perSecond(bytes * 8)
@@ -97,11 +99,19 @@ export class HealthMeter {
     else this.#usualIntervalMs = usual + (gapMs - usual) / 20
   }
 
-  #add(received: Received): void {
-    this.#received.push(received)
-    const oldest = received.atMs - windowMs
-    const index = this.#received.findIndex(({ atMs }) => atMs >= oldest)
-    // Removing one by one would copy the array for every frame.
-    if (index > 1_000 || this.#received.length > 50_000) this.#received.splice(0, Math.max(index, 1))
+  #add(bytes: number, atMs: number): void {
+    this.#secondOf(atMs).bytes += bytes
+    this.#lastMs = Math.max(this.#lastMs, atMs)
+  }
+
+  /** A sample of one track may be a little older than the last one of the other track. */
+  #secondOf(atMs: number): Second {
+    const second = Math.floor(atMs / 1000)
+    const last = this.#seconds.at(-1)
+    if (last && second <= last.second) return last
+    const next = { second, firstMs: atMs, frames: 0, bytes: 0 }
+    this.#seconds = this.#seconds.filter((each) => each.second >= second - windowSeconds)
+    this.#seconds.push(next)
+    return next
   }
 }

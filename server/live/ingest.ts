@@ -7,8 +7,9 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
-import { type Claimed, claimBroadcast, listStates, setAway } from './broadcast-store.ts'
+import { type Claimed, claimBroadcast, listStates, renewLeases, setAway } from './broadcast-store.ts'
 import { endOverdueBroadcasts } from './end-broadcast.ts'
+import { allowHeapGrowth } from './heap-growth.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
@@ -123,6 +124,7 @@ export class Ingest {
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.add(owner)
+    allowHeapGrowth(true)
     log.info(
       { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },
       'live: encoder connected',
@@ -162,6 +164,7 @@ export class Ingest {
   async #disconnect(owner: BroadcastOwner): Promise<void> {
     await owner.disconnect()
     this.#owners.delete(owner)
+    if (this.#owners.size === 0) allowHeapGrowth(false)
   }
 
   async #stored(liveStreamId: string): Promise<void> {
@@ -187,11 +190,25 @@ export class Ingest {
   /** An error concerns one broadcast, or the database, which may be back before the leases end. */
   async #renewLeases(): Promise<void> {
     const { log } = this.#context
-    const renew = (owner: BroadcastOwner) =>
-      owner
-        .renew()
-        .catch((err) => log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'))
-    await Promise.all([...this.#owners].map(renew))
+    const owners = [...this.#owners].filter(({ needsLease }) => needsLease)
+    if (owners.length === 0) return
+    try {
+      await this.#renew(owners)
+    } catch {
+      const renew = (owner: BroadcastOwner) =>
+        this.#renew([owner]).catch((err) =>
+          log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'),
+        )
+      await Promise.all(owners.map(renew))
+    }
+  }
+
+  async #renew(owners: BroadcastOwner[]): Promise<void> {
+    const renewals = await renewLeases(
+      this.#context.db,
+      owners.map((owner) => owner.report()),
+    )
+    for (const [i, owner] of owners.entries()) owner.renewed(renewals[i]!)
   }
 
   /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */

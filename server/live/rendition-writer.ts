@@ -1,4 +1,5 @@
 import type { LiveBroadcast } from './live-broadcast.ts'
+import { Bytes } from './media/bytes.ts'
 import type { Sample } from './media/flv.ts'
 import { codecsOf, type Tracks, writeInit } from './media/fmp4.ts'
 import { Packager, type Part, type Segment } from './media/packager.ts'
@@ -75,7 +76,7 @@ export class RenditionWriter {
   #addSegment({ startMs, durationMs, parts }: Segment): void {
     const { quality, live, writer } = this.#options
     const { sequence, receivedAt } = this.#open!
-    const data = Buffer.concat(parts.map((part) => part.data))
+    const data = new Bytes(parts.flatMap((part) => part.data.buffers))
     const segment = { sequence, epoch: this.#epoch }
     live.apply({
       ...{ kind: 'segment', quality, ...segment, receivedAt, durationMs },

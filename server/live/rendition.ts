@@ -1,4 +1,5 @@
 import { RenditionWindow, type WindowPart, type WindowSegment } from './hls/window.ts'
+import { Bytes } from './media/bytes.ts'
 
 /** The init segment of an epoch, and what the master playlist says about it. */
 export type Init = {
@@ -10,7 +11,7 @@ export type Init = {
   height: number | null
 }
 
-export type NewPart = WindowPart & Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'> & { data: Buffer }
+export type NewPart = WindowPart & Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'> & { data: Bytes }
 export type NewSegment = Omit<WindowSegment, 'parts' | 'isGap'>
 
 /** Segments whose parts stay in memory. Playlists list the parts of the last three. */
@@ -18,7 +19,7 @@ const segmentsInMemory = 5
 /** Enough to know the bit rate of the recent past. */
 const maxSizes = 30
 
-type Memory = { parts: Buffer[]; isStored: boolean; segment?: Buffer }
+type Memory = { parts: Bytes[]; isStored: boolean; segment?: Bytes }
 
 /** One quality of a broadcast: the window that playlists show, and the data of the newest segments. */
 export class Rendition {
@@ -76,16 +77,15 @@ export class Rendition {
   }
 
   /** Undefined if the part does not exist yet, or not in memory any more. */
-  findPart(sequence: number, index: number): Buffer | undefined {
+  findPart(sequence: number, index: number): Bytes | undefined {
     return this.#memory.get(sequence)?.parts[index]
   }
 
   /** A complete segment that is still in memory. */
-  findSegment(sequence: number): Buffer | undefined {
+  findSegment(sequence: number): Bytes | undefined {
     const memory = this.#memory.get(sequence)
     if (!memory || !this.window.has(sequence, undefined)) return undefined
-    // All viewers share one copy, also those that are slow.
-    memory.segment ??= Buffer.concat(memory.parts)
+    memory.segment ??= new Bytes(memory.parts.flatMap(({ buffers }) => buffers))
     return memory.segment
   }
 

@@ -4,6 +4,7 @@ import type { Db } from '../lib/db.ts'
 import type { Files } from '../lib/files/files.ts'
 import type { Log } from '../lib/log.ts'
 import type { Tables } from '../tables.ts'
+import { Bytes } from './media/bytes.ts'
 import { SegmentWriter } from './segment-writer.ts'
 
 test('an encoder that was not read because the store was slow is read again, however often someone asks', async () => {
@@ -19,7 +20,12 @@ test('an encoder that was not read because the store was slow is read again, how
   })
   assert.equal(writer.drain(), undefined)
   const times = { epoch: 1, start_ms: 0, duration_ms: 2_000, received_at: new Date() }
-  writer.segment({ quality: 'source', sequence: 0, ...times, data: Buffer.alloc(65 * 1024 * 1024) })
+  writer.segment({
+    quality: 'source',
+    sequence: 0,
+    ...times,
+    data: new Bytes([Buffer.alloc(65 * 1024 * 1024)]),
+  })
   const waits = [writer.drain(), writer.drain()]
   assert.ok(waits.every((wait) => wait !== undefined))
   writer.abandon()

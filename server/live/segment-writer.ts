@@ -3,10 +3,11 @@ import type { Context } from '../context.ts'
 import type { Claim } from './broadcast-store.ts'
 import * as store from './broadcast-store.ts'
 import { liveSegmentKey } from './files.ts'
+import type { Bytes } from './media/bytes.ts'
 import type { Init } from './rendition.ts'
 import type { LiveSegmentRow } from './tables.ts'
 
-export type SegmentFile = Omit<LiveSegmentRow, 'broadcast_id' | 'bytes' | 'fence'> & { data: Buffer }
+export type SegmentFile = Omit<LiveSegmentRow, 'broadcast_id' | 'bytes' | 'fence'> & { data: Bytes }
 
 type Deps = Pick<Context, 'db' | 'files' | 'log'> & {
   claim: Claim
@@ -47,9 +48,9 @@ export class SegmentWriter {
     const { fence } = claim
     this.#pendingBytes += data.length
     this.run(async () => {
-      await files.put(liveSegmentKey(claim.id, { ...row, fence }), data)
+      await files.put(liveSegmentKey(claim.id, { ...row, fence }), data.buffers)
       const stored = { broadcast_id: claim.id, ...row, bytes: data.length, fence }
-      return store.insertSegment(db, claim, stored)
+      return store.insertSegment(db, stored)
     }).then((isOurs) => {
       this.#pendingBytes -= data.length
       if (!this.#isFull) this.#resume()

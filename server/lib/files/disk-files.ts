@@ -8,7 +8,7 @@ import { inBatches, pump } from './body.ts'
 import { batchBytes } from './disk-chunks.ts'
 import { codeOf, ifExists, makeFolder, moveTo, removeEmptyFolders, writeAt } from './disk-io.ts'
 import type { DiskPaths } from './disk-paths.ts'
-import { type Body, FileNotFoundError, FileStoreError, oneBuffer, type Stat } from './files.ts'
+import { type Body, buffersOf, FileNotFoundError, FileStoreError, type Stat } from './files.ts'
 
 export async function checkDisk({ root }: DiskPaths): Promise<void> {
   const probe = join(root, `.check-${randomUUID()}`)
@@ -78,23 +78,45 @@ export async function statFile(paths: DiskPaths, key: string): Promise<Stat | un
   return found?.isFile() ? { size: found.size, modified: found.mtime } : undefined
 }
 
-export function putFile(paths: DiskPaths, key: string, body: Body | Buffer): Promise<{ size: number }> {
+export function putFile(
+  paths: DiskPaths,
+  key: string,
+  body: Body | Buffer | readonly Buffer[],
+): Promise<{ size: number }> {
   return create(paths, key, async (path) => {
-    await using file = await open(path, 'wx')
-    let written = 0
-    const batches = inBatches(Buffer.isBuffer(body) ? oneBuffer(body) : body, batchBytes)
-    const size = await pump(batches, async (batch) => {
-      await writeAt(file, batch, written)
-      written += batch.size
-    })
+    await using file = await openNew(paths, path)
+    const size = await writeBody(file, body)
     await file.sync()
     return { size }
+  })
+}
+
+/** The folder is missing only once, so it is not looked for before each file. */
+async function openNew(paths: DiskPaths, path: string): Promise<FileHandle> {
+  const file = await ifExists(open(path, 'wx'))
+  if (file) return file
+  await makeFolder(paths.root, paths.uploads)
+  return open(path, 'wx')
+}
+
+async function writeBody(file: FileHandle, body: Body | Buffer | readonly Buffer[]): Promise<number> {
+  const buffers = buffersOf(body)
+  if (buffers) {
+    const size = buffers.reduce((sum, { length }) => sum + length, 0)
+    await writeAt(file, { buffers, size }, 0)
+    return size
+  }
+  let written = 0
+  return pump(inBatches(body as Body, batchBytes), async (batch) => {
+    await writeAt(file, batch, written)
+    written += batch.size
   })
 }
 
 export async function copyKey(paths: DiskPaths, from: string, to: string): Promise<void> {
   const source = paths.pathOf(from)
   if (!(await ifExists(stat(source)))?.isFile()) throw notFound(from)
+  await makeFolder(paths.root, paths.uploads)
   await create(paths, to, async (path) => {
     await copyFile(source, path, constants.COPYFILE_FICLONE)
     await using file = await open(path, 'r+')
@@ -105,7 +127,6 @@ export async function copyKey(paths: DiskPaths, from: string, to: string): Promi
 /** Writes a temporary file, then renames it, so that the file appears complete or not at all. */
 async function create<T>(paths: DiskPaths, key: string, write: (path: string) => Promise<T>): Promise<T> {
   const target = paths.pathOf(key)
-  await makeFolder(paths.root, paths.uploads)
   const temporary = paths.folderOf(newOwnedName())
   try {
     const result = await write(temporary)

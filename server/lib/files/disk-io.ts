@@ -1,7 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, rename, rmdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Batch } from './body.ts'
 import { FileStoreError } from './files.ts'
 
 const kinds: Record<string, FileStoreError['kind']> = {
@@ -65,7 +64,8 @@ const moveAttempts = 100
 export async function moveTo(root: string, from: string, to: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await makeFolder(root, dirname(to))
+      // The folder usually exists.
+      if (attempt > 1) await makeFolder(root, dirname(to))
       await rename(from, to)
       break
     } catch (error) {
@@ -89,7 +89,11 @@ export async function removeEmptyFolders(root: string, folder: string): Promise<
 }
 
 /** A single write can be short, mostly just before the disk is full. */
-export async function writeAt(file: FileHandle, { buffers, size }: Batch, position: number): Promise<void> {
+export async function writeAt(
+  file: FileHandle,
+  { buffers, size }: { buffers: readonly Buffer[]; size: number },
+  position: number,
+): Promise<void> {
   let left = buffers
   let done = 0
   while (done < size) {
@@ -99,7 +103,7 @@ export async function writeAt(file: FileHandle, { buffers, size }: Batch, positi
   }
 }
 
-function dropBytes(buffers: Buffer[], bytes: number): Buffer[] {
+function dropBytes(buffers: readonly Buffer[], bytes: number): Buffer[] {
   let skip = bytes
   return buffers.flatMap((buffer) => {
     const dropped = Math.min(skip, buffer.length)

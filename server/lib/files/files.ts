@@ -47,7 +47,7 @@ export type Files = {
   signedUrl?(key: string, headers: ResponseHeaders): Promise<string>
   stat(key: string): Promise<Stat | undefined>
   /** The file appears complete or not at all. It is durable when the promise resolves. */
-  put(key: string, body: Body | Buffer): Promise<{ size: number }>
+  put(key: string, body: Body | Buffer | readonly Buffer[]): Promise<{ size: number }>
   /** The bytes do not pass through this process. */
   copy(from: string, to: string): Promise<void>
   /** The keys of all files below `prefix/`. Reports empty folders where the store has folders. */
@@ -123,7 +123,13 @@ export function checkHandle(handle: string): string {
 
 export const sizeOf = (chunks: { size: number }[]) => chunks.reduce((sum, { size }) => sum + size, 0)
 
-/** A buffer as a body. */
-export async function* oneBuffer(buffer: Buffer): AsyncGenerator<Buffer> {
-  yield buffer
+/** The buffers of a body that is in memory. Undefined for others. */
+export function buffersOf(body: Body | Buffer | readonly Buffer[]): readonly Buffer[] | undefined {
+  if (Buffer.isBuffer(body)) return [body]
+  return Array.isArray(body) ? body : undefined
+}
+
+/** Buffers as a body. */
+export async function* bodyOf(buffers: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* buffers
 }

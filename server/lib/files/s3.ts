@@ -2,13 +2,15 @@ import { Readable } from 'node:stream'
 import { HeadBucketCommand } from '@aws-sdk/client-s3'
 import { newOwnedName } from '../owner.ts'
 import {
+  type Body,
+  bodyOf,
+  buffersOf,
   checkKey,
   FileNotFoundError,
   FileStoreError,
   type Files,
   isHandle,
   maxCachedBytes,
-  oneBuffer,
 } from './files.ts'
 import { OpenFileCache } from './open-file-cache.ts'
 import { Bucket } from './s3-bucket.ts'
@@ -43,8 +45,10 @@ export function openS3Files(settings: S3Settings): Files {
     pathOf: () => undefined,
     ...(settings.isRedirecting && { signedUrl: (key, headers) => bucket.signUrl(checkKey(key), headers) }),
     stat: async (key) => bucket.stat(checkKey(key)),
-    put: async (key, body) =>
-      storeBody(bucket, newOwnedName(), checkKey(key), Buffer.isBuffer(body) ? oneBuffer(body) : body),
+    async put(key, body) {
+      const buffers = buffersOf(body)
+      return storeBody(bucket, newOwnedName(), checkKey(key), buffers ? bodyOf(buffers) : (body as Body))
+    },
     copy: async (from, to) => copyObject(bucket, checkKey(from), checkKey(to)),
     async *list(prefix) {
       for await (const { key } of bucket.list(`${checkKey(prefix)}/`)) yield key

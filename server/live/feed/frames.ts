@@ -1,4 +1,5 @@
 import type { BroadcastEvent } from '../live-broadcast.ts'
+import { Bytes } from '../media/bytes.ts'
 
 /** What a feed sends: everything that recreates the broadcast, then `complete`, then each event as it happens. */
 export type FeedMessage =
@@ -17,12 +18,12 @@ const maxDataBytes = 64 * 1024 * 1024
 
 /** The data is not copied. */
 export function encodeFrame(message: FeedMessage): Buffer[] {
-  const { data, ...rest } = message as FeedMessage & { data?: Buffer }
+  const { data, ...rest } = message as FeedMessage & { data?: Buffer | Bytes }
   const head = Buffer.from(JSON.stringify(rest))
   const lengths = Buffer.alloc(lengthBytes)
   lengths.writeUInt32BE(head.length)
   lengths.writeUInt32BE(data?.length ?? 0, 4)
-  return data ? [lengths, head, data] : [lengths, head]
+  return data instanceof Bytes ? [lengths, head, ...data.buffers] : [lengths, head, ...(data ? [data] : [])]
 }
 
 export class FeedError extends Error {}
@@ -45,7 +46,9 @@ export class FrameReader {
     if (!lengths || this.#bytes < lengths.head + lengths.data) return undefined
     this.#lengths = undefined
     const head = JSON.parse(this.#take(lengths.head).toString())
-    return lengths.data > 0 ? { ...head, data: this.#take(lengths.data) } : head
+    if (lengths.data === 0) return head
+    const data = this.#take(lengths.data)
+    return { ...head, data: head.kind === 'part' ? new Bytes([data]) : data }
   }
 
   #readLengths(): { head: number; data: number } | undefined {

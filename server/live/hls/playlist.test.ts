@@ -90,7 +90,7 @@ test('a request for a part waits until it exists, and ends with the stream or th
   const signal = new AbortController()
   const order: string[] = []
   const wait = (name: string, sequence: number, index?: number) =>
-    window.waitFor(sequence, index, signal.signal).then(() => order.push(name))
+    window.waitUntil(() => window.lists(sequence, index), signal.signal).then(() => order.push(name))
   await wait('old', 1, 3)
   const waits = [wait('2.0', 2, 0), wait('2.1', 2, 1), wait('2', 2), wait('3.0', 3, 0), wait('9', 9)]
   const segment = { sequence: 2, epoch: 1, receivedAt: 0 }
@@ -100,12 +100,16 @@ test('a request for a part waits until it exists, and ends with the stream or th
   assert.deepEqual(order, ['old', '2.0'])
   window.addSegment({ ...segment, durationMs: 500, bytes: 1, fence: 1 })
   await turn()
-  // The segment ended before its second part, so players that asked for it learn about the end.
-  assert.deepEqual(order.slice(2).sort(), ['2', '2.1'])
+  // The segment ended before its second part, so a player that asked for it waits for the next segment.
+  assert.deepEqual(order.slice(2), ['2'])
+  assert.ok(window.has(2, 1) && !window.lists(2, 1))
+  window.addPart(part(true), { sequence: 3, epoch: 1, receivedAt: 500 })
+  await turn()
+  assert.deepEqual(order.slice(3).sort(), ['2.1', '3.0'])
   window.end()
   await Promise.all(waits)
   const other = new RenditionWindow(20_000)
-  const gone = other.waitFor(5, 0, signal.signal)
+  const gone = other.waitUntil(() => other.lists(5, 0), signal.signal)
   signal.abort()
   await gone
 })

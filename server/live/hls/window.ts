@@ -104,12 +104,9 @@ export class RenditionWindow {
     return this.#waiting.size
   }
 
-  /**
-   * Resolves when the playlist contains the part, or the segment if there is no part number. A part of a segment that has
-   * ended with fewer parts counts as contained when the next segment begins.
-   */
-  async waitFor(sequence: number, part: number | undefined, signal: AbortSignal): Promise<void> {
-    while (!this.#isEnded && !this.#isClosed && !signal.aborted && !this.has(sequence, part)) {
+  /** Resolves when the condition is met, or when nobody has to wait any more. */
+  async waitUntil(isMet: () => boolean, signal: AbortSignal): Promise<void> {
+    while (!this.#isEnded && !this.#isClosed && !signal.aborted && !isMet()) {
       await new Promise<void>((resolve) => {
         const done = () => {
           signal.removeEventListener('abort', done)
@@ -122,6 +119,19 @@ export class RenditionWindow {
     }
   }
 
+  /**
+   * Whether the playlist contains the part, or the segment if there is no part number. A part that the segment does not
+   * have is the first one of the next segment (RFC 8216bis, 6.2.5.2). Otherwise a player that counts on would get the
+   * same playlist again and again until then.
+   */
+  lists(sequence: number, part: number | undefined): boolean {
+    const last = this.#segments.at(-1)
+    const isPastEnd = part !== undefined && last !== undefined && part >= last.parts.length
+    if (last?.sequence !== sequence || !isPastEnd || last.parts.length === 0) return this.has(sequence, part)
+    return this.#open !== undefined
+  }
+
+  /** Whether the part, or the segment if there is no part number, is there or will never be. */
   has(sequence: number, part: number | undefined): boolean {
     const last = this.#segments.at(-1)?.sequence ?? -1
     if (sequence <= last) return true

@@ -139,7 +139,7 @@ function decode({ tracks, events }: Output): number {
     ...{ tracks: tracks[0]!, partMs: 500 },
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
     onSegmentStart() {},
-    onPart: ({ data }) => parts.push(data),
+    onPart: ({ data }) => parts.push(data.join()),
     onSegment() {},
   })
   for (const { isVideo, sample, atMs } of events) {

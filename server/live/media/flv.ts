@@ -139,7 +139,10 @@ export class AudioReader {
 }
 
 const sampleOf = (decodeTime: number, data: Buffer): Sample => ({
-  ...{ decodeTime, compositionOffset: 0, isKeyFrame: true, data },
+  decodeTime,
+  compositionOffset: 0,
+  isKeyFrame: true,
+  data,
 })
 
 const aacRates = [

@@ -1,3 +1,4 @@
+import { Bytes } from './bytes.ts'
 import type { AudioConfig } from './flv.ts'
 import type { H264Config } from './h264.ts'
 
@@ -49,35 +50,47 @@ export function writeInit(tracks: Tracks): Buffer {
   ])
 }
 
-/** A fragment with the samples of one part. Tracks without samples are left out. */
-export function writeFragment(sequence: number, { video, audio }: FragmentTracks): Buffer {
+/** The bytes of the boxes around the samples: moof, mfhd and the header of mdat; then those of each track. */
+const fragmentBytes = 8 + 16 + 8
+const trackBytes = 8 + 16 + 20 + 20
+
+/** A fragment with the samples of one part, which are not copied. Tracks without samples are left out. */
+export function writeFragment(sequence: number, { video, audio }: FragmentTracks): Bytes {
   const tracks = [
     ...(video?.samples.length ? [{ id: videoTrackId, ...video }] : []),
     ...(audio?.samples.length ? [{ id: audioTrackId, ...audio }] : []),
   ]
-  // The size of the moof does not depend on the offsets in it.
-  const moofOf = (offsets: number[]) =>
-    box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...tracks.map((each, i) => traf(each, offsets[i] ?? 0)))
-  const data = tracks.map(({ samples }) => samples.map((sample) => sample.data))
-  const sizes = data.map((each) => each.reduce((sum, { length }) => sum + length, 0))
-  const start = moofOf([]).length + 8
-  const offsets = sizes.map((_, i) => start + sizes.slice(0, i).reduce((a, b) => a + b, 0))
-  return Buffer.concat([moofOf(offsets), box('mdat', ...data.flat())])
+  const start = tracks.reduce(
+    (sum, { samples }) => sum + trackBytes + sampleBytes * samples.length,
+    fragmentBytes,
+  )
+  let end = start
+  const trafs = tracks.map((track) => {
+    const dataOffset = end
+    end = track.samples.reduce((sum, { data }) => sum + data.length, end)
+    return traf(track, dataOffset)
+  })
+  const moof = box('moof', fullBox('mfhd', 0, 0, u32(sequence)), ...trafs)
+  const head = Buffer.concat([moof, u32(8 + end - start), text('mdat')], start)
+  return new Bytes([head, ...tracks.flatMap(({ samples }) => samples.map(({ data }) => data))])
 }
 
 const syncSample = 0x02000000
 const nonSyncSample = 0x01010000
+/** Of a sample in the table: duration, size, flags and composition offset. */
+const sampleBytes = 16
 
 function traf({ id, decodeTime, samples }: FragmentTrack & { id: number }, dataOffset: number): Buffer {
   const defaultBaseIsMoof = 0x020000
-  // Data offset, and for each sample: duration, size, flags and composition offset.
+  // The data offset, and all four fields of a sample.
   const flags = 0x000f01
-  const table = Buffer.alloc(16 * samples.length)
-  for (const [i, { duration, data, isKeyFrame, compositionOffset }] of samples.entries()) {
-    table.writeUInt32BE(duration, 16 * i)
-    table.writeUInt32BE(data.length, 16 * i + 4)
-    table.writeUInt32BE(isKeyFrame ? syncSample : nonSyncSample, 16 * i + 8)
-    table.writeInt32BE(compositionOffset, 16 * i + 12)
+  const table = Buffer.allocUnsafe(sampleBytes * samples.length)
+  let at = 0
+  for (const { duration, data, isKeyFrame, compositionOffset } of samples) {
+    at = table.writeUInt32BE(duration, at)
+    at = table.writeUInt32BE(data.length, at)
+    at = table.writeUInt32BE(isKeyFrame ? syncSample : nonSyncSample, at)
+    at = table.writeInt32BE(compositionOffset, at)
   }
   const time = Buffer.alloc(8)
   time.writeBigUInt64BE(BigInt(decodeTime))

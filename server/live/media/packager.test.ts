@@ -76,7 +76,7 @@ test('parts contain every frame of the stream, and segments begin with key frame
   assert.match(codecsOf(tracks), /^avc1\.[0-9a-f]{6},mp4a\.40\.2$/)
   assert.deepEqual([tracks.video?.width, tracks.video?.height, tracks.audio?.sampleRate], [160, 120, 44_100])
   const path = join(folder, 'joined.mp4')
-  writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data)]))
+  writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data.join())]))
   for (const stream of ['v', 'a'] as const) assert.deepEqual(hashesOf(path, stream), hashesOf(flv, stream))
 
   assert.deepEqual(
@@ -109,7 +109,7 @@ test('a stream without video has independent parts, and one without audio has al
   ] as const) {
     const { init, parts, segments } = packageTags(tags, [type])
     const path = join(folder, `${stream}.mp4`)
-    writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data)]))
+    writeFileSync(path, Buffer.concat([init, ...parts.map(({ data }) => data.join())]))
     assert.deepEqual(hashesOf(path, stream), hashesOf(flv, stream))
     assert.equal(segments.length, 4)
     if (stream === 'a') assert.ok(parts.every(({ isIndependent }) => isIndependent))
@@ -119,4 +119,20 @@ test('a stream without video has independent parts, and one without audio has al
 test('tags are written as they are read', () => {
   const tags = readTags(readFileSync(flv))
   assert.deepEqual(readTags(Buffer.concat([flvHeader, ...tags.map(writeFlvTag)])), tags)
+})
+
+test('a part of tiny frames does not keep the blocks in memory that they are pieces of', () => {
+  const parts: Part[] = []
+  const audio = { kind: 'aac' as const, record: Buffer.alloc(2), sampleRate: 48_000, channels: 2 }
+  const packager = new Packager({
+    ...{ tracks: { audio: { ...audio, frameLength: 1024 } }, partMs: 500 },
+    ...{ startsSegment: () => false, onSegmentStart() {}, onSegment() {} },
+    onPart: (part) => parts.push(part),
+  })
+  for (let i = 0; i < 100; i++) {
+    const data = Buffer.alloc(64 * 1024).subarray(0, 10)
+    packager.audio({ decodeTime: i * 20, compositionOffset: 0, isKeyFrame: true, data }, i * 20)
+  }
+  assert.ok(parts.length > 0)
+  for (const { data } of parts) assert.ok(data.heldBytes < 512 * 1024, `${data.heldBytes} bytes`)
 })

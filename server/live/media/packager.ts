@@ -1,9 +1,10 @@
+import type { Bytes } from './bytes.ts'
 import type { AudioConfig, Sample } from './flv.ts'
 import { type FragmentSample, type FragmentTrack, type Tracks, writeFragment } from './fmp4.ts'
 
 /** A fragment of a few hundred milliseconds, the unit of low-latency HLS. */
 export type Part = {
-  data: Buffer
+  data: Bytes
   startMs: number
   durationMs: number
   /** It begins with a key frame, or the stream has no video. */
@@ -26,12 +27,15 @@ const maxSegmentMs = 10_000
 const maxSegmentBytes = 32 * 1024 * 1024
 /** A part of 0.5 s at 100 Mbit/s has 6 MB. */
 const maxPartBytes = 8 * 1024 * 1024
+/** The memory that a part keeps in use: a multiple of its size, and some blocks at its beginning and end. */
+const maxHeldShare = 2
+const maxHeldBytes = 256 * 1024
 /** The memory of a sample besides its data. */
 const sampleOverhead = 256
 /** The video has stopped if the audio is ahead by this. The timeline allows for as much. */
 const maxVideoDelayMs = 3_000
 
-type TimedSample = Sample & { atMs: number }
+type TimedSample = { sample: Sample; atMs: number }
 
 /**
  * Makes parts and segments of one quality from its samples. A part ends as soon as the next frame would make it too long.
@@ -66,7 +70,7 @@ export class Packager {
     this.#cutBefore(atMs, sample.isKeyFrame)
     this.#begin(atMs)
     this.#lastVideoMs = atMs
-    this.#video.push({ ...sample, atMs })
+    this.#video.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
@@ -77,7 +81,7 @@ export class Packager {
       this.#cutBefore(cutMs, !hasVideo)
       this.#begin(cutMs)
     }
-    this.#audio.push({ ...sample, atMs })
+    this.#audio.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
   }
 
@@ -118,10 +122,13 @@ export class Packager {
     if (startMs === undefined) return
     const video = this.#video.length > 0 ? videoTrack(this.#video, endMs) : undefined
     const audio = this.#takeAudio()
+    const data = writeFragment(++this.#sequence, { video, audio })
+    // Otherwise an encoder that mixes tiny frames with invalid ones would fill the memory.
+    if (data.heldBytes > maxHeldShare * data.length + maxHeldBytes) data.join()
     const part: Part = {
-      data: writeFragment(++this.#sequence, { video, audio }),
+      data,
       ...{ startMs, durationMs: endMs - startMs },
-      isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.isKeyFrame === true,
+      isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.sample.isKeyFrame === true,
     }
     this.#video = []
     this.#sampleBytes = 0
@@ -153,7 +160,7 @@ export class Packager {
       this.#audioTime !== undefined &&
       Math.abs(expected - this.#audioTime) < toAudioTime(maxAudioGapMs, config)
     const decodeTime = isContinuous ? this.#audioTime! : Math.max(expected, this.#audioTime ?? 0)
-    const samples = this.#audio.map(({ data }): FragmentSample => {
+    const samples = this.#audio.map(({ sample: { data } }): FragmentSample => {
       return { duration: frameLength, compositionOffset: 0, isKeyFrame: true, data }
     })
     this.#audio = []
@@ -170,9 +177,9 @@ const toAudioTime = (ms: number, { sampleRate }: AudioConfig) => Math.round((ms 
 function videoTrack(samples: TimedSample[], endMs: number): FragmentTrack {
   return {
     decodeTime: samples[0]!.atMs,
-    samples: samples.map(({ atMs, compositionOffset, isKeyFrame, data }, i) => ({
-      duration: (samples[i + 1]?.atMs ?? endMs) - atMs,
-      ...{ compositionOffset, isKeyFrame, data },
-    })),
+    samples: samples.map(({ sample: { compositionOffset, isKeyFrame, data }, atMs }, i) => {
+      const duration = (samples[i + 1]?.atMs ?? endMs) - atMs
+      return { duration, compositionOffset, isKeyFrame, data }
+    }),
   }
 }

@@ -35,17 +35,31 @@ export class Timeline {
   }
 
   #find(timestamp: number, trackMs: number | undefined): number | undefined {
-    const offsets = [this.#offset, this.#previousOffset].filter((each) => each !== undefined)
-    // A wrap-around of the 32-bit timestamp is no jump. The tracks do not wrap around at the same moment.
-    const times = offsets.flatMap((offset) => [0, wrap, -wrap].map((turn) => timestamp + offset + turn))
-    const isNear = (time: number) =>
+    const time = this.#findBy(this.#offset, timestamp, trackMs)
+    const late = this.#findBy(this.#previousOffset, timestamp, trackMs)
+    const expected = trackMs ?? this.#lastMs
+    const isLate =
+      late !== undefined && (time === undefined || Math.abs(late - expected) < Math.abs(time - expected))
+    if (isLate) return late
+    if (time !== undefined && time - timestamp === this.#offset! + wrap) this.#offset = time - timestamp
+    return time
+  }
+
+  /** A wrap-around of the 32-bit timestamp is no jump. The tracks do not wrap around at the same moment. */
+  #findBy(offset: number | undefined, timestamp: number, trackMs: number | undefined): number | undefined {
+    if (offset === undefined) return undefined
+    const time = timestamp + offset
+    if (this.#isNear(time, trackMs)) return time
+    if (this.#isNear(time + wrap, trackMs)) return time + wrap
+    return this.#isNear(time - wrap, trackMs) ? time - wrap : undefined
+  }
+
+  #isNear(time: number, trackMs: number | undefined): boolean {
+    return (
       Math.abs(time - this.#lastMs) <= maxGapMs &&
       time >= this.#startMs &&
       (trackMs === undefined || time >= trackMs - maxBackMs)
-    const distance = (time: number) => Math.abs(time - (trackMs ?? this.#lastMs))
-    const [nearest] = times.filter(isNear).toSorted((a, b) => distance(a) - distance(b))
-    if (nearest !== undefined && nearest === times[1]) this.#offset = nearest - timestamp
-    return nearest
+    )
   }
 
   #jump(timestamp: number, stepMs: number): number {

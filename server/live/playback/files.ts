@@ -66,7 +66,7 @@ async function loadPlaylist(
   const window = current.live.rendition(quality)?.window
   if (!window) return undefined
   const content = loadPlaylistContent(current, quality, { skips: asked.skips, query })
-  const isComplete = asked.sequence !== undefined && window.has(asked.sequence, asked.part)
+  const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
   const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? cacheTenSeconds : noStore
   return { ...content, cacheControl }
 }
@@ -99,7 +99,7 @@ function findSegment({ live }: View, quality: string, { sequence, epoch }: Segme
   const { bytes, fence } = segment
   const key = liveSegmentKey(live.id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
-  const body = rendition.findSegment(sequence)
+  const body = rendition.findSegment(sequence)?.join()
   if (!body) return stored
   // nginx and S3 cannot send it yet.
   if (!rendition.isStored(sequence))
@@ -120,9 +120,10 @@ async function loadPart(
   const { segments, open } = rendition.window.state
   const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
   if (sequence > next) return undefined
-  if (!rendition.window.has(sequence, part))
-    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitFor(sequence, part, signal))
-  const body = rendition.findPart(sequence, part)
+  const isMet = () => rendition.window.has(sequence, part)
+  if (!isMet())
+    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitUntil(isMet, signal))
+  const body = rendition.findPart(sequence, part)?.join()
   const known = rendition.window.state.open ?? rendition.window.find(sequence)
   const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)
   if (!body || segment?.epoch !== epoch) return undefined

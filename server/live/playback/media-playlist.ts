@@ -48,8 +48,9 @@ export async function waitForPlaylist(
   const { segments, open } = window.state
   const last = open?.sequence ?? segments.at(-1)?.sequence ?? -1
   if (sequence > last + maxAhead) throw invalidDirective('_HLS_msn')
-  await window.waitFor(sequence, part, signal)
-  return window.has(sequence, part) || live.isEnded
+  const isMet = () => window.lists(sequence, part)
+  await window.waitUntil(isMet, signal)
+  return isMet() || live.isEnded
 }
 
 type Rendering = { skips: boolean; query: string }

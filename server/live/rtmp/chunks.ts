@@ -42,6 +42,14 @@ const initialChunkSize = 128
 const messageHeaderLengths = [11, 7, 3, 0] as const
 const maxHeaderLength = 3 + 11 + 4
 const initialPayloadBytes = 4 * 1024
+/**
+ * Frames up to this size share a block of memory. Each buffer of its own costs the garbage collector more time than all
+ * that is done with the frame.
+ */
+const maxSharedBytes = 16 * 1024
+const blockBytes = 64 * 1024
+
+const nothing = Buffer.alloc(0)
 
 /** The state of a chunk stream: the header of its last message, and what was received of it. */
 type ChunkStream = {
@@ -58,7 +66,7 @@ type ChunkStream = {
 
 /**
  * Assembles messages from the bytes of a connection, which may be split anywhere. An incomplete message takes at most
- * twice the memory of what was received of it, however long it claims to be.
+ * twice the memory of what was received of it, however long it claims to be. Short frames take all of it from the beginning.
  */
 export class ChunkReader {
   #chunkSize = initialChunkSize
@@ -71,10 +79,13 @@ export class ChunkReader {
   #headerLength = 0
   /** The chunk whose header is complete. */
   #chunk: { stream: ChunkStream; left: number } | undefined
+  /** The rest of the block that short frames share. Undefined until they are accepted, and after an abort. */
+  #block: Buffer | undefined
 
   /** Audio and video are accepted from now on. */
   allowMedia(): void {
     this.#maxBytes = limits.maxMediaBytes
+    this.#block = nothing
   }
 
   /** Yields the messages that the bytes complete. Throws `RtmpError`. */
@@ -87,7 +98,7 @@ export class ChunkReader {
       }
       const { stream, left } = this.#chunk as { stream: ChunkStream; left: number }
       const size = Math.min(left, bytes.length - at)
-      this.#append(stream, bytes.subarray(at, at + size))
+      this.#append(stream, bytes, at, size)
       at += size
       if (size < left) {
         this.#chunk.left = left - size
@@ -169,24 +180,33 @@ export class ChunkReader {
     if (this.#streams.size >= limits.maxChunkStreams) throw new RtmpError('RTMP: too many chunk streams')
     const stream: ChunkStream = {
       ...{ type: 0, streamId: 0, length: 0, timestamp: 0, timestampField: 0, isExtended: false },
-      ...{ payload: Buffer.alloc(0), received: 0 },
+      ...{ payload: nothing, received: 0 },
     }
     this.#streams.set(id, stream)
     return stream
   }
 
-  #append(stream: ChunkStream, bytes: Buffer): void {
-    this.#pending += bytes.length
+  #append(stream: ChunkStream, bytes: Buffer, at: number, size: number): void {
+    this.#pending += size
     if (this.#pending > 2 * this.#maxBytes) throw new RtmpError('RTMP: the incomplete messages are too large')
-    const received = stream.received + bytes.length
+    const received = stream.received + size
     if (received > stream.payload.length) {
-      const capacity = Math.max(received, 2 * stream.payload.length, initialPayloadBytes)
-      const payload = Buffer.allocUnsafe(Math.min(stream.length, capacity))
+      const payload = this.#allocate(stream, received)
       stream.payload.copy(payload, 0, 0, stream.received)
       stream.payload = payload
     }
-    bytes.copy(stream.payload, stream.received)
+    bytes.copy(stream.payload, stream.received, at, at + size)
     stream.received = received
+  }
+
+  #allocate({ length, payload }: ChunkStream, received: number): Buffer {
+    if (!this.#block || length > maxSharedBytes) {
+      const capacity = Math.max(received, 2 * payload.length, initialPayloadBytes)
+      return Buffer.allocUnsafe(Math.min(length, capacity))
+    }
+    const block = this.#block.length >= length ? this.#block : Buffer.allocUnsafeSlow(blockBytes)
+    this.#block = block.subarray(length)
+    return block.subarray(0, length)
   }
 
   #complete(stream: ChunkStream): RtmpMessage {
@@ -198,7 +218,7 @@ export class ChunkReader {
 
   #discard(stream: ChunkStream): void {
     this.#pending -= stream.received
-    stream.payload = Buffer.alloc(0)
+    stream.payload = nothing
     stream.received = 0
   }
 
@@ -212,6 +232,8 @@ export class ChunkReader {
     if (type === messageType.abort && payload.length >= 4) {
       const stream = this.#streams.get(payload.readUInt32BE())
       if (stream) this.#discard(stream)
+      // Frames that never arrive would take most of each block.
+      this.#block = undefined
     }
   }
 }

@@ -1,10 +1,11 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import type { Server, Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { AmfError } from './amf0.ts'
 import { RtmpError } from './chunks.ts'
 import { Handshake } from './handshake.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
+import { SharedBufferServer } from './shared-buffer-server.ts'
 
 export type Connection = { remoteAddress: string; isClosed(): boolean; close(): void }
 
@@ -27,7 +28,9 @@ export function createRtmpServer(options: RtmpServerOptions): Server {
     const connection = new ServerConnection(socket, options, pending)
     connection.run().catch(options.onError)
   }
-  const server = options.tls ? createTlsServer(options.tls, serve) : createServer(serve)
+  const server = options.tls
+    ? createTlsServer(options.tls, serve)
+    : new SharedBufferServer().on('connection', serve)
   // Before TLS begins.
   server.prependListener('connection', (socket: Socket) => pending.add(socket))
   // A failed TLS handshake has no connection yet.
@@ -43,6 +46,7 @@ class ServerConnection {
   readonly #socket: Socket
   readonly #options: RtmpServerOptions
   readonly #pending: PendingConnections
+  #isPublished = false
   #onClose: (() => Promise<void>) | undefined
 
   constructor(socket: Socket, options: RtmpServerOptions, pending: PendingConnections) {
@@ -64,18 +68,49 @@ class ServerConnection {
     }
   }
 
+  /** Resolves when the connection has ended. Not by `for await`, which costs more than the rest of a frame. */
   async #receive(): Promise<void> {
+    const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
+    const receive = this.#createReceiver()
+    let handled: Promise<void> | undefined
+    const onData = (bytes: Buffer) => {
+      try {
+        handled = receive(bytes)
+      } catch (error) {
+        // What the client still sends is discarded.
+        this.#socket.off('data', onData)
+        reject(error)
+        return
+      }
+      // Keeps the back-pressure: while a key is checked, nothing more is read.
+      if (!handled) return
+      this.#socket.pause()
+      handled.then(() => this.#socket.resume(), reject)
+    }
+    this.#socket.on('data', onData).once('end', resolve).once('close', resolve).once('error', reject)
+    try {
+      await ended
+    } finally {
+      this.#socket.off('data', onData)
+      // The connection may end while its key is checked.
+      await handled
+    }
+  }
+
+  #createReceiver(): (bytes: Buffer) => Promise<void> | undefined {
     const send = (bytes: Buffer) => this.#socket.write(bytes)
     const handshake = new Handshake()
     const session = new RtmpSession({ send, publish: (key) => this.#publish(key) })
     let isOpen = false
-    // Reading one buffer after the other keeps the back-pressure: while a key is checked, nothing more is read.
-    for await (const bytes of this.#socket as AsyncIterable<Buffer>) {
-      const received = isOpen ? bytes : handshake.receive(bytes, send)
-      if (!received) continue
+    return (bytes) => {
+      // While a key is checked, the bytes after it have to wait, but their buffer is used for other connections.
+      const own = this.#isPublished ? bytes : Buffer.from(bytes)
+      const received = isOpen ? own : handshake.receive(own, send)
+      if (!received) return undefined
       isOpen = true
-      await session.receive(received)
-      if (this.#socket.writableNeedDrain) await this.#answersRead()
+      const handled = session.receive(received)
+      if (handled) return handled.then(() => this.#answersRead())
+      return this.#socket.writableNeedDrain ? this.#answersRead() : undefined
     }
   }
 
@@ -86,7 +121,7 @@ class ServerConnection {
         this.#socket.off('drain', done).off('close', done)
         resolve()
       }
-      if (this.#socket.destroyed) resolve()
+      if (this.#socket.destroyed || !this.#socket.writableNeedDrain) resolve()
       else this.#socket.once('drain', done).once('close', done)
     })
   }
@@ -99,6 +134,7 @@ class ServerConnection {
     }
     const answer = await this.#options.publish(streamKey, connection)
     if ('publisher' in answer) {
+      this.#isPublished = true
       this.#onClose = answer.onClose
       this.#pending.remove(this.#socket)
     }

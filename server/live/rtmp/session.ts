@@ -60,17 +60,23 @@ export class RtmpSession {
     this.#deps = deps
   }
 
-  /** Handles received bytes. Throws `RtmpError`, `AmfError` or `SessionEnded`, after which the connection is useless. */
-  async receive(bytes: Buffer): Promise<void> {
+  /**
+   * Handles received bytes. Returns a promise if nothing more can be received until then. Throws `RtmpError`, `AmfError` or
+   * `SessionEnded`, or rejects with them, after which the connection is useless.
+   */
+  receive(bytes: Buffer): Promise<void> | undefined {
     this.#received += bytes.length
-    for (const message of this.#reader.read(bytes)) {
-      // Awaited only where needed, because a video has hundreds of messages per second.
-      const handled = this.#handle(message)
-      if (handled) await handled
+    return this.#handleAll(this.#reader.read(bytes))
+  }
+
+  /** Without promises where possible, because a video has hundreds of messages per second. */
+  #handleAll(messages: Generator<RtmpMessage>): Promise<void> | undefined {
+    for (let next = messages.next(); !next.done; next = messages.next()) {
+      const handled = this.#handle(next.value)
+      if (handled) return handled.then(() => this.#handleAll(messages))
     }
     if (this.#received - this.#acknowledged >= this.#acknowledgeAfter) this.#acknowledge()
-    const drained = this.#publisher?.drain?.()
-    if (drained) await drained
+    return this.#publisher?.drain?.()
   }
 
   #handle(message: RtmpMessage): Promise<void> | undefined {

@@ -77,7 +77,7 @@ export async function startStalledServer(t: TestContext) {
     socket.on('data', (bytes) => {
       const rest = isComplete ? bytes : handshake.receive(bytes, send)
       isComplete ||= rest !== undefined
-      if (rest) session.receive(rest).catch(() => socket.destroy())
+      if (rest) Promise.try(() => session.receive(rest)).catch(() => socket.destroy())
     })
   })
   return { port, sockets, stalled, messages, resume: () => stalled.forEach((each) => void each.resume()) }

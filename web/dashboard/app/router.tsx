@@ -11,6 +11,7 @@ import {
 import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
+import { readVideoSearch } from '../views/videos/search-params.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
 import { Shell } from './shell.tsx'
@@ -67,6 +68,7 @@ const home = createRoute({
 const videos = createRoute({
   getParentRoute: () => environment,
   path: 'videos',
+  validateSearch: readVideoSearch,
   component: lazyRouteComponent(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
 })
 

@@ -1,0 +1,26 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import type { VideoStatus } from './types.ts'
+
+/** What is still being done with a video. */
+export const progressQuery = (environment: Environment, videoId: string) =>
+  queryOptions({
+    queryKey: [environment, 'videos', videoId, 'status'],
+    queryFn: ({ signal }) =>
+      api<VideoStatus>(environment, 'GET', `/videos/${encodeURIComponent(videoId)}/status`, { signal }),
+  })
+
+/** How much of all qualities is encoded, from 0 to 1. */
+export function encodedShare({ encoding: { qualities } }: VideoStatus): number {
+  if (qualities.length === 0) return 0
+  const done = qualities.map(({ status, progress = 0 }) => (status === 'encoded' ? 1 : progress / 100))
+  return done.reduce((sum, each) => sum + each, 0) / qualities.length
+}
+
+/** Why a video will never play, or undefined. */
+export function failureOf({ ingest, encoding }: VideoStatus): string | undefined {
+  if (ingest?.failure) return ingest.failure
+  const { playable, qualities } = encoding
+  const isOver = qualities.length > 0 && qualities.every(({ status }) => status === 'failed')
+  return !playable && isOver ? qualities[0]!.failure : undefined
+}

@@ -1,0 +1,58 @@
+import { type ReactNode, useEffect, useState } from 'react'
+import { useEnvironment } from '../app/environment.ts'
+import { texts } from '../texts/texts.ts'
+import { Icon } from '../ui/icon.tsx'
+import styles from './drop-zone.module.css'
+import { readDrop } from './picked-files.ts'
+import { uploads } from './uploads.ts'
+
+const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
+
+/** While it is shown, files can be dropped anywhere on the page. */
+export function DropZone({ children }: { children?: ReactNode }) {
+  const isOver = useDrop()
+  return (
+    <>
+      {children}
+      {isOver && (
+        <div className={styles.overlay}>
+          <div className={styles.message}>
+            <Icon name="upload" size={32} />
+            {texts.upload.dropHere}
+          </div>
+        </div>
+      )}
+    </>
+  )
+}
+
+function useDrop(): boolean {
+  const environment = useEnvironment()
+  const [isOver, setOver] = useState(false)
+  useEffect(() => {
+    const onDragOver = (event: DragEvent) => {
+      if (!hasFiles(event)) return
+      event.preventDefault()
+      setOver(true)
+    }
+    const onDragLeave = (event: DragEvent) => {
+      // Null when the pointer leaves the window.
+      if (event.relatedTarget === null) setOver(false)
+    }
+    const onDrop = (event: DragEvent) => {
+      setOver(false)
+      if (!hasFiles(event)) return
+      event.preventDefault()
+      void readDrop(event.dataTransfer!).then((drop) => uploads.addDrop(environment, drop))
+    }
+    window.addEventListener('dragover', onDragOver)
+    window.addEventListener('dragleave', onDragLeave)
+    window.addEventListener('drop', onDrop)
+    return () => {
+      window.removeEventListener('dragover', onDragOver)
+      window.removeEventListener('dragleave', onDragLeave)
+      window.removeEventListener('drop', onDrop)
+    }
+  }, [environment])
+  return isOver
+}

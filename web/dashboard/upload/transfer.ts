@@ -1,0 +1,107 @@
+import type { DetailedError, Upload } from 'tus-js-client'
+import { apiPath, csrfHeaders, type Environment } from '../api/client.ts'
+import { ApiProblem, OfflineError } from '../api/problem.ts'
+
+/** Many proxies reject or buffer larger requests. */
+const chunkBytes = 32 * 1024 * 1024
+
+export type TransferEvents = {
+  onCreated(url: string, videoId: string | undefined): void
+  onProgress(sent: number): void
+  onDone(): void
+  onError(error: Error): void
+}
+
+export type TransferSource = { environment: Environment; file: File; url: string | undefined }
+
+/** Stops the transfer. Resolves when the URL of the upload is known, or will never be. */
+export type StopTransfer = () => Promise<void>
+
+/** Sends a file, or the part of it that has not arrived yet. */
+export function startTransfer(source: TransferSource, events: TransferEvents): StopTransfer {
+  let isStopped = false
+  let upload: Upload | undefined
+  const urlSettled = Promise.withResolvers<void>()
+  const onError = (error: Error) => {
+    urlSettled.resolve()
+    if (!isStopped) events.onError(error)
+  }
+  const onCreated: TransferEvents['onCreated'] = (...facts) => {
+    events.onCreated(...facts)
+    urlSettled.resolve()
+  }
+  const start = async () => {
+    upload = await createUpload(source, { ...events, onCreated, onError })
+    if (isStopped) urlSettled.resolve()
+    else upload.start()
+  }
+  start().catch(onError)
+  return async () => {
+    isStopped = true
+    // A creation that is aborted could leave an empty video that nobody knows of.
+    if (!upload?.url) await urlSettled.promise
+    await upload?.abort()
+  }
+}
+
+async function createUpload(
+  { environment, file, url }: TransferSource,
+  events: TransferEvents,
+): Promise<Upload> {
+  // Otherwise a file that was changed or removed looks like a lost connection.
+  await file.slice(0, 1).arrayBuffer()
+  const { Upload } = await import('tus-js-client').catch((error) => {
+    throw new OfflineError('The server cannot be reached.', { cause: error })
+  })
+  let videoId: string | undefined
+  const upload = new Upload(file, {
+    // With an endpoint, an error that passes would create another upload instead of continuing this one.
+    ...(url
+      ? { uploadUrl: url }
+      : { endpoint: `${location.origin}/dashboard${apiPath(environment, '/tus')}` }),
+    metadata: { filename: file.name },
+    chunkSize: chunkBytes,
+    retryDelays: null,
+    storeFingerprintForResuming: false,
+    onBeforeRequest: (request) => {
+      for (const [name, value] of Object.entries(csrfHeaders())) request.setHeader(name, value)
+    },
+    onAfterResponse: (_, response) => {
+      videoId ??= response.getHeader('x-video-id')
+    },
+    onUploadUrlAvailable: () => events.onCreated(upload.url!, videoId),
+    onProgress: events.onProgress,
+    onSuccess: events.onDone,
+    onError: (error) => events.onError(toProblem(error)),
+  })
+  return upload
+}
+
+/** The response to a failed request as the error that other requests throw. */
+function toProblem(error: Error | DetailedError): Error {
+  const response = 'originalResponse' in error ? error.originalResponse : null
+  const status = response?.getStatus() ?? 0
+  if (!response || status === 0) return new OfflineError('The server cannot be reached.', { cause: error })
+  const retryAfter = Number(response.getHeader('retry-after'))
+  return new ApiProblem(status, readBody(response.getBody()), retryAfter > 0 ? retryAfter : undefined)
+}
+
+function readBody(text: string): object {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** Cancels an upload. The server also deletes its video. */
+export async function removeUpload(url: string): Promise<void> {
+  const response = await fetch(url, {
+    method: 'DELETE',
+    headers: { ...csrfHeaders(), 'tus-resumable': '1.0.0' },
+  }).catch((error) => {
+    throw new OfflineError('The server cannot be reached.', { cause: error })
+  })
+  if (!response.ok && response.status !== 404 && response.status !== 410)
+    throw new ApiProblem(response.status, readBody(await response.text()))
+}

@@ -1,0 +1,45 @@
+import type { Environment } from '../../api/client.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import {
+  changeTags,
+  deleteVideo,
+  listIds,
+  setPublic,
+  type TagChange,
+  type VideoFilters,
+} from '../../api/videos.ts'
+
+export type BulkAction =
+  | { kind: 'delete' }
+  | { kind: 'public'; isPublic: boolean }
+  | { kind: 'tags'; change: TagChange }
+
+/** What to do with one video. */
+export function taskOf(environment: Environment, action: BulkAction) {
+  return async (videoId: string, signal: AbortSignal): Promise<void> => {
+    if (action.kind === 'public') await setPublic(environment, videoId, action.isPublic, signal)
+    else if (action.kind === 'tags') await changeTags(environment, videoId, action.change, signal)
+    else await deleteVideo(environment, videoId, signal).catch(ignoreMissing)
+  }
+}
+
+/** Somebody else has deleted it. */
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof ApiProblem) || error.status !== 404) throw error
+}
+
+/** The ids of everything that matches, before anything is changed: changes may move videos to other pages. */
+export async function collectIds(
+  environment: Environment,
+  filters: VideoFilters,
+  signal: AbortSignal,
+  onProgress: (found: number) => void,
+): Promise<string[]> {
+  const all = new Set<string>()
+  for (let page = 0; ; page++) {
+    const { ids, pagesTotal } = await listIds(environment, filters, page, signal)
+    for (const id of ids) all.add(id)
+    onProgress(all.size)
+    if (page + 1 >= pagesTotal) return [...all]
+  }
+}

@@ -1,0 +1,79 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type DiscardedVideo, discardedQuery, restoreVideo } from '../../api/videos.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { formatNumber } from '../../ui/format.ts'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { showError, showToast } from '../../ui/toasts.tsx'
+import styles from './deleted-videos.module.css'
+import { titleOf } from './title.ts'
+
+/** Deleted videos until they are gone for good. */
+export function DeletedVideos() {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [page, setPage] = useState(1)
+  const videos = useQuery(discardedQuery(environment, page))
+  const [restoring, setRestoring] = useState<string>()
+  const t = texts.videos.deleted
+  const restore = async (video: DiscardedVideo) => {
+    setRestoring(video.videoId)
+    try {
+      await restoreVideo(environment, video.videoId)
+      await client.invalidateQueries({ queryKey: [environment, 'videos'] })
+      showToast(t.restored(titleOf(video)))
+    } catch (error) {
+      showError(error as Error)
+    } finally {
+      setRestoring(undefined)
+    }
+  }
+  if (videos.isPending) return <Loading />
+  if (videos.error) return <ErrorState error={videos.error} onRetry={() => videos.refetch()} />
+  const { data, pagination } = videos.data
+  if (data.length === 0 && page === 1)
+    return (
+      <EmptyState icon="trash" title={t.emptyTitle}>
+        {t.empty}
+      </EmptyState>
+    )
+  return (
+    <>
+      <Table
+        label={t.title}
+        rows={data}
+        keyOf={({ videoId }) => videoId}
+        columns={[
+          { label: t.name, cell: (video) => <bdi>{titleOf(video)}</bdi> },
+          { label: t.deletedAt, cell: ({ discardedAt }) => discardedAt && <Time value={discardedAt} /> },
+          { label: t.deletesAt, cell: ({ deletesAt }) => deletesAt && <Time value={deletesAt} /> },
+          {
+            label: <span className="visually-hidden">{texts.actions.more}</span>,
+            isNumber: true,
+            cell: (video) => (
+              <Button disabled={restoring === video.videoId} onClick={() => restore(video)}>
+                {t.restore}
+                <span className="visually-hidden"> {titleOf(video)}</span>
+              </Button>
+            ),
+          },
+        ]}
+      />
+      {pagination.pagesTotal > 1 && (
+        <nav className={styles.pages} aria-label={t.pages}>
+          <Button disabled={page <= 1} onClick={() => setPage(page - 1)}>
+            {t.previous}
+          </Button>
+          <span>{t.page(formatNumber(page), formatNumber(pagination.pagesTotal))}</span>
+          <Button disabled={page >= pagination.pagesTotal} onClick={() => setPage(page + 1)}>
+            {t.next}
+          </Button>
+        </nav>
+      )}
+    </>
+  )
+}

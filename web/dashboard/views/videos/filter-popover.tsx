@@ -1,0 +1,84 @@
+import * as Radix from '@radix-ui/react-popover'
+import { type FormEvent, useState } from 'react'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
+import type { VideoSearch } from './search-params.ts'
+import { TagSuggestions } from './tag-suggestions.tsx'
+import styles from './toolbar.module.css'
+
+type FilterPopoverProps = { search: VideoSearch; onSearch(next: VideoSearch): void }
+
+/** Filters by tags and metadata. */
+export function FilterPopover(props: FilterPopoverProps) {
+  return (
+    <Radix.Root>
+      <Radix.Trigger asChild>
+        <Button icon="filter">{texts.videos.moreFilters}</Button>
+      </Radix.Trigger>
+      <Radix.Portal>
+        <Radix.Content
+          className={styles.popover}
+          align="start"
+          sideOffset={4}
+          collisionPadding={8}
+          aria-label={texts.videos.moreFilters}
+        >
+          <TagForm {...props} />
+          <MetadataForm {...props} />
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}
+
+function TagForm({ search, onSearch }: FilterPopoverProps) {
+  const [tag, setTag] = useState('')
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    onSearch({ ...search, tags: [...new Set([...(search.tags ?? []), tag.trim()])] })
+    setTag('')
+  }
+  return (
+    <form className={styles.addForm} onSubmit={onSubmit}>
+      <TextField
+        label={texts.videos.tag}
+        list="filter-tags"
+        required
+        maxLength={255}
+        value={tag}
+        onChange={(event) => setTag(event.target.value)}
+      />
+      <TagSuggestions id="filter-tags" typed={tag} />
+      <Button type="submit">{texts.videos.addFilter}</Button>
+    </form>
+  )
+}
+
+function MetadataForm({ search, onSearch }: FilterPopoverProps) {
+  const [{ key, value }, setPair] = useState({ key: '', value: '' })
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    onSearch({ ...search, metadata: { ...search.metadata, [key.trim()]: value } })
+    setPair({ key: '', value: '' })
+  }
+  return (
+    <form className={styles.pairForm} onSubmit={onSubmit}>
+      <TextField
+        label={texts.videos.metadataKey}
+        required
+        maxLength={255}
+        value={key}
+        onChange={(event) => setPair({ key: event.target.value, value })}
+      />
+      <TextField
+        label={texts.videos.metadataValue}
+        required
+        maxLength={2_000}
+        value={value}
+        onChange={(event) => setPair({ key, value: event.target.value })}
+      />
+      <Button type="submit">{texts.videos.addFilter}</Button>
+    </form>
+  )
+}

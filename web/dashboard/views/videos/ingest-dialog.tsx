@@ -1,0 +1,90 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { importVideo } from '../../api/videos.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './form.module.css'
+
+const initial = { source: '', title: '', isPublic: true }
+
+/** The last part of the path, without the query. */
+function nameOf(url: string): string {
+  try {
+    return decodeURIComponent(new URL(url).pathname.split('/').pop() ?? '')
+  } catch {
+    return ''
+  }
+}
+
+/** Creates a video from a URL, which the server fetches. */
+export function IngestDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [form, setForm] = useState(initial)
+  const t = texts.videos.ingest
+  const create = useMutation({
+    mutationFn: () => {
+      const source = form.source.trim()
+      const title = form.title.trim() || nameOf(source)
+      return importVideo(environment, { source, public: form.isPublic, ...(title && { title }) })
+    },
+    onSuccess: async () => {
+      close()
+      showToast(t.started)
+      await client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
+    },
+  })
+  const close = () => {
+    setForm(initial)
+    create.reset()
+    onClose()
+  }
+  const fields = create.error instanceof ApiProblem ? create.error.fields : {}
+  return (
+    <Dialog isOpen={isOpen} onClose={close} title={t.title} description={t.hint}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.mutate()
+        }}
+      >
+        <TextField
+          type="url"
+          label={t.url}
+          required
+          placeholder="https://"
+          value={form.source}
+          error={fields.source}
+          onChange={(event) => setForm({ ...form, source: event.target.value })}
+        />
+        <TextField
+          label={t.name}
+          hint={t.nameHint}
+          maxLength={1_000}
+          value={form.title}
+          error={fields.title}
+          onChange={(event) => setForm({ ...form, title: event.target.value })}
+        />
+        <CheckField
+          label={t.public}
+          checked={form.isPublic}
+          onChange={(event) => setForm({ ...form, isPublic: event.target.checked })}
+        />
+        {create.error && !fields.source && !fields.title && <ErrorText error={create.error} />}
+        <DialogActions>
+          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={create.isPending}>
+            {t.submit}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,45 @@
+import { useEffect, useRef, useState } from 'react'
+import { texts } from '../../texts/texts.ts'
+import { Icon } from '../../ui/icon.tsx'
+import styles from './toolbar.module.css'
+
+/** Typing quickly sends one request, not one for each letter. */
+const settleMs = 150
+
+/** Searches while somebody types. The key / leads here (search-command.tsx). */
+export function SearchField({ value, onChange }: { value: string; onChange(value: string): void }) {
+  const [text, setText] = useState(value)
+  const sent = useRef(value)
+  const change = useRef(onChange)
+  change.current = onChange
+  // The URL may change without this field: by "back", or when the filters are cleared.
+  useEffect(() => {
+    if (value.trim() === sent.current.trim()) return
+    sent.current = value
+    setText(value)
+  }, [value])
+  useEffect(() => {
+    if (text === sent.current) return
+    const timer = setTimeout(() => {
+      sent.current = text
+      change.current(text)
+    }, settleMs)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <label className={styles.search}>
+      <Icon name="search" size={16} />
+      <input
+        type="search"
+        data-search
+        aria-label={texts.videos.search}
+        placeholder={texts.videos.search}
+        aria-keyshortcuts="/"
+        maxLength={200}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <kbd>/</kbd>
+    </label>
+  )
+}

@@ -1,0 +1,71 @@
+import { useState } from 'react'
+import type { TagChange } from '../../api/videos.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import styles from './form.module.css'
+import { TagSuggestions } from './tag-suggestions.tsx'
+
+type TagsDialogProps = { isOpen: boolean; onClose(): void; count: string; onSave(change: TagChange): void }
+
+const readTags = (text: string) => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter(Boolean),
+  ),
+]
+
+/** Adds tags to the selected videos and removes others. */
+export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) {
+  const [added, setAdded] = useState('')
+  const [removed, setRemoved] = useState('')
+  const change = { add: readTags(added), remove: readTags(removed) }
+  const isTooLong = [...change.add, ...change.remove].some((tag) => tag.length > 255)
+  const t = texts.videos.bulk
+  const close = () => {
+    setAdded('')
+    setRemoved('')
+    onClose()
+  }
+  return (
+    <Dialog isOpen={isOpen} onClose={close} title={t.tagsTitle(count)} description={t.tagsHint}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          onSave(change)
+          close()
+        }}
+      >
+        <TextField
+          label={t.addTags}
+          value={added}
+          list="bulk-add"
+          error={isTooLong ? t.tagTooLong : undefined}
+          onChange={(event) => setAdded(event.target.value)}
+        />
+        <TagSuggestions id="bulk-add" typed={added} />
+        <TextField
+          label={t.removeTags}
+          value={removed}
+          list="bulk-remove"
+          onChange={(event) => setRemoved(event.target.value)}
+        />
+        <TagSuggestions id="bulk-remove" typed={removed} />
+        <DialogActions>
+          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button
+            look="primary"
+            type="submit"
+            disabled={isTooLong || change.add.length + change.remove.length === 0}
+          >
+            {texts.actions.save}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,75 @@
+import { type SyntheticEvent, useEffect, useState } from 'react'
+import { ownPath } from '../../api/own-path.ts'
+import type { ListedVideo } from '../../api/videos.ts'
+import { classNames } from '../../ui/class-names.ts'
+import { formatDuration } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import { Storyboard } from './storyboard.tsx'
+import styles from './thumbnail.module.css'
+import { useKept } from './use-kept.ts'
+
+/** Passing over a grid with the mouse starts no previews. */
+const hoverMs = 250
+
+/** The picture of a video. It moves while the pointer or the focus is on its cell. */
+export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSmall?: boolean }) {
+  const { assets, status, videoId, updatedAt } = video
+  // Every response has new URLs for private videos, but the same pictures.
+  const { thumbnail, preview } = useKept(assets, [videoId, updatedAt, status.state, status.playable].join())
+  const [isActive, watch] = useCellActivity()
+  const hasPicture = status.playable || status.state === 'ready'
+  return (
+    <div ref={watch} className={classNames(styles.frame, isSmall && styles.small)}>
+      {hasPicture ? (
+        <img
+          hidden={isActive && preview !== undefined}
+          src={ownPath(thumbnail)}
+          alt=""
+          loading="lazy"
+          decoding="async"
+          onError={hide}
+        />
+      ) : (
+        <Icon name={status.state === 'failed' ? 'warning' : 'video'} size={isSmall ? 20 : 28} />
+      )}
+      {isActive && preview && <Storyboard preview={preview} />}
+      {!isSmall && status.duration !== null && (
+        <span className={styles.duration}>{formatDuration(status.duration)}</span>
+      )}
+    </div>
+  )
+}
+
+const hide = ({ currentTarget }: SyntheticEvent<HTMLImageElement>) => {
+  currentTarget.hidden = true
+}
+
+/** Whether the pointer has been on the cell for a moment, or the keyboard is there. */
+function useCellActivity() {
+  const [element, watch] = useState<HTMLElement | null>(null)
+  const [isActive, setActive] = useState(false)
+  useEffect(() => {
+    const cell = element?.closest<HTMLElement>('[role=gridcell]')
+    if (!cell) return
+    let timer: ReturnType<typeof setTimeout>
+    const start = () => {
+      timer = setTimeout(() => setActive(true), hoverMs)
+    }
+    const stop = () => {
+      clearTimeout(timer)
+      setActive(false)
+    }
+    cell.addEventListener('pointerenter', start)
+    cell.addEventListener('pointerleave', stop)
+    cell.addEventListener('focus', start)
+    cell.addEventListener('blur', stop)
+    return () => {
+      clearTimeout(timer)
+      cell.removeEventListener('pointerenter', start)
+      cell.removeEventListener('pointerleave', stop)
+      cell.removeEventListener('focus', start)
+      cell.removeEventListener('blur', stop)
+    }
+  }, [element])
+  return [isActive, watch] as const
+}

@@ -1,0 +1,90 @@
+import { videoStates } from '../../api/videos.ts'
+import { texts } from '../../texts/texts.ts'
+import { IconButton } from '../../ui/button.tsx'
+import { FilterPopover } from './filter-popover.tsx'
+import { type Layout, layouts } from './layout.ts'
+import { SearchField } from './search-field.tsx'
+import { type Sort, sorts, type VideoSearch } from './search-params.ts'
+import styles from './toolbar.module.css'
+
+type ToolbarProps = {
+  search: VideoSearch
+  onSearch(next: VideoSearch): void
+  layout: Layout
+  onLayout(layout: Layout): void
+}
+
+/** Search, filters, order and layout. */
+export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
+  const t = texts.videos
+  return (
+    <search className={styles.toolbar}>
+      <SearchField value={search.q ?? ''} onChange={(q) => onSearch(without({ ...search, q }))} />
+      <Choice
+        label={t.visibility}
+        value={search.visibility ?? ''}
+        choices={[
+          ['', t.anyVisibility],
+          ['public', t.public],
+          ['private', t.private],
+        ]}
+        onChange={(visibility) => onSearch(without({ ...search, visibility }))}
+      />
+      <Choice
+        label={t.state}
+        value={search.state ?? ''}
+        choices={[['', t.anyState], ...videoStates.map((each): [string, string] => [each, t.states[each]])]}
+        onChange={(state) => onSearch(without({ ...search, state }))}
+      />
+      <FilterPopover search={search} onSearch={onSearch} />
+      <span className={styles.space} />
+      <Choice
+        label={t.sort}
+        value={search.sort ?? 'newest'}
+        choices={sorts.map((each: Sort): [string, string] => [each, t.sorts[each]])}
+        onChange={(sort) => onSearch(without({ ...search, sort }))}
+      />
+      <fieldset className={styles.layouts}>
+        <legend className="visually-hidden">{t.layout}</legend>
+        {layouts.map((each) => (
+          <IconButton
+            key={each}
+            icon={each}
+            label={t.layouts[each]}
+            aria-pressed={each === layout}
+            onClick={() => onLayout(each)}
+          />
+        ))}
+      </fieldset>
+    </search>
+  )
+}
+
+/** The route checks every part, and leaves out what is empty. */
+const without = (search: Record<string, unknown>) =>
+  Object.fromEntries(Object.entries(search).filter(([, value]) => value !== '')) as VideoSearch
+
+type ChoiceProps = {
+  label: string
+  value: string
+  choices: [string, string][]
+  onChange(value: string): void
+}
+
+function Choice({ label, value, choices, onChange }: ChoiceProps) {
+  return (
+    <select
+      className={styles.select}
+      aria-label={label}
+      value={value}
+      data-chosen={value !== choices[0]![0]}
+      onChange={(event) => onChange(event.target.value)}
+    >
+      {choices.map(([each, name]) => (
+        <option key={each} value={each}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}

@@ -1,0 +1,78 @@
+import { type FocusEvent, type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
+
+type Shape = { count: number; columns: number }
+
+const usesArrows =
+  'input, select, textarea, [role=grid], [role=menu], [role=dialog], [role=tablist], [role=combobox]'
+
+/** Where the keys of a grid lead to, or undefined. */
+export function nextIndex(key: string, current: number, { count, columns }: Shape): number | undefined {
+  const last = count - 1
+  const steps: Record<string, number> = {
+    ArrowRight: current + 1,
+    ArrowLeft: current - 1,
+    ArrowDown: current + columns,
+    ArrowUp: current - columns,
+    PageDown: current + 3 * columns,
+    PageUp: current - 3 * columns,
+    Home: 0,
+    End: last,
+  }
+  const next = steps[key]
+  if (next === undefined || last < 0) return undefined
+  // Up and down do not change the column, except at the end, where the last row may be shorter.
+  if (next < 0) return key === 'ArrowUp' || key === 'ArrowLeft' ? current : 0
+  return Math.min(next, last)
+}
+
+/** One cell has the focus, and the arrow keys move it. The cells have the attribute `data-index`. */
+export function useGridKeys(grid: RefObject<HTMLElement | null>, shape: Shape) {
+  const [index, setIndex] = useState(0)
+  const current = Math.max(0, Math.min(index, shape.count - 1))
+  const wanted = useRef<number>(undefined)
+  // The cell may be rendered only after the page has scrolled.
+  useEffect(() => {
+    if (wanted.current === undefined) return
+    const cell = grid.current?.querySelector<HTMLElement>(`[data-index="${wanted.current}"]`)
+    if (!cell) return
+    wanted.current = undefined
+    cell.focus({ preventScroll: true })
+  })
+  const move = (event: { key: string; preventDefault(): void }) => {
+    const next = nextIndex(event.key, current, shape)
+    if (next === undefined) return
+    event.preventDefault()
+    wanted.current = next
+    setIndex(next)
+  }
+  const enter = useRef(move)
+  enter.current = (event) => {
+    event.preventDefault()
+    wanted.current = current
+    setIndex(current)
+    grid.current?.querySelector<HTMLElement>(`[data-index="${current}"]`)?.focus()
+  }
+  useEffect(() => {
+    const onKeyDown = (event: globalThis.KeyboardEvent) => {
+      if (event.key !== 'ArrowDown' || event.altKey || event.ctrlKey || event.metaKey) return
+      // Some controls use the arrows themselves.
+      const isTaken = (event.target as Element).closest?.(usesArrows)
+      if (!isTaken) enter.current(event)
+    }
+    window.addEventListener('keydown', onKeyDown)
+    return () => window.removeEventListener('keydown', onKeyDown)
+  }, [])
+  return {
+    current,
+    /** Whether the focus is on its way to a cell. */
+    isMoving: () => wanted.current !== undefined,
+    onKeyDown: (event: KeyboardEvent) => {
+      const isCell = event.target instanceof HTMLElement && event.target.dataset.index !== undefined
+      if (isCell && !event.altKey && !event.ctrlKey && !event.metaKey) move(event)
+    },
+    onFocus: (event: FocusEvent) => {
+      const cell = event.target.closest<HTMLElement>('[data-index]')
+      if (cell) setIndex(Number(cell.dataset.index))
+    },
+  }
+}

@@ -1,0 +1,58 @@
+import type { ListedVideo } from '../../api/videos.ts'
+import { classNames } from '../../ui/class-names.ts'
+import { Time } from '../../ui/time.tsx'
+import { SelectBox } from './select-box.tsx'
+import { Thumbnail } from './thumbnail.tsx'
+import { titleOf } from './title.ts'
+import styles from './video-card.module.css'
+import { VideoLink } from './video-link.tsx'
+import { VideoProgress } from './video-progress.tsx'
+import { StateBadge, VisibilityMark } from './video-state.tsx'
+
+export type VideoContentProps = {
+  video: ListedVideo | undefined
+  isSelected: boolean
+  onSelect(isRange: boolean): void
+}
+
+/** A video in the grid. */
+export function VideoCard({ video, isSelected, onSelect }: VideoContentProps) {
+  if (!video) return <CardSkeleton />
+  const { videoId, status } = video
+  const title = titleOf(video)
+  return (
+    <div className={styles.card}>
+      <Thumbnail video={video} />
+      <div className={classNames(styles.select, isSelected && styles.selected)}>
+        <SelectBox title={title} isSelected={isSelected} onSelect={onSelect} />
+      </div>
+      <div className={styles.title}>
+        <VideoLink videoId={videoId} title={title} className={styles.link} />
+      </div>
+      <div className={styles.facts}>
+        {status.state === 'processing' ? (
+          <VideoProgress videoId={videoId} />
+        ) : (
+          <>
+            <StateBadge state={status.state} />
+            <VisibilityMark isPublic={video.public} />
+            <Time value={video.createdAt} />
+            {video.tags.slice(0, 3).map((tag) => (
+              <bdi key={tag} className={styles.tag}>
+                {tag}
+              </bdi>
+            ))}
+          </>
+        )}
+      </div>
+    </div>
+  )
+}
+
+/** It does not move: hundreds of moving parts would slow down scrolling. */
+const CardSkeleton = () => (
+  <div className={styles.card} aria-hidden="true">
+    <div className={styles.blank} />
+    <div className={styles.line} />
+  </div>
+)

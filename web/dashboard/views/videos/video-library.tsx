@@ -1,0 +1,103 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import type { Page } from '../../api/types.ts'
+import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { formatNumber } from '../../ui/format.ts'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { BulkBar } from './bulk-bar.tsx'
+import { FilterChips } from './filter-chips.tsx'
+import { type Layout, readLayout, rememberLayout } from './layout.ts'
+import { filtersOf, isFiltered, type VideoSearch } from './search-params.ts'
+import { useSelection } from './selection.ts'
+import { Toolbar } from './toolbar.tsx'
+import { VideoGrid } from './video-grid.tsx'
+import styles from './video-library.module.css'
+
+type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
+
+/** The videos that match the search. */
+export function VideoLibrary({ search, onSearch, onUpload }: VideoLibraryProps) {
+  const [layout, setLayout] = useState(readLayout)
+  const changeLayout = (next: Layout) => {
+    rememberLayout(next)
+    setLayout(next)
+  }
+  return (
+    <>
+      <div className={styles.tools}>
+        <Toolbar search={search} onSearch={onSearch} layout={layout} onLayout={changeLayout} />
+        <FilterChips search={search} onSearch={onSearch} />
+      </div>
+      <Results search={search} onSearch={onSearch} onUpload={onUpload} layout={layout} />
+    </>
+  )
+}
+
+function Results({ search, onSearch, onUpload, layout }: VideoLibraryProps & { layout: Layout }) {
+  const environment = useEnvironment()
+  const filters = filtersOf(search)
+  const start = useQuery(videosQuery(environment, filters, 0))
+  const shown = useLastLoaded(filters, start.data?.pagination.itemsTotal)
+  if (start.error && !start.data) return <ErrorState error={start.error} onRetry={() => start.refetch()} />
+  if (!shown) return <Loading />
+  if (start.data && shown.total === 0) {
+    return isFiltered(search) ? (
+      <EmptyState
+        icon="search"
+        title={texts.videos.nothingFound}
+        actions={<Button onClick={() => onSearch({})}>{texts.videos.clearFilters}</Button>}
+      >
+        {texts.videos.nothingFoundHint}
+      </EmptyState>
+    ) : (
+      <EmptyState
+        icon="video"
+        title={texts.videos.emptyTitle}
+        actions={
+          <Button look="primary" icon="upload" onClick={onUpload}>
+            {texts.upload.upload}
+          </Button>
+        }
+      >
+        {texts.videos.empty}
+      </EmptyState>
+    )
+  }
+  return <Found {...shown} isOld={!start.data} layout={layout} />
+}
+
+type Shown = { filters: VideoFilters; total: number }
+
+/** What was found last stays until the result of the next search has arrived. */
+function useLastLoaded(filters: VideoFilters, total: number | undefined): Shown | undefined {
+  const [shown, setShown] = useState<Shown>()
+  if (total === undefined) return shown
+  if (shown?.total === total && JSON.stringify(shown.filters) === JSON.stringify(filters)) return shown
+  setShown({ filters, total })
+  return { filters, total }
+}
+
+function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layout: Layout }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const selection = useSelection(total, JSON.stringify(filters))
+  const selectLoaded = () => {
+    const queryKey = [environment, 'videos', 'list', filters]
+    const pages = client.getQueriesData<Page<ListedVideo>>({ queryKey })
+    selection.add(pages.flatMap(([, page]) => page?.data.map(({ videoId }) => videoId) ?? []))
+  }
+  const isCapped = filters.search !== undefined && total >= maxFound
+  const count = (isCapped ? texts.videos.countCapped : texts.videos.count)(formatNumber(total))
+  return (
+    <div className={styles.found} data-old={isOld} aria-busy={isOld}>
+      <p className={styles.count} role="status">
+        {count}
+      </p>
+      <VideoGrid filters={filters} total={total} layout={layout} selection={selection} />
+      <BulkBar filters={filters} total={total} selection={selection} onSelectLoaded={selectLoaded} />
+    </div>
+  )
+}

@@ -500,6 +500,7 @@ export const en = {
       takeaways: 'Key points',
       takeawaysHint: 'One in each line, at most three.',
       saved: 'The summary is saved.',
+      changed: (text: string) => `It was changed elsewhere to “${text}”. Save again to replace that.`,
       requested: 'The summary is being generated.',
       deleteTitle: 'Delete the summary?',
       deleteText: 'Afterwards you can generate or write a new one.',

@@ -44,6 +44,9 @@ export const videoFilters = {
   liveStreamId: Type.Optional(
     text(100, { description: 'Recordings of this live stream.', examples: [exampleId('li')] }),
   ),
+  playerId: Type.Optional(
+    text(100, { description: 'Videos with this player theme.', examples: [exampleId('pl')] }),
+  ),
   public: Type.Optional(
     Type.Boolean({ description: '`true`: public videos. `false`: private videos.', examples: [true] }),
   ),

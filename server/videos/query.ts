@@ -19,10 +19,10 @@ export const searchQuery = Type.Object({ ...videoFilters, ...pageQuery })
 export const listQuery = Type.Object({ ...videoFilters, ...includeQuery, ...pageQuery })
 
 export function readSearch(query: Static<typeof searchQuery>) {
-  const { title, description, tags, metadata, liveStreamId, status, sortBy, sortOrder } = query
+  const { title, description, tags, metadata, liveStreamId, playerId, status, sortBy, sortOrder } = query
   return {
     filter: {
-      ...{ title, description, tags, metadata, liveStreamId, status, public: query.public },
+      ...{ title, description, tags, metadata, liveStreamId, playerId, status, public: query.public },
       search: query.search?.trim(),
       createdAfter: readBound(query, 'createdAfter'),
       createdBefore: readBound(query, 'createdBefore'),

@@ -16,6 +16,7 @@ export type VideoFilter = {
   tags?: string[]
   metadata?: Record<string, string>
   liveStreamId?: string
+  playerId?: string
   public?: boolean
   status?: VideoState
   createdAfter?: Date
@@ -40,6 +41,7 @@ export function matches(environment: Environment, filter: VideoFilter) {
   if (filter.liveStreamId !== undefined) {
     conditions.push(eb('source_type', '=', 'liveStream'), eb('source_reference', '=', filter.liveStreamId))
   }
+  if (filter.playerId !== undefined) conditions.push(eb('player_id', '=', filter.playerId))
   if (filter.public !== undefined) conditions.push(eb('public', '=', filter.public))
   if (filter.status) conditions.push(sql.raw(stateConditions[filter.status]))
   if (filter.createdAfter) conditions.push(eb('created_at', '>=', filter.createdAfter))

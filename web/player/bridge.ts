@@ -155,6 +155,11 @@ const commands: Record<string, Command> = {
     if (typeof theme === 'object' && theme !== null)
       applyColors(controls.controller, theme as Partial<Colors>)
   },
+  // The content security policy allows images of this origin only.
+  setLogo({ controls }, { logo, link }) {
+    const text = (value: unknown) => (typeof value === 'string' ? value : null)
+    controls.setLogo({ logo: text(logo), logoLink: text(link) })
+  },
   setStyleProperty: ({ controls }, { query, property, value }) =>
     setStyle(controls.controller, String(query), String(property), String(value)),
   setMinimalQuality: ({ stream }, { quality }) => stream.setMinQuality(Number(quality)),

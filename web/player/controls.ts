@@ -25,6 +25,8 @@ const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
 const soundOffIcon =
   'M4 9v6h4l5 5V4L8 9zm16.3 1-1.3-1.3-2.3 2.3-2.3-2.3L13.1 10l2.3 2.3-2.3 2.3 1.3 1.3 2.3-2.3 2.3 2.3 1.3-1.3-2.3-2.3z'
 
+export type Logo = Pick<PlayerConfig['theme'], 'logo' | 'logoLink'>
+
 export type Controls = {
   controller: HTMLElement
   /** The button that turns on the sound of a video that starts muted. */
@@ -36,6 +38,7 @@ export type Controls = {
   /** Hides all controls, and ignores clicks on the video. */
   setChromeless(isOn: boolean): void
   setTitleShown(isShown: boolean): void
+  setLogo(logo: Logo): void
   setPoster(src: string): void
   setPosterShown(isShown: boolean): void
   setQualityCount(count: number): void
@@ -96,6 +99,10 @@ export function buildControls(video: HTMLVideoElement, config: PlayerConfig): Co
       apply()
     },
     setTitleShown: (isShown) => title.classList.toggle('off', !isShown),
+    setLogo(logo) {
+      controller.querySelector('.logo-link, .logo')?.remove()
+      title.after(buildLogo(logo))
+    },
     setPoster: (src) => poster.setAttribute('src', src),
     setPosterShown: (isShown) => poster.classList.toggle('off', !isShown),
     setQualityCount(count) {
@@ -131,7 +138,7 @@ function buildController(elements: Elements, config: PlayerConfig): HTMLElement 
     },
     video,
     poster,
-    element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config)),
+    element('div', { class: 'top', slot: 'top-chrome' }, title, buildLogo(config.theme)),
     unmute,
     loadingIndicator(),
     bigButton(),
@@ -186,10 +193,10 @@ function menuItem(label: string, menu: string, attributes: Record<string, string
   return element('media-settings-menu-item', control ? { 'data-control': control } : {}, label, submenu)
 }
 
-function buildLogo({ theme }: PlayerConfig): HTMLElement | '' {
-  if (!theme.logo) return ''
-  const image = element('img', { class: 'logo', src: theme.logo, alt: theme.logoLink ? 'Website' : '' })
-  const link = safeUrl(theme.logoLink)
+function buildLogo({ logo, logoLink }: Logo): HTMLElement | '' {
+  if (!logo) return ''
+  const image = element('img', { class: 'logo', src: logo, alt: logoLink ? 'Website' : '' })
+  const link = safeUrl(logoLink)
   return link
     ? element(
         'a',

@@ -21,6 +21,7 @@ test('the fragment has its own option names', () => {
   )
   assert.equal(options.hotkeys, false)
   assert.equal(options.analytics, false)
+  assert.equal(read('#loop').analytics, true)
   assert.equal(options.minQuality, 360)
   assert.equal(options.maxQuality, 720)
   assert.equal(options.hideTitle, true)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { texts } from '../texts/texts.ts'
 import { Button, IconButton } from './button.tsx'
-import { showError } from './toasts.tsx'
+import { showError } from './toast-list.ts'
 
 const shownMs = 2_000
 

@@ -1,6 +1,60 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { recentVideosQuery } from '../../api/home.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
+import { ErrorState, Loading } from '../../ui/states.tsx'
+import { DropZone } from '../../upload/drop-zone.tsx'
+import styles from './home-view.module.css'
 
+// There is either this or the steps.
+const Overview = lazy(() => import('./overview.tsx'))
+const GetStarted = lazy(() => import('./get-started.tsx'))
+
+/** The first steps while there is no video, and an overview later. The steps can be opened again. */
 export function HomeView() {
-  return <Page title={texts.navigation.home}>{null}</Page>
+  const recent = useQuery(recentVideosQuery(useEnvironment()))
+  // Decided once, so that the steps stay open while the first video is added.
+  const [isOpen, setOpen] = useState<boolean>()
+  const isFirst = recent.data?.pagination.itemsTotal === 0
+  const playable = recent.data?.data.find(({ status }) => status?.playable)
+  const isStarting = isOpen ?? isFirst
+  if (isOpen === undefined && recent.data) setOpen(isFirst)
+  return (
+    <DropZone>
+      <Page
+        title={isStarting ? texts.home.title : texts.home.overviewTitle}
+        intro={isStarting && texts.home.intro}
+        actions={
+          recent.data &&
+          !isFirst && (
+            <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
+              {texts.home.steps}
+            </Button>
+          )
+        }
+      >
+        {recent.isPending ? (
+          <Loading />
+        ) : recent.error ? (
+          <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
+        ) : (
+          <div className={styles.parts}>
+            {isStarting && (
+              <Suspense fallback={<Loading />}>
+                <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />
+              </Suspense>
+            )}
+            {!isFirst && (
+              <Suspense fallback={<Loading />}>
+                <Overview recent={recent.data.data} />
+              </Suspense>
+            )}
+          </div>
+        )}
+      </Page>
+    </DropZone>
+  )
 }

@@ -1,6 +1,35 @@
+import { useQuery } from '@tanstack/react-query'
+import { systemQuery } from '../../api/system.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Page } from '../../ui/page.tsx'
+import { ErrorState, Loading } from '../../ui/states.tsx'
+import { EncodingPanel } from './encoding-panel.tsx'
+import { FailuresPanel } from './failures-panel.tsx'
+import { HealthPanel } from './health-panel.tsx'
+import { SettingsPanel } from './settings-panel.tsx'
+import { StoragePanel } from './storage-panel.tsx'
+import styles from './system-view.module.css'
 
 export function SystemView() {
-  return <Page title={texts.navigation.system}>{null}</Page>
+  const system = useQuery(systemQuery(useEnvironment()))
+  return (
+    <Page title={texts.system.title} intro={texts.system.intro}>
+      {system.isPending ? (
+        <Loading />
+      ) : system.error ? (
+        <ErrorState error={system.error} onRetry={() => system.refetch()} />
+      ) : (
+        <>
+          <div className={styles.panels}>
+            <EncodingPanel system={system.data} />
+            <StoragePanel system={system.data} />
+            <HealthPanel system={system.data} />
+          </div>
+          <FailuresPanel failures={system.data.failures} />
+          <SettingsPanel settings={system.data.settings} />
+        </>
+      )}
+    </Page>
+  )
 }

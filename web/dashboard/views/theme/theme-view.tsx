@@ -1,6 +1,98 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { deleteTheme, type PlayerTheme, themeQuery } from '../../api/themes.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
+import { ErrorState, ErrorText, Loading } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { LogoPanel } from './logo-panel.tsx'
+import { Preview } from './preview.tsx'
+import { ThemeForm } from './theme-form.tsx'
+import styles from './theme-view.module.css'
+import { useDraft } from './use-draft.ts'
+import { UsedBy } from './used-by.tsx'
 
 export function ThemeView() {
-  return <Page title={texts.navigation.themes}>{null}</Page>
+  const environment = useEnvironment()
+  const { playerId } = useParams({ from: '/$environment/themes/$playerId' })
+  const theme = useQuery(themeQuery(environment, playerId))
+  if (theme.data) return <LoadedTheme key={playerId} theme={theme.data} />
+  return (
+    <Page title={texts.themes.title}>
+      {theme.error ? <ErrorState error={theme.error} onRetry={() => theme.refetch()} /> : <Loading />}
+    </Page>
+  )
+}
+
+function LoadedTheme({ theme }: { theme: PlayerTheme }) {
+  const draft = useDraft(theme)
+  const { values, isChanged, save } = draft
+  const name = theme.name || texts.themes.unnamed
+  return (
+    <Page
+      title={name}
+      intro={<code>{theme.playerId}</code>}
+      actions={<DeleteButton playerId={theme.playerId} name={name} />}
+    >
+      <div className={styles.columns}>
+        <div className={styles.preview}>
+          <Preview theme={values} />
+          <UsedBy playerId={theme.playerId} />
+        </div>
+        <div className={styles.settings}>
+          <form
+            className={styles.settings}
+            onSubmit={(event) => {
+              event.preventDefault()
+              save.mutate()
+            }}
+          >
+            <ThemeForm values={values} error={save.error} onChange={draft.set} />
+            {isChanged && (
+              <div className={styles.bar}>
+                {save.error && <ErrorText error={save.error} />}
+                <div className={styles.actions}>
+                  <span role="status">{texts.themes.unsaved}</span>
+                  <Button onClick={draft.discard}>{texts.themes.discard}</Button>
+                  <Button look="primary" type="submit" disabled={save.isPending}>
+                    {texts.actions.save}
+                  </Button>
+                </div>
+              </div>
+            )}
+          </form>
+          <LogoPanel theme={theme} />
+        </div>
+      </div>
+    </Page>
+  )
+}
+
+function DeleteButton({ playerId, name }: { playerId: string; name: string }) {
+  const environment = useEnvironment()
+  const navigate = useNavigate()
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button icon="trash" onClick={() => setOpen(true)}>
+        {texts.actions.delete}
+      </Button>
+      <ConfirmDialog
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
+        title={texts.themes.deleteTitle(name)}
+        description={texts.themes.deleteText}
+        action={texts.actions.delete}
+        onConfirm={async () => {
+          await deleteTheme(environment, playerId)
+          showToast(texts.themes.deleted)
+          await navigate({ to: '/$environment/themes', params: { environment } })
+        }}
+      />
+    </>
+  )
 }

@@ -1,6 +1,96 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { type PlayerTheme, type ThemeColor, themesQuery } from '../../api/themes.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { CreateThemeDialog } from './create-theme-dialog.tsx'
+import styles from './themes-view.module.css'
 
 export function ThemesView() {
-  return <Page title={texts.navigation.themes}>{null}</Page>
+  const themes = useInfiniteQuery(themesQuery(useEnvironment()))
+  const [isCreating, setCreating] = useState(false)
+  const rows = themes.data?.pages.flatMap(({ data }) => data) ?? []
+  const create = (
+    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+      {texts.themes.create}
+    </Button>
+  )
+  return (
+    <Page title={texts.themes.title} intro={texts.themes.intro} actions={create}>
+      {themes.isPending ? (
+        <Loading />
+      ) : themes.error ? (
+        <ErrorState error={themes.error} onRetry={() => themes.refetch()} />
+      ) : rows.length === 0 ? (
+        <EmptyState icon="palette" title={texts.themes.emptyTitle}>
+          {texts.themes.empty}
+        </EmptyState>
+      ) : (
+        <ThemeTable themes={rows} />
+      )}
+      {themes.hasNextPage && (
+        <div>
+          <Button onClick={() => themes.fetchNextPage()} disabled={themes.isFetchingNextPage}>
+            {texts.themes.more}
+          </Button>
+        </div>
+      )}
+      <CreateThemeDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+    </Page>
+  )
+}
+
+const shownColors: ThemeColor[] = ['link', 'trackPlayed', 'backgroundBottom']
+
+function ThemeTable({ themes }: { themes: PlayerTheme[] }) {
+  const environment = useEnvironment()
+  return (
+    <Table
+      label={texts.themes.title}
+      rows={themes}
+      keyOf={({ playerId }) => playerId}
+      columns={[
+        {
+          label: texts.themes.name,
+          cell: ({ playerId, name }) => (
+            <Link
+              to="/$environment/themes/$playerId"
+              params={{ environment, playerId }}
+              className={styles.name}
+            >
+              {name || texts.themes.unnamed}
+            </Link>
+          ),
+        },
+        {
+          label: texts.themes.colorsColumn,
+          cell: (theme) => (
+            <span className={styles.colors} aria-hidden="true">
+              {shownColors.map((name) => (
+                <span key={name} className={styles.swatch}>
+                  <span style={{ background: theme[name] }} />
+                </span>
+              ))}
+            </span>
+          ),
+        },
+        {
+          label: texts.themes.logoColumn,
+          cell: ({ assets }) =>
+            assets.logo ? (
+              <img className={styles.logo} src={assets.logo} alt={texts.themes.hasLogo} />
+            ) : (
+              texts.states.none
+            ),
+        },
+        { label: texts.themes.updatedAt, cell: ({ updatedAt }) => <Time value={updatedAt} /> },
+      ]}
+    />
+  )
 }

@@ -1,6 +1,89 @@
+import { useQuery } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState } from 'react'
+import { deleteWebhook, type Webhook, webhookQuery } from '../../api/webhooks.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { ErrorState, Loading } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { Deliveries } from './deliveries.tsx'
+import { EditDialog } from './edit-dialog.tsx'
+import { SecretPanel } from './secret-panel.tsx'
+import { TestDialog } from './test-dialog.tsx'
+import { VerifyPanel } from './verify-panel.tsx'
+import styles from './webhook-view.module.css'
 
 export function WebhookView() {
-  return <Page title={texts.navigation.webhooks}>{null}</Page>
+  const environment = useEnvironment()
+  const { webhookId } = useParams({ from: '/$environment/webhooks/$webhookId' })
+  const webhook = useQuery(webhookQuery(environment, webhookId))
+  if (webhook.data) return <LoadedWebhook key={webhookId} webhook={webhook.data} />
+  return (
+    <Page title={texts.webhooks.title}>
+      {webhook.error ? <ErrorState error={webhook.error} onRetry={() => webhook.refetch()} /> : <Loading />}
+    </Page>
+  )
+}
+
+function LoadedWebhook({ webhook }: { webhook: Webhook }) {
+  const environment = useEnvironment()
+  const navigate = useNavigate()
+  const [dialog, setDialog] = useState<'test' | 'edit' | 'delete'>()
+  const [opened, setOpened] = useState<string>()
+  const close = () => setDialog(undefined)
+  return (
+    <Page
+      title={webhook.url}
+      intro={<code>{webhook.webhookId}</code>}
+      actions={
+        <>
+          <Button look="primary" icon="play" onClick={() => setDialog('test')}>
+            {texts.webhooks.test}
+          </Button>
+          <Button icon="edit" onClick={() => setDialog('edit')}>
+            {texts.actions.edit}
+          </Button>
+          <Button icon="trash" onClick={() => setDialog('delete')}>
+            {texts.actions.delete}
+          </Button>
+        </>
+      }
+    >
+      <div className={styles.columns}>
+        <Deliveries webhookId={webhook.webhookId} opened={opened} onOpen={setOpened} />
+        <div className={styles.side}>
+          <Panel title={texts.webhooks.eventsLabel}>
+            <ul className={styles.events}>
+              {webhook.events.map((type) => (
+                <li key={type}>
+                  <code>{type}</code>
+                  <div className={styles.muted}>{texts.webhooks.events[type] ?? ''}</div>
+                </li>
+              ))}
+            </ul>
+          </Panel>
+          <SecretPanel webhook={webhook} />
+          <VerifyPanel />
+        </div>
+      </div>
+      <TestDialog isOpen={dialog === 'test'} onClose={close} webhook={webhook} onSent={setOpened} />
+      <EditDialog isOpen={dialog === 'edit'} onClose={close} webhook={webhook} />
+      <ConfirmDialog
+        isOpen={dialog === 'delete'}
+        onClose={close}
+        title={texts.webhooks.deleteTitle}
+        description={texts.webhooks.deleteText(webhook.url)}
+        action={texts.actions.delete}
+        onConfirm={async () => {
+          await deleteWebhook(environment, webhook.webhookId)
+          showToast(texts.webhooks.deleted)
+          await navigate({ to: '/$environment/webhooks', params: { environment } })
+        }}
+      />
+    </Page>
+  )
 }

@@ -1,0 +1,52 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, type Environment, request } from './client.ts'
+
+export type StorageKind = 'sources' | 'hls' | 'mp4' | 'live'
+
+export type Failure = {
+  videoId: string
+  environment: Environment
+  title: string
+  /** Null if the whole video has failed. */
+  quality: string | null
+  reason: string
+  failedAt: string
+}
+
+export type Setting = {
+  name: string
+  /** Null if it is not set, or if it is secret. */
+  value: string | null
+  isSecret: boolean
+  isDefault: boolean
+  meaning: string
+}
+
+export type System = {
+  version: string
+  node: string
+  ffmpeg: string | null
+  postgres: string
+  uptimeSeconds: number
+  health: Record<'database' | 'files', 'reachable' | 'unreachable'>
+  roles: string[]
+  encodeSlots: { total: number; busy: number }
+  queue: { waiting: number; running: number; estimatedSeconds: number | null }
+  /** The size of some kinds is not known. */
+  storage: { kind: StorageKind; files: number; bytes: number | null }[]
+  /** Null if the files are in an S3 store. */
+  disk: { totalBytes: number; freeBytes: number } | null
+  failures: Failure[]
+  settings: Setting[]
+}
+
+/** The same for both environments. The key has one, because changes are reported for an environment. */
+export const systemQuery = (environment: Environment) =>
+  queryOptions({
+    queryKey: [environment, 'system', 'list'],
+    queryFn: ({ signal }) => request<System>('GET', '/system', { signal }),
+  })
+
+/** Encodes again what has failed. The failure may belong to the other environment. */
+export const retryVideo = ({ environment, videoId }: Pick<Failure, 'environment' | 'videoId'>) =>
+  api<unknown>(environment, 'POST', `/videos/${videoId}/retry`)

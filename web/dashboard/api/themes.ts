@@ -1,0 +1,78 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import type { Page } from './types.ts'
+
+/** In the order of the form. */
+export const themeColors = [
+  'text',
+  'link',
+  'linkHover',
+  'linkActive',
+  'trackPlayed',
+  'trackUnplayed',
+  'trackBackground',
+  'backgroundTop',
+  'backgroundText',
+  'backgroundBottom',
+] as const
+export type ThemeColor = (typeof themeColors)[number]
+
+export const themeOptions = [
+  'enableControls',
+  'enableApi',
+  'forceAutoplay',
+  'forceLoop',
+  'hideTitle',
+] as const
+export type ThemeOption = (typeof themeOptions)[number]
+
+/** What the form changes. */
+export type ThemeFields = { name: string } & Record<ThemeColor, string> & Record<ThemeOption, boolean>
+
+export type PlayerTheme = ThemeFields & {
+  playerId: string
+  assets: { logo: string | null; link: string | null }
+  createdAt: string
+  updatedAt: string
+}
+
+export const themesQuery = (environment: Environment) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'players', 'list'],
+    initialPageParam: 1,
+    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }: Page<PlayerTheme>) =>
+      currentPage < pagesTotal ? currentPage + 1 : undefined,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<PlayerTheme>>(environment, 'GET', '/players', {
+        query: { currentPage: pageParam, pageSize: 100, sortBy: 'createdAt', sortOrder: 'desc' },
+        signal,
+      }),
+  })
+
+export const loadTheme = (environment: Environment, playerId: string, signal?: AbortSignal) =>
+  api<PlayerTheme>(environment, 'GET', `/players/${playerId}`, { signal })
+
+export const themeQuery = (environment: Environment, playerId: string) =>
+  queryOptions({
+    queryKey: [environment, 'players', playerId],
+    queryFn: ({ signal }) => loadTheme(environment, playerId, signal),
+  })
+
+export const createTheme = (environment: Environment, body: Partial<ThemeFields>) =>
+  api<PlayerTheme>(environment, 'POST', '/players', { body })
+
+export const saveTheme = (environment: Environment, playerId: string, body: Partial<ThemeFields>) =>
+  api<PlayerTheme>(environment, 'PATCH', `/players/${playerId}`, { body })
+
+export const deleteTheme = (environment: Environment, playerId: string) =>
+  api<void>(environment, 'DELETE', `/players/${playerId}`)
+
+export function uploadLogo(environment: Environment, playerId: string, file: File, link: string) {
+  const body = new FormData()
+  if (link) body.append('link', link)
+  body.append('file', file)
+  return api<PlayerTheme>(environment, 'POST', `/players/${playerId}/logo`, { body })
+}
+
+export const deleteLogo = (environment: Environment, playerId: string) =>
+  api<void>(environment, 'DELETE', `/players/${playerId}/logo`)

@@ -1,0 +1,124 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import type { Page } from './types.ts'
+
+/** In the order of the form. texts.webhooks.events explains them. */
+export const eventTypes = [
+  'video.encoding.quality.completed',
+  'video.source.recorded',
+  'live-stream.broadcast.started',
+  'live-stream.broadcast.ended',
+  'video.caption.generated',
+  'video.summary.generated',
+] as const
+export type EventType = (typeof eventTypes)[number]
+
+export type Webhook = {
+  webhookId: string
+  createdAt: string
+  events: EventType[]
+  url: string
+  signatureSecret: string
+  standardSecret: string
+  previousSecretValidUntil: string | null
+}
+
+export const deliveryStates = ['pending', 'succeeded', 'failed'] as const
+export type DeliveryState = (typeof deliveryStates)[number]
+
+export type Attempt = {
+  at: string
+  durationMs: number
+  status: number | null
+  answer: string | null
+  error: string | null
+}
+
+export type Delivery = {
+  deliveryId: string
+  webhookId: string
+  eventId: string
+  type: string
+  state: DeliveryState
+  createdAt: string
+  nextAttemptAt: string | null
+  attempts: Attempt[]
+}
+
+/** With what is sent. */
+export type DeliveryDetails = Delivery & {
+  request: { url: string; headers: Record<string, string>; body: string }
+}
+
+const nextPage = <T>({ pagination: { currentPage, pagesTotal } }: Page<T>) =>
+  currentPage < pagesTotal ? currentPage + 1 : undefined
+
+export const webhooksQuery = (environment: Environment) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'webhooks', 'list'],
+    initialPageParam: 1,
+    getNextPageParam: nextPage<Webhook>,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<Webhook>>(environment, 'GET', '/webhooks', {
+        query: { currentPage: pageParam, pageSize: 100 },
+        signal,
+      }),
+  })
+
+export const webhookQuery = (environment: Environment, webhookId: string) =>
+  queryOptions({
+    queryKey: [environment, 'webhooks', webhookId],
+    queryFn: ({ signal }) => loadWebhook(environment, webhookId, signal),
+  })
+
+/** The server reports changes of deliveries with the id of their webhook. */
+export const deliveriesQuery = (
+  environment: Environment,
+  webhookId: string,
+  state: DeliveryState | undefined,
+) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'deliveries', webhookId, state ?? 'all'],
+    initialPageParam: 1,
+    getNextPageParam: nextPage<Delivery>,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<Delivery>>(environment, 'GET', `/webhooks/${webhookId}/deliveries`, {
+        query: { state, currentPage: pageParam, pageSize: 25 },
+        signal,
+      }),
+  })
+
+export const deliveryQuery = (environment: Environment, { webhookId, deliveryId }: Delivery) =>
+  queryOptions({
+    queryKey: [environment, 'deliveries', webhookId, 'one', deliveryId],
+    queryFn: ({ signal }) =>
+      api<DeliveryDetails>(environment, 'GET', `/webhooks/${webhookId}/deliveries/${deliveryId}`, { signal }),
+  })
+
+export type WebhookInput = { url: string; events: EventType[] }
+
+export const createWebhook = (environment: Environment, body: WebhookInput) =>
+  api<Webhook>(environment, 'POST', '/webhooks', { body })
+
+export const loadWebhook = (environment: Environment, webhookId: string, signal?: AbortSignal) =>
+  api<Webhook>(environment, 'GET', `/webhooks/${webhookId}`, { signal })
+
+export const changeWebhook = (environment: Environment, webhookId: string, body: Partial<WebhookInput>) =>
+  api<Webhook>(environment, 'PATCH', `/webhooks/${webhookId}`, { body })
+
+export const deleteWebhook = (environment: Environment, webhookId: string) =>
+  api<void>(environment, 'DELETE', `/webhooks/${webhookId}`)
+
+export const rotateSecret = (environment: Environment, webhookId: string, validForSeconds: number) =>
+  api<Webhook>(environment, 'POST', `/webhooks/${webhookId}/rotate-secret`, { body: { validForSeconds } })
+
+export const sendTest = (environment: Environment, webhookId: string, event: EventType) =>
+  api<Delivery>(environment, 'POST', `/webhooks/${webhookId}/test`, { body: { event } })
+
+export const redeliver = (environment: Environment, { webhookId, deliveryId }: Delivery) =>
+  api<Delivery>(environment, 'POST', `/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`)
+
+export const redeliverFailed = (environment: Environment, webhookId: string, since: Date) =>
+  api<{ count: number }>(environment, 'POST', `/webhooks/${webhookId}/redeliver`, {
+    body: { since: since.toISOString() },
+  })

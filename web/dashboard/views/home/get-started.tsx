@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { oneVideoQuery } from '../../api/home.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { useUploads } from '../../upload/uploads.ts'
+import styles from './get-started.module.css'
+import { KeyStep } from './key-step.tsx'
+import stepStyles from './step.module.css'
+import { Step } from './step.tsx'
+import { VideoStep } from './video-step.tsx'
+
+// Nobody needs it at first sight.
+const CodeStep = lazy(() => import('./code-step.tsx'))
+
+/** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
+export default function GetStarted({ newest }: { newest: string | undefined }) {
+  const environment = useEnvironment()
+  // The key is only in the memory of this page.
+  const [apiKey, setApiKey] = useState<string>()
+  const [fetched, setFetched] = useState<{ videoId: string; lastUpload: string | undefined }>()
+  const last = useUploads(environment).at(-1)
+  // A later upload replaces it.
+  const isFetched = fetched !== undefined && fetched.lastUpload === last?.id
+  const upload = isFetched ? undefined : last
+  const videoId = isFetched ? fetched.videoId : upload ? upload.videoId : newest
+  const video = useQuery({ ...oneVideoQuery(environment, videoId ?? ''), enabled: videoId !== undefined })
+  return (
+    <div className={styles.steps}>
+      <div className={styles.column}>
+        <KeyStep apiKey={apiKey} onCreate={setApiKey} />
+        <VideoStep
+          upload={upload}
+          videoId={videoId}
+          video={video.data}
+          onFetch={(id) => setFetched({ videoId: id, lastUpload: last?.id })}
+        />
+      </div>
+      <div className={styles.column}>
+        <Step number={3} title={texts.home.embed} isDone={false}>
+          {video.data ? (
+            <>
+              <p className={stepStyles.muted}>{texts.home.embedIntro}</p>
+              <CodeBlock code={video.data.assets.iframe} label={texts.home.copyEmbed} />
+            </>
+          ) : (
+            <p className={stepStyles.muted}>{texts.home.embedLater}</p>
+          )}
+        </Step>
+        <Suspense>
+          <CodeStep apiKey={apiKey} />
+        </Suspense>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,82 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { createKey, keysQuery } from '../../api/keys.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import type { ApiKey } from '../../api/types.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import styles from './key-step.module.css'
+import stepStyles from './step.module.css'
+import { Step } from './step.tsx'
+
+/** Names are unique. */
+function freeName(keys: ApiKey[]): string {
+  const isTaken = (name: string) => keys.some((key) => key.name === name)
+  let name: string = texts.home.keyDefault
+  for (let number = 2; isTaken(name); number++) name = texts.home.keyNumber(number)
+  return name
+}
+
+type KeyStepProps = { apiKey: string | undefined; onCreate(key: string): void }
+
+export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const keys = useQuery(keysQuery(environment))
+  const [typed, setName] = useState<string>()
+  const name = typed ?? freeName(keys.data ?? [])
+  const create = useMutation({
+    mutationFn: () => createKey(environment, name.trim()),
+    onSuccess: ({ key }) => {
+      onCreate(key)
+      return client.invalidateQueries(keysQuery(environment))
+    },
+  })
+  const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
+  const count = keys.data?.length ?? 0
+  return (
+    <Step number={1} title={texts.home.key} isDone={apiKey !== undefined || count > 0}>
+      {apiKey ? (
+        <>
+          <CodeBlock code={apiKey} label={texts.home.copyKey} />
+          <p className={stepStyles.muted} role="status">
+            {texts.home.keyOnce}
+          </p>
+        </>
+      ) : (
+        <>
+          <p className={stepStyles.muted}>{count > 0 ? texts.home.keyAnother(count) : texts.home.keyIntro}</p>
+          <form
+            className={styles.form}
+            onSubmit={(event) => {
+              event.preventDefault()
+              create.mutate()
+            }}
+          >
+            <TextField
+              label={texts.home.keyName}
+              required
+              maxLength={100}
+              value={name}
+              error={field}
+              onChange={(event) => setName(event.target.value)}
+            />
+            <Button
+              look={count > 0 ? 'plain' : 'primary'}
+              icon="key"
+              type="submit"
+              disabled={create.isPending}
+            >
+              {texts.home.keyCreate}
+            </Button>
+          </form>
+          {create.error && !field && <ErrorText error={create.error} />}
+        </>
+      )}
+    </Step>
+  )
+}

@@ -1,0 +1,71 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { failedCountQuery, onAirQuery, type RecentVideo, viewersQuery } from '../../api/home.ts'
+import { systemQuery } from '../../api/system.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { formatBytes, formatNumber } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { Figure } from './figure.tsx'
+import styles from './overview.module.css'
+import { RecentVideos } from './recent-videos.tsx'
+
+const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+
+/** What is going on, at a glance. */
+export default function Overview({ recent }: { recent: RecentVideo[] }) {
+  const environment = useEnvironment()
+  const viewers = useQuery(viewersQuery(environment))
+  const onAir = useQuery(onAirQuery(environment))
+  const failed = useQuery(failedCountQuery(environment))
+  const system = useQuery(systemQuery(environment))
+  const storedBytes = system.data?.storage.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+  const disk = system.data?.disk
+  return (
+    <div className={styles.overview}>
+      <div className={styles.figures}>
+        <Figure
+          label={texts.home.viewers}
+          to="/$environment/viewers"
+          value={viewers.data === undefined ? undefined : formatNumber(viewers.data)}
+          error={viewers.error}
+          hint={viewers.data ? texts.home.viewersAt(time.format(viewers.dataUpdatedAt)) : undefined}
+        />
+        <Figure
+          label={texts.home.live}
+          to="/$environment/live"
+          value={onAir.data === undefined ? undefined : formatNumber(onAir.data.length)}
+          error={onAir.error}
+        />
+        <Figure
+          label={texts.home.failures}
+          to="/$environment/system"
+          value={failed.data === undefined ? undefined : formatNumber(failed.data)}
+          error={failed.error}
+          isBad={(failed.data ?? 0) > 0}
+        />
+        <Figure
+          label={texts.home.storage}
+          to="/$environment/system"
+          value={storedBytes === undefined ? undefined : formatBytes(storedBytes)}
+          error={system.error}
+          hint={disk ? texts.home.free(formatBytes(disk.freeBytes)) : undefined}
+        />
+      </div>
+      {onAir.data && onAir.data.length > 0 && (
+        <Panel title={texts.home.onAir}>
+          <ul className={styles.streams}>
+            {onAir.data.map(({ liveStreamId, name }) => (
+              <li key={liveStreamId}>
+                <Link to="/$environment/live/$liveStreamId" params={{ environment, liveStreamId }}>
+                  {name || texts.home.unnamedStream}
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </Panel>
+      )}
+      <RecentVideos videos={recent} />
+    </div>
+  )
+}

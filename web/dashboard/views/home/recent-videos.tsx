@@ -1,0 +1,59 @@
+import { Link } from '@tanstack/react-router'
+import type { RecentVideo } from '../../api/home.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Badge, type BadgeLook } from '../../ui/badge.tsx'
+import { formatDuration } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { Time } from '../../ui/time.tsx'
+import styles from './recent-videos.module.css'
+
+const looks: Record<string, BadgeLook> = { ready: 'good', processing: 'info', failed: 'bad' }
+
+export function RecentVideos({ videos }: { videos: RecentVideo[] }) {
+  const environment = useEnvironment()
+  return (
+    <Panel
+      title={texts.home.recent}
+      actions={
+        <Link to="/$environment/videos" params={{ environment }}>
+          {texts.home.allVideos}
+        </Link>
+      }
+    >
+      <ul className={styles.list}>
+        {videos.map((video) => (
+          <li key={video.videoId}>
+            <Link
+              to="/$environment/videos/$videoId"
+              params={{ environment, videoId: video.videoId }}
+              className={styles.video}
+            >
+              <span className={styles.frame}>
+                <img
+                  key={`${video.assets.thumbnail} ${video.status?.playable}`}
+                  className={styles.thumbnail}
+                  src={video.assets.thumbnail}
+                  alt=""
+                  loading="lazy"
+                />
+                {video.status?.duration != null && (
+                  <span className={styles.duration}>{formatDuration(video.status.duration)}</span>
+                )}
+              </span>
+              <span className={styles.title}>{video.title || texts.home.untitled}</span>
+              <span className={styles.facts}>
+                {video.status && (
+                  <Badge look={looks[video.status.state] ?? 'plain'}>
+                    {texts.home.states[video.status.state]}
+                  </Badge>
+                )}
+                <Time value={video.createdAt} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  )
+}

@@ -1,0 +1,33 @@
+import type { Video } from '../../api/types.ts'
+import { texts } from '../../texts/texts.ts'
+import { ErrorText } from '../../ui/states.tsx'
+import type { Upload } from '../../upload/types.ts'
+import { AddVideo } from './add-video.tsx'
+import { Step } from './step.tsx'
+import { UploadProgress } from './upload-progress.tsx'
+import { VideoProgress } from './video-progress.tsx'
+
+type VideoStepProps = {
+  /** The last one of this page. */
+  upload: Upload | undefined
+  videoId: string | undefined
+  video: Video | undefined
+  onFetch(videoId: string): void
+}
+
+/** From a file or an address to a player. */
+export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
+  const isSending = upload && ['waiting', 'uploading', 'paused', 'interrupted'].includes(upload.state)
+  const failure = upload?.state === 'failed' && !upload.videoId ? upload.message : undefined
+  return (
+    <Step number={2} title={texts.home.video} isDone={video !== undefined && !isSending}>
+      {failure && <ErrorText error={new Error(failure)} />}
+      {isSending ? (
+        <UploadProgress upload={upload} />
+      ) : (
+        videoId && video && <VideoProgress key={videoId} videoId={videoId} video={video} />
+      )}
+      <AddVideo hasVideo={videoId !== undefined || isSending === true} onFetch={onFetch} />
+    </Step>
+  )
+}

@@ -1,0 +1,88 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { environments } from '../../api/client.ts'
+import { type Failure, retryVideo, systemQuery } from '../../api/system.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { formatNumber } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { Time } from '../../ui/time.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './failures-panel.module.css'
+
+/** The failures of this environment, and how many the other one has. */
+export function FailuresPanel({ failures }: { failures: Failure[] }) {
+  const environment = useEnvironment()
+  const other = environments.find((each) => each !== environment)!
+  const own = failures.filter((each) => each.environment === environment)
+  const otherCount = failures.length - own.length
+  return (
+    <Panel
+      title={texts.system.failures}
+      actions={
+        otherCount > 0 && (
+          <Link to="/$environment/system" params={{ environment: other }}>
+            {texts.system.otherEnvironment(formatNumber(otherCount), texts.environments[other])}
+          </Link>
+        )
+      }
+    >
+      {own.length === 0 ? (
+        <p className={styles.muted}>{texts.system.noFailures}</p>
+      ) : (
+        <Table
+          label={texts.system.failures}
+          rows={own}
+          keyOf={({ videoId, quality }) => `${videoId} ${quality}`}
+          columns={[
+            { label: texts.system.failureVideo, cell: (failure) => <FailedVideo failure={failure} /> },
+            {
+              label: texts.system.failureReason,
+              cell: ({ reason }) => <span className={styles.reason}>{reason}</span>,
+            },
+            { label: texts.system.failedAt, cell: ({ failedAt }) => <Time value={failedAt} /> },
+            {
+              label: <span className="visually-hidden">{texts.system.retry}</span>,
+              isNumber: true,
+              cell: (failure) => <RetryButton failure={failure} />,
+            },
+          ]}
+        />
+      )}
+    </Panel>
+  )
+}
+
+function FailedVideo({ failure: { environment, videoId, title, quality } }: { failure: Failure }) {
+  return (
+    <div className={styles.video}>
+      <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
+        {title || videoId}
+      </Link>
+      <div className={styles.muted}>{quality ?? texts.system.wholeVideo}</div>
+    </div>
+  )
+}
+
+function RetryButton({ failure }: { failure: Failure }) {
+  const client = useQueryClient()
+  const retry = useMutation({
+    mutationFn: () => retryVideo(failure),
+    onSuccess: () => {
+      showToast(texts.system.retried)
+      return client.invalidateQueries(systemQuery(failure.environment))
+    },
+  })
+  return (
+    <div className={styles.retry}>
+      <Button disabled={retry.isPending} onClick={() => retry.mutate()}>
+        {texts.system.retry}
+        <span className="visually-hidden"> {failure.title}</span>
+      </Button>
+      {retry.error && <ErrorText error={retry.error} />}
+    </div>
+  )
+}

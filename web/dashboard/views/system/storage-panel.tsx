@@ -1,0 +1,54 @@
+import type { StorageKind, System } from '../../api/system.ts'
+import { texts } from '../../texts/texts.ts'
+import { formatBytes, formatNumber } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import styles from './storage-panel.module.css'
+
+const lowShare = 0.1
+
+/** The bar compares the kinds. The list has the numbers. */
+export function StoragePanel({ system: { storage, disk } }: { system: System }) {
+  const total = storage.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+  const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
+  return (
+    <Panel title={texts.system.storage} actions={<span>{formatBytes(total)}</span>}>
+      <div className={styles.bar} aria-hidden="true">
+        {total > 0 &&
+          storage.map(({ kind, bytes }) => (
+            <span
+              key={kind}
+              className={styles[kind satisfies StorageKind]}
+              style={{ width: `${(100 * (bytes ?? 0)) / total}%` }}
+            />
+          ))}
+      </div>
+      <table className={styles.table}>
+        <thead className="visually-hidden">
+          <tr>
+            <th scope="col">{texts.system.kind}</th>
+            <th scope="col">{texts.system.fileCount}</th>
+            <th scope="col">{texts.system.size}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {storage.map(({ kind, files, bytes }) => (
+            <tr key={kind}>
+              <th scope="row">
+                <span className={`${styles.dot} ${styles[kind]}`} aria-hidden="true" />
+                {texts.system.storageKinds[kind]}
+              </th>
+              <td>{formatNumber(files)}</td>
+              <td>{bytes === null ? texts.system.unknownSize : formatBytes(bytes)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className={isLow ? styles.low : styles.muted}>
+        {disk
+          ? texts.system.disk(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))
+          : texts.system.s3}
+        {isLow && ` ${texts.system.diskLow}`}
+      </p>
+    </Panel>
+  )
+}

@@ -1,0 +1,120 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { deleteLogo, type PlayerTheme, themeQuery, uploadLogo } from '../../api/themes.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { Field, TextField } from '../../ui/field.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './logo-panel.module.css'
+
+/** The logo is saved on its own, immediately. */
+export function LogoPanel({ theme }: { theme: PlayerTheme }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const { playerId, assets } = theme
+  const [file, setFile] = useState<File>()
+  const [link, setLink] = useState(assets.link ?? '')
+  const [isRemoving, setRemoving] = useState(false)
+  const input = useRef<HTMLInputElement>(null)
+  const query = themeQuery(environment, playerId)
+  const upload = useMutation({
+    mutationFn: () => uploadLogo(environment, playerId, file!, link.trim()),
+    onSuccess: (saved) => {
+      client.setQueryData(query.queryKey, saved)
+      setFile(undefined)
+      if (input.current) input.current.value = ''
+      showToast(texts.themes.logoSaved)
+    },
+  })
+  const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
+  const isShown = fields.file !== undefined || fields.link !== undefined
+  return (
+    <Panel
+      title={texts.themes.logo}
+      actions={
+        assets.logo && (
+          <Button icon="trash" onClick={() => setRemoving(true)}>
+            {texts.themes.logoRemove}
+          </Button>
+        )
+      }
+    >
+      {assets.logo && <CurrentLogo logo={assets.logo} link={assets.link} />}
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          upload.mutate()
+        }}
+      >
+        <Field label={texts.themes.logoFile} hint={texts.themes.logoHint} error={fields.file}>
+          {(control) => (
+            <input
+              {...control}
+              ref={input}
+              type="file"
+              accept="image/png,image/jpeg"
+              required
+              onChange={(event) => setFile(event.target.files?.[0])}
+            />
+          )}
+        </Field>
+        <TextField
+          type="url"
+          label={texts.themes.logoLink}
+          hint={texts.themes.logoLinkHint}
+          placeholder="https://example.com"
+          maxLength={2048}
+          value={link}
+          error={fields.link}
+          onChange={(event) => setLink(event.target.value)}
+        />
+        {upload.error && !isShown && <ErrorText error={upload.error} />}
+        <div>
+          <Button type="submit" icon="upload" disabled={!file || upload.isPending}>
+            {assets.logo ? texts.themes.logoReplace : texts.themes.logoUpload}
+          </Button>
+        </div>
+      </form>
+      <ConfirmDialog
+        isOpen={isRemoving}
+        onClose={() => setRemoving(false)}
+        title={texts.themes.logoRemove}
+        description={assets.link ?? ''}
+        action={texts.themes.logoRemove}
+        onConfirm={async () => {
+          await deleteLogo(environment, playerId)
+          await client.invalidateQueries(query)
+          showToast(texts.themes.logoRemoved)
+        }}
+      />
+    </Panel>
+  )
+}
+
+function CurrentLogo({ logo, link }: { logo: string; link: string | null }) {
+  // The server accepts no other schemes. This is the last line of defence.
+  const isLink = link !== null && /^https?:\/\//i.test(link)
+  return (
+    <div className={styles.current}>
+      <img className={styles.image} src={logo} alt={texts.themes.logoCurrent} />
+      {link && (
+        <span>
+          {texts.themes.linksTo}{' '}
+          {isLink ? (
+            <a href={link} target="_blank" rel="noreferrer">
+              {link}
+            </a>
+          ) : (
+            link
+          )}
+        </span>
+      )}
+    </div>
+  )
+}

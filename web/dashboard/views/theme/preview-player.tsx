@@ -1,0 +1,51 @@
+import { useEffect, useRef, useState } from 'react'
+import { type PlayerTheme, themeColors } from '../../api/themes.ts'
+import { texts } from '../../texts/texts.ts'
+import styles from './preview.module.css'
+
+const sdkPlayerId = 'preview'
+
+/** The player accepts messages from this page only, and only with this id. */
+const previewUrl = (url: string) =>
+  `${url}#api;sdkPlayerId:${sdkPlayerId};sdkOrigin:${btoa(location.origin)};muted`
+
+/** The messages that make a player look like this, whatever theme its video has. */
+function messagesOf(theme: PlayerTheme): Record<string, unknown>[] {
+  const colors = Object.fromEntries(themeColors.map((name) => [name, theme[name]]))
+  return [
+    { message: 'setTheme', theme: colors },
+    { message: theme.hideTitle ? 'hideTitle' : 'showTitle' },
+    { message: theme.enableControls ? 'showControls' : 'hideControls' },
+    { message: 'setLoop', loop: theme.forceLoop },
+    { message: 'setLogo', logo: theme.assets.logo, link: theme.assets.link },
+  ]
+}
+
+/** Sends the theme to the player as the SDK would, so that changes are seen before they are saved. */
+export function PreviewPlayer({ url, theme }: { url: string; theme: PlayerTheme }) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const [isReady, setReady] = useState(false)
+  // Private videos have a new URL in each response.
+  const [first] = useState(url)
+  useEffect(() => {
+    const onMessage = ({ source, data }: MessageEvent) => {
+      if (source === frame.current?.contentWindow && data?.type === 'sdkSync') setReady(true)
+    }
+    window.addEventListener('message', onMessage)
+    return () => window.removeEventListener('message', onMessage)
+  }, [])
+  useEffect(() => {
+    if (!isReady) return
+    for (const message of messagesOf(theme))
+      frame.current?.contentWindow?.postMessage({ ...message, sdkPlayerId }, new URL(first).origin)
+  }, [isReady, first, theme])
+  return (
+    <iframe
+      ref={frame}
+      className={styles.frame}
+      src={previewUrl(first)}
+      title={texts.themes.previewFrame}
+      allow="fullscreen; picture-in-picture"
+    />
+  )
+}

@@ -1,0 +1,65 @@
+import { ApiProblem } from '../../api/problem.ts'
+import { type ThemeColor, type ThemeFields, themeColors, themeOptions } from '../../api/themes.ts'
+import { texts } from '../../texts/texts.ts'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { parseColor } from './color.ts'
+import { ColorField } from './color-field.tsx'
+import { ContrastNotice } from './contrast-notice.tsx'
+import styles from './theme-form.module.css'
+
+const groups: { title: string; colors: ThemeColor[] }[] = [
+  {
+    title: texts.themes.colorGroups.controls,
+    colors: ['link', 'linkHover', 'linkActive', 'text', 'backgroundBottom'],
+  },
+  { title: texts.themes.colorGroups.timeline, colors: ['trackPlayed', 'trackUnplayed', 'trackBackground'] },
+  { title: texts.themes.colorGroups.title, colors: ['backgroundText', 'backgroundTop'] },
+]
+
+type ThemeFormProps = {
+  values: ThemeFields
+  error: Error | null
+  onChange<Name extends keyof ThemeFields>(name: Name, value: ThemeFields[Name]): void
+}
+
+export function ThemeForm({ values, error, onChange }: ThemeFormProps) {
+  const fields = error instanceof ApiProblem ? error.fields : {}
+  const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(values[name])]))
+  return (
+    <div className={styles.form}>
+      <Panel title={texts.themes.options}>
+        <TextField
+          label={texts.themes.name}
+          hint={texts.themes.nameHint}
+          maxLength={100}
+          value={values.name}
+          error={fields.name}
+          onChange={(event) => onChange('name', event.target.value)}
+        />
+        {themeOptions.map((name) => (
+          <CheckField
+            key={name}
+            label={texts.themes.optionTexts[name]}
+            checked={values[name]}
+            onChange={(event) => onChange(name, event.target.checked)}
+          />
+        ))}
+      </Panel>
+      {groups.map(({ title, colors }) => (
+        <Panel key={title} title={title}>
+          {colors.map((name) => (
+            <ColorField
+              key={name}
+              label={texts.themes.colors[name]}
+              value={values[name]}
+              error={fields[name]}
+              onChange={(value) => onChange(name, value)}
+            />
+          ))}
+        </Panel>
+      ))}
+      <ContrastNotice colors={parsed as Record<ThemeColor, ReturnType<typeof parseColor>>} />
+    </div>
+  )
+}

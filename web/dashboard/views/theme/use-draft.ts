@@ -1,0 +1,76 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { loadTheme, type PlayerTheme, saveTheme, type ThemeFields, themeQuery } from '../../api/themes.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { showToast } from '../../ui/toasts.tsx'
+
+type FieldName = keyof ThemeFields
+type Value = string | boolean
+/** What was changed in this window: the value that it replaces, and the new one. */
+type Draft = Map<FieldName, { from: Value; to: Value }>
+
+/** Another window has saved other values for fields that were changed here. */
+class ConflictError extends Error {
+  readonly current: PlayerTheme
+  constructor(fields: FieldName[], current: PlayerTheme) {
+    super(texts.themes.conflict(fields.map(nameOf).join(', ')))
+    this.current = current
+  }
+}
+
+function nameOf(field: FieldName): string {
+  const { colors, optionTexts, name } = texts.themes
+  return { ...colors, ...optionTexts, name }[field]
+}
+
+/** Unsaved changes of a theme. Only changed fields are sent, so that two windows can change different ones. */
+export function useDraft(theme: PlayerTheme) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [draft, setDraft] = useState<Draft>(new Map())
+  const { playerId } = theme
+  const changes = Object.fromEntries([...draft].map(([name, { to }]) => [name, to])) as Partial<ThemeFields>
+  const save = useMutation({
+    mutationFn: async () => {
+      const current = await loadTheme(environment, playerId)
+      const conflicts = [...draft].filter(
+        ([name, { from, to }]) => current[name] !== from && current[name] !== to,
+      )
+      if (conflicts.length > 0)
+        throw new ConflictError(
+          conflicts.map(([name]) => name),
+          current,
+        )
+      return saveTheme(environment, playerId, changes)
+    },
+    onSuccess: (saved) => {
+      client.setQueryData(themeQuery(environment, playerId).queryKey, saved)
+      setDraft(new Map())
+      showToast(texts.themes.saved)
+    },
+    onError: (error) => {
+      // Saving again overwrites what the other window has saved.
+      if (error instanceof ConflictError)
+        setDraft(new Map([...draft].map(([name, { to }]) => [name, { from: error.current[name], to }])))
+    },
+  })
+  return {
+    values: { ...theme, ...changes },
+    isChanged: draft.size > 0,
+    save,
+    set<Name extends FieldName>(name: Name, to: ThemeFields[Name]) {
+      setDraft((before) => {
+        const from = before.get(name)?.from ?? theme[name]
+        const next = new Map(before)
+        if (from === to) next.delete(name)
+        else next.set(name, { from, to })
+        return next
+      })
+    },
+    discard() {
+      setDraft(new Map())
+      save.reset()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { api } from '../../api/client.ts'
+import type { Page, Video } from '../../api/types.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { formatNumber } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { ErrorText, Loading } from '../../ui/states.tsx'
+import styles from './used-by.module.css'
+
+const shown = 12
+
+/** The newest videos with the theme. */
+export function UsedBy({ playerId }: { playerId: string }) {
+  const environment = useEnvironment()
+  const videos = useQuery({
+    queryKey: [environment, 'videos', 'list', 'of-theme', playerId],
+    queryFn: ({ signal }) =>
+      api<Page<Video>>(environment, 'GET', '/videos', { query: { playerId, pageSize: shown }, signal }),
+  })
+  const more = (videos.data?.pagination.itemsTotal ?? 0) - shown
+  return (
+    <Panel title={texts.themes.usedBy}>
+      {videos.isPending ? (
+        <Loading />
+      ) : videos.error ? (
+        <ErrorText error={videos.error} />
+      ) : videos.data.data.length === 0 ? (
+        <p className={styles.muted}>{texts.themes.usedByNone}</p>
+      ) : (
+        <ul className={styles.list}>
+          {videos.data.data.map(({ videoId, title }) => (
+            <li key={videoId}>
+              <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
+                {title || texts.themes.untitled}
+              </Link>
+            </li>
+          ))}
+          {more > 0 && <li className={styles.muted}>{texts.themes.usedByMore(formatNumber(more))}</li>}
+        </ul>
+      )}
+    </Panel>
+  )
+}

@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { createTheme, themesQuery } from '../../api/themes.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './create-theme-dialog.module.css'
+
+/** Creates a theme with the default colours and opens it. */
+export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [name, setName] = useState('')
+  const create = useMutation({
+    mutationFn: () => createTheme(environment, { name: name.trim() }),
+    onSuccess: ({ playerId }) => {
+      void client.invalidateQueries(themesQuery(environment))
+      showToast(texts.themes.created)
+      return navigate({ to: '/$environment/themes/$playerId', params: { environment, playerId } })
+    },
+  })
+  const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
+  return (
+    <Dialog isOpen={isOpen} onClose={onClose} title={texts.themes.create}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          create.mutate()
+        }}
+      >
+        <TextField
+          label={texts.themes.name}
+          hint={texts.themes.nameHint}
+          required
+          maxLength={100}
+          value={name}
+          error={field}
+          onChange={(event) => setName(event.target.value)}
+        />
+        {create.error && !field && <ErrorText error={create.error} />}
+        <DialogActions>
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={create.isPending}>
+            {texts.actions.create}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

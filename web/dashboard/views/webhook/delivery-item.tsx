@@ -1,0 +1,50 @@
+import { useId } from 'react'
+import type { Delivery, DeliveryState } from '../../api/webhooks.ts'
+import { texts } from '../../texts/texts.ts'
+import { Badge, type BadgeLook } from '../../ui/badge.tsx'
+import { formatNumber } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import { Time } from '../../ui/time.tsx'
+import { DeliveryDetails } from './delivery-details.tsx'
+import styles from './delivery-item.module.css'
+
+const looks: Record<DeliveryState, BadgeLook> = { pending: 'info', succeeded: 'good', failed: 'bad' }
+
+type DeliveryItemProps = { delivery: Delivery; isOpen: boolean; onToggle(isOpen: boolean): void }
+
+/** One line of the log. A click shows its attempts. */
+export function DeliveryItem({ delivery, isOpen, onToggle }: DeliveryItemProps) {
+  const id = useId()
+  const { state, type, attempts, createdAt } = delivery
+  const last = attempts.at(-1)
+  return (
+    <li className={styles.item}>
+      <button
+        type="button"
+        className={styles.head}
+        aria-expanded={isOpen}
+        aria-controls={isOpen ? id : undefined}
+        onClick={() => onToggle(!isOpen)}
+      >
+        <Icon name={isOpen ? 'down' : 'chevron'} size={16} />
+        <Badge look={looks[state]}>{texts.webhooks.states[state]}</Badge>
+        <code className={styles.type}>{type}</code>
+        <span className={styles.facts}>
+          {last && (
+            <>
+              <span>{last.status ?? texts.webhooks.noResponse}</span>
+              <span>{texts.webhooks.milliseconds(formatNumber(last.durationMs))}</span>
+            </>
+          )}
+          {attempts.length > 1 && <span>{texts.webhooks.attempts(attempts.length)}</span>}
+          <Time value={createdAt} />
+        </span>
+      </button>
+      {isOpen && (
+        <div id={id} className={styles.details}>
+          <DeliveryDetails delivery={delivery} />
+        </div>
+      )}
+    </li>
+  )
+}

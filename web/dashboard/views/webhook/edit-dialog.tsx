@@ -1,0 +1,55 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import {
+  changeWebhook,
+  loadWebhook,
+  type Webhook,
+  type WebhookInput,
+  webhookQuery,
+  webhooksQuery,
+} from '../../api/webhooks.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Dialog } from '../../ui/dialog.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { WebhookForm } from '../webhooks/webhook-form.tsx'
+
+type EditDialogProps = { isOpen: boolean; onClose(): void; webhook: Webhook }
+
+export function EditDialog({ isOpen, onClose, webhook }: EditDialogProps) {
+  return (
+    <Dialog isOpen={isOpen} onClose={onClose} title={texts.webhooks.edit}>
+      <EditForm webhook={webhook} onClose={onClose} />
+    </Dialog>
+  )
+}
+
+const isSame = (one: WebhookInput, other: WebhookInput) =>
+  one.url === other.url && [...one.events].sort().join() === [...other.events].sort().join()
+
+function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const { webhookId } = webhook
+  // What the form began with. The page may show newer values meanwhile.
+  const [initial] = useState<WebhookInput>({ url: webhook.url, events: webhook.events })
+  return (
+    <WebhookForm
+      initial={initial}
+      action={texts.actions.save}
+      onSave={async (input) => {
+        const current = await loadWebhook(environment, webhookId)
+        if (!isSame(current, initial) && !isSame(current, input))
+          throw new Error(texts.webhooks.changedElsewhere)
+        return changeWebhook(environment, webhookId, input)
+      }}
+      onSaved={(saved) => {
+        client.setQueryData(webhookQuery(environment, webhookId).queryKey, saved)
+        void client.invalidateQueries(webhooksQuery(environment))
+        showToast(texts.webhooks.saved)
+        onClose()
+      }}
+      onCancel={onClose}
+    />
+  )
+}

@@ -1,0 +1,35 @@
+import { useQuery } from '@tanstack/react-query'
+import { type Delivery, deliveryQuery } from '../../api/webhooks.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { ErrorText, Skeleton } from '../../ui/states.tsx'
+import styles from './attempt-view.module.css'
+import { BodyText } from './body-text.tsx'
+
+/** What is sent, the same in every attempt except for the time and the signatures. */
+export function RequestView({ delivery }: { delivery: Delivery }) {
+  const details = useQuery(deliveryQuery(useEnvironment(), delivery))
+  if (details.isPending) return <Skeleton height={120} />
+  if (details.error) return <ErrorText error={details.error} />
+  const { url, headers, body } = details.data.request
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  return (
+    <section className={styles.attempt} aria-label={texts.webhooks.request}>
+      <div className={styles.head}>
+        <h3>{texts.webhooks.request}</h3>
+        <code className={styles.url}>POST {url}</code>
+      </div>
+      <BodyText label={texts.webhooks.requestHeaders} text={head.join('\n')} />
+      <p className={styles.muted}>{texts.webhooks.signaturesHidden}</p>
+      <BodyText label={texts.webhooks.requestBody} text={formatJson(body)} />
+    </section>
+  )
+}
+
+function formatJson(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,58 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { rotateSecret, webhookQuery } from '../../api/webhooks.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { SelectField } from '../../ui/field.tsx'
+import { formatSpan } from '../../ui/format.ts'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+
+const hour = 3_600
+const spans = [hour, 24 * hour, 7 * 24 * hour, 30 * 24 * hour]
+
+type RotateDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
+
+export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [seconds, setSeconds] = useState(24 * hour)
+  const rotate = useMutation({
+    mutationFn: () => rotateSecret(environment, webhookId, seconds),
+    onSuccess: (webhook) => {
+      client.setQueryData(webhookQuery(environment, webhookId).queryKey, webhook)
+      showToast(texts.webhooks.rotated)
+      onClose()
+    },
+  })
+  return (
+    <Dialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title={texts.webhooks.rotateTitle}
+      description={texts.webhooks.rotateText}
+    >
+      <SelectField
+        label={texts.webhooks.rotateFor}
+        value={seconds}
+        onChange={(event) => setSeconds(Number(event.target.value))}
+      >
+        {spans.map((each) => (
+          <option key={each} value={each}>
+            {formatSpan(each)}
+          </option>
+        ))}
+        <option value={0}>{texts.webhooks.rotateNow}</option>
+      </SelectField>
+      {rotate.error && <ErrorText error={rotate.error} />}
+      <DialogActions>
+        <Button onClick={onClose}>{texts.actions.cancel}</Button>
+        <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>
+          {texts.webhooks.rotate}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  )
+}

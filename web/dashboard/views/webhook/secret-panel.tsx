@@ -1,0 +1,58 @@
+import { useState } from 'react'
+import type { Webhook } from '../../api/webhooks.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { formatDateTime } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { RotateDialog } from './rotate-dialog.tsx'
+import styles from './secret-panel.module.css'
+
+/** The secrets are hidden until somebody asks for them. They can be copied without showing them. */
+export function SecretPanel({ webhook }: { webhook: Webhook }) {
+  const [isShown, setShown] = useState(false)
+  const [isRotating, setRotating] = useState(false)
+  const { signatureSecret, standardSecret, previousSecretValidUntil: until } = webhook
+  return (
+    <Panel
+      title={texts.webhooks.secret}
+      actions={
+        <>
+          <Button aria-pressed={isShown} icon="eye" onClick={() => setShown(!isShown)}>
+            {isShown ? texts.webhooks.hideSecret : texts.webhooks.showSecret}
+          </Button>
+          <Button icon="reload" onClick={() => setRotating(true)}>
+            {texts.webhooks.rotate}
+          </Button>
+        </>
+      }
+    >
+      <p className={styles.muted}>{texts.webhooks.secretIntro}</p>
+      <dl className={styles.list}>
+        <Secret label={texts.webhooks.signatureSecret} value={signatureSecret} isShown={isShown} />
+        <Secret label={texts.webhooks.standardSecret} value={standardSecret} isShown={isShown} />
+      </dl>
+      {until && <p className={styles.muted}>{texts.webhooks.previousUntil(formatDateTime(until))}</p>}
+      <RotateDialog isOpen={isRotating} onClose={() => setRotating(false)} webhookId={webhook.webhookId} />
+    </Panel>
+  )
+}
+
+function Secret({ label, value, isShown }: { label: string; value: string; isShown: boolean }) {
+  return (
+    <div className={styles.secret}>
+      <dt>{label}</dt>
+      <dd>
+        {isShown ? (
+          <code>{value}</code>
+        ) : (
+          <>
+            <span aria-hidden="true">••••••••••••••••</span>
+            <span className="visually-hidden">{texts.webhooks.hidden}</span>
+          </>
+        )}
+        <CopyButton text={value} isIcon label={`${texts.webhooks.copySecret}: ${label}`} />
+      </dd>
+    </div>
+  )
+}

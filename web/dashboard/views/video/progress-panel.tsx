@@ -25,9 +25,7 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
       {(state.name === 'uploading' || state.name === 'fetching') && (
         <Progress share={state.share} label={words[state.name]} />
       )}
-      {(state.name === 'empty' || state.name === 'uploading') && (
-        <SourcePicker videoId={video.videoId} isBegun={state.name === 'uploading'} />
-      )}
+      {state.name === 'empty' && <SourcePicker videoId={video.videoId} />}
       {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
       {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
       {failure !== undefined && <p className={styles.failure}>{failure}</p>}

@@ -30,7 +30,7 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
   const actions = summary && (
     <>
       <Badge look={looks[summary.sourceStatus]}>{words[summary.sourceStatus]}</Badge>
-      <IconButton icon="trash" label={words.deleteTitle} onClick={() => setDeleting(true)} />
+      <IconButton icon="trash" label={texts.actions.delete} onClick={() => setDeleting(true)} />
     </>
   )
   return (

@@ -437,6 +437,7 @@ export const en = {
     logoUpload: 'Upload',
     logoReplace: 'Replace',
     logoRemove: 'Remove the logo',
+    logoRemoveText: 'Players show no logo the next time they are opened. The link is removed, too.',
     logoSaved: 'The logo is saved.',
     logoRemoved: 'The logo is removed.',
     logoCurrent: 'Current logo',

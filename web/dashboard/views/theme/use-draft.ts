@@ -60,6 +60,7 @@ export function useDraft(theme: PlayerTheme) {
     isChanged: draft.size > 0,
     save,
     set<Name extends FieldName>(name: Name, to: ThemeFields[Name]) {
+      save.reset()
       setDraft((before) => {
         const from = before.get(name)?.from ?? theme[name]
         const next = new Map(before)

@@ -13,6 +13,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'analytics reads compared with counting the sessions in SQL (100,000 sessions)',
     run: async (args) => (await import('./analytics.ts')).analytics(args),
   },
+  dashboard: {
+    usage: 'dashboard',
+    about: 'long tasks of the dashboard while it scrolls through 100,000 videos',
+    run: async () => (await import('./dashboard.ts')).dashboard(),
+  },
   upload: {
     usage: 'upload',
     about: '1 GiB to disk compared with a bare Node server and @tus/server; memory of a 5 GiB upload',

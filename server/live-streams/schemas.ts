@@ -145,7 +145,7 @@ export type LiveStream = Static<typeof LiveStream>
 
 export const LiveStreamList = listOf(ref(LiveStream), 'LiveStreamList')
 
-export const sortKeys = ['name', 'createdAt', 'updatedAt'] as const
+export const sortKeys = ['name', 'createdAt', 'updatedAt', 'broadcasting'] as const
 
 export const listQuery = {
   name: Type.Optional(text(500, { description: 'A part of the name.', examples: ['show'] })),

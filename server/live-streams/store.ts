@@ -34,6 +34,7 @@ const sortColumns = {
   name: sql`lower(name)`,
   createdAt: sql.ref('created_at'),
   updatedAt: sql.ref('updated_at'),
+  broadcasting,
 }
 
 /** `name` matches any part of the name, as the title of a video does. */
@@ -57,6 +58,7 @@ export function listLiveStreams(
         .selectAll()
         .select(broadcasting.as('broadcasting'))
         .orderBy(sortColumns[by], order)
+        .orderBy('created_at', order)
         .orderBy('id', order),
     page,
   )

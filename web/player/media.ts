@@ -28,7 +28,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
   let reportFailure = (status: number | undefined) => {
     failure = { status }
   }
-  const reporter = startViewReporter(video, config, options.metadata)
+  const reporter = options.analytics ? startViewReporter(video, config, options.metadata) : undefined
   const stream = openStream(
     video,
     {
@@ -66,7 +66,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
     autoplay: () => void play(),
     destroy() {
       isDestroyed = true
-      reporter.destroy()
+      reporter?.destroy()
       video.pause()
       stream.destroy()
       video.remove()

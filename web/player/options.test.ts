@@ -17,9 +17,11 @@ test('an encoded name and value of metadata are decoded', () => {
 
 test('the fragment has its own option names', () => {
   const options = read(
-    `#hotkeys:false;min-quality:360;max-quality:720;hide-title;loop;api;sdkOrigin:${btoa('https://a.example')};sdkPlayerId:3;adTagUrl:https%3A%2F%2Fx`,
+    `#hotkeys:false;analytics:false;min-quality:360;max-quality:720;hide-title;loop;api;sdkOrigin:${btoa('https://a.example')};sdkPlayerId:3;adTagUrl:https%3A%2F%2Fx`,
   )
   assert.equal(options.hotkeys, false)
+  assert.equal(options.analytics, false)
+  assert.equal(read('#loop').analytics, true)
   assert.equal(options.minQuality, 360)
   assert.equal(options.maxQuality, 720)
   assert.equal(options.hideTitle, true)

@@ -12,6 +12,8 @@ export type Options = {
   chromeless: boolean
   showSubtitles: boolean
   hotkeys: boolean
+  /** Whether the viewing is reported. */
+  analytics: boolean
   startSeconds: number | undefined
   endSeconds: number | undefined
   /** Heights in pixels. */
@@ -41,6 +43,7 @@ export function readOptions(page: URL): Options {
     chromeless: has('chromeless', 'chromeless'),
     showSubtitles: has('showSubtitles', 'show-subtitles'),
     hotkeys: fragment.get('hotkeys') !== 'false',
+    analytics: fragment.get('analytics') !== 'false',
     startSeconds,
     endSeconds,
     minQuality: readNumber(fragment.get('min-quality')),

@@ -23,7 +23,6 @@ export class Changes {
   #source: EventSource | undefined
   #listTimer: ReturnType<typeof setTimeout> | undefined
   #hiddenTimer: ReturnType<typeof setTimeout> | undefined
-  #hasMissed = false
 
   constructor(environment: Environment, client: QueryClient, onState: (state: ConnectionState) => void) {
     this.#environment = environment
@@ -50,8 +49,8 @@ export class Changes {
     this.#source = source
     source.addEventListener('open', () => {
       this.#onState('open')
-      if (this.#hasMissed) this.#reloadAll()
-      this.#hasMissed = true
+      // What was loaded before may have changed in the meantime.
+      this.#reloadAll()
     })
     source.addEventListener('change', (event) => this.#apply(JSON.parse(event.data)))
     source.addEventListener('resync', () => this.#reloadAll())

@@ -12,6 +12,7 @@ import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { readVideoSearch } from '../views/videos/search-params.ts'
+import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
 import { Shell } from './shell.tsx'
@@ -75,6 +76,8 @@ const videos = createRoute({
 const video = createRoute({
   getParentRoute: () => environment,
   path: 'videos/$videoId',
+  validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
+    typeof tab === 'string' ? { tab } : {},
   component: lazyRouteComponent(() => import('../views/video/video-view.tsx'), 'VideoView'),
 })
 
@@ -93,6 +96,7 @@ const liveStream = createRoute({
 const viewers = createRoute({
   getParentRoute: () => environment,
   path: 'viewers',
+  validateSearch: readViewersSearch,
   component: lazyRouteComponent(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
 })
 

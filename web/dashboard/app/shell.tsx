@@ -17,10 +17,23 @@ import { Shortcuts } from './shortcuts.tsx'
 const AccountMenu = lazy(() => import('./account-menu.tsx'))
 const CommandPalette = lazy(() => import('./command-palette.tsx'))
 const Drawer = lazy(() => import('./drawer.tsx'))
-const UploadPanel = lazy(() => import('../upload/upload-panel.tsx'))
+const UploadPanel = lazy(() => loadPatiently(() => import('../upload/upload-panel.tsx')))
 
 /** A short interruption is not worth a message. */
 const lostMs = 3_000
+
+const retryMs = 5_000
+
+/** The views work without it, so a failure is not worth an error. */
+async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await load()
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, retryMs))
+    }
+  }
+}
 
 /** What surrounds every view: navigation, environment, account, live updates, shortcuts. */
 export function Shell() {

@@ -1,6 +1,89 @@
+import { useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
+import { type Broadcast, broadcastsQuery, type LiveStream, liveStreamQuery } from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Page } from '../../ui/page.tsx'
+import { ErrorState, Loading } from '../../ui/states.tsx'
+import { type LiveState, LiveStateBadge } from '../live/live-state.tsx'
+import { BroadcastsPanel } from './broadcasts-panel.tsx'
+import { DetailsPanel } from './details-panel.tsx'
+import { EncoderPanel } from './encoder-panel.tsx'
+import { HealthPanel } from './health-panel.tsx'
+import { LiveStreamActions } from './live-stream-actions.tsx'
+import styles from './live-stream-view.module.css'
+import { PreviewPanel } from './preview-panel.tsx'
+import { RestreamsPanel } from './restreams-panel.tsx'
+import { SharePanel } from './share-panel.tsx'
 
 export function LiveStreamView() {
-  return <Page title={texts.navigation.live}>{null}</Page>
+  const environment = useEnvironment()
+  const { liveStreamId } = useParams({ from: '/$environment/live/$liveStreamId' })
+  const stream = useQuery(liveStreamQuery(environment, liveStreamId))
+  const broadcasts = useQuery(broadcastsQuery(environment, liveStreamId))
+  if (!stream.data) {
+    return (
+      <Page title={texts.live.title}>
+        {stream.error ? <ErrorState error={stream.error} onRetry={() => stream.refetch()} /> : <Loading />}
+      </Page>
+    )
+  }
+  // Deleted in another window.
+  if (stream.error && 'status' in stream.error && stream.error.status === 404)
+    return (
+      <Page title={stream.data.name}>
+        <ErrorState error={stream.error} />
+      </Page>
+    )
+  return (
+    <LiveStreamPage
+      key={liveStreamId}
+      stream={stream.data}
+      latest={broadcasts.data?.data[0]}
+      now={broadcasts.dataUpdatedAt}
+    />
+  )
+}
+
+const stateOf = ({ broadcasting }: LiveStream, latest: Broadcast | undefined): LiveState => {
+  if (latest?.state === 'away' && broadcasting) return 'away'
+  if (broadcasting) return 'onAir'
+  return latest?.state === 'live' ? 'starting' : 'offAir'
+}
+
+type LiveStreamPageProps = { stream: LiveStream; latest: Broadcast | undefined; now: number }
+
+function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
+  const state = stateOf(stream, latest)
+  const current = latest?.state === 'ended' ? undefined : latest
+  return (
+    <Page
+      title={stream.name}
+      intro={
+        <span className={styles.intro}>
+          <LiveStateBadge state={state} />
+          <code>{stream.liveStreamId}</code>
+        </span>
+      }
+      actions={<LiveStreamActions stream={stream} isOnAir={state !== 'offAir'} />}
+    >
+      <div className={styles.columns}>
+        <div className={styles.column}>
+          <PreviewPanel stream={stream} />
+          <HealthPanel stream={stream} current={current} last={latest} now={now} />
+        </div>
+        <div className={styles.column}>
+          <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
+          <RestreamsPanel stream={stream} current={current} />
+        </div>
+      </div>
+      <div className={styles.columns}>
+        <div className={styles.column}>
+          <BroadcastsPanel stream={stream} />
+          <DetailsPanel stream={stream} />
+        </div>
+        <SharePanel stream={stream} />
+      </div>
+    </Page>
+  )
 }

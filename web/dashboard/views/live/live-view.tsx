@@ -1,6 +1,84 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { useCallback, useDeferredValue, useState } from 'react'
+import { type LiveStream, liveStreamsQuery } from '../../api/live-streams.ts'
+import { useCommand } from '../../app/commands.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { CreateLiveDialog } from './create-live-dialog.tsx'
+import { LiveCard } from './live-card.tsx'
+import styles from './live-view.module.css'
 
 export function LiveView() {
-  return <Page title={texts.navigation.live}>{null}</Page>
+  const environment = useEnvironment()
+  const [name, setName] = useState('')
+  const search = useDeferredValue(name.trim())
+  const streams = useInfiniteQuery({
+    ...liveStreamsQuery(environment, search),
+    // What was found before stays until the next result.
+    placeholderData: (previous) => previous,
+  })
+  const [isCreating, setCreating] = useState(false)
+  const create = useCallback(() => setCreating(true), [])
+  useCommand({ id: 'live-create', label: texts.live.create, key: 'n', run: create })
+  const found = streams.data?.pages.flatMap(({ data }) => data) ?? []
+  const isEmpty = !streams.isPending && !streams.error && found.length === 0
+  const createButton = (
+    <Button look="primary" icon="plus" onClick={create}>
+      {texts.live.create}
+    </Button>
+  )
+  return (
+    <Page title={texts.live.title} intro={texts.live.intro} actions={createButton}>
+      {(!isEmpty || search !== '') && (
+        <div className={styles.search}>
+          <TextField
+            type="search"
+            label={<span className="visually-hidden">{texts.live.search}</span>}
+            placeholder={texts.live.search}
+            maxLength={500}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        </div>
+      )}
+      {streams.isPending ? (
+        <Loading />
+      ) : streams.error && found.length === 0 ? (
+        <ErrorState error={streams.error} onRetry={() => streams.refetch()} />
+      ) : isEmpty ? (
+        <Nothing isSearch={search !== ''} />
+      ) : (
+        <Cards streams={found} now={streams.dataUpdatedAt} />
+      )}
+      {streams.hasNextPage && (
+        <div className={styles.more}>
+          <Button disabled={streams.isFetchingNextPage} onClick={() => streams.fetchNextPage()}>
+            {texts.live.more}
+          </Button>
+        </div>
+      )}
+      <CreateLiveDialog isOpen={isCreating} onClose={() => setCreating(false)} />
+    </Page>
+  )
 }
+
+const Nothing = ({ isSearch }: { isSearch: boolean }) =>
+  isSearch ? (
+    <EmptyState icon="search" title={texts.live.nothingFound} />
+  ) : (
+    <EmptyState icon="live" title={texts.live.emptyTitle}>
+      {texts.live.empty}
+    </EmptyState>
+  )
+
+const Cards = ({ streams, now }: { streams: LiveStream[]; now: number }) => (
+  <ul className={styles.grid} aria-label={texts.live.list}>
+    {streams.map((stream) => (
+      <LiveCard key={stream.liveStreamId} stream={stream} now={now} />
+    ))}
+  </ul>
+)

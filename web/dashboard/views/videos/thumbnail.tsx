@@ -21,7 +21,14 @@ export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSm
   return (
     <div ref={watch} className={classNames(styles.frame, isSmall && styles.small)}>
       {hasPicture ? (
-        <img src={ownPath(thumbnail)} alt="" loading="lazy" decoding="async" onError={hide} />
+        <img
+          hidden={isActive && preview !== undefined}
+          src={ownPath(thumbnail)}
+          alt=""
+          loading="lazy"
+          decoding="async"
+          onError={hide}
+        />
       ) : (
         <Icon name={status.state === 'failed' ? 'warning' : 'video'} size={isSmall ? 20 : 28} />
       )}

@@ -2,6 +2,9 @@ import { type FocusEvent, type KeyboardEvent, type RefObject, useEffect, useRef,
 
 type Shape = { count: number; columns: number }
 
+const usesArrows =
+  'input, select, textarea, [role=grid], [role=menu], [role=dialog], [role=tablist], [role=combobox]'
+
 /** Where the keys of a grid lead to, or undefined. */
 export function nextIndex(key: string, current: number, { count, columns }: Shape): number | undefined {
   const last = count - 1
@@ -51,10 +54,10 @@ export function useGridKeys(grid: RefObject<HTMLElement | null>, shape: Shape) {
   }
   useEffect(() => {
     const onKeyDown = (event: globalThis.KeyboardEvent) => {
-      // Without a focus, the arrows begin in the grid.
-      const isFree = document.activeElement === document.body || document.activeElement?.id === 'content'
-      if (isFree && event.key === 'ArrowDown' && !event.altKey && !event.ctrlKey && !event.metaKey)
-        enter.current(event)
+      if (event.key !== 'ArrowDown' || event.altKey || event.ctrlKey || event.metaKey) return
+      // Some controls use the arrows themselves.
+      const isTaken = (event.target as Element).closest?.(usesArrows)
+      if (!isTaken) enter.current(event)
     }
     window.addEventListener('keydown', onKeyDown)
     return () => window.removeEventListener('keydown', onKeyDown)

@@ -1,12 +1,11 @@
-import { Link } from '@tanstack/react-router'
 import type { ListedVideo } from '../../api/videos.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { Skeleton } from '../../ui/states.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { Time } from '../../ui/time.tsx'
 import { SelectBox } from './select-box.tsx'
 import { Thumbnail } from './thumbnail.tsx'
 import { titleOf } from './title.ts'
 import styles from './video-card.module.css'
+import { VideoLink } from './video-link.tsx'
 import { VideoProgress } from './video-progress.tsx'
 import { StateBadge, VisibilityMark } from './video-state.tsx'
 
@@ -18,27 +17,17 @@ export type VideoContentProps = {
 
 /** A video in the grid. */
 export function VideoCard({ video, isSelected, onSelect }: VideoContentProps) {
-  const environment = useEnvironment()
   if (!video) return <CardSkeleton />
   const { videoId, status } = video
   const title = titleOf(video)
   return (
     <div className={styles.card}>
       <Thumbnail video={video} />
-      <div className={styles.select}>
+      <div className={classNames(styles.select, isSelected && styles.selected)}>
         <SelectBox title={title} isSelected={isSelected} onSelect={onSelect} />
       </div>
       <div className={styles.title}>
-        <Link
-          to="/$environment/videos/$videoId"
-          params={{ environment, videoId }}
-          tabIndex={-1}
-          className={styles.link}
-          title={title}
-          preload={false}
-        >
-          <bdi>{title}</bdi>
-        </Link>
+        <VideoLink videoId={videoId} title={title} className={styles.link} />
       </div>
       <div className={styles.facts}>
         {status.state === 'processing' ? (
@@ -60,14 +49,10 @@ export function VideoCard({ video, isSelected, onSelect }: VideoContentProps) {
   )
 }
 
+/** It does not move: hundreds of moving parts would slow down scrolling. */
 const CardSkeleton = () => (
   <div className={styles.card} aria-hidden="true">
     <div className={styles.blank} />
-    <div className={styles.title}>
-      <Skeleton width="70%" height={14} />
-    </div>
-    <div className={styles.facts}>
-      <Skeleton width="40%" height={12} />
-    </div>
+    <div className={styles.line} />
   </div>
 )

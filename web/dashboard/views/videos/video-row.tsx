@@ -1,19 +1,16 @@
-import { Link } from '@tanstack/react-router'
-import { useEnvironment } from '../../app/environment.ts'
 import { formatDuration } from '../../ui/format.ts'
-import { Skeleton } from '../../ui/states.tsx'
 import { Time } from '../../ui/time.tsx'
 import { SelectBox } from './select-box.tsx'
 import { Thumbnail } from './thumbnail.tsx'
 import { titleOf } from './title.ts'
 import type { VideoContentProps } from './video-card.tsx'
+import { VideoLink } from './video-link.tsx'
 import { VideoProgress } from './video-progress.tsx'
 import styles from './video-row.module.css'
 import { StateBadge, VisibilityMark } from './video-state.tsx'
 
 /** A video in the list. */
 export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
-  const environment = useEnvironment()
   if (!video) return <RowSkeleton />
   const { videoId, status, tags } = video
   const title = titleOf(video)
@@ -24,16 +21,7 @@ export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
         <Thumbnail video={video} isSmall />
       </div>
       <div className={styles.texts}>
-        <Link
-          to="/$environment/videos/$videoId"
-          params={{ environment, videoId }}
-          tabIndex={-1}
-          className={styles.title}
-          title={title}
-          preload={false}
-        >
-          <bdi>{title}</bdi>
-        </Link>
+        <VideoLink videoId={videoId} title={title} className={styles.title} />
         <div className={styles.tags}>
           {tags.slice(0, 6).map((tag) => (
             <bdi key={tag} className={styles.tag}>
@@ -62,10 +50,8 @@ export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
 
 const RowSkeleton = () => (
   <div className={styles.row} aria-hidden="true">
-    <span />
-    <div className={styles.thumbnail}>
-      <Skeleton height={48} />
-    </div>
-    <Skeleton width="50%" height={14} />
+    <span className={styles.boxSpace} />
+    <div className={styles.blank} />
+    <div className={styles.line} />
   </div>
 )

@@ -1,5 +1,5 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -9,19 +9,21 @@ import { DropZone } from '../../upload/drop-zone.tsx'
 import { pickUploads } from '../../upload/upload-command.tsx'
 import { DeletedVideos } from './deleted-videos.tsx'
 import { IngestDialog } from './ingest-dialog.tsx'
-import type { VideoSearch } from './search-params.ts'
+import { readVideoSearch, type VideoSearch } from './search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
 
 export function VideosView() {
   const environment = useEnvironment()
   const { restoreHours } = useSession()
-  const search = useSearch({ from: '/$environment/videos' })
+  // The router adds the parts of the URL that the route has rejected.
+  const raw = useSearch({ from: '/$environment/videos' })
+  const search = useMemo(() => readVideoSearch(raw), [raw])
   const navigate = useNavigate({ from: '/$environment/videos' })
   const [isIngesting, setIngesting] = useState(false)
   // Each letter that is typed would otherwise be an entry of the history.
   const onSearch = useCallback(
     (next: VideoSearch, { replace = true } = {}) =>
-      void navigate({ search: next, replace, resetScroll: true }),
+      void navigate({ search: readVideoSearch(next), replace, resetScroll: true }),
     [navigate],
   )
   const upload = () => void pickUploads(environment)

@@ -1,6 +1,46 @@
+import { lazy, Suspense } from 'react'
 import { texts } from '../../texts/texts.ts'
 import { Page } from '../../ui/page.tsx'
+import { Loading } from '../../ui/states.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import { FilterBar } from './filter-bar.tsx'
+import { Overview } from './overview.tsx'
+import { PeriodPicker } from './period-picker.tsx'
+import { useViewersSearch } from './use-viewers-search.ts'
+import { tabs, type ViewersSearch } from './viewers-search.ts'
+
+const RetentionTab = lazy(() => import('./retention-tab.tsx'))
+const MetadataTab = lazy(() => import('./metadata-tab.tsx'))
+const SessionsTab = lazy(() => import('./sessions-tab.tsx'))
+
+const contents = {
+  overview: Overview,
+  retention: RetentionTab,
+  metadata: MetadataTab,
+  sessions: SessionsTab,
+}
 
 export function ViewersView() {
-  return <Page title={texts.navigation.viewers}>{null}</Page>
+  const { search, change } = useViewersSearch()
+  const { tab = 'overview' } = search
+  const Content = contents[tab]
+  return (
+    <Page title={texts.viewers.title} intro={texts.viewers.intro} actions={<PeriodPicker />}>
+      <FilterBar />
+      <Tabs
+        label={texts.viewers.tabsLabel}
+        value={tab}
+        onChange={(value) => change({ tab: value as ViewersSearch['tab'] })}
+        tabs={tabs.map((value) => ({
+          value,
+          label: texts.viewers.tabs[value],
+          content: (
+            <Suspense fallback={<Loading />}>
+              <Content />
+            </Suspense>
+          ),
+        }))}
+      />
+    </Page>
+  )
 }

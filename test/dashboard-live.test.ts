@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { launchBrowser, skip } from './browser.ts'
+import { logIn } from './dashboard.ts'
+import { call, kinora, patienceMs, query, type Service } from './harness.ts'
+import { Encoder, makeSource, rtmpPort } from './live-encoder.ts'
+import { withoutEncoding } from './programs.ts'
+import { createVideo, viewing } from './viewings.ts'
+
+// The views of live streams and of viewers, in a real browser.
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+const hostile = `<img src=x onerror="window.hacked=1">"><script>window.hacked=1</script>`
+const formula = '=HYPERLINK("https://evil.example","x")'
+
+let service: Service
+let browser: Browser
+let context: BrowserContext
+let page: Page
+const errors: string[] = []
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  if (skip) return
+  browser = (await launchBrowser())!
+  const env = { ...withoutEncoding(), KINORA_COUNTRY_HEADER: 'X-Country' }
+  service = await kinora({ after: (end) => ends.push(end) }, env)
+  // Scripts of a test need it. The policy has a test of its own.
+  context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
+  const [name, value] = (await logIn(service)).cookie.split('=') as [string, string]
+  await context.addCookies([{ name, value, domain: 'localhost', path: '/dashboard' }])
+  page = await context.newPage()
+  page.setDefaultTimeout(patienceMs)
+  page.on('pageerror', ({ message }) => errors.push(message))
+})
+after(async () => {
+  await browser?.close()
+  for (const end of ends) await end()
+})
+
+const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
+const button = (name: string | RegExp) => page.getByRole('button', { name })
+/** Confirms the open dialog. */
+const confirm = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
+const panel = (name: string | RegExp) => page.getByRole('region', { name })
+
+async function assertAccessible(of: string): Promise<void> {
+  await page.evaluate(axe)
+  const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'], iframes: false })
+    .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`)
+  assert.deepEqual(found, [], of)
+}
+
+async function assertHarmless(): Promise<void> {
+  assert.equal(await page.evaluate('window.hacked'), undefined)
+  assert.deepEqual(errors, [])
+}
+
+/** Sends a report as a player does. */
+async function report(path: 'vod' | 'live', body: object, headers: Record<string, string> = {}) {
+  const { status, text } = await call(`${service.url}/collector/${path}`, {
+    ...{ method: 'POST', key: '', json: body, headers },
+  })
+  assert.equal(status, 200, text)
+}
+
+describe('live streams in the dashboard', { skip }, () => {
+  test('are created, broadcast, watched, ended and recorded', async () => {
+    await open('production/live')
+    await page.getByText('There are no live streams').waitFor()
+    await button('Create a live stream').click()
+    await page.getByLabel('Name').fill(hostile)
+    await confirm('Create')
+    await page.waitForURL(/\/live\/li/)
+    const id = /li\w+$/.exec(page.url())![0]
+    await page.getByRole('heading', { level: 1, name: hostile }).waitFor()
+    const stream = (await call(`${service.url}/live-streams/${id}`)).body
+
+    const encoderPanel = panel('Encoder')
+    await encoderPanel.getByText(`rtmp://localhost:${rtmpPort(service)}/s`, { exact: true }).waitFor()
+    const text = () => page.locator('main').innerText()
+    assert.ok(!(await text()).includes(stream.streamKey), 'the key is hidden')
+    await button('Show the key').click()
+    await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor()
+
+    const encoder = await Encoder.connect(service, stream.streamKey)
+    await encoder.send(makeSource({ seconds: 8 }))
+    // The page learns of it by itself.
+    await page.locator('h1 + div').getByText('On air').waitFor()
+    const health = panel('Stream health')
+    await health.getByText('160 × 120').waitFor()
+    await health.getByText('every 2 s').waitFor()
+    await health.getByText(/^2[45](\.\d)? fps$/).waitFor()
+    const { event, report: write } = viewing(id, 10_000, { live_stream_id: id, video_id: undefined })
+    await report('live', write([event(1, 'play', { at: 0 }), event(9, 'progress', { at: 8 })]))
+    await encoder.send(makeSource({ seconds: 2 }), 8_000)
+    await health.locator('div', { hasText: /^Viewers now1$/ }).waitFor()
+    await assertAccessible('a live stream on air')
+
+    await button('Replace the key').click()
+    await page.getByText('You are on air').waitFor()
+    await confirm('Replace the key')
+    await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor({ state: 'detached' })
+    const { streamKey } = (await call(`${service.url}/live-streams/${id}`)).body
+    assert.notEqual(streamKey, stream.streamKey)
+    await encoderPanel.getByText(streamKey, { exact: true }).waitFor()
+
+    await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'Newer' } })
+    await open('production/live')
+    const first = page.getByRole('list', { name: 'Live streams' }).getByRole('listitem').first()
+    await first.filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
+    await page.getByRole('link', { name: hostile }).click()
+    await button('End the broadcast').click()
+    await confirm('End the broadcast')
+    await page.locator('h1 + div').getByText('Off air').waitFor()
+    await encoder.close()
+    const link = panel('Broadcasts').getByRole('link', { name: 'Open the video' }).first()
+    await link.waitFor()
+    const [video] = (await call(`${service.url}/videos?liveStreamId=${id}`)).body.data
+    assert.equal(await link.getAttribute('href'), `/dashboard/production/videos/${video.videoId}`)
+
+    await open(`sandbox/live/${id}`)
+    await page.getByText('This page does not exist').waitFor()
+    await assertHarmless()
+  })
+
+  test('are changed without overwriting what another window has changed', async () => {
+    const json = { name: 'Show', record: true, restreams: [] }
+    const { liveStreamId: id } = (await call(`${service.url}/live-streams`, { method: 'POST', json })).body
+    const read = async () => (await call(`${service.url}/live-streams/${id}`)).body
+    const change = (body: object) =>
+      call(`${service.url}/live-streams/${id}`, { method: 'PATCH', json: body })
+    await open(`production/live/${id}`)
+    const details = panel('Details')
+    const name = details.getByLabel('Name')
+    await name.fill('Mine')
+    await change({ record: false })
+    await details.getByLabel('Record broadcasts').and(page.locator(':not(:checked)')).waitFor()
+    await details.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('The details are saved.').first().waitFor()
+    assert.deepEqual([(await read()).name, (await read()).record], ['Mine', false])
+
+    await name.fill('Mine again')
+    await change({ name: 'Theirs' })
+    await details.getByText('Another window has changed').waitFor()
+    assert.equal((await read()).name, 'Theirs')
+    await details.getByRole('button', { name: 'Use the new values' }).click()
+    assert.equal(await name.inputValue(), 'Theirs')
+
+    await button('Add a restream').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill(hostile)
+    await dialog.getByLabel('Server URL').fill('https://live.example.com/app')
+    await dialog.getByLabel('Stream key of that server').fill('secret-key')
+    await confirm('Save')
+    await dialog.getByRole('alert').waitFor()
+    assert.equal(await dialog.getByLabel('Name').inputValue(), hostile, 'what was typed stays')
+    await dialog.getByLabel('Server URL').fill('rtmp://live.example.com/app')
+    await confirm('Save')
+    await panel('Restreams').getByText(hostile).waitFor()
+    assert.equal((await read()).restreams[0].streamKey, 'secret-key')
+    assert.ok(!(await page.locator('main').innerText()).includes('secret-key'))
+
+    await button('More actions').click()
+    await page.getByRole('menuitem', { name: 'Delete the live stream' }).click()
+    await confirm('Delete')
+    await page.waitForURL(/\/live$/)
+    assert.equal((await call(`${service.url}/live-streams/${id}`)).status, 404)
+    await assertHarmless()
+  })
+})
+
+/** A viewing of 100 seconds of video: two parts, with hostile texts. */
+async function watch(videoId: string, viewer: string, { referrer = '', userAgent = '' } = {}) {
+  const { event, report: write } = viewing(videoId, 50_000, { referrer, metadata: [{ viewer }] })
+  const events = [
+    event(1, 'play', { at: 0 }),
+    event(11, 'progress', { at: 10 }),
+    event(12, 'seek.forward', { from: 11, to: 50 }),
+    event(22, 'pause', { at: 60 }),
+  ]
+  await report('vod', write(events), { 'user-agent': userAgent, 'x-country': 'fr' })
+}
+
+/** The content of the file that a button downloads. */
+async function download(name: string | RegExp): Promise<string> {
+  const [file] = await Promise.all([page.waitForEvent('download'), button(name).click()])
+  return readFileSync(await file.path(), 'utf8')
+}
+
+describe('viewers in the dashboard', { skip }, () => {
+  test('are counted, compared and listed, and nothing that they send runs', async () => {
+    await open('production/viewers?tag=nobody')
+    await page.getByText('No session matches these filters.').waitFor()
+    const videoId = await createVideo(service)
+    await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { title: hostile } })
+    // Without files: only the duration matters.
+    await query(
+      service.database,
+      `update encodings set plan = plan || '{"rungs": [], "hasSound": false}', media = '{"durationSeconds": 100}'
+       where video_id = $1`,
+      [videoId],
+    )
+    await watch(videoId, formula, { referrer: formula, userAgent: hostile })
+    await watch(videoId, hostile, { referrer: `javascript:window.hacked=1//${hostile}` })
+    await watch(videoId, 'user-17', { referrer: 'https://school.example/course' })
+
+    await open(`production/viewers?media=${videoId}`)
+    const metric = (name: string) => page.locator(`[data-metric=${name}]`)
+    await metric('plays').getByText('3', { exact: true }).waitFor()
+    await metric('watchTime').getByText('1 min').waitFor()
+    await metric('averageWatch').getByText('21 sec').waitFor()
+    await panel('Countries').getByText('France').waitFor()
+    await panel('Top videos and live streams').getByText(hostile).waitFor()
+    await panel('Referring sites').getByText('school.example').waitFor()
+    const pages = panel('Referring pages')
+    await pages.getByText(formula).waitFor()
+    assert.equal(await pages.getByRole('link').count(), 1, 'only http and https are links')
+
+    // The chart can be read by keyboard, and as a table.
+    const slider = page.getByRole('slider', { name: 'Point in time' })
+    await slider.focus()
+    assert.match((await slider.getAttribute('aria-valuetext'))!, /: This period 3, Previous period 0$/)
+    await page.keyboard.press('ArrowLeft')
+    assert.match((await slider.getAttribute('aria-valuetext'))!, /: This period 0, Previous period 0$/)
+    await assertAccessible('the overview')
+
+    const csv = await download('Download CSV: Referring pages')
+    assert.ok(csv.includes(`"'=HYPERLINK(""https://evil.example"",""x"")",1\r\n`), csv)
+
+    await pages.getByRole('button', { name: 'Show only https://school.example/course' }).click()
+    await metric('plays').getByText('1', { exact: true }).waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('referrer'), 'https://school.example/course')
+    await page.goBack()
+    await metric('plays').getByText('3', { exact: true }).waitFor()
+
+    await page.getByRole('tab', { name: 'Retention' }).click()
+    await page
+      .getByText('Of 3 played sessions, 100% watched the start, 100% the middle and 0% the end.')
+      .waitFor()
+    await assertAccessible('the retention')
+
+    await page.getByRole('tab', { name: 'By metadata' }).click()
+    await page.getByRole('button', { name: hostile }).waitFor()
+    await assertAccessible('the breakdown by metadata')
+    await page.getByRole('button', { name: 'user-17' }).click()
+    await page.getByRole('heading', { name: /Sessions of viewer = user-17/ }).waitFor()
+    await page.getByRole('img', { name: 'Watched 0:00 to 0:11, 0:50 to 1:00 of 1:40' }).waitFor()
+    await button('Show the events').click()
+    await page.getByRole('cell', { name: 'from 0:11 to 0:50' }).waitFor()
+    await assertAccessible('the sessions')
+    const rows = await download(/Download CSV: Sessions/)
+    assert.match(rows, /viewer=user-17/)
+
+    await button('Delete this viewer’s data').click()
+    await confirm('Delete')
+    await page.getByText('No sessions in this period.').waitFor()
+    await assertHarmless()
+  })
+})

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { Browser, Page } from 'playwright-core'
+import { languages } from '../server/videos/languages.ts'
+import { spokenLanguages } from '../web/dashboard/views/video/details/languages.ts'
+import { launchBrowser, servePages, skip } from './browser.ts'
+import { logIn } from './dashboard.ts'
+import { call, kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
+
+// The page of one video in the dashboard, in a real browser.
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+let service: Service
+let browser: Browser | undefined
+/** An encoded video. */
+let videoId: string
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  const folder = await temporaryFolder({ after })
+  const clip = join(folder, 'clip.mp4')
+  browser = await launchBrowser()
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_RESTORE_DAYS: '1' })
+  await makeClip(clip, { size: '160x90', rate: '25', seconds: 3 })
+  videoId = await uploadVideo(service, clip, { title: 'First', tags: ['one'] })
+  await waitForEncoding(service, videoId)
+})
+after(async () => {
+  await browser?.close()
+  for (const end of ends) await end()
+})
+
+const api = (path: string, json?: object, method = json ? 'PATCH' : 'GET') =>
+  call(`${service.url}${path}`, { method, ...(json && { json }) })
+const stored = async (id = videoId) => (await api(`/videos/${id}`)).body
+
+/** What these tests use of a video element. */
+type Video = EventTarget & { currentTime: number }
+
+type Opened = { page: Page; errors: string[] }
+
+/** Opens the page of a video in a browser that is logged in. */
+async function open(t: TestContext, id: string, tab: string): Promise<Opened> {
+  const { cookie } = await logIn(service)
+  const [name = '', value = ''] = cookie.split('=')
+  const context = await browser!.newContext({ viewport: { width: 1280, height: 900 } })
+  context.setDefaultTimeout(patienceMs)
+  t.after(() => context.close())
+  await context.addCookies([{ name, value, url: `${service.url}/dashboard` }])
+  const page = await context.newPage()
+  const errors: string[] = []
+  page.on('pageerror', ({ message }) => errors.push(message))
+  page.on('dialog', (dialog) => errors.push(dialog.message()))
+  page.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) errors.push(message.text())
+  })
+  await page.goto(`${service.url}/dashboard/production/videos/${id}?tab=${tab}`)
+  await page.getByRole('tablist').waitFor()
+  return { page, errors }
+}
+
+const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click()
+
+describe('the page of a video', { skip }, () => {
+  test('what is edited is stored, and nothing else changes', async (t) => {
+    await createVideo(service, { title: 'Other', tags: ['tutorial'] })
+    const before = await stored()
+    const { page, errors } = await open(t, videoId, 'details')
+    await page.getByLabel('Title').fill('Second')
+    await page.getByLabel('Tags', { exact: true }).fill('tut')
+    await page.getByRole('option', { name: 'tutorial' }).click()
+    await page.getByRole('button', { name: 'Remove the tag one' }).click()
+    await page.getByRole('button', { name: 'Add a pair' }).click()
+    await page.getByLabel('Key of pair 1').fill('viewer')
+    await page.getByRole('button', { name: /provides the value of viewer/ }).click()
+    // Another tab keeps what was typed.
+    await page.getByRole('tab', { name: 'Embed' }).click()
+    await page.getByRole('tab', { name: 'Details' }).click()
+    await save(page)
+    await page.getByText('The changes are saved.').first().waitFor()
+    const { updatedAt, assets, ...saved } = await stored()
+    assert.deepEqual(saved, {
+      ...Object.fromEntries(Object.entries(before).filter(([name]) => name in saved)),
+      title: 'Second',
+      tags: ['tutorial'],
+      metadata: [{ key: 'viewer', value: '__viewer__' }],
+    })
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Second')
+    assert.deepEqual(errors, [])
+  })
+
+  test('what another tab changed is shown and never overwritten', async (t) => {
+    const { page } = await open(t, videoId, 'details')
+    await page.getByLabel('Title').fill('Mine')
+    await api(`/videos/${videoId}`, { title: 'Theirs', description: 'From another tab' })
+    await page.getByText('Changed elsewhere').waitFor()
+    assert.equal(await page.getByLabel('Description').inputValue(), 'From another tab')
+    assert.equal(await page.getByLabel('Title').inputValue(), 'Mine')
+    await save(page)
+    await page.getByText('Nothing was saved, because').waitFor()
+    assert.equal((await stored()).title, 'Theirs')
+    await page.getByRole('button', { name: 'Keep mine' }).click()
+    await save(page)
+    await page.getByText('The changes are saved.').first().waitFor()
+    const { title, description } = await stored()
+    assert.deepEqual({ title, description }, { title: 'Mine', description: 'From another tab' })
+  })
+
+  test('captions are uploaded, edited beside the player and saved as WebVTT', async (t) => {
+    const { page, errors } = await open(t, videoId, 'captions')
+    await page.getByRole('button', { name: 'Upload' }).click()
+    await page.getByLabel('Language tag').fill('en')
+    const srt = '1\n00:00:00,500 --> 00:00:01,000\nHello there\n\n2\n00:00:01,000 --> 00:00:02,000\nBye\n'
+    const file = { name: 'film.srt', mimeType: 'application/x-subrip', buffer: Buffer.from(srt) }
+    await page.getByLabel('File', { exact: true }).setInputFiles(file)
+    await page.getByLabel('Show by default').check()
+    await page.getByRole('dialog').getByRole('button', { name: 'Upload' }).click()
+    await page.getByRole('cell', { name: 'English en Default' }).waitFor()
+
+    await page.getByRole('button', { name: 'Edit English' }).click()
+    await page.getByLabel('Cue 1: Text').fill('Hello <b>world</b>')
+    // The player tells its position.
+    const setEnd = page.getByRole('button', { name: 'Set the end of cue 2 to the position of the player' })
+    await waitFor(() => setEnd.isEnabled())
+    await page
+      .frameLocator('iframe')
+      .locator('video')
+      .evaluate((video: Video) => {
+        video.currentTime = 2.52
+        return new Promise((done) => video.addEventListener('seeked', done, { once: true }))
+      })
+    await setEnd.click()
+    await waitFor(
+      async () => (await page.getByRole('textbox', { name: 'End of cue 2' }).inputValue()) === '00:02.520',
+    )
+    await page.getByRole('button', { name: 'More actions for cue 1' }).click()
+    await page.getByRole('menuitem', { name: 'Split' }).click()
+    await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('x')
+    await page.getByText('Cues to correct before they can be saved: 1').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
+    await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('0:00.25')
+    await save(page)
+    await page.getByText('The captions are saved.').first().waitFor()
+    const { text } = await call(`${service.url}/vod/${videoId}/captions/en.vtt`, { key: '' })
+    assert.equal(
+      text,
+      'WEBVTT\n\n00:00.250 --> 00:00.750\nHello\n\n00:00.750 --> 00:01.000\n<b>world</b>\n\n00:01.000 --> 00:02.520\nBye\n',
+    )
+
+    // Somebody else saves the same file meanwhile.
+    await page.getByLabel('Cue 3: Text').fill('Mine')
+    const theirs = 'WEBVTT\n\n00:01.000 --> 00:02.000\nTheirs\n'
+    await sendFile(`${service.url}/videos/${videoId}/captions/en`, Buffer.from(theirs))
+    await page.getByText('Somebody has saved this file').waitFor()
+    assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
+    await page.getByRole('button', { name: 'Discard mine and show theirs' }).click()
+    assert.equal(await page.getByLabel('Cue 1: Text').inputValue(), 'Theirs')
+    assert.deepEqual(errors, [])
+  })
+
+  test('a frame of the timeline becomes the thumbnail', async (t) => {
+    const thumbnail = async () =>
+      Buffer.from(
+        await (await fetch(`${service.url}/vod/${videoId}/thumbnail.jpg?${Math.random()}`)).arrayBuffer(),
+      )
+    const before = await thumbnail()
+    const { page, errors } = await open(t, videoId, 'thumbnail')
+    const image = page.getByAltText('The current thumbnail')
+    const url = await image.getAttribute('src')
+    await page.getByRole('slider', { name: 'Position of the frame' }).press('ArrowRight')
+    assert.equal(await page.locator('output').textContent(), '00:00.040')
+    await page.getByRole('button', { name: 'Use this frame' }).click()
+    await waitFor(async () => !(await thumbnail()).equals(before))
+    // The page shows it without a reload.
+    await waitFor(async () => (await image.getAttribute('src')) !== url)
+    assert.deepEqual(errors, [])
+  })
+
+  test('the embed code is that of the API, and plays in another page', async (t) => {
+    const { page } = await open(t, videoId, 'embed')
+    const code = page.getByRole('tabpanel').locator('pre').first()
+    assert.equal(await code.textContent(), (await stored()).assets.iframe)
+    await page.getByLabel('Start automatically').check()
+    await page.getByLabel('Muted').check()
+    await page.getByLabel('Start at').fill('0:01')
+    const html = await code.textContent()
+    assert.match(html!, /\?autoplay=true&amp;muted=true&amp;t=0:01"/)
+    const site = await servePages((_request, response) =>
+      response.setHeader('content-type', 'text/html').end(`<!doctype html>${html}`),
+    )
+    t.after(() => site.close())
+    await page.goto(site.url)
+    const video = page.frameLocator('iframe').locator('video')
+    await video.waitFor()
+    await waitFor(() => video.evaluate((each: Video) => each.currentTime > 1))
+  })
+
+  test('hostile texts are shown as texts, and every tab is accessible', async (t) => {
+    const attack = `"><img src=x onerror="window.attack=1"><script>window.attack=1</script>'`
+    const id = await createVideo(service, {
+      title: `${attack} \u202e${'long'.repeat(100)}`,
+      description: attack,
+      tags: [attack.slice(0, 200), '\u202eright to left'],
+      metadata: [{ key: attack, value: attack }],
+      public: false,
+    })
+    const vtt = `WEBVTT\n\n${attack}\n00:00.000 --> 00:01.000 line:0\n${attack}\n`
+    for (const kind of ['captions', 'chapters'])
+      assert.equal((await sendFile(`${service.url}/videos/${id}/${kind}/en`, Buffer.from(vtt))).status, 200)
+    const { page, errors } = await open(t, id, 'details')
+    await page.evaluate(axe)
+    for (const tab of [
+      'Details',
+      'Embed',
+      'Thumbnail',
+      'Captions',
+      'Chapters',
+      'Transcript',
+      'Files',
+      'Events',
+    ]) {
+      await page.getByRole('tab', { name: tab }).click()
+      const panel = page.getByRole('tabpanel', { name: tab })
+      await panel.waitFor()
+      if (tab === 'Captions') {
+        await panel.getByRole('button', { name: 'Edit' }).click()
+        assert.equal(await panel.getByLabel('Cue 1: Text').inputValue(), attack)
+      }
+      if (tab === 'Embed') await panel.getByText('This video is private').waitFor()
+      const serious = await page.evaluate(`axe.run(document.querySelector('main'), { iframes: false })
+        .then(({ violations }) => violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .map(({ id, nodes }) => [id, ...nodes.map((node) => node.html)]))`)
+      assert.deepEqual(serious, [], tab)
+    }
+    assert.equal(await page.evaluate('window.attack'), undefined)
+    assert.deepEqual(errors, [])
+    assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
+
+    // The video is deleted and restored.
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete the video' }).click()
+    await page.waitForURL('**/production/videos')
+    assert.equal((await api(`/videos/${id}`)).status, 404)
+    await page.getByRole('button', { name: 'Undo' }).first().click()
+    await waitFor(async () => (await api(`/videos/${id}`)).status === 200)
+  })
+})
+
+test('the dashboard offers the languages of the API', () => {
+  assert.deepEqual(spokenLanguages, [...languages])
+})

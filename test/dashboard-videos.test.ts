@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import { readFileSync, utimesSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { skip } from './browser.ts'
+import { dashboardBrowser } from './dashboard-page.ts'
+import { call, patienceMs, query, sandboxKey, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { createVideo, makeClip } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
+
+// The list of videos and the uploads of the dashboard, in a browser.
+
+// Exists only in browsers.
+declare const DataTransfer: new () => { items: { add(file: File): void } }
+
+const hostile = `<img src=x onerror="window.hacked=1">"><script>window.hacked=1</script>`
+
+describe('videos of the dashboard', { skip }, () => {
+  const service = sharedKinora({ KINORA_RESTORE_DAYS: '1', ...withoutThumbnails() })
+  const opened = dashboardBrowser(service)
+  let page: Page
+  let folder: string
+  before(async () => {
+    folder = await temporaryFolder({ after })
+    await makeClip(join(folder, 'clip.mp4'), { size: '320x180', rate: '24', seconds: 2, audioCodec: 'aac' })
+    // Browsers know whole milliseconds.
+    utimesSync(join(folder, 'clip.mp4'), 1_700_000_000, 1_700_000_000)
+  })
+  beforeEach(() => {
+    page = opened.page
+    page.setDefaultTimeout(Number(process.env.DEV_MS ?? patienceMs))
+  })
+  afterEach(async (t) => {
+    if (process.env.DEV_MS)
+      await page.screenshot({ path: `/tmp/c/shots/videos/test-${t.name.slice(0, 12)}.png` })
+  })
+
+  const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
+  const cell = (title: string) => page.getByRole('gridcell').filter({ hasText: title })
+  const panel = () => page.getByRole('region', { name: 'Uploads' })
+  const list = async (
+    key?: string,
+  ): Promise<{ videoId: string; title: string; tags: string[]; public: boolean }[]> =>
+    (await call(`${service.url}/videos?sortBy=title&sortOrder=asc`, key ? { key } : {})).body.data
+  const titles = async (key?: string) => (await list(key)).map(({ title }) => title)
+
+  type Dropped = { name: string; content: Buffer; type?: string; modifiedAt?: number }
+
+  /** Drops files on the page as a mouse does. */
+  async function drop(files: Dropped[]): Promise<void> {
+    const plain = files.map(({ content, ...rest }) => ({ ...rest, content: content.toString('base64') }))
+    const dataTransfer = await page.evaluateHandle((files) => {
+      const transfer = new DataTransfer()
+      for (const { name, content, type = '', modifiedAt = 0 } of files) {
+        const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0))
+        transfer.items.add(new File([bytes], name, { type, lastModified: modifiedAt }))
+      }
+      return transfer
+    }, plain)
+    for (const type of ['dragover', 'drop']) await page.dispatchEvent('main', type, { dataTransfer })
+  }
+
+  /** The next file chooser gets these files. */
+  async function choose(
+    files: string | { name: string; mimeType: string; buffer: Buffer },
+    click: () => Promise<void>,
+  ) {
+    const chooser = page.waitForEvent('filechooser')
+    await click()
+    await (await chooser).setFiles(files)
+  }
+
+  async function throttle(bytesPerSecond: number): Promise<void> {
+    const client = await opened.context.newCDPSession(page)
+    await client.send('Network.emulateNetworkConditions', {
+      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+    })
+  }
+
+  test('a dropped file continues after a reload in the middle, and becomes playable', async () => {
+    const path = join(folder, 'clip.mp4')
+    const content = readFileSync(path)
+    await open('production/videos')
+    await page.getByText('There are no videos').waitFor()
+    await throttle(content.length / 20)
+    await drop([{ name: 'clip.mp4', content, type: 'video/mp4', modifiedAt: 1_700_000_000_000 }])
+    const sent = async () =>
+      Number(await panel().getByRole('progressbar').last().getAttribute('aria-valuenow'))
+    await waitFor(async () => (await sent()) >= 20)
+
+    page.once('dialog', (dialog) => dialog.accept())
+    await page.reload()
+    await throttle(-1)
+    const selectAgain = panel().getByRole('button', { name: 'Select the file again' })
+    await choose({ name: 'clip.mp4', mimeType: 'video/mp4', buffer: Buffer.from('another') }, () =>
+      selectAgain.click(),
+    )
+    await panel().getByText('This is not the same file').waitFor()
+
+    const continued = page.waitForRequest((request) => request.method() === 'PATCH')
+    await choose(path, () => selectAgain.click())
+    assert.ok(Number((await continued).headers()['upload-offset']) > 0)
+    await panel().getByText('Ready').waitFor()
+    const [video, ...others] = await list()
+    assert.deepEqual([video!.title, others], ['clip.mp4', []])
+    const { body } = await call(`${service.url}/videos/${video!.videoId}/status`)
+    assert.deepEqual([body.encoding.playable, body.ingest.filesize], [true, content.length])
+    await cell('clip.mp4').waitFor()
+  })
+
+  test('files that cannot be uploaded are listed with the reason, and the others are uploaded', async () => {
+    await open('production/videos')
+    await page.getByText('There are no videos').waitFor()
+    const many = Array.from({ length: 500 }, (_, n) => ({
+      name: `${n}.txt`,
+      content: Buffer.from('x'),
+      type: 'text/plain',
+    }))
+    await drop([
+      { name: 'empty.mp4', content: Buffer.alloc(0), type: 'video/mp4' },
+      { name: `${hostile.replaceAll('/', '')}.mp4`, content: Buffer.from('not a video') },
+      ...many,
+    ])
+    await panel().getByText('The file is empty.').waitFor()
+    await panel().getByText('This is not a video or audio file.').first().waitFor()
+    await panel().getByText('and 402 more').waitFor()
+    // The server finds out what the file contains, and its reason arrives without a reload.
+    await waitFor(async () => (await page.getByText('0 of 1 done').count()) === 0)
+    await cell(hostile.replaceAll('/', '')).getByText('Failed').waitFor()
+    assert.deepEqual(await titles(), [`${hostile.replaceAll('/', '')}.mp4`])
+    await panel().getByRole('button', { name: 'Clear finished' }).click()
+    await panel().waitFor({ state: 'hidden' })
+    assert.equal(await page.evaluate('window.hacked'), undefined)
+  })
+
+  test('an upload continues after the server was not reachable', async () => {
+    await open('sandbox/videos')
+    await page.getByText('There are no videos').waitFor()
+    const path = join(folder, 'notes.bin')
+    await writeFile(path, 'not a video either')
+    await choose(path, async () => {
+      await page.keyboard.press('u')
+      await opened.context.setOffline(true)
+    })
+    await panel().getByText('The connection is lost').waitFor()
+    await opened.context.setOffline(false)
+    await cell('notes.bin').waitFor()
+    assert.deepEqual(await titles(sandboxKey), ['notes.bin'])
+    assert.deepEqual(await titles(), [])
+    await panel()
+      .getByRole('button', { name: /Remove from the list/ })
+      .click()
+  })
+
+  test('one environment shows nothing of the other', async () => {
+    await createVideo(service, { title: 'of production' })
+    await createVideo({ ...service, key: sandboxKey }, { title: 'of the sandbox' })
+    const requests: string[] = []
+    const onRequest = (request: { url(): string }) => requests.push(request.url())
+    await open('production/videos')
+    await cell('of production').waitFor()
+    page.on('request', onRequest)
+    await page.getByText('Sandbox', { exact: true }).click()
+    await cell('of the sandbox').waitFor()
+    assert.equal(await page.getByText('of production').count(), 0)
+    page.off('request', onRequest)
+    const api = requests.filter((url) => /dashboard\/(api|changes)/.test(url))
+    assert.ok(api.length > 1)
+    assert.deepEqual(
+      api.filter((url) => !/dashboard\/(api|changes)\/sandbox/.test(url)),
+      [],
+    )
+  })
+
+  test('search, filters and order are part of the URL, and every text is shown as text', async () => {
+    await createVideo(service, {
+      title: hostile,
+      tags: [hostile, 'tutorial'],
+      metadata: [{ key: 'course', value: '<b>1' }],
+    })
+    await createVideo(service, { title: 'Sourdough', tags: ['tutorial'], public: false })
+    await createVideo(service, { title: `\u202eleft ${'long '.repeat(190)}` })
+    await open('production/videos')
+    await page.getByText('3 videos').waitFor()
+    for (const layout of ['List', 'Grid']) {
+      await page.getByRole('button', { name: layout, exact: true }).click()
+      await cell(hostile).waitFor()
+    }
+    await page.keyboard.press('/')
+    await page.keyboard.type('sour tut')
+    await page.getByText('1 videos').waitFor()
+    assert.equal(new URL(page.url()).searchParams.get('q'), 'sour tut')
+    await open(
+      `production/videos?tags=${encodeURIComponent(JSON.stringify([hostile]))}&metadata=${encodeURIComponent('{"course":"<b>1"}')}&sort=title`,
+    )
+    await page.getByText('1 videos').waitFor()
+    await cell(hostile).waitFor()
+    await page.getByRole('button', { name: 'Clear all filters' }).click()
+    await page.getByText('3 videos').waitFor()
+    await page.getByLabel('Visibility').selectOption('private')
+    await page.getByText('1 videos').waitFor()
+    await cell('Sourdough').getByText('Private').waitFor()
+    assert.equal(await page.evaluate('window.hacked'), undefined)
+    // Whatever a URL contains.
+    await open(
+      `production/videos?q=7&state=nonsense&tags=1&metadata=[]&sort={}&visibility=${encodeURIComponent(hostile)}`,
+    )
+    await page.getByText('No video matches').waitFor()
+  })
+
+  test('the keyboard moves, selects and opens; many videos are changed, deleted and restored', async () => {
+    for (const title of ['a', 'b', 'c', 'd']) await createVideo(service, { title, tags: ['old', title] })
+    await open('production/videos?sort=title')
+    await page.getByText('4 videos', { exact: true }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('x')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Shift+X')
+    await page.getByText('3 selected').waitFor()
+    await page.getByRole('button', { name: 'Tags', exact: true }).click()
+    await page.getByLabel('Add', { exact: true }).fill('new, next')
+    await page.getByLabel('Remove', { exact: true }).fill('old')
+    await page.keyboard.press('Enter')
+    await page.getByText('3 videos are changed.', { exact: true }).waitFor()
+    assert.deepEqual(
+      (await list()).map(({ tags }) => tags),
+      [['old', 'a'], ...['b', 'c', 'd'].map((title) => [title, 'new', 'next'])],
+    )
+
+    await page.getByRole('checkbox', { name: 'Select a' }).click()
+    await page.getByRole('button', { name: 'Select all 4' }).click()
+    await page.getByRole('button', { name: 'Make private' }).click()
+    await page.getByText('4 videos are changed.', { exact: true }).waitFor()
+    assert.deepEqual(
+      (await list()).map((video) => video.public),
+      [false, false, false, false],
+    )
+
+    await page.getByRole('checkbox', { name: 'Select b' }).click()
+    await page.getByRole('checkbox', { name: 'Select c' }).click({ modifiers: ['Shift'] })
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('button', { name: 'Delete 2 videos' }).click()
+    await page.getByText('2 videos are deleted.', { exact: true }).waitFor()
+    assert.deepEqual(await titles(), ['a', 'd'])
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('2 videos are restored.', { exact: true }).waitFor()
+    assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
+
+    await call(`${service.url}/videos/${(await list())[0]!.videoId}`, { method: 'DELETE' })
+    await page.getByRole('button', { name: 'Deleted' }).click()
+    await page.getByRole('button', { name: 'Restore a' }).click()
+    await page.getByText('Nothing is deleted').waitFor()
+    assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
+
+    await page.getByRole('button', { name: 'All videos' }).click()
+    await page.getByText('4 videos', { exact: true }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/\/videos\/vi/)
+  })
+
+  test('100,000 videos: only what is visible is loaded and rendered', async (t) => {
+    await query(
+      service.database,
+      `insert into all_videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
+         tag_terms, metadata_terms, source_type, created_at, updated_at)
+       select 'vi' || lpad(n::text, 22, '0'), 'production', 'clip ' || lpad(n::text, 6, '0'), '', true, false, true, '{}',
+         '[]', '{}', '{}', 'upload', now() - n * interval '1 second', now() from generate_series(1, 100000) n`,
+    )
+    await query(service.database, `insert into video_counts values ('production', '', 100000)`)
+    const pages: string[] = []
+    const onRequest = (request: { url(): string }) => {
+      if (/\/videos\?/.test(request.url())) pages.push(request.url())
+    }
+    await open('production/videos')
+    await page.getByText('100,000 videos').waitFor()
+    await cell('clip 000001').waitFor()
+    page.on('request', onRequest)
+    await page.evaluate(`new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) (window.longTasks ??= []).push(duration)
+    }).observe({ type: 'longtask' })`)
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight')
+    const steps = 40
+    let maxElements = 0
+    for (let step = 1; step <= steps; step++) {
+      await page.evaluate(`window.scrollTo(0, ${Math.round((height * step) / steps)})`)
+      await page.evaluate(
+        'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+      )
+      maxElements = Math.max(
+        maxElements,
+        await page.evaluate<number>('document.querySelectorAll("*").length'),
+      )
+    }
+    await cell('clip 100000').waitFor()
+    page.off('request', onRequest)
+    t.diagnostic(
+      `${pages.length} pages, ${maxElements} elements, long tasks: ${await page.evaluate('window.longTasks ?? []')}`,
+    )
+    // A page of the list has 60 videos: all of them would be 1,667 requests and millions of elements.
+    assert.ok(pages.length <= 4 * steps, `${pages.length} requests`)
+    assert.ok(maxElements < 2_000, `${maxElements} elements`)
+    // Back to the beginning by keyboard, from the middle of nowhere.
+    await cell('clip 100000').focus()
+    await page.keyboard.press('Home')
+    await waitFor(async () => /clip 000001/.test((await page.locator(':focus').textContent()) ?? ''))
+    assert.deepEqual(opened.errors, [])
+  })
+})

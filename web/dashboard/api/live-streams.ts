@@ -1,0 +1,161 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import type { Page, Pair } from './types.ts'
+
+export type Restream = { name: string; serverUrl: string; streamKey: string }
+
+export type LiveStream = {
+  liveStreamId: string
+  name: string
+  streamKey: string
+  public: boolean
+  record: boolean
+  broadcasting: boolean
+  playerId: string | null
+  restreams: Restream[]
+  metadata: Pair[]
+  showViewers: boolean
+  assets: { hls: string; iframe: string; player: string; thumbnail: string }
+  lastRefusal: { at: string; reason: string } | null
+  createdAt: string
+  updatedAt: string
+}
+
+export type LiveStreamInput = Partial<
+  Pick<LiveStream, 'name' | 'public' | 'record' | 'playerId' | 'restreams' | 'metadata' | 'showViewers'>
+>
+
+export type BroadcastHealth = {
+  codecs: string | null
+  width: number | null
+  height: number | null
+  frameRate: number | null
+  bitRate: number | null
+  keyFrameInterval: number | null
+  droppedFrames: number
+  clockJumps: number
+  problems: string[]
+}
+
+export type RestreamState = {
+  name: string
+  state: 'connecting' | 'live' | 'retrying' | 'stopped'
+  reason: string | null
+  since: string
+  droppedFrames: number
+}
+
+export type Recording = {
+  state: 'waiting' | 'recorded' | 'failed'
+  reason: string | null
+  videoId: string | null
+}
+
+export type Broadcast = {
+  broadcastId: string
+  state: 'live' | 'away' | 'ended'
+  qualities: string[]
+  health: BroadcastHealth | null
+  restreams: RestreamState[]
+  recordings: Recording[]
+  startedAt: string
+  visibleAt: string | null
+  endedAt: string | null
+}
+
+const pageSize = 48
+
+/** Those that are on air come first, then the newest. */
+export const liveStreamsQuery = (environment: Environment, name: string) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'live-streams', 'list', { name }],
+    initialPageParam: 1,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<LiveStream>>(environment, 'GET', '/live-streams', {
+        query: { name, sortBy: 'broadcasting', sortOrder: 'desc', currentPage: pageParam, pageSize },
+        signal,
+      }),
+    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }) =>
+      currentPage < pagesTotal ? currentPage + 1 : undefined,
+  })
+
+export const liveStreamQuery = (environment: Environment, id: string) =>
+  queryOptions({
+    queryKey: [environment, 'live-streams', id, 'details'],
+    queryFn: ({ signal }) => api<LiveStream>(environment, 'GET', pathOf(id), { signal }),
+  })
+
+const broadcastsPerPage = 10
+
+export const broadcastsQuery = (environment: Environment, id: string, page = 1) =>
+  queryOptions({
+    queryKey: [environment, 'live-streams', id, 'broadcasts', page],
+    queryFn: ({ signal }) =>
+      api<Page<Broadcast>>(environment, 'GET', `${pathOf(id)}/broadcasts`, {
+        query: { currentPage: page, pageSize: broadcastsPerPage },
+        signal,
+      }),
+  })
+
+/** Counting viewers reads all their sessions, so it is not done every second. */
+const viewersEveryMs = 10_000
+
+/**
+ * The number of current viewers. It is counted again when viewers report, and also when they have stopped to: `now` is
+ * the time of the last change of the stream, whose health changes every second.
+ */
+export const viewersQuery = (environment: Environment, id: string, now: number) =>
+  queryOptions({
+    queryKey: [environment, 'sessions', 'list', 'live', id, Math.floor(now / viewersEveryMs)],
+    gcTime: viewersEveryMs,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) =>
+      (
+        await api<{ data: number }>(environment, 'GET', '/data/metrics/ccv/live', {
+          query: { filterBy: { mediaId: id } },
+          signal,
+        })
+      ).data,
+  })
+
+/** For the choice of a theme. */
+export const themeChoicesQuery = (environment: Environment) =>
+  queryOptions({
+    queryKey: [environment, 'players', 'list', 'choices'],
+    queryFn: async ({ signal }) =>
+      (
+        await api<Page<{ playerId: string; name?: string | null }>>(environment, 'GET', '/players', {
+          query: { pageSize: 100 },
+          signal,
+        })
+      ).data,
+  })
+
+const pathOf = (id: string) => `/live-streams/${encodeURIComponent(id)}`
+
+export const createLiveStream = (environment: Environment, body: LiveStreamInput) =>
+  api<LiveStream>(environment, 'POST', '/live-streams', { body })
+
+export const updateLiveStream = (environment: Environment, id: string, body: LiveStreamInput) =>
+  api<LiveStream>(environment, 'PATCH', pathOf(id), { body })
+
+export const deleteLiveStream = (environment: Environment, id: string) =>
+  api<void>(environment, 'DELETE', pathOf(id))
+
+export const endBroadcast = (environment: Environment, id: string) =>
+  api<void>(environment, 'PUT', `${pathOf(id)}/complete`)
+
+export const rotateStreamKey = (environment: Environment, id: string) =>
+  api<LiveStream>(environment, 'POST', `${pathOf(id)}/stream-key`)
+
+export const retryRecordings = (environment: Environment, id: string, broadcastId: string) =>
+  api<Broadcast>(environment, 'POST', `${pathOf(id)}/broadcasts/${broadcastId}/retry`)
+
+export function uploadLiveThumbnail(environment: Environment, id: string, file: File) {
+  const body = new FormData()
+  body.append('file', file)
+  return api<LiveStream>(environment, 'POST', `${pathOf(id)}/thumbnail`, { body })
+}
+
+export const deleteLiveThumbnail = (environment: Environment, id: string) =>
+  api<LiveStream>(environment, 'DELETE', `${pathOf(id)}/thumbnail`)

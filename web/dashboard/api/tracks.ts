@@ -1,0 +1,69 @@
+import { queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import { ownPath } from './own-path.ts'
+import { ApiProblem, OfflineError } from './problem.ts'
+import type { Page } from './types.ts'
+import { pathOf } from './video.ts'
+import type { Track, TrackKind } from './video-types.ts'
+
+/** The API names the language of captions and of chapters differently. */
+type StoredTrack = { src: string; srclang?: string; language?: string; default?: boolean }
+
+const readTrack = ({ src, srclang, language, default: isDefault = false }: StoredTrack): Track => ({
+  src,
+  language: srclang ?? language ?? '',
+  isDefault,
+})
+
+/** A video has at most 200 languages. */
+const pageSize = 100
+
+export const tracksQuery = (environment: Environment, videoId: string, kind: TrackKind) =>
+  queryOptions({
+    queryKey: [environment, 'videos', videoId, kind],
+    queryFn: async ({ signal }): Promise<Track[]> => {
+      const tracks: Track[] = []
+      for (let currentPage = 1, pagesTotal = 1; currentPage <= pagesTotal; currentPage++) {
+        const query = { currentPage, pageSize }
+        const path = `${pathOf(videoId)}/${kind}`
+        const page = await api<Page<StoredTrack>>(environment, 'GET', path, { query, signal })
+        tracks.push(...page.data.map(readTrack))
+        pagesTotal = page.pagination.pagesTotal
+      }
+      return tracks
+    },
+  })
+
+type TrackId = { videoId: string; kind: TrackKind; language: string }
+
+const trackPath = ({ videoId, kind, language }: TrackId) =>
+  `${pathOf(videoId)}/${kind}/${encodeURIComponent(language)}`
+
+/** The WebVTT file of a track. */
+export const trackTextQuery = (environment: Environment, id: TrackId) =>
+  queryOptions({
+    queryKey: [environment, 'videos', id.videoId, id.kind, id.language, 'text'],
+    queryFn: () => fetchTrackText(environment, id),
+  })
+
+/** Past all caches: what is edited must be what is stored. */
+export async function fetchTrackText(environment: Environment, id: TrackId): Promise<string> {
+  const { src } = await api<StoredTrack>(environment, 'GET', trackPath(id))
+  const response = await fetch(ownPath(src), { cache: 'reload' }).catch((error) => {
+    throw new OfflineError('The server cannot be reached.', { cause: error })
+  })
+  if (!response.ok) throw new ApiProblem(response.status, {})
+  return response.text()
+}
+
+export function uploadTrack(environment: Environment, id: TrackId, file: Blob) {
+  const body = new FormData()
+  body.append('file', file, 'track.vtt')
+  return api<StoredTrack>(environment, 'POST', trackPath(id), { body })
+}
+
+export const setDefaultCaptions = (environment: Environment, id: TrackId, isDefault: boolean) =>
+  api<StoredTrack>(environment, 'PATCH', trackPath(id), { body: { default: isDefault } })
+
+export const deleteTrack = (environment: Environment, id: TrackId) =>
+  api<void>(environment, 'DELETE', trackPath(id))

@@ -1,0 +1,100 @@
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { api, type Environment } from './client.ts'
+import type { Page, Pair, Video } from './types.ts'
+import type { Status, ThemeName, VideoEvent } from './video-types.ts'
+
+export type VideoChange = {
+  title?: string
+  description?: string
+  tags?: string[]
+  metadata?: Pair[]
+  public?: boolean
+  panoramic?: boolean
+  mp4Support?: boolean
+  language?: string | null
+  playerId?: string | null
+  transcript?: boolean
+}
+
+export const videoQuery = (environment: Environment, videoId: string) =>
+  queryOptions({
+    queryKey: [environment, 'videos', videoId],
+    queryFn: ({ signal }) => fetchVideo(environment, videoId, signal),
+  })
+
+export const fetchVideo = (environment: Environment, videoId: string, signal?: AbortSignal) =>
+  api<Video>(environment, 'GET', pathOf(videoId), { signal })
+
+export const statusQuery = (environment: Environment, videoId: string) =>
+  queryOptions({
+    queryKey: [environment, 'videos', videoId, 'status'],
+    queryFn: ({ signal }) => api<Status>(environment, 'GET', `${pathOf(videoId)}/status`, { signal }),
+  })
+
+/** A deleted video that can be restored. */
+export const discardedQuery = (environment: Environment, videoId: string) =>
+  queryOptions({
+    queryKey: [environment, 'videos', videoId, 'discarded'],
+    queryFn: ({ signal }) => api<Video>(environment, 'GET', `/discarded${pathOf(videoId)}`, { signal }),
+  })
+
+export const videoEventsQuery = (environment: Environment, videoId: string) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'events', videoId],
+    initialPageParam: 1,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<VideoEvent>>(environment, 'GET', '/events', {
+        query: { videoId, currentPage: pageParam, pageSize: 50 },
+        signal,
+      }),
+    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }) =>
+      currentPage < pagesTotal ? currentPage + 1 : undefined,
+  })
+
+/** The themes to choose from, by name. */
+export const themeNamesQuery = (environment: Environment) =>
+  queryOptions({
+    queryKey: [environment, 'players', 'list', 'names'],
+    queryFn: async ({ signal }) => {
+      const query = { pageSize: 100, sortBy: 'name', sortOrder: 'asc' }
+      return (await api<Page<ThemeName>>(environment, 'GET', '/players', { query, signal })).data
+    },
+  })
+
+/** Tags that contain the text, the most used first. */
+export const tagsQuery = (environment: Environment, value: string) =>
+  queryOptions({
+    queryKey: [environment, 'videos', 'list', 'tags', value],
+    queryFn: async ({ signal }) => {
+      const query = { value, pageSize: 8, sortBy: 'videoCount', sortOrder: 'desc' }
+      const page = await api<Page<{ value: string; videoCount: number }>>(environment, 'GET', '/tags', {
+        query,
+        signal,
+      })
+      return page.data
+    },
+    placeholderData: keepPreviousData,
+  })
+
+export const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
+
+export const updateVideo = (environment: Environment, videoId: string, body: VideoChange) =>
+  api<Video>(environment, 'PATCH', pathOf(videoId), { body })
+
+export const deleteVideo = (environment: Environment, videoId: string) =>
+  api<void>(environment, 'DELETE', pathOf(videoId))
+
+export const restoreVideo = (environment: Environment, videoId: string) =>
+  api<Video>(environment, 'PATCH', `/discarded${pathOf(videoId)}`, { body: { discarded: false } })
+
+export const retryEncoding = (environment: Environment, videoId: string) =>
+  api<Status>(environment, 'POST', `${pathOf(videoId)}/retry`)
+
+export const pickThumbnail = (environment: Environment, videoId: string, timecode: string) =>
+  api<Video>(environment, 'PATCH', `${pathOf(videoId)}/thumbnail`, { body: { timecode } })
+
+export function uploadThumbnail(environment: Environment, videoId: string, file: File) {
+  const body = new FormData()
+  body.append('file', file)
+  return api<Video>(environment, 'POST', `${pathOf(videoId)}/thumbnail`, { body })
+}

@@ -1,0 +1,85 @@
+import { useState } from 'react'
+import type { LiveStream } from '../../api/live-streams.ts'
+import { useSession } from '../../api/session.ts'
+import { texts } from '../../texts/texts.ts'
+import { CodeBlock } from '../../ui/code-block.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { type Tab, Tabs } from '../../ui/tabs.tsx'
+import { Time } from '../../ui/time.tsx'
+import { maskedKey, StreamKey } from './stream-key.tsx'
+import styles from './stream-panels.module.css'
+
+/** Everything that has to be set in the encoder. */
+export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
+  const { rtmpUrl, rtmpsUrl } = useSession()
+  const servers = [rtmpsUrl, rtmpUrl].filter((url) => url !== null)
+  const [server] = servers
+  const [isKeyShown, setKeyShown] = useState(false)
+  return (
+    <Panel title={texts.live.encoder}>
+      {servers.length === 0 && <p className={styles.notice}>{texts.live.serverMissing}</p>}
+      {server && (
+        <div className={styles.labelled}>
+          <h3>{texts.live.server}</h3>
+          {servers.map((url) => (
+            <CodeBlock key={url} code={url} label={texts.live.copyServer} />
+          ))}
+        </div>
+      )}
+      <StreamKey stream={stream} isOnAir={isOnAir} isShown={isKeyShown} onShow={setKeyShown} />
+      {stream.lastRefusal && (
+        <div className={styles.notice}>
+          <span>
+            {texts.live.refused} (<Time value={stream.lastRefusal.at} />)
+          </span>
+          <strong>{stream.lastRefusal.reason}</strong>
+        </div>
+      )}
+      {server && <Tabs label={texts.live.settingsFor} tabs={settingsTabs(server, stream, isKeyShown)} />}
+      <p className={styles.hint}>{texts.live.keyFrames}</p>
+    </Panel>
+  )
+}
+
+const ffmpegCommand = (server: string, key: string) =>
+  `ffmpeg -re -i film.mp4 -c:v libx264 -preset veryfast -g 60 -b:v 3M -maxrate 3M -bufsize 6M -c:a aac -f flv "${server}/${key}"`
+
+function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, isKeyShown: boolean): Tab[] {
+  return [
+    {
+      value: 'obs',
+      label: texts.live.obs,
+      content: (
+        <ol className={styles.steps}>
+          {texts.live.obsSteps(server).map((step) => (
+            <li key={step}>{step}</li>
+          ))}
+        </ol>
+      ),
+    },
+    {
+      value: 'ffmpeg',
+      label: texts.live.ffmpeg,
+      content: (
+        <div className={styles.stack}>
+          <CodeBlock
+            code={ffmpegCommand(server, streamKey)}
+            shown={ffmpegCommand(server, isKeyShown ? streamKey : maskedKey)}
+            label={texts.live.ffmpegCopy}
+          />
+          <p className={styles.hint}>{texts.live.ffmpegHint}</p>
+        </div>
+      ),
+    },
+    {
+      value: 'test',
+      label: texts.live.test,
+      content: (
+        <div className={styles.stack}>
+          <CodeBlock code={`kinora live publish --stream ${liveStreamId}`} label={texts.live.ffmpegCopy} />
+          <p className={styles.hint}>{texts.live.testHint}</p>
+        </div>
+      ),
+    },
+  ]
+}

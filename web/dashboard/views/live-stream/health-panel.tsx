@@ -1,0 +1,102 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import {
+  type Broadcast,
+  type BroadcastHealth,
+  type LiveStream,
+  viewersQuery,
+} from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Badge } from '../../ui/badge.tsx'
+import { formatBitRate, formatNumber } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { HealthChart } from './health-chart.tsx'
+import { useHealthHistory } from './health-history.ts'
+import styles from './health-panel.module.css'
+
+type HealthPanelProps = {
+  stream: LiveStream
+  current: Broadcast | undefined
+  /** Its values stay after the end. */
+  last: Broadcast | undefined
+  /** When the values were loaded. */
+  now: number
+}
+
+/** What the encoder sends, measured every second, and how many watch. */
+export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
+  const samples = useHealthHistory(current)
+  const shown = current ?? last
+  const health = shown?.health
+  const problems = current?.health?.problems ?? []
+  return (
+    <Panel
+      title={texts.live.health}
+      actions={current?.health && problems.length === 0 && <Badge look="good">{texts.live.healthGood}</Badge>}
+    >
+      {/* Only problems are announced: the other values change every second. */}
+      <div role="status" className={styles.status}>
+        {problems.length > 0 && (
+          <ul className={styles.problems} aria-label={texts.live.problems}>
+            {problems.map((problem) => (
+              <li key={problem}>{problem}</li>
+            ))}
+          </ul>
+        )}
+      </div>
+      {current && <HealthChart samples={samples} />}
+      {shown && health ? (
+        <>
+          {!current && <p className={styles.hint}>{texts.live.healthLast}</p>}
+          <dl className={styles.values}>
+            {current && <Viewers stream={stream} now={now} />}
+            <Values health={health} qualities={shown.qualities} />
+          </dl>
+        </>
+      ) : (
+        <p className={styles.hint}>{texts.live.healthWaiting}</p>
+      )}
+    </Panel>
+  )
+}
+
+function Viewers({ stream, now }: { stream: LiveStream; now: number }) {
+  const { data } = useQuery(viewersQuery(useEnvironment(), stream.liveStreamId, now))
+  return <Value label={texts.live.currentViewers}>{data === undefined ? '–' : formatNumber(data)}</Value>
+}
+
+type ValuesProps = { health: BroadcastHealth; qualities: string[] }
+
+function Values({ health, qualities }: ValuesProps) {
+  const { bitRate, frameRate, keyFrameInterval, width, height, codecs, droppedFrames, clockJumps } = health
+  const number = (value: number | null, format: (value: number) => string) =>
+    value === null ? '–' : format(value)
+  return (
+    <>
+      <Value label={texts.live.bitRate}>{number(bitRate, formatBitRate)}</Value>
+      <Value label={texts.live.frameRate}>
+        {number(frameRate, (value) => texts.live.fps(formatNumber(Math.round(value * 10) / 10)))}
+      </Value>
+      <Value label={texts.live.keyFrameInterval}>
+        {number(keyFrameInterval, (value) => texts.live.everySeconds(formatNumber(value)))}
+      </Value>
+      <Value label={texts.live.resolution}>{width && height ? `${width} × ${height}` : '–'}</Value>
+      <Value label={texts.live.droppedFrames} isBad={droppedFrames > 0}>
+        {formatNumber(droppedFrames)}
+      </Value>
+      {clockJumps > 0 && <Value label={texts.live.clockJumps}>{formatNumber(clockJumps)}</Value>}
+      <Value label={texts.live.codecs}>{codecs?.replaceAll(',', ', ') ?? '–'}</Value>
+      <Value label={texts.live.qualities}>{qualities.join(', ') || '–'}</Value>
+    </>
+  )
+}
+
+type ValueProps = { label: string; isBad?: boolean; children: ReactNode }
+
+const Value = ({ label, isBad = false, children }: ValueProps) => (
+  <div className={styles.value}>
+    <dt>{label}</dt>
+    <dd className={isBad ? styles.bad : undefined}>{children}</dd>
+  </div>
+)

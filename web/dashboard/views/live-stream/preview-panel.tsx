@@ -1,0 +1,31 @@
+import type { LiveStream } from '../../api/live-streams.ts'
+import { texts } from '../../texts/texts.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { useStable } from '../../ui/use-stable.ts'
+import styles from './preview-panel.module.css'
+
+/** The player of the viewers. It notices by itself when the broadcast begins and ends. */
+export function PreviewPanel({ stream }: { stream: LiveStream }) {
+  const player = useStable(stream.assets.player, `${stream.public} ${stream.playerId}`)
+  return (
+    <Panel
+      title={texts.live.preview}
+      actions={
+        <a className={buttonClass('quiet')} href={stream.assets.player} target="_blank" rel="noreferrer">
+          <Icon name="external" size={16} />
+          {texts.live.openPlayer}
+        </a>
+      }
+    >
+      <iframe
+        className={styles.player}
+        src={`${player}#muted;analytics:false`}
+        title={texts.live.previewTitle(stream.name)}
+        allow="autoplay; fullscreen; picture-in-picture"
+      />
+      <p className={styles.hint}>{texts.live.previewHint}</p>
+    </Panel>
+  )
+}

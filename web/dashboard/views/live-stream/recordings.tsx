@@ -1,0 +1,57 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type Broadcast, type LiveStream, retryRecordings } from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Badge } from '../../ui/badge.tsx'
+import { Button } from '../../ui/button.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './stream-panels.module.css'
+
+/** The videos of a broadcast. Failed ones can be retried. */
+export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcast: Broadcast }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const { liveStreamId } = stream
+  const retry = useMutation({
+    mutationFn: () => retryRecordings(environment, liveStreamId, broadcast.broadcastId),
+    onSuccess: async () => {
+      showToast(texts.live.retried)
+      await client.invalidateQueries({ queryKey: [environment, 'live-streams', liveStreamId, 'broadcasts'] })
+    },
+  })
+  const { recordings } = broadcast
+  if (recordings.length === 0) {
+    const isComing = stream.record && broadcast.state !== 'ended'
+    return (
+      <span className={styles.hint}>{isComing ? texts.live.recordingLater : texts.live.recordingNone}</span>
+    )
+  }
+  return (
+    <div className={styles.stack}>
+      {recordings.map(({ state, reason, videoId }, i) => (
+        <div key={i}>
+          {state === 'recorded' && videoId ? (
+            <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
+              {texts.live.recordingVideo(recordings.length > 1 ? i + 1 : undefined)}
+            </Link>
+          ) : (
+            <Badge look={state === 'failed' ? 'bad' : 'info'}>
+              {state === 'failed' ? texts.live.recordingFailed : texts.live.recordingWaiting}
+            </Badge>
+          )}
+          {reason && <div className={styles.hint}>{reason}</div>}
+        </div>
+      ))}
+      {recordings.some(({ state }) => state === 'failed') && (
+        <div>
+          <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
+            {texts.live.retry}
+          </Button>
+        </div>
+      )}
+      {retry.error && <ErrorText error={retry.error} />}
+    </div>
+  )
+}

@@ -1,0 +1,66 @@
+import { useMutation } from '@tanstack/react-query'
+import { type FormEvent, useState } from 'react'
+import type { Restream } from '../../api/live-streams.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import styles from './stream-panels.module.css'
+
+type RestreamDialogProps = {
+  /** The place in the list, which errors name. */
+  at: number
+  restream: Restream | undefined
+  onClose(): void
+  onSave(restream: Restream): Promise<void>
+}
+
+const empty: Restream = { name: '', serverUrl: '', streamKey: '' }
+
+export function RestreamDialog({ at, restream, onClose, onSave }: RestreamDialogProps) {
+  const [draft, setDraft] = useState(restream ?? empty)
+  const save = useMutation({ mutationFn: () => onSave(draft), onSuccess: onClose })
+  const problems = save.error instanceof ApiProblem ? save.error.fields : {}
+  const field = (name: keyof Restream) => ({
+    value: draft[name],
+    required: true,
+    error: problems[`restreams[${at}][${name}]`],
+    onChange: (event: { target: { value: string } }) => setDraft({ ...draft, [name]: event.target.value }),
+  })
+  const isNamed = Object.keys(problems).some((name) => name.startsWith(`restreams[${at}]`))
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    save.mutate()
+  }
+  return (
+    <Dialog isOpen onClose={onClose} title={restream ? texts.live.editRestream : texts.live.addRestream}>
+      <form className={styles.form} onSubmit={submit}>
+        <TextField label={texts.live.restreamName} maxLength={200} {...field('name')} />
+        <TextField
+          label={texts.live.restreamServer}
+          hint={texts.live.restreamServerHint}
+          maxLength={2_000}
+          inputMode="url"
+          placeholder="rtmps://live.example.com/app"
+          {...field('serverUrl')}
+        />
+        <TextField
+          type="password"
+          autoComplete="off"
+          label={texts.live.restreamKey}
+          maxLength={500}
+          {...field('streamKey')}
+        />
+        {save.error && !isNamed && <ErrorText error={save.error} />}
+        <DialogActions>
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={save.isPending}>
+            {texts.actions.save}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,66 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useRef, useState } from 'react'
+import {
+  deleteLiveThumbnail,
+  type LiveStream,
+  liveStreamQuery,
+  uploadLiveThumbnail,
+} from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import { useStable } from '../../ui/use-stable.ts'
+import styles from './thumbnail-field.module.css'
+
+/** The image before the broadcast. It is saved at once. */
+export function ThumbnailField({ stream }: { stream: LiveStream }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const input = useRef<HTMLInputElement>(null)
+  const [version, setVersion] = useState(0)
+  const { liveStreamId } = stream
+  const image = useStable(stream.assets.thumbnail, `${stream.public} ${version}`)
+  const save = useMutation({
+    mutationFn: (file: File | undefined) =>
+      file
+        ? uploadLiveThumbnail(environment, liveStreamId, file)
+        : deleteLiveThumbnail(environment, liveStreamId),
+    onSuccess: (saved, file) => {
+      client.setQueryData(liveStreamQuery(environment, liveStreamId).queryKey, saved)
+      setVersion((current) => current + 1)
+      showToast(file ? texts.live.thumbnailSaved : texts.live.thumbnailRemoved)
+    },
+  })
+  return (
+    <div className={styles.field}>
+      <h3>{texts.live.thumbnail}</h3>
+      {/* The address of the image stays the same, and the browser would show the old one. */}
+      <img className={styles.image} src={`${image}${version ? `?version=${version}` : ''}`} alt="" />
+      <p className={styles.hint}>{texts.live.thumbnailHint}</p>
+      <input
+        ref={input}
+        className="visually-hidden"
+        type="file"
+        tabIndex={-1}
+        aria-hidden="true"
+        accept="image/jpeg,image/png,image/webp"
+        onChange={(event) => {
+          const [file] = event.target.files ?? []
+          if (file) save.mutate(file)
+          event.target.value = ''
+        }}
+      />
+      {save.error && <ErrorText error={save.error} />}
+      <div className={styles.buttons}>
+        <Button icon="image" disabled={save.isPending} onClick={() => input.current?.click()}>
+          {texts.live.thumbnailChoose}
+        </Button>
+        <Button disabled={save.isPending} onClick={() => save.mutate(undefined)}>
+          {texts.live.thumbnailRemove}
+        </Button>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,82 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useState } from 'react'
+import { createLiveStream } from '../../api/live-streams.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../ui/dialog.tsx'
+import { CheckField, TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './create-live-dialog.module.css'
+import { ThemeSelect } from './theme-select.tsx'
+
+const initial = { name: '', public: true, record: true, playerId: null as string | null }
+
+export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const [draft, setDraft] = useState(initial)
+  const set = (change: Partial<typeof initial>) => setDraft((current) => ({ ...current, ...change }))
+  const create = useMutation({
+    mutationFn: () => createLiveStream(environment, { ...draft, name: draft.name.trim() }),
+    onSuccess: async ({ liveStreamId, name }) => {
+      close()
+      showToast(texts.live.created(name))
+      void client.invalidateQueries({ queryKey: [environment, 'live-streams', 'list'] })
+      await navigate({ to: '/$environment/live/$liveStreamId', params: { environment, liveStreamId } })
+    },
+  })
+  const close = () => {
+    setDraft(initial)
+    create.reset()
+    onClose()
+  }
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    create.mutate()
+  }
+  const fields = create.error instanceof ApiProblem ? create.error.fields : {}
+  return (
+    <Dialog isOpen={isOpen} onClose={close} title={texts.live.create}>
+      <form className={styles.form} onSubmit={submit}>
+        <TextField
+          label={texts.live.name}
+          hint={texts.live.nameHint}
+          required
+          maxLength={500}
+          value={draft.name}
+          error={fields.name}
+          onChange={(event) => set({ name: event.target.value })}
+        />
+        <CheckField
+          label={texts.live.public}
+          hint={texts.live.publicHint}
+          checked={draft.public}
+          onChange={(event) => set({ public: event.target.checked })}
+        />
+        <CheckField
+          label={texts.live.record}
+          hint={texts.live.recordHint}
+          checked={draft.record}
+          onChange={(event) => set({ record: event.target.checked })}
+        />
+        <ThemeSelect
+          value={draft.playerId}
+          error={fields.playerId}
+          onChange={(playerId) => set({ playerId })}
+        />
+        {create.error && !fields.name && !fields.playerId && <ErrorText error={create.error} />}
+        <DialogActions>
+          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={create.isPending}>
+            {texts.actions.create}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

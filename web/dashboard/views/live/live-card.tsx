@@ -1,0 +1,61 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { formatNumber } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
+import { useStable } from '../../ui/use-stable.ts'
+import styles from './live-card.module.css'
+import { LiveStateBadge } from './live-state.tsx'
+
+/** `now` is the time at which the list was loaded. */
+export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
+  const environment = useEnvironment()
+  const { liveStreamId, name, broadcasting } = stream
+  const thumbnail = useStable(stream.assets.thumbnail, `${liveStreamId} ${stream.public}`)
+  return (
+    <li className={styles.card}>
+      <Link
+        to="/$environment/live/$liveStreamId"
+        params={{ environment, liveStreamId }}
+        className={styles.link}
+      >
+        <div className={styles.picture}>
+          <img src={thumbnail} alt="" loading="lazy" />
+          <span className={styles.state}>
+            <LiveStateBadge state={broadcasting ? 'onAir' : 'offAir'} />
+          </span>
+        </div>
+        <div className={styles.text}>
+          <h2 className={styles.name} dir="auto">
+            {name}
+          </h2>
+          <div className={styles.facts}>
+            {broadcasting && <Viewers liveStreamId={liveStreamId} now={now} />}
+            {!stream.public && (
+              <span className={styles.fact}>
+                <Icon name="lock" size={14} />
+                {texts.live.private}
+              </span>
+            )}
+            <span className={styles.fact}>
+              {stream.record ? texts.live.recorded : texts.live.notRecorded}
+            </span>
+          </div>
+        </div>
+      </Link>
+    </li>
+  )
+}
+
+function Viewers({ liveStreamId, now }: { liveStreamId: string; now: number }) {
+  const { data } = useQuery(viewersQuery(useEnvironment(), liveStreamId, now))
+  if (data === undefined) return null
+  return (
+    <span className={styles.fact}>
+      <Icon name="eye" size={14} />
+      {texts.live.viewers(formatNumber(data), data === 1)}
+    </span>
+  )
+}

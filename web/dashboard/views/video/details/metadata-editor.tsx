@@ -1,0 +1,95 @@
+import type { Pair } from '../../../api/types.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button, IconButton } from '../../../ui/button.tsx'
+import styles from './metadata-editor.module.css'
+
+type MetadataEditorProps = { metadata: Pair[]; error: string | undefined; onChange(metadata: Pair[]): void }
+
+const words = texts.video.details
+const dynamicPattern = /^__\w+__$/
+
+/** What has to be corrected before the pairs can be saved. */
+export function metadataProblem(metadata: Pair[]): string | undefined {
+  const keys = metadata.map(({ key }) => key)
+  if (metadata.some(({ key, value }) => key === '' && value !== '')) return words.missingKey
+  const repeated = keys.find((key, i) => key !== '' && keys.indexOf(key) !== i)
+  return repeated === undefined ? undefined : words.repeatedKey(repeated)
+}
+
+export function MetadataEditor({ metadata, error, onChange }: MetadataEditorProps) {
+  const change = (at: number, pair: Partial<Pair>) =>
+    onChange(metadata.map((each, i) => (i === at ? { ...each, ...pair } : each)))
+  const problem = metadataProblem(metadata) ?? error
+  return (
+    <fieldset className={styles.editor}>
+      <legend>{words.metadata}</legend>
+      <div className={styles.hint}>{words.metadataHint}</div>
+      {metadata.map((pair, i) => (
+        <PairRow
+          // Pairs have no identity but their place.
+          key={i}
+          pair={pair}
+          row={i + 1}
+          onChange={(next) => change(i, next)}
+          onRemove={() => onChange(metadata.toSpliced(i, 1))}
+        />
+      ))}
+      {problem && (
+        <div className={styles.error} role="alert">
+          {problem}
+        </div>
+      )}
+      {metadata.some(({ value }) => dynamicPattern.test(value)) && (
+        <div className={styles.hint}>{words.dynamicHint}</div>
+      )}
+      <div>
+        <Button
+          icon="plus"
+          disabled={metadata.length >= 100}
+          onClick={() => onChange([...metadata, { key: '', value: '' }])}
+        >
+          {words.addPair}
+        </Button>
+      </div>
+    </fieldset>
+  )
+}
+
+type PairRowProps = { pair: Pair; row: number; onChange(pair: Partial<Pair>): void; onRemove(): void }
+
+function PairRow({ pair: { key, value }, row, onChange, onRemove }: PairRowProps) {
+  const isDynamic = dynamicPattern.test(value)
+  return (
+    <div className={styles.pair}>
+      <input
+        className={styles.input}
+        aria-label={words.keyOf(row)}
+        placeholder={words.key}
+        maxLength={255}
+        dir="auto"
+        value={key}
+        onChange={(event) => onChange({ key: event.target.value })}
+      />
+      <input
+        className={styles.input}
+        aria-label={words.valueOf(row)}
+        placeholder={words.value}
+        maxLength={2_000}
+        dir="auto"
+        value={value}
+        onChange={(event) => onChange({ value: event.target.value })}
+      />
+      <Button
+        look="quiet"
+        className={styles.toggle}
+        aria-pressed={isDynamic}
+        disabled={!/^\w+$/.test(key)}
+        onClick={() => onChange({ value: isDynamic ? '' : `__${key}__` })}
+      >
+        {words.dynamic}
+        <span className="visually-hidden">{words.makeDynamic(key)}</span>
+      </Button>
+      <IconButton icon="trash" label={words.removePair(key)} onClick={onRemove} />
+    </div>
+  )
+}

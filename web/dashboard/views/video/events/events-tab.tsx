@@ -1,0 +1,51 @@
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { videoEventsQuery } from '../../../api/video.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { formatDateTime } from '../../../ui/format.ts'
+import { EmptyState, ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
+import styles from './events-tab.module.css'
+
+const words = texts.video.events
+
+export function EventsTab({ videoId }: { videoId: string }) {
+  const environment = useEnvironment()
+  const events = useInfiniteQuery(videoEventsQuery(environment, videoId))
+  if (events.isPending) return <Loading />
+  if (!events.data) return <ErrorState error={events.error} onRetry={() => events.refetch()} />
+  const rows = events.data.pages.flatMap(({ data }) => data)
+  if (rows.length === 0)
+    return (
+      <EmptyState icon="clock" title={words.emptyTitle}>
+        {words.empty}
+      </EmptyState>
+    )
+  return (
+    <div className={styles.tab}>
+      <p className={styles.muted}>{words.intro}</p>
+      <ol className={styles.events}>
+        {rows.map(({ eventId, type, emittedAt, payload }) => (
+          <li key={eventId}>
+            <details className={styles.event}>
+              <summary>
+                <code>{type}</code>
+                <time dateTime={emittedAt}>{formatDateTime(emittedAt)}</time>
+              </summary>
+              <CodeBlock code={JSON.stringify(payload, null, 2)} />
+            </details>
+          </li>
+        ))}
+      </ol>
+      {events.error && <ErrorText error={events.error} />}
+      {events.hasNextPage && (
+        <div>
+          <Button disabled={events.isFetchingNextPage} onClick={() => void events.fetchNextPage()}>
+            {words.more}
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,62 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import type { Video } from '../../api/types.ts'
+import { retryEncoding, statusQuery } from '../../api/video.ts'
+import type { Status } from '../../api/video-types.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { Progress } from '../../ui/progress.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './progress-panel.module.css'
+import { QualityList } from './quality-list.tsx'
+import { SourcePicker } from './source-picker.tsx'
+import { stateOf } from './video-state.ts'
+
+/** What happens to the content of the video, until it is complete. */
+export function ProgressPanel({ video, status }: { video: Video; status: Status }) {
+  const state = stateOf(status)
+  const { qualities } = status.encoding
+  const { failure } = status.ingest ?? {}
+  const words = texts.video.state
+  return (
+    <Panel title={words[state.name]}>
+      {(state.name === 'uploading' || state.name === 'fetching') && (
+        <Progress share={state.share} label={words[state.name]} />
+      )}
+      {(state.name === 'empty' || state.name === 'uploading') && (
+        <SourcePicker videoId={video.videoId} isBegun={state.name === 'uploading'} />
+      )}
+      {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
+      {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
+      {failure !== undefined && <p className={styles.failure}>{failure}</p>}
+      {qualities.length > 0 && failure === undefined && <QualityList qualities={qualities} />}
+      {qualities.some((each) => each.status === 'failed') && failure === undefined && (
+        <Retry videoId={video.videoId} />
+      )}
+    </Panel>
+  )
+}
+
+function Retry({ videoId }: { videoId: string }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const retry = useMutation({
+    mutationFn: () => retryEncoding(environment, videoId),
+    onSuccess: (status) => {
+      client.setQueryData(statusQuery(environment, videoId).queryKey, status)
+      showToast(texts.video.state.retried)
+    },
+  })
+  return (
+    <>
+      {retry.error && <ErrorText error={retry.error} />}
+      <div>
+        <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
+          {texts.video.state.retry}
+        </Button>
+      </div>
+    </>
+  )
+}

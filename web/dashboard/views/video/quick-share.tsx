@@ -1,0 +1,32 @@
+import { ownPath } from '../../api/own-path.ts'
+import type { Video } from '../../api/types.ts'
+import type { Status } from '../../api/video-types.ts'
+import { texts } from '../../texts/texts.ts'
+import { buttonClass } from '../../ui/button.tsx'
+import { CopyButton } from '../../ui/copy-button.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import styles from './video-page.module.css'
+import { hasMp4 } from './video-state.ts'
+
+/** What most people want of a video. */
+export function QuickShare({
+  video: { public: isPublic, assets },
+  status,
+}: {
+  video: Video
+  status: Status
+}) {
+  const { embed, files } = texts.video
+  return (
+    <div className={styles.share}>
+      {isPublic && <CopyButton text={assets.iframe} label={embed.copyCode} />}
+      <CopyButton text={assets.player} label={isPublic ? embed.copyLink : embed.copyOneLink} />
+      {assets.mp4 && hasMp4(status) && (
+        <a className={buttonClass()} href={`${ownPath(assets.mp4)}?dl=1`} download>
+          <Icon name="download" size={16} />
+          {files.download}
+        </a>
+      )}
+    </div>
+  )
+}

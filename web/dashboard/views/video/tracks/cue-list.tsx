@@ -1,0 +1,73 @@
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react'
+import { texts } from '../../../texts/texts.ts'
+import { usePlayerState } from '../player/use-player.ts'
+import { cueAt, warningOf } from './cue-edits.ts'
+import { CueRow } from './cue-row.tsx'
+import styles from './tracks.module.css'
+import type { CueForm } from './use-cues.ts'
+import type { Cue } from './webvtt.ts'
+
+export type CueListHandle = { focus(key: number): void }
+
+type CueListProps = {
+  ref: Ref<CueListHandle>
+  form: CueForm
+  cues: Cue[]
+  durationMs: number
+  /** What the text of a cue is called. */
+  label: string
+}
+
+const rowHeight = 96
+
+/** Only the rows in view are in the page, because a film has thousands of cues. */
+export function CueList({ ref, form, cues, durationMs, label }: CueListProps) {
+  const scroller = useRef<HTMLDivElement>(null)
+  const [wanted, setWanted] = useState<number>()
+  const rows = useVirtualizer({
+    count: cues.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => rowHeight,
+    getItemKey: (i) => cues[i]!.key,
+    overscan: 4,
+  })
+  useImperativeHandle(ref, () => ({ focus: setWanted }), [])
+  useEffect(() => {
+    const at = cues.findIndex(({ key }) => key === wanted)
+    if (at >= 0) rows.scrollToIndex(at, { align: 'auto' })
+  }, [wanted, cues, rows])
+  const shownKey = usePlayerState(({ timeMs }) => cueAt(cues, timeMs)?.key)
+  return (
+    <div ref={scroller} className={styles.scroller}>
+      <ol aria-label={texts.video.cues.list} className={styles.rows} style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index, key, start }) => {
+          const cue = cues[index]!
+          return (
+            <li
+              key={key}
+              ref={rows.measureElement}
+              data-index={index}
+              aria-setsize={cues.length}
+              aria-posinset={index + 1}
+              className={styles.item}
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              <CueRow
+                form={form}
+                cues={cues}
+                cue={cue}
+                number={index + 1}
+                label={label}
+                warning={warningOf(cue, cues[index - 1], durationMs)}
+                isShown={cue.key === shownKey}
+                isWanted={cue.key === wanted}
+                onFocused={() => setWanted(undefined)}
+              />
+            </li>
+          )
+        })}
+      </ol>
+    </div>
+  )
+}

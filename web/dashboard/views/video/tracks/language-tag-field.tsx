@@ -1,0 +1,35 @@
+import { useId } from 'react'
+import { texts } from '../../../texts/texts.ts'
+import { TextField } from '../../../ui/field.tsx'
+import { languageName, spokenLanguages } from '../details/languages.ts'
+
+const words = texts.video.tracks
+
+type LanguageTagFieldProps = { value: string; error: string | undefined; onChange(value: string): void }
+
+/** Any BCP 47 tag, with the usual ones as suggestions. */
+export function LanguageTagField({ value, error, onChange }: LanguageTagFieldProps) {
+  const listId = useId()
+  return (
+    <>
+      <TextField
+        label={words.languageTag}
+        hint={words.languageHint}
+        required
+        maxLength={35}
+        pattern="[A-Za-z0-9]+(-[A-Za-z0-9]+)*"
+        list={listId}
+        value={value}
+        error={error}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <datalist id={listId}>
+        {spokenLanguages.map((tag) => (
+          <option key={tag} value={tag}>
+            {languageName(tag)}
+          </option>
+        ))}
+      </datalist>
+    </>
+  )
+}

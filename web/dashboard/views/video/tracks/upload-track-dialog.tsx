@@ -1,0 +1,82 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiProblem } from '../../../api/problem.ts'
+import { setDefaultCaptions, tracksQuery, uploadTrack } from '../../../api/tracks.ts'
+import type { Track, TrackKind } from '../../../api/video-types.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
+import { CheckField, TextField } from '../../../ui/field.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toasts.tsx'
+import { languageName } from '../details/languages.ts'
+import { usePlayer } from '../player/use-player.ts'
+import { LanguageTagField } from './language-tag-field.tsx'
+import styles from './tracks.module.css'
+
+const words = texts.video.tracks
+
+type UploadTrackDialogProps = { videoId: string; kind: TrackKind; tracks: Track[]; onClose(): void }
+
+export function UploadTrackDialog({ videoId, kind, tracks, onClose }: UploadTrackDialogProps) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const { reload } = usePlayer()
+  const [language, setLanguage] = useState('')
+  const [file, setFile] = useState<File>()
+  const [isDefault, setDefault] = useState(false)
+  const existing = tracks.find((track) => track.language.toLowerCase() === language.trim().toLowerCase())
+  const upload = useMutation({
+    mutationFn: async () => {
+      if (!file) throw new ApiProblem(400, { title: words.fileMissing, name: 'file' })
+      const id = { videoId, kind, language: language.trim() }
+      await uploadTrack(environment, id, file)
+      if (isDefault) await setDefaultCaptions(environment, id, true)
+    },
+    onSuccess: async () => {
+      onClose()
+      reload()
+      showToast(words.uploaded)
+      await client.invalidateQueries(tracksQuery(environment, videoId, kind))
+    },
+  })
+  const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
+  return (
+    <Dialog isOpen onClose={onClose} title={words.uploadTitle}>
+      <form
+        className={styles.form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          upload.mutate()
+        }}
+      >
+        <LanguageTagField value={language} error={fields.language} onChange={setLanguage} />
+        <TextField
+          type="file"
+          label={words.file}
+          hint={words.fileHint}
+          accept=".vtt,.srt,text/vtt,application/x-subrip"
+          error={fields.file}
+          onChange={(event) => setFile(event.target.files?.[0])}
+        />
+        {kind === 'captions' && (
+          <CheckField
+            label={words.makeDefault}
+            hint={words.defaultHint}
+            checked={isDefault}
+            onChange={(event) => setDefault(event.target.checked)}
+          />
+        )}
+        {existing && <p className={styles.warning}>{words.replaces(languageName(existing.language))}</p>}
+        {upload.error && !fields.language && !fields.file && <ErrorText error={upload.error} />}
+        <DialogActions>
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
+          <Button look="primary" type="submit" disabled={upload.isPending}>
+            {words.upload}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  )
+}

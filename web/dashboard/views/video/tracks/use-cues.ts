@@ -1,0 +1,89 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { fetchTrackText, tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
+import type { TrackKind } from '../../../api/video-types.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { showToast } from '../../../ui/toasts.tsx'
+import { usePlayer } from '../player/use-player.ts'
+import { type Cue, type CueFile, emptyFile, parseWebVtt, writeWebVtt } from './webvtt.ts'
+
+export type TrackId = { videoId: string; kind: TrackKind; language: string }
+
+/** `stored` is the file that the editing began with; undefined if there was none. */
+type Edited = { stored: string | undefined; file: CueFile; isDirty: boolean; past: Cue[][] }
+
+/** Changes that can be undone. */
+const maxPast = 50
+
+const start = (stored: string | undefined): Edited => ({
+  stored,
+  file: stored === undefined ? emptyFile() : parseWebVtt(stored),
+  isDirty: false,
+  past: [],
+})
+
+/** The cues of a file while they are edited. A change of the file elsewhere never replaces them. */
+export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const { reload } = usePlayer()
+  const query = trackTextQuery(environment, id)
+  const { data, error, refetch } = useQuery({ ...query, enabled: !isNew })
+  const [kept, setEdited] = useState<Edited>()
+  // Without changes the file is shown as it is stored.
+  const edited = kept?.isDirty || data === undefined || kept?.stored === data ? kept : undefined
+  const current = edited ?? (isNew ? start(undefined) : data === undefined ? undefined : start(data))
+  if (current && current !== kept) setEdited(current)
+  const save = useMutation({
+    mutationFn: async (isForced: boolean) => {
+      const { file, stored } = current!
+      const content = writeWebVtt(file)
+      if (!isForced && stored !== undefined && (await fetchTrackText(environment, id)) !== stored) {
+        await client.invalidateQueries(query)
+        throw new Error(texts.video.cues.changedText)
+      }
+      await uploadTrack(environment, id, new Blob([content], { type: 'text/vtt' }))
+      return { content, file }
+    },
+    onSuccess: async ({ content, file }) => {
+      client.setQueryData(query.queryKey, content)
+      // What was typed while the request was sent stays.
+      setEdited((now) => now && { ...now, stored: content, isDirty: now.file !== file })
+      onSaved()
+      reload()
+      showToast(texts.video.tracks[id.kind].saved)
+      await client.invalidateQueries(tracksQuery(environment, id.videoId, id.kind))
+    },
+  })
+  const apply = (cues: Cue[], isUndoable: boolean) =>
+    setEdited((now) => {
+      if (!now || now.file.cues === cues) return now
+      const past = isUndoable ? [...now.past, now.file.cues].slice(-maxPast) : now.past
+      return { ...now, file: { ...now.file, cues }, isDirty: true, past }
+    })
+  return {
+    cues: current?.file.cues,
+    error,
+    refetch,
+    isDirty: current?.isDirty ?? false,
+    isChangedElsewhere: current !== undefined && data !== undefined && current.stored !== data,
+    canUndo: (current?.past.length ?? 0) > 0,
+    /** Changes the text or the times of a cue. */
+    type: (cues: Cue[]) => apply(cues, false),
+    /** Adds or removes cues. */
+    edit: (cues: Cue[]) => apply(cues, true),
+    undo: () =>
+      setEdited((now) => {
+        const cues = now?.past.at(-1)
+        return now && cues ? { ...now, file: { ...now.file, cues }, past: now.past.slice(0, -1) } : now
+      }),
+    takeTheirs: () => {
+      setEdited(start(data))
+      save.reset()
+    },
+    save,
+  }
+}
+
+export type CueForm = ReturnType<typeof useCues>

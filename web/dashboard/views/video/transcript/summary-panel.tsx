@@ -1,0 +1,98 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { createSummary, deleteSummary, generateSummary, summaryQuery } from '../../../api/summaries.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge } from '../../../ui/badge.tsx'
+import { Button, IconButton } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toasts.tsx'
+import { SummaryForm } from './summary-form.tsx'
+import styles from './transcript-tab.module.css'
+
+const words = texts.video.summary
+const looks = {
+  missing: 'plain',
+  waiting: 'info',
+  completed: 'good',
+  failed: 'bad',
+  unprocessable: 'warn',
+} as const
+
+export function SummaryPanel({ videoId }: { videoId: string }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const query = summaryQuery(environment, videoId)
+  const { data: summary, error, refetch } = useQuery(query)
+  const [isDeleting, setDeleting] = useState(false)
+  const actions = summary && (
+    <>
+      <Badge look={looks[summary.sourceStatus]}>{words[summary.sourceStatus]}</Badge>
+      <IconButton icon="trash" label={words.deleteTitle} onClick={() => setDeleting(true)} />
+    </>
+  )
+  return (
+    <Panel title={words.title} actions={actions}>
+      {summary === undefined ? (
+        error ? (
+          <ErrorState error={error} onRetry={() => refetch()} />
+        ) : (
+          <Loading />
+        )
+      ) : (
+        <>
+          {summary === null && <p className={styles.muted}>{words.none}</p>}
+          {summary?.failure && <p className={styles.failure}>{summary.failure}</p>}
+          {(summary === null || summary.failure !== undefined) && (
+            <NewSummary videoId={videoId} canWrite={summary === null} />
+          )}
+          {summary && summary.sourceStatus !== 'waiting' && (
+            <SummaryForm key={summary.summaryId} videoId={videoId} summary={summary} />
+          )}
+        </>
+      )}
+      <ConfirmDialog
+        isOpen={isDeleting}
+        onClose={() => setDeleting(false)}
+        title={words.deleteTitle}
+        description={words.deleteText}
+        action={texts.actions.delete}
+        onConfirm={async () => {
+          await deleteSummary(environment, summary!.summaryId)
+          await client.invalidateQueries(query)
+          showToast(words.deleted)
+        }}
+      />
+    </Panel>
+  )
+}
+
+function NewSummary({ videoId, canWrite }: { videoId: string; canWrite: boolean }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const create = useMutation({
+    mutationFn: (isGenerated: boolean) =>
+      (isGenerated ? generateSummary : createSummary)(environment, videoId),
+    onSuccess: async (_, isGenerated) => {
+      if (isGenerated) showToast(words.requested)
+      await client.invalidateQueries(summaryQuery(environment, videoId))
+    },
+  })
+  return (
+    <>
+      {create.error && <ErrorText error={create.error} />}
+      <div className={styles.buttons}>
+        <Button disabled={create.isPending} onClick={() => create.mutate(true)}>
+          {words.generate}
+        </Button>
+        {canWrite && (
+          <Button disabled={create.isPending} onClick={() => create.mutate(false)}>
+            {words.write}
+          </Button>
+        )}
+      </div>
+    </>
+  )
+}

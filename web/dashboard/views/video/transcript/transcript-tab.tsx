@@ -1,0 +1,80 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import type { Video } from '../../../api/types.ts'
+import { statusQuery, updateVideo } from '../../../api/video.ts'
+import type { Status } from '../../../api/video-types.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge } from '../../../ui/badge.tsx'
+import { Button } from '../../../ui/button.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { Progress } from '../../../ui/progress.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toasts.tsx'
+import { languageName } from '../details/languages.ts'
+import { SummaryPanel } from './summary-panel.tsx'
+import styles from './transcript-tab.module.css'
+
+const words = texts.video.transcript
+const looks = {
+  waiting: 'plain',
+  running: 'info',
+  completed: 'good',
+  failed: 'bad',
+  unprocessable: 'warn',
+} as const
+
+export function TranscriptTab({ video, status }: { video: Video; status: Status }) {
+  const { transcript } = status
+  return (
+    <div className={styles.tab}>
+      <Panel
+        title={words.title}
+        actions={transcript && <Badge look={looks[transcript.status]}>{words[transcript.status]}</Badge>}
+      >
+        <TranscriptState videoId={video.videoId} transcript={transcript} />
+      </Panel>
+      <SummaryPanel videoId={video.videoId} />
+    </div>
+  )
+}
+
+type TranscriptStateProps = { videoId: string; transcript: Status['transcript'] }
+
+function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const request = useMutation({
+    mutationFn: () => updateVideo(environment, videoId, { transcript: true }),
+    onSuccess: async () => {
+      showToast(words.requested)
+      await client.invalidateQueries(statusQuery(environment, videoId))
+    },
+  })
+  const isOver = transcript?.status === 'failed' || transcript?.status === 'unprocessable'
+  return (
+    <>
+      {!transcript && <p className={styles.muted}>{words.none}</p>}
+      {transcript?.status === 'running' && (
+        <Progress share={transcript.progress / 100} label={words.progress} />
+      )}
+      {transcript?.failure && <p className={styles.failure}>{transcript.failure}</p>}
+      {transcript?.status === 'completed' && (
+        <p>
+          {words.completedText(languageName(transcript.language ?? ''))}{' '}
+          <Link to="." search={{ tab: 'captions' }}>
+            {words.showCaptions}
+          </Link>
+        </p>
+      )}
+      {request.error && <ErrorText error={request.error} />}
+      {(!transcript || isOver) && (
+        <div>
+          <Button disabled={request.isPending} onClick={() => request.mutate()}>
+            {transcript ? words.again : words.generate}
+          </Button>
+        </div>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,41 @@
+import type { Status } from '../../api/video-types.ts'
+
+export type VideoState = {
+  /**
+   * empty: nothing was uploaded. preparing: the file has arrived and is not examined yet. partial: it plays, but some
+   * qualities have failed.
+   */
+  name: 'empty' | 'uploading' | 'fetching' | 'preparing' | 'encoding' | 'ready' | 'partial' | 'failed'
+  /** From 0 to 1, of what is going on. */
+  share: number
+  isPlayable: boolean
+}
+
+export function stateOf({ ingest, encoding }: Status): VideoState {
+  const { playable: isPlayable, qualities } = encoding
+  const isOpen = qualities.some(({ status }) => status === 'waiting' || status === 'encoding')
+  if (isOpen) return { name: 'encoding', share: average(qualities), isPlayable }
+  if (ingest?.failure !== undefined) return { name: 'failed', share: 0, isPlayable }
+  if (qualities.some(({ status }) => status === 'failed'))
+    return { name: isPlayable ? 'partial' : 'failed', share: 0, isPlayable }
+  if (qualities.length > 0) return { name: 'ready', share: 1, isPlayable }
+  if (!ingest) return { name: 'empty', share: 0, isPlayable }
+  const share = receivedShare(ingest)
+  if (ingest.status === 'uploading') return { name: 'uploading', share, isPlayable }
+  if (ingest.status === 'ingesting') return { name: 'fetching', share, isPlayable }
+  return { name: 'preparing', share: 0, isPlayable }
+}
+
+const average = (qualities: Status['encoding']['qualities']) =>
+  qualities.reduce((sum, { progress = 0 }) => sum + progress, 0) / (100 * qualities.length)
+
+function receivedShare({ receivedBytes = [] }: NonNullable<Status['ingest']>): number {
+  const total = receivedBytes[0]?.total
+  return total ? receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0) / total : 0
+}
+
+export const isUnderWay = ({ name }: VideoState) =>
+  name === 'uploading' || name === 'fetching' || name === 'preparing' || name === 'encoding'
+
+export const hasMp4 = ({ encoding }: Status) =>
+  encoding.qualities.some(({ type, status }) => type === 'mp4' && status === 'encoded')

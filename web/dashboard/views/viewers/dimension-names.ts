@@ -1,0 +1,44 @@
+import { texts } from '../../texts/texts.ts'
+import type { TextFilter } from './viewers-search.ts'
+
+const countries = new Intl.DisplayNames(undefined, { type: 'region', fallback: 'code' })
+
+/** A code that is not a country is shown as it is. */
+function countryName(code: string): string {
+  try {
+    return countries.of(code.toUpperCase()) ?? code
+  } catch {
+    return code
+  }
+}
+
+/** The API has lower-case names of systems and browsers. */
+const properNames: Record<string, string> = {
+  'mac osx': 'macOS',
+  ios: 'iOS',
+  ipados: 'iPadOS',
+  tvos: 'tvOS',
+  'chrome os': 'ChromeOS',
+}
+
+const capitalise = (name: string) =>
+  /^[a-z0-9 ]+$/.test(name) ? name.replace(/(^| )[a-z]/g, (start) => start.toUpperCase()) : name
+
+const isDevice = (value: string): value is keyof typeof texts.viewers.devices =>
+  Object.hasOwn(texts.viewers.devices, value)
+
+/** What a value of a dimension is called on the page. */
+export function labelOf(dimension: TextFilter, value: string): string {
+  if (dimension === 'referrer') return value === '' ? texts.viewers.noReferrer : value
+  if (value === 'unknown') return texts.viewers.unknown
+  if (dimension === 'country') return countryName(value)
+  if (dimension === 'device') return isDevice(value) ? texts.viewers.devices[value] : capitalise(value)
+  if (dimension === 'os' || dimension === 'browser') return properNames[value] ?? capitalise(value)
+  return value
+}
+
+/** Only links that cannot run anything. */
+export function safeLink(url: string): string | undefined {
+  const parsed = URL.parse(url)
+  return parsed && (parsed.protocol === 'https:' || parsed.protocol === 'http:') ? parsed.href : undefined
+}

@@ -1,0 +1,107 @@
+import { useState } from 'react'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { SelectField, TextField } from '../../ui/field.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { labelOf } from './dimension-names.ts'
+import styles from './filter-bar.module.css'
+import { useMedia } from './media-names.ts'
+import { MediaPicker } from './media-picker.tsx'
+import { useViewersSearch } from './use-viewers-search.ts'
+import { type TextFilter, textFilters, type ViewersSearch } from './viewers-search.ts'
+
+const nothing = Object.fromEntries(textFilters.map((name) => [name, undefined]))
+
+/** What the sessions are filtered by. Rows of the breakdowns add further filters. */
+export function FilterBar() {
+  const { search, change } = useViewersSearch()
+  const { tab = 'overview' } = search
+  const isOverview = tab === 'overview'
+  const shown = textFilters.filter((name) => search[name] !== undefined && (isOverview || name === 'media'))
+  return (
+    <section className={styles.bar} aria-label={texts.viewers.filters}>
+      <div className={styles.fields}>
+        <MediaPicker onSelect={(media) => change({ media })} />
+        {isOverview && (
+          <>
+            <TagField onSelect={(tag) => change({ tag })} />
+            <SelectField
+              label={<span className="visually-hidden">{texts.viewers.type}</span>}
+              value={search.type ?? ''}
+              onChange={({ target: { value } }) =>
+                change({ type: (value || undefined) as ViewersSearch['type'] })
+              }
+            >
+              <option value="">{texts.viewers.types.all}</option>
+              <option value="video">{texts.viewers.types.video}</option>
+              <option value="live-stream">{texts.viewers.types['live-stream']}</option>
+            </SelectField>
+          </>
+        )}
+      </div>
+      {shown.length > 0 && (
+        <div className={styles.chips}>
+          {shown.map((name) => (
+            <Chip
+              key={name}
+              name={name}
+              value={search[name] ?? ''}
+              onRemove={() => change({ [name]: undefined })}
+            />
+          ))}
+          {shown.length > 1 && (
+            <Button look="quiet" onClick={() => change({ ...nothing, type: undefined })}>
+              {texts.viewers.clearFilters}
+            </Button>
+          )}
+        </div>
+      )}
+    </section>
+  )
+}
+
+function TagField({ onSelect }: { onSelect(tag: string): void }) {
+  const [tag, setTag] = useState('')
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (tag.trim() === '') return
+        onSelect(tag.trim())
+        setTag('')
+      }}
+    >
+      <TextField
+        label={<span className="visually-hidden">{texts.viewers.tag}</span>}
+        placeholder={`${texts.viewers.tag}: ${texts.viewers.tagHint}`}
+        maxLength={255}
+        value={tag}
+        onChange={(event) => setTag(event.target.value)}
+      />
+    </form>
+  )
+}
+
+type ChipProps = { name: TextFilter; value: string; onRemove(): void }
+
+function Chip({ name, value, onRemove }: ChipProps) {
+  const media = useMedia(name === 'media' ? value : undefined)
+  const label = texts.viewers.filterNames[name]
+  const text = name === 'media' ? (media?.title ?? value) : labelOf(name, value)
+  return (
+    <span className={styles.chip}>
+      <span className={styles.chipName}>{label}</span>
+      <span className={styles.chipValue} dir="auto">
+        {text}
+      </span>
+      <button
+        type="button"
+        className={styles.remove}
+        aria-label={texts.viewers.removeFilter(label, text)}
+        onClick={onRemove}
+      >
+        <Icon name="close" size={14} />
+      </button>
+    </span>
+  )
+}

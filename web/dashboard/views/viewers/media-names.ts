@@ -1,0 +1,58 @@
+import { queryOptions, useQueries, useQuery } from '@tanstack/react-query'
+import type { MediaRef } from '../../api/analytics.ts'
+import { api, type Environment } from '../../api/client.ts'
+import type { LiveStream } from '../../api/live-streams.ts'
+import { ApiProblem } from '../../api/problem.ts'
+import type { Video, VideoStatus } from '../../api/types.ts'
+import { useEnvironment } from '../../app/environment.ts'
+
+export const isLiveId = (id: string) => id.startsWith('li')
+
+/** The title of a video or live stream. Null if it was deleted. */
+export const mediaQuery = (environment: Environment, id: string) =>
+  queryOptions({
+    queryKey: [environment, isLiveId(id) ? 'live-streams' : 'videos', id, 'title'],
+    queryFn: async ({ signal }): Promise<(MediaRef & { player: string }) | null> => {
+      try {
+        if (isLiveId(id)) {
+          const path = `/live-streams/${encodeURIComponent(id)}`
+          const { name, assets } = await api<LiveStream>(environment, 'GET', path, { signal })
+          return { id, type: 'live-stream', title: name, player: assets.player }
+        }
+        const path = `/videos/${encodeURIComponent(id)}`
+        const { title, assets } = await api<Video>(environment, 'GET', path, { signal })
+        return { id, type: 'video', title, player: assets.player }
+      } catch (error) {
+        if (error instanceof ApiProblem && error.status === 404) return null
+        throw error
+      }
+    },
+  })
+
+/** Undefined while it is loading and if it was deleted. */
+export function useMedia(id: string | undefined) {
+  const environment = useEnvironment()
+  const { data } = useQuery({ ...mediaQuery(environment, id ?? ''), enabled: Boolean(id) })
+  return data ?? undefined
+}
+
+/** The titles by id. Null if it was deleted, undefined while it is loading. */
+export function useMediaTitles(ids: string[]): Map<string, string | null | undefined> {
+  const environment = useEnvironment()
+  const found = useQueries({ queries: ids.map((id) => mediaQuery(environment, id)) })
+  return new Map(ids.map((id, i) => [id, found[i]?.data === null ? null : found[i]?.data?.title]))
+}
+
+/** Seconds of a video. Undefined until it is known. */
+export function useDuration({ id, type }: MediaRef): number | undefined {
+  const environment = useEnvironment()
+  const { data } = useQuery({
+    queryKey: [environment, 'videos', id, 'duration'],
+    enabled: type === 'video',
+    queryFn: async ({ signal }) => {
+      const path = `/videos/${encodeURIComponent(id)}/status`
+      return (await api<VideoStatus>(environment, 'GET', path, { signal })).encoding.metadata.duration
+    },
+  })
+  return data ?? undefined
+}

@@ -1,0 +1,112 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import {
+  isTooOld,
+  metadataKeysQuery,
+  metadataValuesQuery,
+  type ValueOrder,
+  valueOrders,
+} from '../../api/analytics.ts'
+import { texts } from '../../texts/texts.ts'
+import { SelectField } from '../../ui/field.tsx'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { CsvButton } from './csv-button.tsx'
+import styles from './metadata-tab.module.css'
+import { Pager } from './pager.tsx'
+import { useViewersSearch } from './use-viewers-search.ts'
+import { ValueTable } from './value-table.tsx'
+
+/** Compares viewers by any key that videos declare. */
+export default function MetadataTab() {
+  const { environment, search, selections, change } = useViewersSearch()
+  const keys = useQuery(metadataKeysQuery(environment, selections.current))
+  if (keys.isPending) return <Loading />
+  if (!keys.data) {
+    return isTooOld(keys.error) ? (
+      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
+        {texts.viewers.tooOld}
+      </EmptyState>
+    ) : (
+      <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
+    )
+  }
+  const [first] = keys.data
+  if (!first) {
+    return (
+      <EmptyState icon="tag" title={texts.viewers.metadataNone}>
+        {texts.viewers.metadataNoneText}
+      </EmptyState>
+    )
+  }
+  const key = search.key ?? first.key
+  const isListed = keys.data.some((each) => each.key === key)
+  return (
+    <div className={styles.tab}>
+      <div className={styles.fields}>
+        <SelectField
+          label={texts.viewers.metadataKey}
+          value={key}
+          onChange={(event) => change({ key: event.target.value })}
+        >
+          {!isListed && <option value={key}>{key}</option>}
+          {keys.data.map((each) => (
+            <option key={each.key} value={each.key}>
+              {each.key}
+            </option>
+          ))}
+        </SelectField>
+      </div>
+      <Values key={key} name={key} />
+    </div>
+  )
+}
+
+function Values({ name }: { name: string }) {
+  const { environment, selections } = useViewersSearch()
+  const [sortBy, setSortBy] = useState<ValueOrder>('plays')
+  const [currentPage, setPage] = useState(1)
+  const values = useQuery({
+    ...metadataValuesQuery(environment, selections.current, { key: name, sortBy, currentPage }),
+    placeholderData: (previous) => previous,
+  })
+  const rows = values.data?.data ?? []
+  return (
+    <Panel
+      title={<bdi>{name}</bdi>}
+      actions={
+        <CsvButton
+          name={name}
+          rows={() => [
+            [name, ...valueOrders, 'averageWatchTime', 'lastSeenAt'],
+            ...rows.map((row) => [
+              row.value,
+              ...valueOrders.map((order) => row[order]),
+              row.averageWatchTime,
+              row.lastSeenAt,
+            ]),
+          ]}
+        />
+      }
+    >
+      {values.isPending ? (
+        <Loading />
+      ) : !values.data ? (
+        <ErrorState error={values.error} onRetry={() => values.refetch()} />
+      ) : rows.length === 0 ? (
+        <p className={styles.hint}>{texts.viewers.nothing}</p>
+      ) : (
+        <ValueTable
+          name={name}
+          rows={rows}
+          sortBy={sortBy}
+          onSort={(order) => {
+            setSortBy(order)
+            setPage(1)
+          }}
+        />
+      )}
+      <Pager page={currentPage} pagination={values.data?.pagination} onChange={setPage} />
+    </Panel>
+  )
+}

@@ -1,0 +1,71 @@
+import { texts } from '../../texts/texts.ts'
+import { classNames } from '../../ui/class-names.ts'
+import { formatChange } from './format-change.ts'
+import styles from './metric-tiles.module.css'
+import { formatMetric } from './metrics.ts'
+import { changeOf } from './period.ts'
+import { useViewersSearch } from './use-viewers-search.ts'
+import type { MetricName } from './viewers-search.ts'
+
+export type Tile = {
+  name: MetricName
+  /** Undefined while it is loading. */
+  value: number | undefined
+  previous: number | undefined
+  hasPrevious: boolean
+}
+
+/** The numbers of the period. The chosen one is the one of the chart and the breakdowns. */
+export function MetricTiles({ tiles }: { tiles: Tile[] }) {
+  const { search, change } = useViewersSearch()
+  const { metric = 'plays' } = search
+  return (
+    <fieldset className={styles.tiles}>
+      <legend className="visually-hidden">{texts.viewers.metric}</legend>
+      {tiles.map((tile) => (
+        <label key={tile.name} className={styles.tile} title={texts.viewers.metricHints[tile.name]}>
+          <input
+            type="radio"
+            name="metric"
+            className="visually-hidden"
+            checked={tile.name === metric}
+            onChange={() => change({ metric: tile.name })}
+          />
+          <span className={styles.name}>{texts.viewers.metrics[tile.name]}</span>
+          <span className={styles.value} data-metric={tile.name}>
+            {tile.value === undefined ? '–' : formatMetric(tile.name, tile.value)}
+          </span>
+          <Change tile={tile} />
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+/** Less is shown as 0 %. */
+const smallest = 0.005
+
+function Change({ tile: { value, previous, hasPrevious } }: { tile: Tile }) {
+  const change = value === undefined ? undefined : changeOf(value, previous)
+  if (change === undefined) {
+    const hint = hasPrevious ? undefined : texts.viewers.noPreviousHint
+    return (
+      <span className={styles.change} title={hint}>
+        {value === undefined ? ' ' : texts.viewers.noPrevious}
+      </span>
+    )
+  }
+  const text = formatChange(change)
+  return (
+    <span
+      className={classNames(
+        styles.change,
+        change >= smallest && styles.up,
+        change <= -smallest && styles.down,
+      )}
+    >
+      <span aria-hidden="true">{text}</span>
+      <span className="visually-hidden">{texts.viewers.compared(text)}</span>
+    </span>
+  )
+}

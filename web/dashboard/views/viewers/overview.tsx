@@ -1,0 +1,71 @@
+import { useQueries, useQuery } from '@tanstack/react-query'
+import { isTooOld, metricQuery } from '../../api/analytics.ts'
+import { texts } from '../../texts/texts.ts'
+import { EmptyState, ErrorState } from '../../ui/states.tsx'
+import { BreakdownPanel } from './breakdown-panel.tsx'
+import { MetricTiles } from './metric-tiles.tsx'
+import { metrics } from './metrics.ts'
+import styles from './overview.module.css'
+import { SeriesPanel } from './series-panel.tsx'
+import { useViewersSearch } from './use-viewers-search.ts'
+import { metricNames, textFilters } from './viewers-search.ts'
+
+/** The numbers of the period, how they developed and what they consist of. */
+export function Overview() {
+  const { environment, search, selections } = useViewersSearch()
+  const { metric = 'plays' } = search
+  const current = useQueries({
+    queries: metricNames.map((name) => metricQuery(environment, metrics[name], selections.current)),
+  })
+  const previous = useQueries({
+    queries: metricNames.map((name) => metricQuery(environment, metrics[name], selections.previous)),
+  })
+  const loads = useQuery(metricQuery(environment, metrics.loads, selections.current))
+  const failed = current.find(({ error, data }) => error && data === undefined)
+  if (failed?.error) {
+    return isTooOld(failed.error) ? (
+      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
+        {texts.viewers.tooOld}
+      </EmptyState>
+    ) : (
+      <ErrorState
+        error={failed.error}
+        onRetry={() => {
+          for (const query of current) if (query.error) void query.refetch()
+        }}
+      />
+    )
+  }
+  const isFiltered = textFilters.some((name) => search[name] !== undefined) || search.type !== undefined
+  const tiles = metricNames.map((name, i) => ({
+    name,
+    value: current[i]?.data,
+    previous: previous[i]?.data,
+    hasPrevious: !previous[i]?.error,
+  }))
+  return (
+    <div className={styles.overview}>
+      <MetricTiles tiles={tiles} />
+      {loads.data === 0 ? (
+        <EmptyState icon="chart" title={texts.viewers.emptyTitle}>
+          {isFiltered ? texts.viewers.emptyFiltered : texts.viewers.empty}
+        </EmptyState>
+      ) : (
+        <>
+          <SeriesPanel metric={metric} />
+          <div className={styles.grid}>
+            <div className={styles.wide}>
+              <BreakdownPanel breakdown="media-id" filter="media" />
+            </div>
+            <BreakdownPanel breakdown="country" filter="country" />
+            <BreakdownPanel breakdown="referrer-host" filter="referrer" />
+            <BreakdownPanel breakdown="referrer" filter="referrer" />
+            <BreakdownPanel breakdown="device-type" filter="device" />
+            <BreakdownPanel breakdown="operating-system" filter="os" />
+            <BreakdownPanel breakdown="browser" filter="browser" />
+          </div>
+        </>
+      )}
+    </div>
+  )
+}

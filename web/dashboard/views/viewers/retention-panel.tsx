@@ -1,0 +1,114 @@
+import { lazy, Suspense, useRef } from 'react'
+import type { CurvePoint, Retention } from '../../api/analytics.ts'
+import { texts } from '../../texts/texts.ts'
+import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { Skeleton } from '../../ui/states.tsx'
+import { Table } from '../../ui/table.tsx'
+import { useStable } from '../../ui/use-stable.ts'
+import type { ChartSeries } from './chart-types.ts'
+import { CsvButton } from './csv-button.tsx'
+import { useMedia } from './media-names.ts'
+import styles from './retention.module.css'
+import { TableToggle } from './table-toggle.tsx'
+
+const LineChart = lazy(() => import('./line-chart.tsx'))
+
+const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
+
+type RetentionPanelProps = { videoId: string; retention: Retention }
+
+/** The curve, and the player at the position that was chosen on it. */
+export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
+  const { curve, sessions } = retention
+  const media = useMedia(videoId)
+  const frame = useRef<HTMLIFrameElement>(null)
+  const player = useStable(media?.player, `${videoId} ${media !== undefined}`)
+  const series: ChartSeries[] = [
+    { label: texts.viewers.retentionAll, color: '--chart-1', values: curve.map(({ share }) => share) },
+    ...colors.flatMap((color, i) => {
+      const group = retention.values?.[i]
+      return group ? [{ label: group.value, color, values: group.curve.map(({ share }) => share) }] : []
+    }),
+  ]
+  const seek = (index: number) => {
+    if (!player) return
+    const message = { message: 'setCurrentTime', currentTime: curve[index]?.from ?? 0 }
+    frame.current?.contentWindow?.postMessage(message, new URL(player).origin)
+  }
+  const rows = curve.map((point, i) => ({ ...point, shares: series.map(({ values }) => values[i] ?? 0) }))
+  return (
+    <div className={styles.columns}>
+      <Panel
+        title={texts.viewers.retentionTitle}
+        actions={
+          <CsvButton
+            name={texts.viewers.retentionTitle}
+            rows={() => [
+              [texts.viewers.position, texts.viewers.retentionViewers, ...series.map(({ label }) => label)],
+              ...rows.map(({ from, viewers, shares }) => [from, viewers, ...shares]),
+            ]}
+          />
+        }
+      >
+        <p className={styles.summary}>{summaryOf(sessions, curve)}</p>
+        <Suspense fallback={<Skeleton height={270} />}>
+          <LineChart
+            points={curve.map(({ from, to }) => ({
+              short: formatDuration(from),
+              long: texts.viewers.part(formatDuration(from), formatDuration(to)),
+            }))}
+            series={series}
+            summary={summaryOf(sessions, curve)}
+            format={formatPercent}
+            steps={[0.25, 0.5]}
+            max={1}
+            onChoose={seek}
+          />
+        </Suspense>
+        <TableToggle>
+          <Table
+            label={texts.viewers.retentionTitle}
+            rows={rows}
+            keyOf={({ from }) => String(from)}
+            columns={[
+              { label: texts.viewers.position, cell: ({ from }) => formatDuration(from) },
+              {
+                label: texts.viewers.retentionViewers,
+                isNumber: true,
+                cell: ({ viewers }) => formatNumber(viewers),
+              },
+              ...series.map(({ label }, i) => ({
+                label,
+                isNumber: true,
+                cell: ({ shares }: (typeof rows)[number]) => formatPercent(shares[i] ?? 0),
+              })),
+            ]}
+          />
+        </TableToggle>
+      </Panel>
+      {media && player && (
+        <Panel title={<bdi>{media.title}</bdi>}>
+          <iframe
+            ref={frame}
+            className={styles.player}
+            src={`${player}#api;muted;analytics:false`}
+            title={texts.viewers.player(media.title)}
+            allow="autoplay; fullscreen; picture-in-picture"
+          />
+          <p className={styles.hint}>{texts.viewers.retentionSeek}</p>
+        </Panel>
+      )}
+    </div>
+  )
+}
+
+function summaryOf(sessions: number, curve: CurvePoint[]): string {
+  const share = (index: number) => formatPercent(curve.at(index)?.share ?? 0)
+  return texts.viewers.retentionSummary(
+    formatNumber(sessions),
+    share(0),
+    share(Math.floor(curve.length / 2)),
+    share(-1),
+  )
+}

@@ -1,0 +1,91 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { isTooOld, type MediaRef, mediaSessionsQuery, viewerSessionsQuery } from '../../api/analytics.ts'
+import { texts } from '../../texts/texts.ts'
+import { Panel } from '../../ui/panel.tsx'
+import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { CsvButton } from './csv-button.tsx'
+import { useMedia } from './media-names.ts'
+import { Pager } from './pager.tsx'
+import { sessionRows } from './session-csv.ts'
+import { SessionItem } from './session-item.tsx'
+import styles from './sessions-tab.module.css'
+import { useViewersSearch } from './use-viewers-search.ts'
+import { ViewerForm } from './viewer-form.tsx'
+
+/** The sessions of one viewer, or of one video or live stream. */
+export default function SessionsTab() {
+  const { search } = useViewersSearch()
+  const { viewerKey, viewer, media: mediaId } = search
+  const media = useMedia(mediaId)
+  const hasViewer = Boolean(viewerKey) && viewer !== undefined
+  const isLoading = Boolean(mediaId) && media === undefined
+  return (
+    <div className={styles.tab}>
+      <ViewerForm key={`${viewerKey} ${viewer}`} />
+      {(hasViewer && !isLoading) || media ? (
+        <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
+      ) : (
+        <EmptyState icon="user" title={texts.viewers.sessionsChoose}>
+          {texts.viewers.sessionsChooseText}
+        </EmptyState>
+      )}
+    </div>
+  )
+}
+
+function useSessions(media: MediaRef | undefined, currentPage: number) {
+  const { environment, search, selections } = useViewersSearch()
+  const { viewerKey: key = '', viewer: value = '' } = search
+  const viewer = search.viewer === undefined ? undefined : { key, value }
+  const byMedia = useQuery({
+    ...mediaSessionsQuery(environment, selections.current, {
+      media: media ?? { id: '', type: 'video', title: '' },
+      viewer,
+      currentPage,
+    }),
+    enabled: media !== undefined,
+  })
+  const byViewer = useQuery({
+    ...viewerSessionsQuery(environment, selections.current, { key, value, currentPage }),
+    enabled: media === undefined,
+  })
+  return media ? byMedia : byViewer
+}
+
+/** The sessions of the viewer in the URL, of the media, or of both. */
+function Sessions({ media }: { media: MediaRef | undefined }) {
+  const { search } = useViewersSearch()
+  const [page, setPage] = useState(1)
+  const sessions = useSessions(media, page)
+  const viewer = search.viewer === undefined ? [] : [`${search.viewerKey} = ${search.viewer}`]
+  const name = [...viewer, ...(media ? [media.title] : [])].join(', ')
+  if (sessions.isPending) return <Loading />
+  if (!sessions.data) {
+    return isTooOld(sessions.error) ? (
+      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
+        {texts.viewers.tooOld}
+      </EmptyState>
+    ) : (
+      <ErrorState error={sessions.error} onRetry={() => sessions.refetch()} />
+    )
+  }
+  const { data, pagination } = sessions.data
+  return (
+    <Panel
+      title={<bdi>{texts.viewers.sessionsOf(name)}</bdi>}
+      actions={<CsvButton name={texts.viewers.sessionsOf(name)} rows={() => sessionRows(data)} />}
+    >
+      {data.length === 0 ? (
+        <p className={styles.hint}>{texts.viewers.sessionsNone}</p>
+      ) : (
+        <ul className={styles.list}>
+          {data.map((session) => (
+            <SessionItem key={session.session.sessionId} session={session} />
+          ))}
+        </ul>
+      )}
+      <Pager page={page} pagination={pagination} onChange={setPage} />
+    </Panel>
+  )
+}

@@ -1,0 +1,77 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { type FormEvent, useId, useState } from 'react'
+import { deleteViewer, metadataKeysQuery } from '../../api/analytics.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { formatNumber } from '../../ui/format.ts'
+import { showToast } from '../../ui/toasts.tsx'
+import styles from './sessions-tab.module.css'
+import { useViewersSearch } from './use-viewers-search.ts'
+
+/** Chooses one viewer by metadata, and deletes their data on request. */
+export function ViewerForm() {
+  const { environment, search, selections, change } = useViewersSearch()
+  const client = useQueryClient()
+  const { data: keys = [] } = useQuery(metadataKeysQuery(environment, selections.current))
+  const [key, setKey] = useState(search.viewerKey ?? 'viewer')
+  const [value, setValue] = useState(search.viewer ?? '')
+  const [isDeleting, setDeleting] = useState(false)
+  const listId = useId()
+  const hasViewer = Boolean(search.viewerKey) && search.viewer !== undefined
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    change({ viewerKey: key, viewer: value })
+  }
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <TextField
+        label={texts.viewers.viewerKey}
+        list={listId}
+        required
+        maxLength={255}
+        value={key}
+        onChange={(event) => setKey(event.target.value)}
+      />
+      <datalist id={listId}>
+        {keys.map((each) => (
+          <option key={each.key} value={each.key} />
+        ))}
+      </datalist>
+      <TextField
+        label={texts.viewers.viewerValue}
+        required
+        maxLength={2_000}
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+      />
+      <Button type="submit" look="primary">
+        {texts.viewers.viewerFind}
+      </Button>
+      {hasViewer && (
+        <>
+          <Button onClick={() => change({ viewerKey: undefined, viewer: undefined })}>
+            {texts.viewers.viewerClear}
+          </Button>
+          <Button look="quiet" icon="trash" onClick={() => setDeleting(true)}>
+            {texts.viewers.viewerDelete}
+          </Button>
+        </>
+      )}
+      <ConfirmDialog
+        isOpen={isDeleting}
+        onClose={() => setDeleting(false)}
+        title={texts.viewers.viewerDeleteTitle(`${search.viewerKey} = ${search.viewer}`)}
+        description={texts.viewers.viewerDeleteText}
+        action={texts.actions.delete}
+        onConfirm={async () => {
+          const pair = { key: search.viewerKey ?? '', value: search.viewer ?? '' }
+          const { deleted } = await deleteViewer(environment, pair)
+          await client.invalidateQueries({ queryKey: [environment, 'sessions'] })
+          showToast(texts.viewers.viewerDeleted(formatNumber(deleted)))
+        }}
+      />
+    </form>
+  )
+}

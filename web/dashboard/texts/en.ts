@@ -1085,6 +1085,7 @@ export const en = {
     usedByNone: 'No video uses this theme yet. Choose it on the page of a video.',
     usedByMore: (count: string) => `and ${count} more`,
     unsaved: 'There are unsaved changes.',
+    leave: 'Leave without saving the changes of this theme?',
     discard: 'Discard',
     saved: 'The theme is saved.',
     conflict: (fields: string) =>

@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { isMissing } from '../../api/problem.ts'
 import { deleteTheme, type PlayerTheme, themeQuery, themesQuery } from '../../api/themes.ts'
@@ -32,6 +32,10 @@ export function ThemeView() {
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
   const draft = useDraft(theme)
   const { values, isChanged, save } = draft
+  useBlocker({
+    shouldBlockFn: () => isChanged && !window.confirm(texts.themes.leave),
+    enableBeforeUnload: () => isChanged,
+  })
   const name = theme.name || texts.themes.unnamed
   return (
     <Page

@@ -36,7 +36,7 @@ export function FailuresPanel({ failures }: { failures: Failure[] }) {
         <Table
           label={texts.system.failures}
           rows={own}
-          keyOf={({ videoId, quality }) => `${videoId} ${quality}`}
+          keyOf={({ videoId, quality, reason }) => `${videoId} ${quality} ${reason}`}
           columns={[
             { label: texts.system.failureVideo, cell: (failure) => <FailedVideo failure={failure} /> },
             {

@@ -85,7 +85,7 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
         isOpen={isRemoving}
         onClose={() => setRemoving(false)}
         title={texts.themes.logoRemove}
-        description={assets.link ?? ''}
+        description={texts.themes.logoRemoveText}
         action={texts.themes.logoRemove}
         onConfirm={async () => {
           await deleteLogo(environment, playerId)

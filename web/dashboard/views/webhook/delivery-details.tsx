@@ -51,7 +51,7 @@ function ReplayButton({ delivery }: { delivery: Delivery }) {
     mutationFn: () => redeliver(environment, delivery),
     onSuccess: () => {
       showToast(texts.webhooks.replayed)
-      return client.invalidateQueries({ queryKey: [environment, 'deliveries', delivery.webhookId] })
+      return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
   return (

@@ -28,7 +28,7 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
       onSent(deliveryId)
       onClose()
       showToast(texts.webhooks.testSent)
-      return client.invalidateQueries({ queryKey: [environment, 'deliveries', webhookId] })
+      return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
   return (

@@ -8,12 +8,12 @@ import { formatNumber } from '../../ui/format.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showError, showToast } from '../../ui/toasts.tsx'
+import { showError, showToast } from '../../ui/toast-list.ts'
 import styles from './deleted-videos.module.css'
 import { titleOf } from './title.ts'
 
 /** Deleted videos until they are gone for good. */
-export function DeletedVideos() {
+export default function DeletedVideos() {
   const environment = useEnvironment()
   const client = useQueryClient()
   const [page, setPage] = useState(1)

@@ -7,7 +7,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { ErrorText } from '../../ui/states.tsx'
-import { showError } from '../../ui/toasts.tsx'
+import { showError } from '../../ui/toast-list.ts'
 import { type Layout, useGeometry } from './layout.ts'
 import { loadRange } from './load-range.ts'
 import type { Selection } from './selection.ts'
@@ -27,7 +27,7 @@ type VideoGridProps = {
 }
 
 /** All videos that match, however many: only what is visible is loaded and rendered. */
-export function VideoGrid({ filters, total, layout, selection }: VideoGridProps) {
+export default function VideoGrid({ filters, total, layout, selection }: VideoGridProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const navigate = useNavigate()

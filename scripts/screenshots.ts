@@ -24,7 +24,7 @@ async function save(page: Page, name: string): Promise<void> {
 
 async function takePlayer(browser: Browser, url: string, videoId: string): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 800, height: 450 }, bypassCSP: true })
-  const shownAt = 12
+  const shownAt = 8
   await page.goto(`${url}/vod/${videoId}?muted=true&autoplay=true#t=${shownAt}`)
   await page.waitForFunction(`document.querySelector('video')?.currentTime > ${shownAt}`)
   await page.evaluate(`document.querySelector('video').pause()`)

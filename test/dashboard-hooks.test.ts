@@ -223,9 +223,9 @@ describe('the dashboard', { skip }, () => {
     assert.equal((await saved()).hideTitle, false, 'nothing is saved yet')
 
     await page.getByLabel('Behind the title', { exact: true }).fill('url(javascript:alert(1))')
-    await page.getByText('This is not a CSS colour').waitFor()
+    await page.getByText('This is not a CSS color').waitFor()
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('This is not a CSS colour').waitFor()
+    await page.getByText('This is not a CSS color').waitFor()
     await page.getByLabel('Behind the title', { exact: true }).fill('black')
 
     const json = { link: 'blue', linkHover: 'green' }

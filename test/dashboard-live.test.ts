@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { newId } from '../server/lib/ids.ts'
 import { launchBrowser, skip } from './browser.ts'
 import { logIn } from './dashboard.ts'
 import { call, kinora, patienceMs, query, type Service } from './harness.ts'
@@ -149,6 +150,12 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.equal((await read()).name, 'Theirs')
     await details.getByRole('button', { name: 'Use the new values' }).click()
     assert.equal(await name.inputValue(), 'Theirs')
+    await name.fill('Mine at last')
+    await change({ name: 'Theirs again' })
+    await details.getByText('Another window has changed').waitFor()
+    await details.getByRole('button', { name: 'Save' }).click()
+    await details.getByText('Another window has changed').waitFor({ state: 'detached' })
+    assert.equal((await read()).name, 'Mine at last')
 
     await button('Add a restream').click()
     const dialog = page.getByRole('dialog')
@@ -163,6 +170,23 @@ describe('live streams in the dashboard', { skip }, () => {
     await panel('Restreams').getByText(hostile).waitFor()
     assert.equal((await read()).restreams[0].streamKey, 'secret-key')
     assert.ok(!(await page.locator('main').innerText()).includes('secret-key'))
+
+    // A recording that has failed, as after eight hours without a file store.
+    const broadcastId = newId('br')
+    await query(
+      service.database,
+      `insert into broadcasts (id, live_stream_id, environment, record, state, completing, fence, owner_url, lease_until,
+         qualities, restreams, started_at, ended_at)
+       values ($2, $1, 'production', true, 'ended', false, 1, '', now(), '[]', '[]', now(), now())`,
+      [id, broadcastId],
+    )
+    await query(service.database, `insert into recordings values ($2, 1, 0, 1, 'vi0', 'failed', $1, now())`, [
+      hostile,
+      broadcastId,
+    ])
+    await panel('Broadcasts').getByText(hostile).waitFor()
+    await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
+    await page.getByText('The recording is being made again.').first().waitFor()
 
     await button('More actions').click()
     await page.getByRole('menuitem', { name: 'Delete the live stream' }).click()

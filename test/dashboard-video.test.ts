@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { languages } from '../server/videos/languages.ts'
 import { spokenLanguages } from '../web/dashboard/views/video/details/languages.ts'
-import { launchBrowser, servePages, skip } from './browser.ts'
-import { logIn } from './dashboard.ts'
+import { servePages, skip } from './browser.ts'
+import { dashboardBrowser } from './dashboard-page.ts'
 import { call, kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
@@ -15,8 +15,7 @@ import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
-let service: Service
-let browser: Browser | undefined
+const service = {} as Service
 /** An encoded video. */
 let videoId: string
 const ends: (() => unknown)[] = []
@@ -24,14 +23,13 @@ const ends: (() => unknown)[] = []
 before(async () => {
   const folder = await temporaryFolder({ after })
   const clip = join(folder, 'clip.mp4')
-  browser = await launchBrowser()
-  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_RESTORE_DAYS: '1' })
+  const env = { KINORA_RESTORE_DAYS: '1' }
+  Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
   await makeClip(clip, { size: '160x90', rate: '25', seconds: 3 })
   videoId = await uploadVideo(service, clip, { title: 'First', tags: ['one'] })
   await waitForEncoding(service, videoId)
 })
 after(async () => {
-  await browser?.close()
   for (const end of ends) await end()
 })
 
@@ -42,35 +40,23 @@ const stored = async (id = videoId) => (await api(`/videos/${id}`)).body
 /** What these tests use of a video element. */
 type Video = EventTarget & { currentTime: number }
 
-type Opened = { page: Page; errors: string[] }
-
-/** Opens the page of a video in a browser that is logged in. */
-async function open(t: TestContext, id: string, tab: string): Promise<Opened> {
-  const { cookie } = await logIn(service)
-  const [name = '', value = ''] = cookie.split('=')
-  const context = await browser!.newContext({ viewport: { width: 1280, height: 900 } })
-  context.setDefaultTimeout(patienceMs)
-  t.after(() => context.close())
-  await context.addCookies([{ name, value, url: `${service.url}/dashboard` }])
-  const page = await context.newPage()
-  const errors: string[] = []
-  page.on('pageerror', ({ message }) => errors.push(message))
-  page.on('dialog', (dialog) => errors.push(dialog.message()))
-  page.on('console', (message) => {
-    if (message.text().includes('Content Security Policy')) errors.push(message.text())
-  })
-  await page.goto(`${service.url}/dashboard/production/videos/${id}?tab=${tab}`)
-  await page.getByRole('tablist').waitFor()
-  return { page, errors }
-}
-
 const save = (page: Page) => page.getByRole('button', { name: 'Save', exact: true }).click()
 
 describe('the page of a video', { skip }, () => {
-  test('what is edited is stored, and nothing else changes', async (t) => {
+  const dashboard = dashboardBrowser(service)
+
+  async function open(id: string, tab: string): Promise<{ page: Page; errors: string[] }> {
+    const { page, errors } = dashboard
+    page.setDefaultTimeout(patienceMs)
+    await page.goto(`${service.url}/dashboard/production/videos/${id}?tab=${tab}`)
+    await page.getByRole('tablist').waitFor()
+    return { page, errors }
+  }
+
+  test('what is edited is stored, and nothing else changes', async () => {
     await createVideo(service, { title: 'Other', tags: ['tutorial'] })
     const before = await stored()
-    const { page, errors } = await open(t, videoId, 'details')
+    const { page, errors } = await open(videoId, 'details')
     await page.getByLabel('Title').fill('Second')
     await page.getByLabel('Tags', { exact: true }).fill('tut')
     await page.getByRole('option', { name: 'tutorial' }).click()
@@ -94,8 +80,8 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
-  test('what another tab changed is shown and never overwritten', async (t) => {
-    const { page } = await open(t, videoId, 'details')
+  test('what another tab changed is shown and never overwritten', async () => {
+    const { page } = await open(videoId, 'details')
     await page.getByLabel('Title').fill('Mine')
     await api(`/videos/${videoId}`, { title: 'Theirs', description: 'From another tab' })
     await page.getByText('Changed elsewhere').waitFor()
@@ -111,8 +97,8 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual({ title, description }, { title: 'Mine', description: 'From another tab' })
   })
 
-  test('captions are uploaded, edited beside the player and saved as WebVTT', async (t) => {
-    const { page, errors } = await open(t, videoId, 'captions')
+  test('captions are uploaded, edited beside the player and saved as WebVTT', async () => {
+    const { page, errors } = await open(videoId, 'captions')
     await page.getByRole('button', { name: 'Upload' }).click()
     await page.getByLabel('Language tag').fill('en')
     const srt = '1\n00:00:00,500 --> 00:00:01,000\nHello there\n\n2\n00:00:01,000 --> 00:00:02,000\nBye\n'
@@ -163,13 +149,28 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
-  test('a frame of the timeline becomes the thumbnail', async (t) => {
+  test('a file is uploaded into an empty video, and the page says why it failed and tries again', async () => {
+    const id = await createVideo(service, { title: 'Empty' })
+    const { page, errors } = await open(id, 'files')
+    const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
+    await page.getByLabel('Upload a file').setInputFiles(file)
+    const retry = page.getByRole('button', { name: 'Encode the failed qualities again' })
+    await retry.waitFor()
+    const { failure } = (await api(`/videos/${id}/status`)).body.encoding.qualities[0]
+    await page.getByText(failure).first().waitFor()
+    await retry.click()
+    await page.getByText('The failed qualities are encoded again.').first().waitFor()
+    await page.getByText('Failed', { exact: true }).first().waitFor()
+    assert.deepEqual(errors, [])
+  })
+
+  test('a frame of the timeline becomes the thumbnail', async () => {
     const thumbnail = async () =>
       Buffer.from(
         await (await fetch(`${service.url}/vod/${videoId}/thumbnail.jpg?${Math.random()}`)).arrayBuffer(),
       )
     const before = await thumbnail()
-    const { page, errors } = await open(t, videoId, 'thumbnail')
+    const { page, errors } = await open(videoId, 'thumbnail')
     const image = page.getByAltText('The current thumbnail')
     const url = await image.getAttribute('src')
     await page.getByRole('slider', { name: 'Position of the frame' }).press('ArrowRight')
@@ -182,7 +183,7 @@ describe('the page of a video', { skip }, () => {
   })
 
   test('the embed code is that of the API, and plays in another page', async (t) => {
-    const { page } = await open(t, videoId, 'embed')
+    const { page } = await open(videoId, 'embed')
     const code = page.getByRole('tabpanel').locator('pre').first()
     assert.equal(await code.textContent(), (await stored()).assets.iframe)
     await page.getByLabel('Start automatically').check()
@@ -200,7 +201,7 @@ describe('the page of a video', { skip }, () => {
     await waitFor(() => video.evaluate((each: Video) => each.currentTime > 1))
   })
 
-  test('hostile texts are shown as texts, and every tab is accessible', async (t) => {
+  test('hostile texts are shown as texts, and every tab is accessible', async () => {
     const attack = `"><img src=x onerror="window.attack=1"><script>window.attack=1</script>'`
     const id = await createVideo(service, {
       title: `${attack} \u202e${'long'.repeat(100)}`,
@@ -212,7 +213,7 @@ describe('the page of a video', { skip }, () => {
     const vtt = `WEBVTT\n\n${attack}\n00:00.000 --> 00:01.000 line:0\n${attack}\n`
     for (const kind of ['captions', 'chapters'])
       assert.equal((await sendFile(`${service.url}/videos/${id}/${kind}/en`, Buffer.from(vtt))).status, 200)
-    const { page, errors } = await open(t, id, 'details')
+    const { page, errors } = await open(id, 'details')
     await page.evaluate(axe)
     for (const tab of [
       'Details',

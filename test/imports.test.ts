@@ -102,7 +102,7 @@ async function readImports(): Promise<Imports> {
   const imports: Imports = new Map()
   for (const folder of ['server', 'web']) {
     const files = await readdir(join(root, folder), { recursive: true }).catch(() => [])
-    const isSource = (name: string) => /\.(m?[jt]s|css)$/.test(name) && !/\.test\.ts$|\bdist\b/.test(name)
+    const isSource = (name: string) => /\.(m?[jt]sx?|css)$/.test(name) && !/\.test\.ts$|\bdist\b/.test(name)
     for (const name of files.filter(isSource)) {
       const file = join(folder, name)
       imports.set(file, readTargets(file, await readFile(join(root, file), 'utf8')))

@@ -177,6 +177,14 @@ test('a video accepts only themes of its environment and loses its theme when th
   const { playerId } = await playerThemes.create({ name: 'Mine' })
   const { videoId } = await videos.create({ title: 'Film', playerId })
   assert.equal((await videos.get(videoId)).playerId, playerId)
+  const foundBy = async (id: string, key?: string) => {
+    const { body } = await call(`${service.url}/videos?playerId=${id}`, key ? { key } : {})
+    return body.data.map((each: { videoId: string }) => each.videoId)
+  }
+  await videos.create({ title: 'Without a theme' })
+  assert.deepEqual(await foundBy(playerId), [videoId])
+  assert.deepEqual(await foundBy(playerId, sandboxKey), [])
+  assert.deepEqual(await foundBy('x'), [])
   assert.equal((await videos.update(videoId, { playerId: null as never })).playerId, null)
   assert.equal((await videos.update(videoId, { playerId })).playerId, playerId)
 
@@ -189,7 +197,7 @@ test('a video accepts only themes of its environment and loses its theme when th
     const changed = await call(`${url}/${videoId}`, { method: 'PATCH', json: { playerId: bad, tags: ['a'] } })
     assertProblem(changed, 400, 'invalid-attribute', 'playerId')
   }
-  assert.equal((await videos.list()).pagination.itemsTotal, 1)
+  assert.equal((await videos.list()).pagination.itemsTotal, 2)
   assertProblem(await call(`${players()}/${foreign}`), 404, 'resource-not-found', 'playerId')
 
   await playerThemes.delete(playerId)

@@ -45,7 +45,7 @@ async function createFilms(service: Service, browser: Browser): Promise<string[]
   const ids: string[] = []
   for (const [index, { metadata, ...film }] of films.entries()) {
     const file = join(folder, `${index}.mp4`)
-    await makeFilm(browser, { index, seconds: 24 + index * 3, file })
+    await makeFilm(browser, { index, seconds: 14 + index * 3, file })
     ids.push(await uploadVideo(service, file, { ...film, metadata: toPairs(metadata), public: index !== 5 }))
   }
   for (const id of ids) await waitForEncoding(service, id)
@@ -90,7 +90,7 @@ function viewings(ids: string[]): Session[] {
     const count = Math.round((14 + random() * 10 + (60 - daysAgo) / 4) * (weekday % 6 === 0 ? 0.5 : 1))
     for (let i = 0; i < count; i++) {
       const loadedAt = new Date(now - daysAgo * day - random() * 8 * hour - minute)
-      const seconds = 4 + Math.floor(random() * 20)
+      const seconds = 3 + Math.floor(random() * 12)
       sessions.push({
         media_id: pick(ids),
         loaded_at: loadedAt,

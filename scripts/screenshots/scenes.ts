@@ -85,7 +85,7 @@ export async function makeFilm(
   await page.close()
   const rate = 25
   const frames = seconds * rate
-  const zoom = `zoompan=z='1+0.35*on/${frames}':x='(iw-iw/zoom)/2':y='(ih-ih/zoom)/2':d=${frames}:s=1280x720:fps=${rate}`
+  const zoom = `zoompan=z='1+0.35*on/${frames}':x='(iw-iw/zoom)/2':y='(ih-ih/zoom)/2':d=${frames}:s=854x480:fps=${rate}`
   await ffmpeg(
     ...['-i', `${file}.png`, '-f', 'lavfi', '-i', `sine=frequency=220:duration=${seconds}`],
     ...['-filter:v', zoom, '-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p'],

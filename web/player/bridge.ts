@@ -155,10 +155,11 @@ const commands: Record<string, Command> = {
     if (typeof theme === 'object' && theme !== null)
       applyColors(controls.controller, theme as Partial<Colors>)
   },
-  // The content security policy allows images of this origin only.
   setLogo({ controls }, { logo, link }) {
-    const text = (value: unknown) => (typeof value === 'string' ? value : null)
-    controls.setLogo({ logo: text(logo), logoLink: text(link) })
+    const url = typeof logo === 'string' ? URL.parse(logo, location.href) : null
+    // Only logos of this service.
+    const isOwn = url?.origin === location.origin
+    controls.setLogo({ logo: isOwn ? url.href : null, logoLink: typeof link === 'string' ? link : null })
   },
   setStyleProperty: ({ controls }, { query, property, value }) =>
     setStyle(controls.controller, String(query), String(property), String(value)),

@@ -85,6 +85,14 @@ export const liveStreamQuery = (environment: Environment, id: string) =>
     queryFn: ({ signal }) => api<LiveStream>(environment, 'GET', pathOf(id), { signal }),
   })
 
+/** The URLs of a private live stream are new in each response. They stay until others are asked for. */
+export const newLinkQuery = (environment: Environment, id: string) =>
+  queryOptions({
+    queryKey: ['live-link', environment, id],
+    gcTime: 0,
+    queryFn: async ({ signal }) => (await api<LiveStream>(environment, 'GET', pathOf(id), { signal })).assets,
+  })
+
 const broadcastsPerPage = 10
 
 export const broadcastsQuery = (environment: Environment, id: string, page = 1) =>

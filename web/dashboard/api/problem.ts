@@ -21,6 +21,9 @@ export class ApiProblem extends Error {
   }
 }
 
+/** What was loaded has been deleted, or never existed. */
+export const isMissing = (error: Error | null) => error instanceof ApiProblem && error.status === 404
+
 /** The request did not reach the server, or its response did not arrive. */
 export class OfflineError extends Error {}
 

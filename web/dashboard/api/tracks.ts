@@ -3,8 +3,8 @@ import { api, type Environment } from './client.ts'
 import { ownPath } from './own-path.ts'
 import { ApiProblem, OfflineError } from './problem.ts'
 import type { Page } from './types.ts'
-import { pathOf } from './video.ts'
 import type { Track, TrackKind } from './video-types.ts'
+import { pathOf } from './videos.ts'
 
 /** The API names the language of captions and of chapters differently. */
 type StoredTrack = { src: string; srclang?: string; language?: string; default?: boolean }

@@ -1,7 +1,8 @@
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import type { Page, Pair, Video } from './types.ts'
 import type { Status, ThemeName, VideoEvent } from './video-types.ts'
+import { pathOf } from './videos.ts'
 
 export type VideoChange = {
   title?: string
@@ -32,7 +33,7 @@ export const statusQuery = (environment: Environment, videoId: string) =>
   })
 
 /** A deleted video that can be restored. */
-export const discardedQuery = (environment: Environment, videoId: string) =>
+export const discardedVideoQuery = (environment: Environment, videoId: string) =>
   queryOptions({
     queryKey: [environment, 'videos', videoId, 'discarded'],
     queryFn: ({ signal }) => api<Video>(environment, 'GET', `/discarded${pathOf(videoId)}`, { signal }),
@@ -61,31 +62,8 @@ export const themeNamesQuery = (environment: Environment) =>
     },
   })
 
-/** Tags that contain the text, the most used first. */
-export const tagsQuery = (environment: Environment, value: string) =>
-  queryOptions({
-    queryKey: [environment, 'videos', 'list', 'tags', value],
-    queryFn: async ({ signal }) => {
-      const query = { value, pageSize: 8, sortBy: 'videoCount', sortOrder: 'desc' }
-      const page = await api<Page<{ value: string; videoCount: number }>>(environment, 'GET', '/tags', {
-        query,
-        signal,
-      })
-      return page.data
-    },
-    placeholderData: keepPreviousData,
-  })
-
-export const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
-
 export const updateVideo = (environment: Environment, videoId: string, body: VideoChange) =>
   api<Video>(environment, 'PATCH', pathOf(videoId), { body })
-
-export const deleteVideo = (environment: Environment, videoId: string) =>
-  api<void>(environment, 'DELETE', pathOf(videoId))
-
-export const restoreVideo = (environment: Environment, videoId: string) =>
-  api<Video>(environment, 'PATCH', `/discarded${pathOf(videoId)}`, { body: { discarded: false } })
 
 export const retryEncoding = (environment: Environment, videoId: string) =>
   api<Status>(environment, 'POST', `${pathOf(videoId)}/retry`)

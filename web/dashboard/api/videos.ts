@@ -91,11 +91,13 @@ export const tagSuggestionsQuery = (environment: Environment, value: string) =>
     queryKey: [environment, 'videos', 'list', 'tags', value],
     queryFn: async ({ signal }) => {
       const query = { value, pageSize: 8, sortBy: 'videoCount', sortOrder: 'desc' }
-      return (await api<Page<{ value: string }>>(environment, 'GET', '/tags', { query, signal })).data
+      return (
+        await api<Page<{ value: string; videoCount: number }>>(environment, 'GET', '/tags', { query, signal })
+      ).data
     },
   })
 
-const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
+export const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
 
 export const importVideo = (
   environment: Environment,

@@ -71,14 +71,13 @@ export const webhookQuery = (environment: Environment, webhookId: string) =>
     queryFn: ({ signal }) => loadWebhook(environment, webhookId, signal),
   })
 
-/** The server reports changes of deliveries with the id of their webhook. */
 export const deliveriesQuery = (
   environment: Environment,
   webhookId: string,
   state: DeliveryState | undefined,
 ) =>
   infiniteQueryOptions({
-    queryKey: [environment, 'deliveries', webhookId, state ?? 'all'],
+    queryKey: [environment, 'deliveries', 'list', webhookId, state ?? 'all'],
     initialPageParam: 1,
     getNextPageParam: nextPage<Delivery>,
     queryFn: ({ pageParam, signal }) =>
@@ -88,9 +87,10 @@ export const deliveriesQuery = (
       }),
   })
 
+/** The server reports changes of deliveries with the id of their webhook. */
 export const deliveryQuery = (environment: Environment, { webhookId, deliveryId }: Delivery) =>
   queryOptions({
-    queryKey: [environment, 'deliveries', webhookId, 'one', deliveryId],
+    queryKey: [environment, 'deliveries', webhookId, deliveryId],
     queryFn: ({ signal }) =>
       api<DeliveryDetails>(environment, 'GET', `/webhooks/${webhookId}/deliveries/${deliveryId}`, { signal }),
   })

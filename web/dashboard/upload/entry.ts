@@ -27,14 +27,21 @@ const createId = () =>
 const base = { sent: 0, bytesPerSecond: undefined, secondsLeft: undefined, canRetry: true } as const
 const idle = { stop: undefined, run: 0, failures: 0, retryTimer: undefined, release: () => {} } as const
 
-export function newEntry(environment: Environment, { file, handle }: PickedFile, problem?: string): Entry {
+type Options = { problem?: string | undefined; target?: string | undefined }
+
+export function newEntry(
+  environment: Environment,
+  { file, handle }: PickedFile,
+  { problem, target }: Options = {},
+): Entry {
   const view: Upload = {
     ...base,
     id: createId(),
     environment,
     ...{ name: file.name, size: file.size, modifiedAt: file.lastModified },
     state: problem ? 'failed' : 'waiting',
-    videoId: undefined,
+    videoId: target,
+    target,
     needs: undefined,
     message: problem,
     canRetry: !problem,
@@ -94,7 +101,7 @@ export const isSameFile = (file: File, { name, size, modifiedAt }: FileFacts) =>
   file.name === name && file.size === size && file.lastModified === modifiedAt
 
 export const storedEntry = ({ view, addedAt, handle, url }: Entry): StoredUpload => {
-  const { id, environment, name, size, modifiedAt, videoId, state } = view
+  const { id, environment, name, size, modifiedAt, videoId, target, state } = view
   return {
     id,
     environment,
@@ -102,6 +109,7 @@ export const storedEntry = ({ view, addedAt, handle, url }: Entry): StoredUpload
     size,
     modifiedAt,
     videoId,
+    target,
     addedAt,
     isPaused: state === 'paused',
     url,

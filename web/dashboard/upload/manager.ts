@@ -21,11 +21,12 @@ export class UploadManager {
   subscribe = this.#list.subscribe
   read = this.#list.read
 
-  /** Begins to upload files. Returns the ids of the uploads, in the order of the files. */
-  addFiles(environment: Environment, files: PickedFile[]): string[] {
+  /** Begins to upload files. Returns the ids of the uploads, in the order of the files. Only one file can have a target. */
+  addFiles(environment: Environment, files: PickedFile[], target?: string): string[] {
     const entries = files.map(
       (picked) =>
-        this.#findInterrupted(environment, picked) ?? newEntry(environment, picked, checkFile(picked.file)),
+        this.#findInterrupted(environment, picked, target) ??
+        newEntry(environment, picked, { problem: checkFile(picked.file), target }),
     )
     this.#list.add(entries)
     const valid = entries.filter(({ view }) => view.state === 'waiting')
@@ -38,7 +39,7 @@ export class UploadManager {
   /** Begins to upload what was dropped. Folders are listed with the reason why they are not uploaded. */
   addDrop(environment: Environment, { files, folders }: Drop): void {
     const rejected = folders.map((name) =>
-      newEntry(environment, { file: new File([], name) }, texts.upload.folder),
+      newEntry(environment, { file: new File([], name) }, { problem: texts.upload.folder }),
     )
     this.#list.add(rejected)
     this.addFiles(environment, files)
@@ -128,10 +129,20 @@ export class UploadManager {
   }
 
   /** A file that is dropped again continues its upload. */
-  #findInterrupted(environment: Environment, { file, handle }: PickedFile): Entry | undefined {
+  #findInterrupted(
+    environment: Environment,
+    { file, handle }: PickedFile,
+    target: string | undefined,
+  ): Entry | undefined {
     const entry = this.#list
       .all()
-      .find(({ view }) => view.needs && view.environment === environment && isSameFile(file, view))
+      .find(
+        ({ view }) =>
+          view.needs &&
+          view.environment === environment &&
+          (target === undefined || view.videoId === target) &&
+          isSameFile(file, view),
+      )
     if (!entry) return undefined
     Object.assign(entry, { file, handle })
     entry.view = { ...entry.view, state: 'waiting', needs: undefined, message: undefined }

@@ -48,7 +48,7 @@ export class UploadRunner {
     entry.meter.reset()
     this.#list.change(entry, { state: 'uploading', message: undefined })
     entry.stop = startTransfer(
-      { environment: entry.view.environment, file: entry.file!, url: entry.url },
+      { ...entry.view, file: entry.file!, url: entry.url },
       {
         onCreated: (url, videoId) => {
           entry.url = url
@@ -91,7 +91,7 @@ export class UploadRunner {
     if (isGone) entry.url = undefined
     this.#list.change(entry, {
       ...{ state, needs, message, bytesPerSecond: undefined, secondsLeft: undefined },
-      ...(isGone && { sent: 0, videoId: undefined }),
+      ...(isGone && { sent: 0, videoId: entry.view.target }),
     })
     if (state === 'failed') void forgetUploads([entry.view.id])
     if (retryMs !== undefined) entry.retryTimer = setTimeout(() => this.#retry(entry), retryMs)

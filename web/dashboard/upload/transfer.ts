@@ -12,7 +12,12 @@ export type TransferEvents = {
   onError(error: Error): void
 }
 
-export type TransferSource = { environment: Environment; file: File; url: string | undefined }
+export type TransferSource = {
+  environment: Environment
+  file: File
+  url: string | undefined
+  target: string | undefined
+}
 
 /** Stops the transfer. Resolves when the URL of the upload is known, or will never be. */
 export type StopTransfer = () => Promise<void>
@@ -45,7 +50,7 @@ export function startTransfer(source: TransferSource, events: TransferEvents): S
 }
 
 async function createUpload(
-  { environment, file, url }: TransferSource,
+  { environment, file, url, target }: TransferSource,
   events: TransferEvents,
 ): Promise<Upload> {
   // Otherwise a file that was changed or removed looks like a lost connection.
@@ -59,7 +64,7 @@ async function createUpload(
     ...(url
       ? { uploadUrl: url }
       : { endpoint: `${location.origin}/dashboard${apiPath(environment, '/tus')}` }),
-    metadata: { filename: file.name },
+    metadata: { filename: file.name, ...(target && { videoId: target }) },
     chunkSize: chunkBytes,
     retryDelays: null,
     storeFingerprintForResuming: false,

@@ -25,6 +25,8 @@ export type Upload = {
   bytesPerSecond: number | undefined
   secondsLeft: number | undefined
   videoId: string | undefined
+  /** An existing video without content that gets the file. Without it, a video is created. */
+  target: string | undefined
   /** After a reload the browser may have no access to the file any more. */
   needs: 'file' | 'permission' | undefined
   /** Why it failed or was interrupted. */
@@ -34,7 +36,10 @@ export type Upload = {
 }
 
 /** What is kept in the browser, so that an upload can continue after a reload. */
-export type StoredUpload = Pick<Upload, 'id' | 'environment' | 'name' | 'size' | 'modifiedAt' | 'videoId'> & {
+export type StoredUpload = Pick<
+  Upload,
+  'id' | 'environment' | 'name' | 'size' | 'modifiedAt' | 'videoId' | 'target'
+> & {
   addedAt: number
   isPaused: boolean
   /** Where the bytes are sent to, once the upload has been created. */

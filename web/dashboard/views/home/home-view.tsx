@@ -20,7 +20,7 @@ export function HomeView() {
   const [isOpen, setOpen] = useState<boolean>()
   const isFirst = recent.data?.pagination.itemsTotal === 0
   const playable = recent.data?.data.find(({ status }) => status?.playable)
-  const isStarting = isOpen ?? isFirst
+  const isStarting = isFirst || isOpen === true
   if (isOpen === undefined && recent.data) setOpen(isFirst)
   return (
     <DropZone>

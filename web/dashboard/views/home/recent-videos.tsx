@@ -31,7 +31,8 @@ export function RecentVideos({ videos }: { videos: RecentVideo[] }) {
             >
               <span className={styles.frame}>
                 <img
-                  key={`${video.assets.thumbnail} ${video.status?.playable}`}
+                  // Loaded again when there is a picture of the video.
+                  key={`${video.status?.state} ${video.status?.playable}`}
                   className={styles.thumbnail}
                   src={video.assets.thumbnail}
                   alt=""

@@ -1,4 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import type { Video } from '../../api/types.ts'
+import { progressQuery } from '../../api/video-progress.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { ErrorText } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
@@ -17,10 +20,15 @@ type VideoStepProps = {
 
 /** From a file or an address to a player. */
 export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
+  const status = useQuery({
+    ...progressQuery(useEnvironment(), videoId ?? ''),
+    enabled: videoId !== undefined,
+  })
+  const isPlayable = status.data?.encoding.playable ?? false
   const isSending = upload && ['waiting', 'uploading', 'paused', 'interrupted'].includes(upload.state)
   const failure = upload?.state === 'failed' && !upload.videoId ? upload.message : undefined
   return (
-    <Step number={2} title={texts.home.video} isDone={video !== undefined && !isSending}>
+    <Step number={2} title={texts.home.video} isDone={isPlayable && !isSending}>
       {failure && <ErrorText error={new Error(failure)} />}
       {isSending ? (
         <UploadProgress upload={upload} />

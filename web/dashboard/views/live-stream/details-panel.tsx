@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import type { FormEvent } from 'react'
 import type { LiveStream, LiveStreamInput } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { texts } from '../../texts/texts.ts'
@@ -7,53 +7,33 @@ import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { ThemeSelect } from '../live/theme-select.tsx'
+import { type Draft, useDraft } from './draft.ts'
 import { MetadataFields } from './metadata-fields.tsx'
-import { ChangedElsewhereError, changedFields, useSaveLiveStream } from './save-live-stream.ts'
+import { ChangedElsewhereError, useSaveLiveStream } from './save-live-stream.ts'
 import styles from './stream-panels.module.css'
 import { ThumbnailField } from './thumbnail-field.tsx'
 
-const fields = ['name', 'public', 'record', 'showViewers', 'playerId', 'metadata'] as const
-type Draft = Pick<LiveStream, (typeof fields)[number]>
-
-const draftOf = (stream: LiveStream): Draft => ({
-  name: stream.name,
-  public: stream.public,
-  record: stream.record,
-  showViewers: stream.showViewers,
-  playerId: stream.playerId,
-  metadata: stream.metadata,
-})
-
 /** The attributes. Only those that were changed are saved. */
 export function DetailsPanel({ stream }: { stream: LiveStream }) {
-  const [base, setBase] = useState(stream)
-  const [draft, setDraft] = useState(() => draftOf(stream))
-  const edited = changedFields(base, { ...base, ...draft }, [...fields])
-  const isConflict = changedFields(base, stream, edited).length > 0
-  const reset = (to: LiveStream) => {
-    setBase(to)
-    setDraft(draftOf(to))
-  }
-  // What is not being edited follows the server.
-  const unedited = fields.filter((field) => !edited.includes(field))
-  const followed = changedFields(base, stream, unedited)
-  if (followed.length > 0) {
-    const theirs = Object.fromEntries(followed.map((field) => [field, stream[field]]))
-    setBase({ ...base, ...theirs })
-    setDraft({ ...draft, ...theirs })
-  }
+  const { base, draft, edited, isConflict, set, reset } = useDraft(stream)
   const saveFields = useSaveLiveStream(stream.liveStreamId)
   const save = useMutation({
-    mutationFn: () =>
-      saveFields(Object.fromEntries(edited.map((field) => [field, draft[field as keyof Draft]])), base),
+    mutationFn: () => {
+      const change = Object.fromEntries(edited.map((field) => [field, draft[field as keyof Draft]]))
+      // Who was told of the other change may replace it.
+      return saveFields(change, isConflict ? stream : base)
+    },
     onSuccess: (saved) => {
       reset(saved)
       showToast(texts.live.saved)
     },
   })
-  const set = (change: Partial<Draft>) => setDraft((current) => ({ ...current, ...change }))
+  const discard = () => {
+    save.reset()
+    reset(stream)
+  }
   const problems = save.error instanceof ApiProblem ? save.error.fields : {}
   const isElsewhere = isConflict || save.error instanceof ChangedElsewhereError
   const isShown = Boolean(problems.name || problems.playerId)
@@ -86,14 +66,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
           <div className={styles.notice} role="alert">
             {texts.live.changedElsewhere}
             <div>
-              <Button
-                onClick={() => {
-                  save.reset()
-                  reset(stream)
-                }}
-              >
-                {texts.live.useTheirs}
-              </Button>
+              <Button onClick={discard}>{texts.live.useTheirs}</Button>
             </div>
           </div>
         ) : (
@@ -103,16 +76,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
           <Button look="primary" type="submit" disabled={save.isPending || edited.length === 0}>
             {texts.actions.save}
           </Button>
-          {edited.length > 0 && (
-            <Button
-              onClick={() => {
-                save.reset()
-                reset(stream)
-              }}
-            >
-              {texts.actions.cancel}
-            </Button>
-          )}
+          {edited.length > 0 && <Button onClick={discard}>{texts.actions.cancel}</Button>}
         </div>
       </form>
       <ThumbnailField stream={stream} />

@@ -37,6 +37,8 @@ export function useSaveLiveStream(liveStreamId: string) {
     }
     const saved = await updateLiveStream(environment, liveStreamId, change)
     known.current = undefined
+    // A response that was requested before would bring the old values back.
+    await client.cancelQueries({ queryKey: query.queryKey })
     client.setQueryData(query.queryKey, saved)
     return saved
   }

@@ -1,24 +1,46 @@
-import type { LiveStream } from '../../api/live-streams.ts'
+import { useQuery } from '@tanstack/react-query'
+import { type LiveStream, newLinkQuery } from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Panel } from '../../ui/panel.tsx'
-import { useStable } from '../../ui/use-stable.ts'
+import { ErrorText } from '../../ui/states.tsx'
 import styles from './stream-panels.module.css'
 
 /** The link and the embed code. */
-export function SharePanel({ stream }: { stream: LiveStream }) {
-  const assets = useStable(stream.assets, String(stream.public))
+export const SharePanel = ({ stream }: { stream: LiveStream }) => (
+  <Panel title={texts.live.share}>
+    {stream.public ? <Links assets={stream.assets} /> : <PrivateLinks stream={stream} />}
+  </Panel>
+)
+
+/** The preview uses up the link that came with the live stream, so these have links of their own. */
+function PrivateLinks({ stream }: { stream: LiveStream }) {
+  const link = useQuery(newLinkQuery(useEnvironment(), stream.liveStreamId))
   return (
-    <Panel title={texts.live.share}>
-      <div className={styles.labelled}>
-        <h3>{texts.live.link}</h3>
-        <CodeBlock code={assets.player} label={texts.live.copyLink} />
+    <>
+      {link.data && <Links assets={link.data} />}
+      {link.error && <ErrorText error={link.error} />}
+      <p className={styles.hint}>{texts.live.privateLink}</p>
+      <div>
+        <Button icon="reload" disabled={link.isFetching} onClick={() => link.refetch()}>
+          {texts.live.newLink}
+        </Button>
       </div>
-      <div className={styles.labelled}>
-        <h3>{texts.live.embed}</h3>
-        <CodeBlock code={assets.iframe} label={texts.live.copyEmbed} />
-      </div>
-      {!stream.public && <p className={styles.hint}>{texts.live.privateLink}</p>}
-    </Panel>
+    </>
   )
 }
+
+const Links = ({ assets }: { assets: LiveStream['assets'] }) => (
+  <>
+    <div className={styles.labelled}>
+      <h3>{texts.live.link}</h3>
+      <CodeBlock code={assets.player} label={texts.live.copyLink} />
+    </div>
+    <div className={styles.labelled}>
+      <h3>{texts.live.embed}</h3>
+      <CodeBlock code={assets.iframe} label={texts.live.copyEmbed} />
+    </div>
+  </>
+)

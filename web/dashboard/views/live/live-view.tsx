@@ -32,7 +32,7 @@ export function LiveView() {
     </Button>
   )
   return (
-    <Page title={texts.live.title} intro={texts.live.intro} actions={createButton}>
+    <Page title={texts.live.title} intro={texts.live.intro} actions={createButton} isFull>
       {(!isEmpty || search !== '') && (
         <div className={styles.search}>
           <TextField

@@ -10,7 +10,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './failures-panel.module.css'
 
 /** The failures of this environment, and how many the other one has. */
@@ -36,7 +36,7 @@ export function FailuresPanel({ failures }: { failures: Failure[] }) {
         <Table
           label={texts.system.failures}
           rows={own}
-          keyOf={({ videoId, quality }) => `${videoId} ${quality}`}
+          keyOf={({ videoId, quality, reason }) => `${videoId} ${quality} ${reason}`}
           columns={[
             { label: texts.system.failureVideo, cell: (failure) => <FailedVideo failure={failure} /> },
             {

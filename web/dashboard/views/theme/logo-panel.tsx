@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Field, TextField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './logo-panel.module.css'
 
 /** The logo is saved on its own, immediately. */
@@ -85,7 +85,7 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
         isOpen={isRemoving}
         onClose={() => setRemoving(false)}
         title={texts.themes.logoRemove}
-        description={assets.link ?? ''}
+        description={texts.themes.logoRemoveText}
         action={texts.themes.logoRemove}
         onConfirm={async () => {
           await deleteLogo(environment, playerId)

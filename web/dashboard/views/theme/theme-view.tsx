@@ -1,14 +1,15 @@
-import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { deleteTheme, type PlayerTheme, themeQuery } from '../../api/themes.ts'
+import { isMissing } from '../../api/problem.ts'
+import { deleteTheme, type PlayerTheme, themeQuery, themesQuery } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, ErrorText, Loading } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { LogoPanel } from './logo-panel.tsx'
 import { Preview } from './preview.tsx'
 import { ThemeForm } from './theme-form.tsx'
@@ -20,7 +21,7 @@ export function ThemeView() {
   const environment = useEnvironment()
   const { playerId } = useParams({ from: '/$environment/themes/$playerId' })
   const theme = useQuery(themeQuery(environment, playerId))
-  if (theme.data) return <LoadedTheme key={playerId} theme={theme.data} />
+  if (theme.data && !isMissing(theme.error)) return <LoadedTheme key={playerId} theme={theme.data} />
   return (
     <Page title={texts.themes.title}>
       {theme.error ? <ErrorState error={theme.error} onRetry={() => theme.refetch()} /> : <Loading />}
@@ -31,6 +32,10 @@ export function ThemeView() {
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
   const draft = useDraft(theme)
   const { values, isChanged, save } = draft
+  useBlocker({
+    shouldBlockFn: () => isChanged && !window.confirm(texts.themes.leave),
+    enableBeforeUnload: () => isChanged,
+  })
   const name = theme.name || texts.themes.unnamed
   return (
     <Page
@@ -74,6 +79,7 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
 
 function DeleteButton({ playerId, name }: { playerId: string; name: string }) {
   const environment = useEnvironment()
+  const client = useQueryClient()
   const navigate = useNavigate()
   const [isOpen, setOpen] = useState(false)
   return (
@@ -89,6 +95,7 @@ function DeleteButton({ playerId, name }: { playerId: string; name: string }) {
         action={texts.actions.delete}
         onConfirm={async () => {
           await deleteTheme(environment, playerId)
+          client.removeQueries(themesQuery(environment))
           showToast(texts.themes.deleted)
           await navigate({ to: '/$environment/themes', params: { environment } })
         }}

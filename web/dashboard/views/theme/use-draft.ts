@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { loadTheme, type PlayerTheme, saveTheme, type ThemeFields, themeQuery } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 
 type FieldName = keyof ThemeFields
 type Value = string | boolean
@@ -60,6 +60,7 @@ export function useDraft(theme: PlayerTheme) {
     isChanged: draft.size > 0,
     save,
     set<Name extends FieldName>(name: Name, to: ThemeFields[Name]) {
+      save.reset()
       setDraft((before) => {
         const from = before.get(name)?.from ?? theme[name]
         const next = new Map(before)

@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useCallback, useState } from 'react'
 import { type PlayerTheme, type ThemeColor, themesQuery } from '../../api/themes.ts'
+import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,9 +16,11 @@ import styles from './themes-view.module.css'
 export function ThemesView() {
   const themes = useInfiniteQuery(themesQuery(useEnvironment()))
   const [isCreating, setCreating] = useState(false)
+  const run = useCallback(() => setCreating(true), [])
+  useCommand({ id: 'create-theme', label: texts.themes.create, run })
   const rows = themes.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
-    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="primary" icon="plus" onClick={run}>
       {texts.themes.create}
     </Button>
   )

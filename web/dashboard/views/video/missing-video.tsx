@@ -2,7 +2,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useSession } from '../../api/session.ts'
-import { discardedQuery, restoreVideo } from '../../api/video.ts'
+import { discardedVideoQuery } from '../../api/video.ts'
+import { restoreVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
@@ -15,7 +16,7 @@ export function MissingVideo({ videoId }: { videoId: string }) {
   const environment = useEnvironment()
   const { restoreHours } = useSession()
   const client = useQueryClient()
-  const discarded = useQuery({ ...discardedQuery(environment, videoId), enabled: restoreHours > 0 })
+  const discarded = useQuery({ ...discardedVideoQuery(environment, videoId), enabled: restoreHours > 0 })
   const [error, setError] = useState<Error>()
   const restore = () =>
     restoreVideo(environment, videoId).then(

@@ -8,7 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { Progress } from '../../ui/progress.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './progress-panel.module.css'
 import { QualityList } from './quality-list.tsx'
 import { SourcePicker } from './source-picker.tsx'
@@ -25,9 +25,7 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
       {(state.name === 'uploading' || state.name === 'fetching') && (
         <Progress share={state.share} label={words[state.name]} />
       )}
-      {(state.name === 'empty' || state.name === 'uploading') && (
-        <SourcePicker videoId={video.videoId} isBegun={state.name === 'uploading'} />
-      )}
+      {state.name === 'empty' && <SourcePicker videoId={video.videoId} />}
       {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
       {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
       {failure !== undefined && <p className={styles.failure}>{failure}</p>}

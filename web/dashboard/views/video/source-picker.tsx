@@ -1,37 +1,24 @@
-import { useId, useSyncExternalStore } from 'react'
+import { useId } from 'react'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
-import { formatPercent } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { Progress } from '../../ui/progress.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { uploads, useUploads } from '../../upload/uploads.ts'
 import styles from './progress-panel.module.css'
-import { readUpload, subscribeToUploads, uploadSource } from './source-upload.ts'
 
 const words = texts.video.state
 
-/** `isBegun`: a part of the file has arrived, and perhaps nobody sends the rest. */
-type SourcePickerProps = { videoId: string; isBegun: boolean }
-
-/** Uploads a file into a video without content. */
-export function SourcePicker({ videoId, isBegun }: SourcePickerProps) {
+/** Uploads a file into a video without content. The panel of the uploads shows how far it is. */
+export function SourcePicker({ videoId }: { videoId: string }) {
   const environment = useEnvironment()
   const id = useId()
-  const { state, share, error } = useSyncExternalStore(subscribeToUploads, () =>
-    readUpload(environment, videoId),
+  const isSending = useUploads(environment).some(
+    (each) => each.videoId === videoId && each.state !== 'failed',
   )
-  if (state === 'sending')
-    return (
-      <>
-        <Progress share={share} label={words.uploading} />
-        <p className={styles.muted}>{words.sending(formatPercent(share))}</p>
-      </>
-    )
+  if (isSending) return null
   return (
     <div className={styles.picker}>
-      <p className={styles.muted}>{isBegun ? words.continueText : words.emptyText}</p>
-      {error && <ErrorText error={error} />}
+      <p className={styles.muted}>{words.emptyText}</p>
       <input
         id={id}
         type="file"
@@ -40,12 +27,12 @@ export function SourcePicker({ videoId, isBegun }: SourcePickerProps) {
         onChange={(event) => {
           const [file] = event.target.files ?? []
           event.target.value = ''
-          if (file) void uploadSource(environment, videoId, file)
+          if (file) uploads.addFiles(environment, [{ file }], videoId)
         }}
       />
-      <label htmlFor={id} className={buttonClass(isBegun ? 'plain' : 'primary')}>
+      <label htmlFor={id} className={buttonClass('primary')}>
         <Icon name="upload" size={16} />
-        {isBegun ? words.continue : words.upload}
+        {words.upload}
       </label>
     </div>
   )

@@ -3,7 +3,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import type { Video } from '../../api/types.ts'
-import { deleteVideo, restoreVideo } from '../../api/video.ts'
+import { deleteVideo, restoreVideo } from '../../api/videos.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -11,7 +11,7 @@ import { Button, buttonClass } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { formatSpan } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { showError, showToast } from '../../ui/toasts.tsx'
+import { showError, showToast } from '../../ui/toast-list.ts'
 
 export function VideoActions({ video }: { video: Video }) {
   const environment = useEnvironment()

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Breakdown, bucketsQuery, metricQuery } from '../../api/analytics.ts'
+import { type Breakdown, bucketsQuery, loadAllBuckets, metricQuery } from '../../api/analytics.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
@@ -50,13 +50,15 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       actions={
         <CsvButton
           name={name}
-          rows={() => [
+          rows={async () => [
             [name, ...(isMedia ? [texts.viewers.media] : []), metricName],
-            ...buckets.map(({ dimensionValue, metricValue }) => [
-              nameOf(dimensionValue),
-              ...(isMedia ? [dimensionValue] : []),
-              metricValue,
-            ]),
+            ...(await loadAllBuckets(environment, metrics[metric], selections.current, breakdown)).map(
+              ({ dimensionValue, metricValue }) => [
+                nameOf(dimensionValue),
+                ...(isMedia ? [dimensionValue] : []),
+                metricValue,
+              ],
+            ),
           ]}
         />
       }

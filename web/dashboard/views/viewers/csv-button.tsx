@@ -1,5 +1,7 @@
+import { useMutation } from '@tanstack/react-query'
 import { texts } from '../../texts/texts.ts'
 import { IconButton } from '../../ui/button.tsx'
+import { showError } from '../../ui/toast-list.ts'
 import { type Cell, toCsv } from './csv.ts'
 
 /** File systems do not accept every character. */
@@ -15,8 +17,16 @@ function download(name: string, rows: Cell[][]): void {
   setTimeout(() => URL.revokeObjectURL(url))
 }
 
-type CsvButtonProps = { name: string; rows(): Cell[][] }
+type CsvButtonProps = { name: string; rows(): Cell[][] | Promise<Cell[][]> }
 
-export const CsvButton = ({ name, rows }: CsvButtonProps) => (
-  <IconButton icon="download" label={texts.viewers.csvOf(name)} onClick={() => download(name, rows())} />
-)
+export function CsvButton({ name, rows }: CsvButtonProps) {
+  const save = useMutation({ mutationFn: async () => download(name, await rows()), onError: showError })
+  return (
+    <IconButton
+      icon="download"
+      label={texts.viewers.csvOf(name)}
+      disabled={save.isPending}
+      onClick={() => save.mutate()}
+    />
+  )
+}

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { eventsQuery, type ViewingEvent } from '../../api/analytics.ts'
+import { eventsQuery, type ViewingEvent } from '../../api/viewing-sessions.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration } from '../../ui/format.ts'

@@ -59,7 +59,7 @@ export default function LineChart(props: LineChartProps) {
   const shown = index !== undefined && index < points.length ? index : undefined
   const describe = (at: number) =>
     texts.viewers.pointAt(
-      points[at]!.long,
+      points[at]?.long ?? '',
       series.map(({ label, values }) => `${label} ${formatAt(values[at], format)}`).join(', '),
     )
   return (

@@ -1,9 +1,9 @@
 import { queryOptions, useQueries, useQuery } from '@tanstack/react-query'
-import type { MediaRef } from '../../api/analytics.ts'
 import { api, type Environment } from '../../api/client.ts'
 import type { LiveStream } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import type { Video, VideoStatus } from '../../api/types.ts'
+import type { MediaRef } from '../../api/viewing-sessions.ts'
 import { useEnvironment } from '../../app/environment.ts'
 
 export const isLiveId = (id: string) => id.startsWith('li')

@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { isTooOld } from '../../api/analytics.ts'
 import {
-  isTooOld,
+  loadAllValues,
   metadataKeysQuery,
   metadataValuesQuery,
   type ValueOrder,
   valueOrders,
-} from '../../api/analytics.ts'
+} from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -77,9 +78,9 @@ function Values({ name }: { name: string }) {
       actions={
         <CsvButton
           name={name}
-          rows={() => [
+          rows={async () => [
             [name, ...valueOrders, 'averageWatchTime', 'lastSeenAt'],
-            ...rows.map((row) => [
+            ...(await loadAllValues(environment, selections.current, { key: name, sortBy })).map((row) => [
               row.value,
               ...valueOrders.map((order) => row[order]),
               row.averageWatchTime,

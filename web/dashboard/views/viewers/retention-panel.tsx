@@ -1,5 +1,5 @@
 import { lazy, Suspense, useRef } from 'react'
-import type { CurvePoint, Retention } from '../../api/analytics.ts'
+import type { CurvePoint, Retention } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'

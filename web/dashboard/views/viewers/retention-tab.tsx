@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isTooOld, metadataKeysQuery, retentionQuery } from '../../api/analytics.ts'
+import { isTooOld } from '../../api/analytics.ts'
+import { metadataKeysQuery, retentionQuery } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'

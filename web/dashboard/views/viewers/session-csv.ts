@@ -1,4 +1,4 @@
-import type { ViewerSession } from '../../api/analytics.ts'
+import type { ViewerSession } from '../../api/viewing-sessions.ts'
 import type { Cell } from './csv.ts'
 
 /** The columns have the names of the API. */

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useId, useState } from 'react'
-import type { ViewerSession } from '../../api/analytics.ts'
+import type { ViewerSession } from '../../api/viewing-sessions.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'

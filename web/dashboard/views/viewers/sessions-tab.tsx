@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isTooOld, type MediaRef, mediaSessionsQuery, viewerSessionsQuery } from '../../api/analytics.ts'
+import { isTooOld } from '../../api/analytics.ts'
+import { loadAllSessions, type MediaRef, sessionsQuery } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
@@ -34,32 +35,14 @@ export default function SessionsTab() {
   )
 }
 
-function useSessions(media: MediaRef | undefined, currentPage: number) {
-  const { environment, search, selections } = useViewersSearch()
-  const { viewerKey: key = '', viewer: value = '' } = search
-  const viewer = search.viewer === undefined ? undefined : { key, value }
-  const byMedia = useQuery({
-    ...mediaSessionsQuery(environment, selections.current, {
-      media: media ?? { id: '', type: 'video', title: '' },
-      viewer,
-      currentPage,
-    }),
-    enabled: media !== undefined,
-  })
-  const byViewer = useQuery({
-    ...viewerSessionsQuery(environment, selections.current, { key, value, currentPage }),
-    enabled: media === undefined,
-  })
-  return media ? byMedia : byViewer
-}
-
 /** The sessions of the viewer in the URL, of the media, or of both. */
 function Sessions({ media }: { media: MediaRef | undefined }) {
-  const { search } = useViewersSearch()
+  const { environment, search, selections } = useViewersSearch()
+  const { viewerKey: key = '', viewer: value } = search
   const [page, setPage] = useState(1)
-  const sessions = useSessions(media, page)
-  const viewer = search.viewer === undefined ? [] : [`${search.viewerKey} = ${search.viewer}`]
-  const name = [...viewer, ...(media ? [media.title] : [])].join(', ')
+  const of = { viewer: value === undefined ? undefined : { key, value }, media }
+  const sessions = useQuery(sessionsQuery(environment, selections.current, of, page))
+  const name = [of.viewer && `${key} = ${value}`, media?.title].filter(Boolean).join(', ')
   if (sessions.isPending) return <Loading />
   if (!sessions.data) {
     return isTooOld(sessions.error) ? (
@@ -74,7 +57,12 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
   return (
     <Panel
       title={<bdi>{texts.viewers.sessionsOf(name)}</bdi>}
-      actions={<CsvButton name={texts.viewers.sessionsOf(name)} rows={() => sessionRows(data)} />}
+      actions={
+        <CsvButton
+          name={texts.viewers.sessionsOf(name)}
+          rows={async () => sessionRows(await loadAllSessions(environment, selections.current, of))}
+        />
+      }
     >
       {data.length === 0 ? (
         <p className={styles.hint}>{texts.viewers.sessionsNone}</p>

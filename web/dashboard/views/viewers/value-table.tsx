@@ -1,4 +1,4 @@
-import type { MetadataValue, ValueOrder } from '../../api/analytics.ts'
+import type { MetadataValue, ValueOrder } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { formatNumber, formatPercent, formatSpan } from '../../ui/format.ts'

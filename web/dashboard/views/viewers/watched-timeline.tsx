@@ -1,4 +1,4 @@
-import type { ViewerSession } from '../../api/analytics.ts'
+import type { ViewerSession } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration } from '../../ui/format.ts'
 import { useDuration } from './media-names.ts'

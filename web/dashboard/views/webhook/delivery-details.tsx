@@ -4,7 +4,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { AttemptView } from './attempt-view.tsx'
 import styles from './delivery-details.module.css'
 import { RequestView } from './request-view.tsx'
@@ -51,7 +51,7 @@ function ReplayButton({ delivery }: { delivery: Delivery }) {
     mutationFn: () => redeliver(environment, delivery),
     onSuccess: () => {
       showToast(texts.webhooks.replayed)
-      return client.invalidateQueries({ queryKey: [environment, 'deliveries', delivery.webhookId] })
+      return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
   return (

@@ -6,27 +6,26 @@ import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { SelectField } from '../../ui/field.tsx'
-import { formatSpan } from '../../ui/format.ts'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
-
-const hour = 3_600
-/** Deliveries are kept for 30 days. */
-const spans = [hour, 24 * hour, 7 * 24 * hour, 30 * 24 * hour]
+import { showToast } from '../../ui/toast-list.ts'
+import { formatPeriod, longest, periods } from './periods.ts'
 
 type ReplayDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
+
+/** Nothing is kept for longer, so the clock of the browser, which may be wrong, does not matter for the longest one. */
+const startOf = (seconds: number) => new Date(seconds === longest ? 0 : Date.now() - seconds * 1_000)
 
 /** Sends all failed deliveries again. */
 export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
-  const [seconds, setSeconds] = useState(24 * hour)
+  const [seconds, setSeconds] = useState(longest)
   const replay = useMutation({
-    mutationFn: () => redeliverFailed(environment, webhookId, new Date(Date.now() - seconds * 1_000)),
+    mutationFn: () => redeliverFailed(environment, webhookId, startOf(seconds)),
     onSuccess: ({ count }) => {
       showToast(texts.webhooks.replayedCount(count))
       onClose()
-      return client.invalidateQueries({ queryKey: [environment, 'deliveries', webhookId] })
+      return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
   return (
@@ -41,9 +40,9 @@ export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) 
         value={seconds}
         onChange={(event) => setSeconds(Number(event.target.value))}
       >
-        {spans.map((each) => (
+        {periods.map((each) => (
           <option key={each} value={each}>
-            {formatSpan(each)}
+            {formatPeriod(each)}
           </option>
         ))}
       </SelectField>

@@ -6,19 +6,16 @@ import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { SelectField } from '../../ui/field.tsx'
-import { formatSpan } from '../../ui/format.ts'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
-
-const hour = 3_600
-const spans = [hour, 24 * hour, 7 * 24 * hour, 30 * 24 * hour]
+import { showToast } from '../../ui/toast-list.ts'
+import { day, formatPeriod, periods } from './periods.ts'
 
 type RotateDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 
 export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
-  const [seconds, setSeconds] = useState(24 * hour)
+  const [seconds, setSeconds] = useState(day)
   const rotate = useMutation({
     mutationFn: () => rotateSecret(environment, webhookId, seconds),
     onSuccess: (webhook) => {
@@ -39,9 +36,9 @@ export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) 
         value={seconds}
         onChange={(event) => setSeconds(Number(event.target.value))}
       >
-        {spans.map((each) => (
+        {periods.map((each) => (
           <option key={each} value={each}>
-            {formatSpan(each)}
+            {formatPeriod(each)}
           </option>
         ))}
         <option value={0}>{texts.webhooks.rotateNow}</option>

@@ -7,7 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 
 type TestDialogProps = {
   isOpen: boolean
@@ -28,7 +28,7 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
       onSent(deliveryId)
       onClose()
       showToast(texts.webhooks.testSent)
-      return client.invalidateQueries({ queryKey: [environment, 'deliveries', webhookId] })
+      return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
   return (

@@ -1,7 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { deleteWebhook, type Webhook, webhookQuery } from '../../api/webhooks.ts'
+import { isMissing } from '../../api/problem.ts'
+import { deleteWebhook, type Webhook, webhookQuery, webhooksQuery } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -9,7 +10,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { Deliveries } from './deliveries.tsx'
 import { EditDialog } from './edit-dialog.tsx'
 import { SecretPanel } from './secret-panel.tsx'
@@ -21,7 +22,8 @@ export function WebhookView() {
   const environment = useEnvironment()
   const { webhookId } = useParams({ from: '/$environment/webhooks/$webhookId' })
   const webhook = useQuery(webhookQuery(environment, webhookId))
-  if (webhook.data) return <LoadedWebhook key={webhookId} webhook={webhook.data} />
+  if (webhook.data && !isMissing(webhook.error))
+    return <LoadedWebhook key={webhookId} webhook={webhook.data} />
   return (
     <Page title={texts.webhooks.title}>
       {webhook.error ? <ErrorState error={webhook.error} onRetry={() => webhook.refetch()} /> : <Loading />}
@@ -31,6 +33,7 @@ export function WebhookView() {
 
 function LoadedWebhook({ webhook }: { webhook: Webhook }) {
   const environment = useEnvironment()
+  const client = useQueryClient()
   const navigate = useNavigate()
   const [dialog, setDialog] = useState<'test' | 'edit' | 'delete'>()
   const [opened, setOpened] = useState<string>()
@@ -80,6 +83,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
         action={texts.actions.delete}
         onConfirm={async () => {
           await deleteWebhook(environment, webhook.webhookId)
+          client.removeQueries(webhooksQuery(environment))
           showToast(texts.webhooks.deleted)
           await navigate({ to: '/$environment/webhooks', params: { environment } })
         }}

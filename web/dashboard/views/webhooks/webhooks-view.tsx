@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useCallback, useState } from 'react'
 import { type Webhook, webhooksQuery } from '../../api/webhooks.ts'
+import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -15,9 +16,11 @@ import styles from './webhooks-view.module.css'
 export function WebhooksView() {
   const webhooks = useInfiniteQuery(webhooksQuery(useEnvironment()))
   const [isCreating, setCreating] = useState(false)
+  const run = useCallback(() => setCreating(true), [])
+  useCommand({ id: 'create-webhook', label: texts.webhooks.create, run })
   const rows = webhooks.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
-    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+    <Button look="primary" icon="plus" onClick={run}>
       {texts.webhooks.create}
     </Button>
   )

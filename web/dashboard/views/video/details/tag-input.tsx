@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useDeferredValue, useId, useState } from 'react'
-import { tagsQuery } from '../../../api/video.ts'
+import { tagSuggestionsQuery } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Field } from '../../../ui/field.tsx'
@@ -121,6 +121,10 @@ export function TagInput({ tags, error, onChange }: TagInputProps) {
 function useSuggestions(text: string, tags: string[], isOpen: boolean) {
   const environment = useEnvironment()
   const value = useDeferredValue(text.trim())
-  const { data = [] } = useQuery({ ...tagsQuery(environment, value), enabled: isOpen })
+  const { data = [] } = useQuery({
+    ...tagSuggestionsQuery(environment, value),
+    placeholderData: keepPreviousData,
+    enabled: isOpen,
+  })
   return isOpen ? data.filter((tag) => !tags.includes(tag.value)) : []
 }

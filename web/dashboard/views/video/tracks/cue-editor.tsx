@@ -1,13 +1,14 @@
-import { useRef } from 'react'
+import { useState } from 'react'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
 import { languageName } from '../details/languages.ts'
 import { LeaveGuard } from '../leave-guard.tsx'
 import { usePlayer, usePlayerState } from '../player/use-player.ts'
 import { addCue, problemOf, sortCues, warningOf } from './cue-edits.ts'
-import { CueList, type CueListHandle } from './cue-list.tsx'
+import { CueList } from './cue-list.tsx'
 import styles from './tracks.module.css'
 import { type CueForm, type TrackId, useCues } from './use-cues.ts'
 import type { Cue } from './webvtt.ts'
@@ -25,11 +26,17 @@ type CueEditorProps = {
 
 export function CueEditor({ id, isNew, durationMs, onSaved, onClose }: CueEditorProps) {
   const form = useCues(id, isNew, onSaved)
+  const [isLeaving, setLeaving] = useState(false)
   return (
     <div className={styles.tab}>
       <div className={styles.head}>
         <h2>{words.title(languageName(id.language))}</h2>
-        <Button look="quiet" icon="left" onClick={onClose} disabled={form.save.isPending}>
+        <Button
+          look="quiet"
+          icon="left"
+          disabled={form.save.isPending}
+          onClick={() => (form.isDirty ? setLeaving(true) : onClose())}
+        >
           {words.back}
         </Button>
       </div>
@@ -41,6 +48,14 @@ export function CueEditor({ id, isNew, durationMs, onSaved, onClose }: CueEditor
         <Loading />
       )}
       <LeaveGuard isDirty={form.isDirty} />
+      <ConfirmDialog
+        isOpen={isLeaving}
+        onClose={() => setLeaving(false)}
+        title={texts.video.leave.title}
+        description={texts.video.leave.text}
+        action={texts.video.leave.action}
+        onConfirm={async () => onClose()}
+      />
     </div>
   )
 }
@@ -50,12 +65,12 @@ type CuesProps = { form: CueForm; cues: Cue[]; id: TrackId; durationMs: number }
 function Cues({ form, cues, id, durationMs }: CuesProps) {
   const { link } = usePlayer()
   const isConnected = usePlayerState((state) => state.isConnected)
-  const list = useRef<CueListHandle>(null)
+  const [wanted, setWanted] = useState<number>()
   const isUnsorted = cues.some((cue, i) => warningOf(cue, cues[i - 1], 0) === 'unsorted')
   const add = async () => {
     const next = addCue(cues, await link.position())
     form.edit(next.cues)
-    list.current?.focus(next.added.key)
+    setWanted(next.added.key)
   }
   return (
     <>
@@ -78,14 +93,15 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
         <p className={styles.muted}>{words.empty}</p>
       ) : (
         <CueList
-          ref={list}
           form={form}
           cues={cues}
           durationMs={durationMs}
           label={texts.video.tracks[id.kind].cue}
+          wanted={wanted}
+          onFocused={() => setWanted(undefined)}
         />
       )}
-      <SaveCues form={form} cues={cues} onShow={(key) => list.current?.focus(key)} />
+      <SaveCues form={form} cues={cues} onShow={setWanted} />
     </>
   )
 }

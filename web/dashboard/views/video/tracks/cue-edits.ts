@@ -3,8 +3,21 @@ import { type Cue, formatTime, newKey, parseTime } from './webvtt.ts'
 /** How long a new cue is shown. */
 const newCueMs = 2_000
 
-const startOf = (cue: Cue) => parseTime(cue.start) ?? 0
-const endOf = (cue: Cue) => parseTime(cue.end) ?? startOf(cue)
+type Times = { startMs: number | undefined; endMs: number | undefined }
+
+/** A cue is never changed in place, so its times are read once. A long file has tens of thousands. */
+const read = new WeakMap<Cue, Times>()
+
+function timesOf(cue: Cue): Times {
+  const known = read.get(cue)
+  if (known) return known
+  const times = { startMs: parseTime(cue.start), endMs: parseTime(cue.end) }
+  read.set(cue, times)
+  return times
+}
+
+const startOf = (cue: Cue) => timesOf(cue).startMs ?? 0
+const endOf = (cue: Cue) => timesOf(cue).endMs ?? startOf(cue)
 
 export const changeCue = (cues: Cue[], key: number, change: Partial<Cue>): Cue[] =>
   cues.map((cue) => (cue.key === key ? { ...cue, ...change } : cue))
@@ -79,18 +92,18 @@ export type CueProblem = 'start' | 'end' | 'order' | 'text' | 'arrow'
 export type CueWarning = 'unsorted' | 'late'
 
 /** What has to be corrected before the file can be saved. */
-export function problemOf({ start, end, text }: Cue): CueProblem | undefined {
-  const [startMs, endMs] = [parseTime(start), parseTime(end)]
+export function problemOf(cue: Cue): CueProblem | undefined {
+  const { startMs, endMs } = timesOf(cue)
   if (startMs === undefined) return 'start'
   if (endMs === undefined) return 'end'
   if (endMs <= startMs) return 'order'
-  if (text.trim() === '') return 'text'
-  return text.includes('-->') ? 'arrow' : undefined
+  if (cue.text.trim() === '') return 'text'
+  return cue.text.includes('-->') ? 'arrow' : undefined
 }
 
 /** What is allowed, but probably a mistake. */
 export function warningOf(cue: Cue, previous: Cue | undefined, durationMs: number): CueWarning | undefined {
-  const startMs = parseTime(cue.start)
+  const { startMs } = timesOf(cue)
   if (startMs === undefined) return undefined
   if (previous && startMs < startOf(previous)) return 'unsorted'
   return durationMs > 0 && startMs >= durationMs ? 'late' : undefined
@@ -99,7 +112,7 @@ export function warningOf(cue: Cue, previous: Cue | undefined, durationMs: numbe
 /** The cue that is shown at the time: the last one that has started and has not ended. */
 export function cueAt(cues: Cue[], timeMs: number): Cue | undefined {
   return cues.findLast((cue) => {
-    const [startMs, endMs] = [parseTime(cue.start), parseTime(cue.end)]
+    const { startMs, endMs } = timesOf(cue)
     return startMs !== undefined && endMs !== undefined && startMs <= timeMs && timeMs < endMs
   })
 }

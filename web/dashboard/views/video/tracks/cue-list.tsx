@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type Ref, useEffect, useImperativeHandle, useRef, useState } from 'react'
+import { useCallback, useEffect, useRef } from 'react'
 import { texts } from '../../../texts/texts.ts'
 import { usePlayerState } from '../player/use-player.ts'
 import { cueAt, warningOf } from './cue-edits.ts'
@@ -8,31 +8,30 @@ import styles from './tracks.module.css'
 import type { CueForm } from './use-cues.ts'
 import type { Cue } from './webvtt.ts'
 
-export type CueListHandle = { focus(key: number): void }
-
 type CueListProps = {
-  ref: Ref<CueListHandle>
   form: CueForm
   cues: Cue[]
   durationMs: number
   /** What the text of a cue is called. */
   label: string
+  /** The cue that is to get the focus. */
+  wanted: number | undefined
+  onFocused(): void
 }
 
 const rowHeight = 96
 
 /** Only the rows in view are in the page, because a film has thousands of cues. */
-export function CueList({ ref, form, cues, durationMs, label }: CueListProps) {
+export function CueList({ form, cues, durationMs, label, wanted, onFocused }: CueListProps) {
   const scroller = useRef<HTMLDivElement>(null)
-  const [wanted, setWanted] = useState<number>()
   const rows = useVirtualizer({
     count: cues.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => rowHeight,
-    getItemKey: (i) => cues[i]!.key,
+    // With another function, the places of all rows are computed again.
+    getItemKey: useCallback((i: number) => cues[i]!.key, [cues]),
     overscan: 4,
   })
-  useImperativeHandle(ref, () => ({ focus: setWanted }), [])
   useEffect(() => {
     const at = cues.findIndex(({ key }) => key === wanted)
     if (at >= 0) rows.scrollToIndex(at, { align: 'auto' })
@@ -62,7 +61,7 @@ export function CueList({ ref, form, cues, durationMs, label }: CueListProps) {
                 warning={warningOf(cue, cues[index - 1], durationMs)}
                 isShown={cue.key === shownKey}
                 isWanted={cue.key === wanted}
-                onFocused={() => setWanted(undefined)}
+                onFocused={onFocused}
               />
             </li>
           )

@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { tracksQuery } from '../../../api/tracks.ts'
+import { tracksQuery, trackTextQuery } from '../../../api/tracks.ts'
 import type { Video } from '../../../api/types.ts'
 import type { Status, Track, TrackKind } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
@@ -18,6 +18,7 @@ type TracksTabProps = { video: Video; status: Status; kind: TrackKind }
 /** Captions or chapters: the languages, or the cues of one of them. */
 export function TracksTab({ video, status, kind }: TracksTabProps) {
   const environment = useEnvironment()
+  const client = useQueryClient()
   const tracks = useQuery(tracksQuery(environment, video.videoId, kind))
   /** The language that is edited. Nothing is stored of a new one. */
   const [edited, setEdited] = useState<{ language: string; isNew: boolean }>()
@@ -41,7 +42,12 @@ export function TracksTab({ video, status, kind }: TracksTabProps) {
       video={video}
       kind={kind}
       tracks={tracks.data ?? []}
-      onEdit={(language, isNew = false) => setEdited({ language, isNew })}
+      onEdit={(language, isNew = false) => {
+        // A new file begins empty, also if one in this language was shown and deleted before.
+        if (isNew)
+          client.removeQueries(trackTextQuery(environment, { videoId: video.videoId, kind, language }))
+        setEdited({ language, isNew })
+      }}
     />
   )
 }

@@ -1,10 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import type { Environment } from '../../../api/client.ts'
+import { ApiProblem } from '../../../api/problem.ts'
 import { fetchTrackText, tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
 import type { TrackKind } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { usePlayer } from '../player/use-player.ts'
 import { type Cue, type CueFile, emptyFile, parseWebVtt, writeWebVtt } from './webvtt.ts'
 
@@ -23,6 +25,16 @@ const start = (stored: string | undefined): Edited => ({
   past: [],
 })
 
+/** Undefined if there is no file. Saving then creates it, also if somebody has deleted it. */
+async function findText(environment: Environment, id: TrackId): Promise<string | undefined> {
+  try {
+    return await fetchTrackText(environment, id)
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 404) return undefined
+    throw error
+  }
+}
+
 /** The cues of a file while they are edited. A change of the file elsewhere never replaces them. */
 export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
   const environment = useEnvironment()
@@ -32,15 +44,17 @@ export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
   const { data, error, refetch } = useQuery({ ...query, enabled: !isNew })
   const [kept, setEdited] = useState<Edited>()
   // Without changes the file is shown as it is stored.
-  const edited = kept?.isDirty || data === undefined || kept?.stored === data ? kept : undefined
-  const current = edited ?? (isNew ? start(undefined) : data === undefined ? undefined : start(data))
+  const known = isNew && !kept?.isDirty ? undefined : data
+  const edited = kept?.isDirty || known === undefined || kept?.stored === known ? kept : undefined
+  const current = edited ?? (isNew ? start(undefined) : known === undefined ? undefined : start(known))
   if (current && current !== kept) setEdited(current)
   const save = useMutation({
     mutationFn: async (isForced: boolean) => {
       const { file, stored } = current!
       const content = writeWebVtt(file)
-      if (!isForced && stored !== undefined && (await fetchTrackText(environment, id)) !== stored) {
-        await client.invalidateQueries(query)
+      const theirs = await findText(environment, id)
+      if (!isForced && theirs !== undefined && theirs !== stored) {
+        client.setQueryData(query.queryKey, theirs)
         throw new Error(texts.video.cues.changedText)
       }
       await uploadTrack(environment, id, new Blob([content], { type: 'text/vtt' }))
@@ -67,7 +81,7 @@ export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
     error,
     refetch,
     isDirty: current?.isDirty ?? false,
-    isChangedElsewhere: current !== undefined && data !== undefined && current.stored !== data,
+    isChangedElsewhere: current !== undefined && known !== undefined && current.stored !== known,
     canUndo: (current?.past.length ?? 0) > 0,
     /** Changes the text or the times of a cue. */
     type: (cues: Cue[]) => apply(cues, false),
@@ -80,6 +94,7 @@ export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
       }),
     takeTheirs: () => {
       setEdited(start(data))
+      onSaved()
       save.reset()
     },
     save,

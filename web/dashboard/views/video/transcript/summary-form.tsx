@@ -8,7 +8,7 @@ import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextArea } from '../../../ui/field.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
 const words = texts.video.summary
@@ -16,26 +16,43 @@ const maxTakeaways = 3
 
 type SummaryFormProps = { videoId: string; summary: Summary & SummaryText }
 
-/** The text of the summary. Only what was changed is sent. */
+type Texts = { abstract: string; takeaways: string }
+
+const textsOf = ({ abstract = '', takeaways = [] }: SummaryText): Texts => ({
+  abstract,
+  takeaways: takeaways.join('\n'),
+})
+
+/** The text of the summary. Only what was typed is sent, and not over what somebody else has written meanwhile. */
 export function SummaryForm({ videoId, summary }: SummaryFormProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
-  const [typed, setTyped] = useState<{ abstract?: string; takeaways?: string }>({})
-  const abstract = typed.abstract ?? summary.abstract ?? ''
-  const takeaways = typed.takeaways ?? summary.takeaways?.join('\n') ?? ''
+  const query = summaryQuery(environment, videoId)
+  const stored = textsOf(summary)
+  const [typed, setTyped] = useState<Partial<Texts>>({})
+  /** What was stored when the typing began. */
+  const [base, setBase] = useState(stored)
+  const { abstract, takeaways } = { ...stored, ...typed }
+  const isTyped = Object.keys(typed).length > 0
+  const type = (change: Partial<Texts>) => {
+    if (!isTyped) setBase(stored)
+    setTyped({ ...typed, ...change })
+  }
   const save = useMutation({
-    mutationFn: () => {
-      const lines = takeaways
-        .split('\n')
-        .map((line) => line.trim())
-        .filter(Boolean)
+    mutationFn: async () => {
+      const latest = textsOf((await client.fetchQuery({ ...query, staleTime: 0 })) ?? {})
+      const names = Object.keys(typed) as (keyof Texts)[]
+      const changed = names.find((name) => latest[name] !== base[name])
+      setBase(latest)
+      if (changed) throw new Error(words.changed(latest[changed]))
+      const lines = takeaways.split('\n').map((line) => line.trim())
       return writeSummary(environment, summary.summaryId, {
         ...(typed.abstract !== undefined && { abstract: abstract.trim() }),
-        ...(typed.takeaways !== undefined && { takeaways: lines.slice(0, maxTakeaways) }),
+        ...(typed.takeaways !== undefined && { takeaways: lines.filter(Boolean).slice(0, maxTakeaways) }),
       })
     },
     onSuccess: async () => {
-      await client.invalidateQueries(summaryQuery(environment, videoId))
+      await client.invalidateQueries(query)
       setTyped({})
       showToast(words.saved)
     },
@@ -56,7 +73,7 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
         dir="auto"
         value={abstract}
         error={fields.abstract}
-        onChange={(event) => setTyped({ ...typed, abstract: event.target.value })}
+        onChange={(event) => type({ abstract: event.target.value })}
       />
       <TextArea
         label={words.takeaways}
@@ -66,10 +83,10 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
         dir="auto"
         value={takeaways}
         error={fields.takeaways}
-        onChange={(event) => setTyped({ ...typed, takeaways: event.target.value })}
+        onChange={(event) => type({ takeaways: event.target.value })}
       />
       {save.error && Object.keys(fields).length === 0 && <ErrorText error={save.error} />}
-      {(typed.abstract !== undefined || typed.takeaways !== undefined) && (
+      {isTyped && (
         <div>
           <Button look="primary" type="submit" disabled={save.isPending}>
             {texts.actions.save}

@@ -1,10 +1,11 @@
 import { type ReactNode, useEffect, useState } from 'react'
+import type { Environment } from '../api/client.ts'
 import { useEnvironment } from '../app/environment.ts'
 import { texts } from '../texts/texts.ts'
 import { Icon } from '../ui/icon.tsx'
+import { showError } from '../ui/toast-list.ts'
 import styles from './drop-zone.module.css'
-import { readDrop } from './picked-files.ts'
-import { uploads } from './uploads.ts'
+import { type Drop, readDrop } from './picked-files.ts'
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
 
@@ -43,7 +44,7 @@ function useDrop(): boolean {
       setOver(false)
       if (!hasFiles(event)) return
       event.preventDefault()
-      void readDrop(event.dataTransfer!).then((drop) => uploads.addDrop(environment, drop))
+      void addDrop(environment, readDrop(event.dataTransfer!)).catch(showError)
     }
     window.addEventListener('dragover', onDragOver)
     window.addEventListener('dragleave', onDragLeave)
@@ -55,4 +56,10 @@ function useDrop(): boolean {
     }
   }, [environment])
   return isOver
+}
+
+/** The first view can be used before the code of the uploads is loaded. */
+async function addDrop(environment: Environment, drop: Promise<Drop>): Promise<void> {
+  const { uploads } = await import('./uploads.ts')
+  uploads.addDrop(environment, await drop)
 }

@@ -14,7 +14,7 @@ import { useBulk } from './use-bulk.ts'
 type BulkBarProps = { filters: VideoFilters; total: number; selection: Selection; onSelectLoaded(): void }
 
 /** What can be done with the selected videos. */
-export function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarProps) {
+export default function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarProps) {
   const { restoreHours } = useSession()
   const bulk = useBulk(filters, selection)
   const [dialog, setDialog] = useState<'delete' | 'tags' | 'public' | 'private'>()

@@ -13,7 +13,7 @@ import styles from './deleted-videos.module.css'
 import { titleOf } from './title.ts'
 
 /** Deleted videos until they are gone for good. */
-export function DeletedVideos() {
+export default function DeletedVideos() {
   const environment = useEnvironment()
   const client = useQueryClient()
   const [page, setPage] = useState(1)

@@ -10,7 +10,7 @@ import styles from './toolbar.module.css'
 type FilterPopoverProps = { search: VideoSearch; onSearch(next: VideoSearch): void }
 
 /** Filters by tags and metadata. */
-export function FilterPopover(props: FilterPopoverProps) {
+export default function FilterPopover(props: FilterPopoverProps) {
   return (
     <Radix.Root>
       <Radix.Trigger asChild>

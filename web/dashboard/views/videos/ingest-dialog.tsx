@@ -23,7 +23,7 @@ function nameOf(url: string): string {
 }
 
 /** Creates a video from a URL, which the server fetches. */
-export function IngestDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+export default function IngestDialog({ onClose }: { onClose(): void }) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const [form, setForm] = useState(initial)
@@ -35,19 +35,14 @@ export function IngestDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): 
       return importVideo(environment, { source, public: form.isPublic, ...(title && { title }) })
     },
     onSuccess: async () => {
-      close()
+      onClose()
       showToast(t.started)
       await client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
     },
   })
-  const close = () => {
-    setForm(initial)
-    create.reset()
-    onClose()
-  }
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
-    <Dialog isOpen={isOpen} onClose={close} title={t.title} description={t.hint}>
+    <Dialog isOpen onClose={onClose} title={t.title} description={t.hint}>
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -79,7 +74,7 @@ export function IngestDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): 
         />
         {create.error && !fields.source && !fields.title && <ErrorText error={create.error} />}
         <DialogActions>
-          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button onClick={onClose}>{texts.actions.cancel}</Button>
           <Button look="primary" type="submit" disabled={create.isPending}>
             {t.submit}
           </Button>

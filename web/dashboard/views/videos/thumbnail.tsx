@@ -4,9 +4,9 @@ import type { ListedVideo } from '../../api/videos.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
+import { useStable } from '../../ui/use-stable.ts'
 import { Storyboard } from './storyboard.tsx'
 import styles from './thumbnail.module.css'
-import { useKept } from './use-kept.ts'
 
 /** Passing over a grid with the mouse starts no previews. */
 const hoverMs = 250
@@ -15,7 +15,7 @@ const hoverMs = 250
 export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSmall?: boolean }) {
   const { assets, status, videoId, updatedAt } = video
   // Every response has new URLs for private videos, but the same pictures.
-  const { thumbnail, preview } = useKept(assets, [videoId, updatedAt, status.state, status.playable].join())
+  const { thumbnail, preview } = useStable(assets, [videoId, updatedAt, status.state, status.playable].join())
   const [isActive, watch] = useCellActivity()
   // Before, the server has only a placeholder. Another URL prevents that the browser shows what it had before.
   const hasPicture = status.state === 'ready'

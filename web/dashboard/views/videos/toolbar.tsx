@@ -1,11 +1,13 @@
+import { lazy, Suspense } from 'react'
 import { videoStates } from '../../api/videos.ts'
 import { texts } from '../../texts/texts.ts'
-import { IconButton } from '../../ui/button.tsx'
-import { FilterPopover } from './filter-popover.tsx'
+import { Button, IconButton } from '../../ui/button.tsx'
 import { type Layout, layouts } from './layout.ts'
 import { SearchField } from './search-field.tsx'
 import { type Sort, sorts, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
+
+const FilterPopover = lazy(() => import('./filter-popover.tsx'))
 
 type ToolbarProps = {
   search: VideoSearch
@@ -37,7 +39,15 @@ export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
           choices={[['', t.anyState], ...videoStates.map((each): [string, string] => [each, t.states[each]])]}
           onChange={(state) => onSearch(without({ ...search, state }))}
         />
-        <FilterPopover search={search} onSearch={onSearch} />
+        <Suspense
+          fallback={
+            <Button icon="filter" disabled>
+              {t.moreFilters}
+            </Button>
+          }
+        >
+          <FilterPopover search={search} onSearch={onSearch} />
+        </Suspense>
         <span className={styles.space} />
         <Choice
           label={t.sort}

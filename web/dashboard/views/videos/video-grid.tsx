@@ -27,7 +27,7 @@ type VideoGridProps = {
 }
 
 /** All videos that match, however many: only what is visible is loaded and rendered. */
-export function VideoGrid({ filters, total, layout, selection }: VideoGridProps) {
+export default function VideoGrid({ filters, total, layout, selection }: VideoGridProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const navigate = useNavigate()

@@ -1,19 +1,23 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import type { Page } from '../../api/types.ts'
 import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
-import { BulkBar } from './bulk-bar.tsx'
 import { FilterChips } from './filter-chips.tsx'
 import { type Layout, readLayout, rememberLayout } from './layout.ts'
 import { filtersOf, isFiltered, type VideoSearch } from './search-params.ts'
 import { useSelection } from './selection.ts'
 import { Toolbar } from './toolbar.tsx'
-import { VideoGrid } from './video-grid.tsx'
 import styles from './video-library.module.css'
+
+const loadGrid = () => import('./video-grid.tsx')
+const VideoGrid = lazy(loadGrid)
+// Together with the videos, not after them.
+loadGrid().catch(() => {})
+const BulkBar = lazy(() => import('./bulk-bar.tsx'))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 
@@ -83,6 +87,9 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
   const environment = useEnvironment()
   const client = useQueryClient()
   const selection = useSelection(total, JSON.stringify(filters))
+  // Stays afterwards, because an action may still run.
+  const [wasSelected, setSelected] = useState(false)
+  if (selection.count > 0 && !wasSelected) setSelected(true)
   const selectLoaded = () => {
     const queryKey = [environment, 'videos', 'list', filters]
     const pages = client.getQueriesData<Page<ListedVideo>>({ queryKey })
@@ -95,8 +102,14 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
       <p className={styles.count} role="status">
         {count}
       </p>
-      <VideoGrid filters={filters} total={total} layout={layout} selection={selection} />
-      <BulkBar filters={filters} total={total} selection={selection} onSelectLoaded={selectLoaded} />
+      <Suspense fallback={<Loading />}>
+        <VideoGrid filters={filters} total={total} layout={layout} selection={selection} />
+      </Suspense>
+      <Suspense>
+        {wasSelected && (
+          <BulkBar filters={filters} total={total} selection={selection} onSelectLoaded={selectLoaded} />
+        )}
+      </Suspense>
     </div>
   )
 }

@@ -1,17 +1,20 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useMemo, useState } from 'react'
+import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
+import { Loading } from '../../ui/states.tsx'
+import { showError } from '../../ui/toast-list.ts'
 import { DropZone } from '../../upload/drop-zone.tsx'
-import { pickUploads } from '../../upload/pick-uploads.ts'
-import { DeletedVideos } from './deleted-videos.tsx'
-import { IngestDialog } from './ingest-dialog.tsx'
 import { readVideoSearch, type VideoSearch } from './search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
 import styles from './videos-view.module.css'
+
+// Not needed to see the videos.
+const DeletedVideos = lazy(() => import('./deleted-videos.tsx'))
+const IngestDialog = lazy(() => import('./ingest-dialog.tsx'))
 
 export function VideosView() {
   const environment = useEnvironment()
@@ -27,7 +30,10 @@ export function VideosView() {
       void navigate({ search: readVideoSearch(next), replace, resetScroll: true }),
     [navigate],
   )
-  const upload = () => void pickUploads(environment)
+  const upload = () =>
+    void import('../../upload/pick-uploads.ts')
+      .then(({ pickUploads }) => pickUploads(environment))
+      .catch(showError)
   return (
     <Page
       title={search.deleted ? texts.videos.deleted.title : texts.videos.title}
@@ -55,12 +61,14 @@ export function VideosView() {
       }
     >
       {search.deleted ? (
-        <DeletedVideos />
+        <Suspense fallback={<Loading />}>
+          <DeletedVideos />
+        </Suspense>
       ) : (
         <VideoLibrary search={search} onSearch={onSearch} onUpload={upload} />
       )}
       <DropZone />
-      <IngestDialog isOpen={isIngesting} onClose={() => setIngesting(false)} />
+      <Suspense>{isIngesting && <IngestDialog onClose={() => setIngesting(false)} />}</Suspense>
     </Page>
   )
 }

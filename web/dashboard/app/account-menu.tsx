@@ -6,7 +6,7 @@ import { texts } from '../texts/texts.ts'
 import { IconButton } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Menu, MenuChoice, MenuItem, MenuSeparator } from '../ui/menu.tsx'
-import { showError } from '../ui/toasts.tsx'
+import { showError } from '../ui/toast-list.ts'
 import { PasswordDialog } from './password-dialog.tsx'
 import { chooseTheme, readTheme, themes } from './theme.ts'
 

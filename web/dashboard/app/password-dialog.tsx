@@ -7,7 +7,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
 import { ErrorText } from '../ui/states.tsx'
-import { showToast } from '../ui/toasts.tsx'
+import { showToast } from '../ui/toast-list.ts'
 
 /** Chooses the first password, or changes it. */
 export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {

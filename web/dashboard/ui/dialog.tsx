@@ -1,44 +1,12 @@
-import * as Radix from '@radix-ui/react-dialog'
-import type { ReactNode } from 'react'
-import { texts } from '../texts/texts.ts'
-import { IconButton } from './button.tsx'
-import { classNames } from './class-names.ts'
+import { lazy, type ReactNode, Suspense } from 'react'
 import styles from './dialog.module.css'
+import type { DialogFrameProps } from './dialog-frame.tsx'
 
-type DialogProps = {
-  isOpen: boolean
-  onClose(): void
-  title: ReactNode
-  description?: ReactNode
-  isWide?: boolean
-  children: ReactNode
-}
+// Most visits open no dialog.
+const DialogFrame = lazy(() => import('./dialog-frame.tsx'))
 
-export function Dialog({ isOpen, onClose, title, description, isWide = false, children }: DialogProps) {
-  return (
-    <Radix.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
-      <Radix.Portal>
-        <Radix.Overlay className={styles.overlay} />
-        <Radix.Content
-          className={classNames(styles.dialog, isWide && styles.wide)}
-          {...(!description && { 'aria-describedby': undefined })}
-        >
-          <div className={styles.head}>
-            <Radix.Title>{title}</Radix.Title>
-            <Radix.Close asChild>
-              <IconButton icon="close" label={texts.actions.close} />
-            </Radix.Close>
-          </div>
-          {description && (
-            <Radix.Description asChild>
-              <div className={styles.description}>{description}</div>
-            </Radix.Description>
-          )}
-          {children}
-        </Radix.Content>
-      </Radix.Portal>
-    </Radix.Root>
-  )
+export function Dialog({ isOpen, ...rest }: DialogFrameProps & { isOpen: boolean }) {
+  return <Suspense>{isOpen && <DialogFrame {...rest} />}</Suspense>
 }
 
 /** The buttons at the end of a dialog. */

@@ -10,7 +10,7 @@ import { Page } from '../../ui/page.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
 
 export function KeysView() {

@@ -6,7 +6,7 @@ import { texts } from '../../texts/texts.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './stream-panels.module.css'
 
 /** The videos of a broadcast. Failed ones can be retried. */

@@ -6,7 +6,7 @@ import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './stream-panels.module.css'
 
 export const maskedKey = '••••••••••••••••'

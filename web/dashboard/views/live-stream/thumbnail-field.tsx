@@ -10,7 +10,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { useStable } from '../../ui/use-stable.ts'
 import styles from './thumbnail-field.module.css'
 

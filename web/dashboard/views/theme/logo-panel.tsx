@@ -9,7 +9,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Field, TextField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import styles from './logo-panel.module.css'
 
 /** The logo is saved on its own, immediately. */

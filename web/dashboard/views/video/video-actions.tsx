@@ -11,7 +11,7 @@ import { Button, buttonClass } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { formatSpan } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { showError, showToast } from '../../ui/toasts.tsx'
+import { showError, showToast } from '../../ui/toast-list.ts'
 
 export function VideoActions({ video }: { video: Video }) {
   const environment = useEnvironment()

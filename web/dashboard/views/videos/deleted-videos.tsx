@@ -8,7 +8,7 @@ import { formatNumber } from '../../ui/format.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
-import { showError, showToast } from '../../ui/toasts.tsx'
+import { showError, showToast } from '../../ui/toast-list.ts'
 import styles from './deleted-videos.module.css'
 import { titleOf } from './title.ts'
 

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { texts } from '../../texts/texts.ts'
 import { IconButton } from '../../ui/button.tsx'
-import { showError } from '../../ui/toasts.tsx'
+import { showError } from '../../ui/toast-list.ts'
 import { type Cell, toCsv } from './csv.ts'
 
 /** File systems do not accept every character. */

@@ -11,7 +11,7 @@ import {
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { WebhookForm } from '../webhooks/webhook-form.tsx'
 
 type EditDialogProps = { isOpen: boolean; onClose(): void; webhook: Webhook }

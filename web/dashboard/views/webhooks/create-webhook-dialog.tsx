@@ -4,7 +4,7 @@ import { createWebhook, webhooksQuery } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Dialog } from '../../ui/dialog.tsx'
-import { showToast } from '../../ui/toasts.tsx'
+import { showToast } from '../../ui/toast-list.ts'
 import { WebhookForm } from './webhook-form.tsx'
 
 /** Creates a webhook and opens it. */

@@ -5,7 +5,7 @@ import type { Video } from '../../../api/types.ts'
 import { updateVideo, videoQuery } from '../../../api/video.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import {
   changedNames,
   changeOf,

@@ -6,7 +6,7 @@ import { fetchTrackText, tracksQuery, trackTextQuery, uploadTrack } from '../../
 import type { TrackKind } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { usePlayer } from '../player/use-player.ts'
 import { type Cue, type CueFile, emptyFile, parseWebVtt, writeWebVtt } from './webvtt.ts'
 

@@ -8,7 +8,7 @@ import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextArea } from '../../../ui/field.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
 const words = texts.video.summary

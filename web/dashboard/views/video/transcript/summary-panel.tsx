@@ -8,7 +8,7 @@ import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
-import { showToast } from '../../../ui/toasts.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { SummaryForm } from './summary-form.tsx'
 import styles from './transcript-tab.module.css'
 

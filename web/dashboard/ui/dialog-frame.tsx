@@ -1,0 +1,48 @@
+import * as Radix from '@radix-ui/react-dialog'
+import type { ReactNode } from 'react'
+import { texts } from '../texts/texts.ts'
+import { IconButton } from './button.tsx'
+import { classNames } from './class-names.ts'
+import styles from './dialog.module.css'
+
+/** The parts of a dialog that is open. */
+export type DialogFrameProps = {
+  onClose(): void
+  title: ReactNode
+  description?: ReactNode
+  isWide?: boolean
+  children: ReactNode
+}
+
+export default function DialogFrame({
+  onClose,
+  title,
+  description,
+  isWide = false,
+  children,
+}: DialogFrameProps) {
+  return (
+    <Radix.Root open onOpenChange={(open) => !open && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className={styles.overlay} />
+        <Radix.Content
+          className={classNames(styles.dialog, isWide && styles.wide)}
+          {...(!description && { 'aria-describedby': undefined })}
+        >
+          <div className={styles.head}>
+            <Radix.Title>{title}</Radix.Title>
+            <Radix.Close asChild>
+              <IconButton icon="close" label={texts.actions.close} />
+            </Radix.Close>
+          </div>
+          {description && (
+            <Radix.Description asChild>
+              <div className={styles.description}>{description}</div>
+            </Radix.Description>
+          )}
+          {children}
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  )
+}

@@ -38,14 +38,11 @@ async function takePlayer(browser: Browser, url: string, videoId: string): Promi
 }
 
 /** The views of the dashboard, by the name of their image. */
-const views = ({ films, liveStreamId, webhookId, playerId }: Content) => ({
-  'dashboard-home': '',
+const views = ({ films, liveStreamId }: Content) => ({
   'dashboard-videos': '/videos',
   'dashboard-video': `/videos/${films[0]}`,
   'dashboard-viewers': '/viewers',
   'dashboard-live': `/live/${liveStreamId}`,
-  'dashboard-webhook': `/webhooks/${webhookId}`,
-  'dashboard-theme': `/themes/${playerId}`,
 })
 
 async function takeDashboard(browser: Browser, url: string, content: Content): Promise<void> {

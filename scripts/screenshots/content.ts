@@ -28,7 +28,7 @@ const films = [
   { title: 'Customer training, part 2', tags: ['training'], metadata: { course: 'training', lesson: '2' } },
 ]
 
-export type Content = { films: string[]; liveStreamId: string; webhookId: string; playerId: string }
+export type Content = { films: string[]; liveStreamId: string }
 
 const toPairs = (metadata: object) => Object.entries(metadata).map(([key, value]) => ({ key, value }))
 
@@ -37,7 +37,7 @@ export async function createContent(service: Service, browser: Browser): Promise
   const ids = await createFilms(service, browser)
   await createVideo(service, { title: 'Keynote (not uploaded yet)', tags: ['event'] })
   await insertSessions(service.database, viewings(ids))
-  return { films: ids, ...(await createRest(service)) }
+  return { films: ids, liveStreamId: await createLiveStreams(service) }
 }
 
 async function createFilms(service: Service, browser: Browser): Promise<string[]> {
@@ -52,16 +52,12 @@ async function createFilms(service: Service, browser: Browser): Promise<string[]
   return ids
 }
 
-async function createRest(service: Service): Promise<Omit<Content, 'films'>> {
+async function createLiveStreams(service: Service): Promise<string> {
   const post = async (path: string, json: object) =>
     (await call(`${service.url}${path}`, { method: 'POST', json })).body
-  const { playerId } = await post('/players', { name: 'Website', trackPlayed: 'rgba(255, 196, 87, 1)' })
-  await post('/players', { name: 'Intranet', hideTitle: true })
   const { liveStreamId } = await post('/live-streams', { name: 'Weekly update', record: true })
   await post('/live-streams', { name: 'Town hall', public: false })
-  const events = ['video.encoding.quality.completed', 'live-stream.broadcast.started']
-  const { webhookId } = await post('/webhooks', { url: 'https://hooks.example.com/kinora', events })
-  return { playerId, liveStreamId, webhookId }
+  return liveStreamId
 }
 
 const countries = ['DE', 'FR', 'US', 'GB', 'JP', 'BR', 'IN']

@@ -116,6 +116,9 @@ function forPages(titles: Map<string, string>): MarkedExtension {
         // Other files of the repository are not served.
         return /^(https?:|#)/.test(href) ? `<a href="${escapeHtml(href)}">${content}</a>` : content
       },
+      image({ href, text }) {
+        return `<img src="/docs/${escapeHtml(href)}" alt="${escapeHtml(text)}">`
+      },
       table(token) {
         const row = (cells: { tokens: Token[] }[], tag: string) =>
           `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>`

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { errorKinds } from '../errors.ts'
-import { type Asset, cacheForever, sendAsset, textAsset } from '../lib/assets.ts'
+import { type Asset, cacheForever, loadAssets, sendAsset, textAsset } from '../lib/assets.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { errorListPage, errorPage } from './error-pages.ts'
@@ -36,6 +37,7 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   })
   const reference = once(async () => (await import('./reference.ts')).loadReference())
   const guides = once(async () => (await import('./guides.ts')).loadGuides())
+  const images = once(() => loadAssets(fileURLToPath(new URL('../../docs/images', import.meta.url))))
 
   const sendPage = (request: FastifyRequest, reply: FastifyReply, page: Asset, contentPolicy = policy) =>
     sendAsset(request, reply.header('content-security-policy', contentPolicy), page, revalidate)
@@ -61,6 +63,10 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   app.get<{ Params: { name: string } }>('/docs/guides/:name', hidden, async (request, reply) => {
     const guide = (await guides()).pages.get(request.params.name)
     return guide ? sendPage(request, reply, guide) : reply.callNotFound()
+  })
+  app.get<{ Params: { name: string } }>('/docs/images/:name', hidden, async (request, reply) => {
+    const image = (await images()).get(request.params.name)
+    return image ? sendAsset(request, reply, image, revalidate) : reply.callNotFound()
   })
   for (const [path, text] of [
     ['/docs/style.css', style],

@@ -25,7 +25,7 @@ pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5r
 .method.post { background: #1c7c45 } .method.patch { background: #9a5b00 } .method.delete { background: #b3261e }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .4rem .7rem .4rem 0; border-bottom: 1px solid var(--line) }
 td:first-child { white-space: nowrap } dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem } dd { margin: 0 }
-nav a[aria-current] { font-weight: 600; color: var(--text) } .guide td:first-child { white-space: normal; min-width: 9rem } dl.intros { display: block } .intros dd { margin: 0 0 .8rem }
+.guide img { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 8px } nav a[aria-current] { font-weight: 600; color: var(--text) } .guide td:first-child { white-space: normal; min-width: 9rem } dl.intros { display: block } .intros dd { margin: 0 0 .8rem }
 details { margin: .6rem 0 } summary { cursor: pointer }
 h3 code, td code { overflow-wrap: anywhere }
 @media (max-width: 50rem) {

@@ -77,6 +77,8 @@ describe('the page of a video', { skip }, () => {
       metadata: [{ key: 'viewer', value: '__viewer__' }],
     })
     assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Second')
+    const analytics = await page.getByRole('link', { name: 'Analytics' }).getAttribute('href')
+    assert.equal(analytics, `/dashboard/production/viewers?media=${videoId}`)
     assert.deepEqual(errors, [])
   })
 

@@ -502,7 +502,6 @@ export const en = {
       end: 'End',
       startOf: (n: number) => `Start of cue ${n}`,
       endOf: (n: number) => `End of cue ${n}`,
-      textOf: (n: number) => `Text of cue ${n}`,
       startFromPlayer: (n: number) => `Set the start of cue ${n} to the position of the player`,
       endFromPlayer: (n: number) => `Set the end of cue ${n} to the position of the player`,
       play: (n: number) => `Play cue ${n}`,

@@ -37,7 +37,7 @@ export function VideoActions({ video }: { video: Video }) {
       <Link
         to="/$environment/viewers"
         params={{ environment }}
-        search={{ videoId: video.videoId } as never}
+        search={{ media: video.videoId }}
         className={buttonClass()}
       >
         <Icon name="chart" size={16} />

@@ -7,9 +7,9 @@ type Message = {
 }
 
 /** What is known of the player. */
-export type PlayerState = { isConnected: boolean; timeMs: number; isPaused: boolean }
+export type PlayerState = { isConnected: boolean; timeMs: number }
 
-const initial: PlayerState = { isConnected: false, timeMs: 0, isPaused: true }
+const initial: PlayerState = { isConnected: false, timeMs: 0 }
 
 /**
  * Controls the player in its frame by the messages of the player SDK. Until the player is connected, and if its theme
@@ -66,10 +66,6 @@ export class PlayerLink {
     this.#send({ message: 'pause' })
   }
 
-  showCaptions(): void {
-    this.#send({ message: 'showSubtitles' })
-  }
-
   #ask(message: string): Promise<unknown> {
     const callbackId = this.#nextAnswer++
     return new Promise((done) => {
@@ -97,7 +93,5 @@ export class PlayerLink {
       this.#set({ ...this.#state, isConnected: true })
     else if (data.type === 'timeupdate' && typeof data.currentTime === 'number')
       this.#set({ ...this.#state, timeMs: Math.round(data.currentTime * 1000) })
-    else if (data.type === 'play') this.#set({ ...this.#state, isPaused: false })
-    else if (data.type === 'pause' || data.type === 'ended') this.#set({ ...this.#state, isPaused: true })
   }
 }

@@ -1,24 +1,16 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import type { LiveStream } from './live-streams.ts'
 import type { Page, Video } from './types.ts'
+import { importVideo, type ListedVideo } from './videos.ts'
 
-export type RecentVideo = Video & {
-  status?: {
-    state: 'ready' | 'processing' | 'failed' | 'missing'
-    playable: boolean
-    duration: number | null
-    failure?: string
-  }
-}
-
-const recentCount = 8
-
-export const recentVideosQuery = (environment: Environment) =>
+/** The newest videos, with their states. */
+export const newestVideosQuery = (environment: Environment, pageSize: number) =>
   queryOptions({
-    queryKey: [environment, 'videos', 'list', 'recent'],
+    queryKey: [environment, 'videos', 'list', 'newest', pageSize],
     queryFn: ({ signal }) =>
-      api<Page<RecentVideo>>(environment, 'GET', '/videos', {
-        query: { include: ['status'], pageSize: recentCount },
+      api<Page<ListedVideo>>(environment, 'GET', '/videos', {
+        query: { include: ['status'], pageSize },
         signal,
       }),
   })
@@ -41,33 +33,22 @@ export const viewersQuery = (environment: Environment) =>
       (await api<{ data: number }>(environment, 'GET', '/data/metrics/ccv/live', { signal })).data,
   })
 
-export type OnAir = { liveStreamId: string; name: string; broadcasting: boolean }
-
-/** The live streams that can be watched at this moment, among the newest. */
+/** The live streams that can be watched at this moment. */
 export const onAirQuery = (environment: Environment) =>
   queryOptions({
     queryKey: [environment, 'live-streams', 'list', 'on-air'],
     queryFn: async ({ signal }) => {
-      const { data } = await api<Page<OnAir>>(environment, 'GET', '/live-streams', {
-        query: { pageSize: 100 },
-        signal,
-      })
+      const query = { sortBy: 'broadcasting', sortOrder: 'desc', pageSize: 100 }
+      const { data } = await api<Page<LiveStream>>(environment, 'GET', '/live-streams', { query, signal })
       return data.filter(({ broadcasting }) => broadcasting)
     },
   })
 
-export const oneVideoQuery = (environment: Environment, videoId: string) =>
-  queryOptions({
-    queryKey: [environment, 'videos', videoId],
-    queryFn: ({ signal }) =>
-      api<Video>(environment, 'GET', `/videos/${encodeURIComponent(videoId)}`, { signal }),
-  })
-
 /** The title is the name of the file. */
-export function fetchVideo(environment: Environment, source: string) {
+export function importByUrl(environment: Environment, source: string) {
   const name = URL.parse(source)?.pathname.split('/').at(-1)
   const title = name ? safeDecode(name) : ''
-  return api<Video>(environment, 'POST', '/videos', { body: { source, ...(title && { title }) } })
+  return importVideo(environment, { source, public: true, ...(title && { title }) })
 }
 
 function safeDecode(text: string): string {
@@ -77,6 +58,3 @@ function safeDecode(text: string): string {
     return text
   }
 }
-
-export const retryVideo = (environment: Environment, videoId: string) =>
-  api<unknown>(environment, 'POST', `/videos/${encodeURIComponent(videoId)}/retry`)

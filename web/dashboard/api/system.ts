@@ -1,5 +1,5 @@
 import { queryOptions } from '@tanstack/react-query'
-import { api, type Environment, request } from './client.ts'
+import { type Environment, request } from './client.ts'
 
 export type StorageKind = 'sources' | 'hls' | 'mp4' | 'live'
 
@@ -46,7 +46,3 @@ export const systemQuery = (environment: Environment) =>
     queryKey: [environment, 'system', 'list'],
     queryFn: ({ signal }) => request<System>('GET', '/system', { signal }),
   })
-
-/** Encodes again what has failed. The failure may belong to the other environment. */
-export const retryVideo = ({ environment, videoId }: Pick<Failure, 'environment' | 'videoId'>) =>
-  api<unknown>(environment, 'POST', `/videos/${videoId}/retry`)

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { fetchVideo } from '../../api/home.ts'
+import { importByUrl } from '../../api/home.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -39,7 +39,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
   const environment = useEnvironment()
   const [url, setUrl] = useState('')
   const fetching = useMutation({
-    mutationFn: () => fetchVideo(environment, url.trim()),
+    mutationFn: () => importByUrl(environment, url.trim()),
     onSuccess: ({ videoId }) => {
       setUrl('')
       onFetch(videoId)

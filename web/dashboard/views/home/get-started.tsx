@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
-import { oneVideoQuery } from '../../api/home.ts'
+import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
@@ -25,7 +25,7 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
   const isFetched = fetched !== undefined && fetched.lastUpload === last?.id
   const upload = isFetched ? undefined : last
   const videoId = isFetched ? fetched.videoId : upload ? upload.videoId : newest
-  const video = useQuery({ ...oneVideoQuery(environment, videoId ?? ''), enabled: videoId !== undefined })
+  const video = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled: videoId !== undefined })
   return (
     <div className={styles.steps}>
       <div className={styles.column}>

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
-import { recentVideosQuery } from '../../api/home.ts'
+import { newestVideosQuery } from '../../api/home.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -13,13 +13,15 @@ import styles from './home-view.module.css'
 const Overview = lazy(() => import('./overview.tsx'))
 const GetStarted = lazy(() => import('./get-started.tsx'))
 
+const recentCount = 8
+
 /** The first steps while there is no video, and an overview later. The steps can be opened again. */
 export function HomeView() {
-  const recent = useQuery(recentVideosQuery(useEnvironment()))
+  const recent = useQuery(newestVideosQuery(useEnvironment(), recentCount))
   // Decided once, so that the steps stay open while the first video is added.
   const [isOpen, setOpen] = useState<boolean>()
   const isFirst = recent.data?.pagination.itemsTotal === 0
-  const playable = recent.data?.data.find(({ status }) => status?.playable)
+  const playable = recent.data?.data.find(({ status }) => status.playable)
   const isStarting = isFirst || isOpen === true
   if (isOpen === undefined && recent.data) setOpen(isFirst)
   return (

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { failedCountQuery, onAirQuery, type RecentVideo, viewersQuery } from '../../api/home.ts'
+import { failedCountQuery, onAirQuery, viewersQuery } from '../../api/home.ts'
 import { systemQuery } from '../../api/system.ts'
+import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
@@ -13,7 +14,7 @@ import { RecentVideos } from './recent-videos.tsx'
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
 
 /** What is going on, at a glance. */
-export default function Overview({ recent }: { recent: RecentVideo[] }) {
+export default function Overview({ recent }: { recent: ListedVideo[] }) {
   const environment = useEnvironment()
   const viewers = useQuery(viewersQuery(environment))
   const onAir = useQuery(onAirQuery(environment))

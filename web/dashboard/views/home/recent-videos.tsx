@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import type { RecentVideo } from '../../api/home.ts'
+import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge, type BadgeLook } from '../../ui/badge.tsx'
@@ -10,7 +10,7 @@ import styles from './recent-videos.module.css'
 
 const looks: Record<string, BadgeLook> = { ready: 'good', processing: 'info', failed: 'bad' }
 
-export function RecentVideos({ videos }: { videos: RecentVideo[] }) {
+export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
   const environment = useEnvironment()
   return (
     <Panel
@@ -32,23 +32,21 @@ export function RecentVideos({ videos }: { videos: RecentVideo[] }) {
               <span className={styles.frame}>
                 <img
                   // Loaded again when there is a picture of the video.
-                  key={`${video.status?.state} ${video.status?.playable}`}
+                  key={`${video.status.state} ${video.status.playable}`}
                   className={styles.thumbnail}
                   src={video.assets.thumbnail}
                   alt=""
                   loading="lazy"
                 />
-                {video.status?.duration != null && (
+                {video.status.duration !== null && (
                   <span className={styles.duration}>{formatDuration(video.status.duration)}</span>
                 )}
               </span>
               <span className={styles.title}>{video.title || texts.home.untitled}</span>
               <span className={styles.facts}>
-                {video.status && (
-                  <Badge look={looks[video.status.state] ?? 'plain'}>
-                    {texts.home.states[video.status.state]}
-                  </Badge>
-                )}
+                <Badge look={looks[video.status.state] ?? 'plain'}>
+                  {texts.home.states[video.status.state]}
+                </Badge>
                 <Time value={video.createdAt} />
               </span>
             </Link>

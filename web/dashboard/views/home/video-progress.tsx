@@ -1,8 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { retryVideo } from '../../api/home.ts'
 import type { Video, VideoStatus } from '../../api/types.ts'
+import { retryEncoding } from '../../api/video.ts'
 import { encodedShare, failureOf, progressQuery } from '../../api/video-progress.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -79,7 +79,7 @@ function Failed({ videoId, reason, hasArrived }: FailedProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const retry = useMutation({
-    mutationFn: () => retryVideo(environment, videoId),
+    mutationFn: () => retryEncoding(environment, videoId),
     onSuccess: () => client.invalidateQueries(progressQuery(environment, videoId)),
   })
   return (

@@ -1,7 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { environments } from '../../api/client.ts'
-import { type Failure, retryVideo, systemQuery } from '../../api/system.ts'
+import { type Failure, systemQuery } from '../../api/system.ts'
+import { retryEncoding } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -70,7 +71,7 @@ function FailedVideo({ failure: { environment, videoId, title, quality } }: { fa
 function RetryButton({ failure }: { failure: Failure }) {
   const client = useQueryClient()
   const retry = useMutation({
-    mutationFn: () => retryVideo(failure),
+    mutationFn: () => retryEncoding(failure.environment, failure.videoId),
     onSuccess: () => {
       showToast(texts.system.retried)
       return client.invalidateQueries(systemQuery(failure.environment))

@@ -1,9 +1,8 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
-import { api } from '../../api/client.ts'
-import type { RecentVideo } from '../../api/home.ts'
+import { newestVideosQuery } from '../../api/home.ts'
 import { type PlayerTheme, themesQuery } from '../../api/themes.ts'
-import type { Page } from '../../api/types.ts'
+import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -11,12 +10,16 @@ import { ErrorText, Loading } from '../../ui/states.tsx'
 import styles from './preview.module.css'
 import { PreviewPlayer } from './preview-player.tsx'
 
+const choiceCount = 50
+
 /** The player with a theme that may not be saved yet, on a video of choice. */
 export function Preview({ theme }: { theme: PlayerTheme }) {
   const id = useId()
   const { videos, error, isPending } = usePreviewVideos(theme.playerId)
   const [chosen, setChosen] = useState<string>()
   const video = videos.find(({ videoId }) => videoId === chosen) ?? videos[0]
+  // A newer video must not replace the one that is shown.
+  if (video && chosen === undefined) setChosen(video.videoId)
   return (
     <Panel
       title={texts.themes.preview}
@@ -63,17 +66,10 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
 function usePreviewVideos(themeId: string) {
   const environment = useEnvironment()
   const themes = useInfiniteQuery(themesQuery(environment))
-  const videos = useQuery({
-    queryKey: [environment, 'videos', 'list', 'preview'],
-    queryFn: ({ signal }) =>
-      api<Page<RecentVideo>>(environment, 'GET', '/videos', {
-        query: { include: ['status'], pageSize: 50 },
-        signal,
-      }),
-  })
+  const videos = useQuery(newestVideosQuery(environment, choiceCount))
   const closed = themes.data?.pages.flatMap(({ data }) => data).filter(({ enableApi }) => !enableApi) ?? []
-  const isUsable = ({ playerId, status }: RecentVideo) =>
-    status?.playable && closed.every((each) => each.playerId !== playerId)
+  const isUsable = ({ playerId, status }: ListedVideo) =>
+    status.playable && closed.every((each) => each.playerId !== playerId)
   return {
     videos: (videos.data?.data.filter(isUsable) ?? []).sort(
       (one, other) => Number(other.playerId === themeId) - Number(one.playerId === themeId),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, utimesSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { skip } from './browser.ts'
 import { dashboardBrowser } from './dashboard-page.ts'
@@ -30,11 +30,7 @@ describe('videos of the dashboard', { skip }, () => {
   })
   beforeEach(() => {
     page = opened.page
-    page.setDefaultTimeout(Number(process.env.DEV_MS ?? patienceMs))
-  })
-  afterEach(async (t) => {
-    if (process.env.DEV_MS)
-      await page.screenshot({ path: `/tmp/c/shots/videos/test-${t.name.slice(0, 12)}.png` })
+    page.setDefaultTimeout(patienceMs)
   })
 
   const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
@@ -140,7 +136,9 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByText('There are no videos').waitFor()
     // Shows the panel, whose code cannot be loaded later.
     await drop([{ name: 'empty.mp4', content: Buffer.alloc(0) }])
-    await panel().getByRole('button', { name: /Remove from the list/ }).click()
+    await panel()
+      .getByRole('button', { name: /Remove from the list/ })
+      .click()
     const path = join(folder, 'notes.bin')
     await writeFile(path, 'not a video either')
     await choose(path, async () => {

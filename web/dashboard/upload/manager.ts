@@ -6,7 +6,7 @@ import { own } from './ownership.ts'
 import type { Drop } from './picked-files.ts'
 import { UploadRunner } from './runner.ts'
 import { loadUploads } from './storage.ts'
-import { removeUpload } from './transfer.ts'
+import { readOffset, removeUpload } from './transfer.ts'
 import type { PickedFile } from './types.ts'
 import { UploadList } from './upload-list.ts'
 
@@ -119,6 +119,10 @@ export class UploadManager {
     }
     this.#list.add(entries)
     this.#runner.pump()
+    // Those that continue find out by themselves.
+    const stopped = entries.filter(({ view }) => view.state === 'paused' || view.needs)
+    for (const entry of stopped)
+      if (entry.url) this.#list.change(entry, { sent: await readOffset(entry.url) })
   }
 
   /** Tries interrupted uploads now. */

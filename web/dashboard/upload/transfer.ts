@@ -99,6 +99,14 @@ function readBody(text: string): object {
   }
 }
 
+/** How many bytes of an upload have arrived. Zero if that cannot be found out now. */
+export async function readOffset(url: string): Promise<number> {
+  const response = await fetch(url, { method: 'HEAD', headers: { 'tus-resumable': '1.0.0' } }).catch(
+    () => undefined,
+  )
+  return Number(response?.headers.get('upload-offset') ?? 0)
+}
+
 /** Cancels an upload. The server also deletes its video. */
 export async function removeUpload(url: string): Promise<void> {
   const response = await fetch(url, {

@@ -124,6 +124,70 @@ describe('the dashboard', { skip }, () => {
     assert.deepEqual(foreign, [])
   })
 
+  test('a keyboard is enough from the login to the embed code', async () => {
+    const title = 'Reached by keyboard'
+    const videoId = await createVideo(service, { title })
+    const { assets } = (await call(`${service.url}/videos/${videoId}`)).body
+    const other = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const tab = await other.newPage()
+    tab.setDefaultTimeout(patienceMs)
+    await tab.goto(`${service.url}/dashboard`)
+    await tab.getByLabel('Password').waitFor()
+    await tab.keyboard.type(password)
+    await tab.keyboard.press('Enter')
+    await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+    await tab.keyboard.press('g')
+    await tab.keyboard.press('v')
+    await tab.getByText(title).waitFor()
+    // The search finds it, and its card comes after the controls of the view.
+    await tab.keyboard.press('/')
+    await tab.keyboard.type('keyboard')
+    await tab.waitForURL(/q=keyboard/)
+    await tab.getByText('1 video', { exact: true }).waitFor()
+    await tabTo(tab, new RegExp(title))
+    await tab.keyboard.press('Enter')
+    await tab.waitForURL(new RegExp(videoId))
+    await tab.getByRole('button', { name: 'Copy embed code' }).waitFor()
+    await tabTo(tab, /^Copy embed code$/)
+    await tab.keyboard.press('Enter')
+    await tab.getByText('Copied').first().waitFor()
+    assert.equal(await tab.evaluate('navigator.clipboard.readText()'), assets.iframe)
+    await other.close()
+  })
+
+  /** Presses Tab until an element with this name has the focus. */
+  async function tabTo(tab: Page, name: RegExp): Promise<void> {
+    const focused = `(() => { const at = document.activeElement; return at.getAttribute('aria-label') ?? at.innerText ?? '' })()`
+    for (let presses = 0; presses < 60; presses++) {
+      if (name.test(String(await tab.evaluate(focused)).trim())) return
+      await tab.keyboard.press('Tab')
+    }
+    assert.fail(`Tab does not lead to ${name}`)
+  }
+
+  test('a key that one tab revokes stops programs and disappears in the other tab', async () => {
+    await logIn()
+    const other = await context.newPage()
+    other.setDefaultTimeout(patienceMs)
+    for (const tab of [page, other]) {
+      await tab.goto(`${service.url}/dashboard/sandbox/keys`)
+      await tab.getByRole('heading', { name: 'API keys' }).waitFor()
+    }
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByLabel('Name').fill('Shared')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    const key = (await page.getByRole('dialog').locator('pre').innerText()).trim()
+    await page.getByRole('button', { name: 'I have copied it' }).click()
+    const status = async () => (await call(`${service.url}/videos`, { key })).status
+    assert.equal(await status(), 200)
+    await other.getByRole('cell', { name: 'Shared', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Revoke Shared' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+    await other.getByRole('cell', { name: 'Shared', exact: true }).waitFor({ state: 'hidden' })
+    assert.equal(await status(), 401)
+    await other.close()
+  })
+
   test('at most 150 KiB are loaded before the first view can be used', () => {
     const dist = join(root, 'web/dashboard/dist')
     const manifest: Record<string, { file: string; imports?: string[]; css?: string[] }> = JSON.parse(

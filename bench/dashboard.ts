@@ -18,8 +18,20 @@ const recordLongTasks = `
 
 const nextFrame = 'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))'
 
+/** Resolves when every visible cell shows a video. */
+const loaded = `new Promise((resolve) => {
+  const check = () =>
+    document.querySelector('[role=gridcell][aria-busy=true]') ? requestAnimationFrame(check) : resolve()
+  requestAnimationFrame(() => requestAnimationFrame(check))
+})`
+
 /** Scrolls in steps and measures the tasks of the page's main thread. */
-async function measure(page: Page, measured: string, scroll: (step: number) => string): Promise<Row[]> {
+async function measure(
+  page: Page,
+  measured: string,
+  scroll: (step: number) => string,
+  wait: string,
+): Promise<Row[]> {
   const client = await page.context().newCDPSession(page)
   // CPU time, which other load on the machine does not change.
   await client.send('Performance.enable', { timeDomain: 'threadTicks' })
@@ -31,7 +43,7 @@ async function measure(page: Page, measured: string, scroll: (step: number) => s
   const before = await busySeconds()
   for (let step = 1; step <= steps; step++) {
     await page.evaluate(scroll(step))
-    await page.evaluate(nextFrame)
+    await page.evaluate(wait)
   }
   const msPerStep = ((await busySeconds()) - before) * (1_000 / steps)
   const tasks = await page.evaluate<number[]>('longTasks')
@@ -58,13 +70,11 @@ async function measureScrolling(url: string): Promise<void> {
       await page.goto(`${url}/dashboard/production/videos`)
       await page.getByRole('button', { name: layout, exact: true }).click()
       await page.getByRole('gridcell').first().waitFor()
+      const jump = (step: number) => `scrollTo(0, document.documentElement.scrollHeight * ${step / steps})`
       rows.push(
-        ...(await measure(page, `${layout}, a screen at a time`, () => 'scrollBy(0, 700)')),
-        ...(await measure(
-          page,
-          `${layout}, from the first to the last video`,
-          (step) => `scrollTo(0, document.documentElement.scrollHeight * ${step / steps})`,
-        )),
+        ...(await measure(page, `${layout}, scrolling quickly`, () => 'scrollBy(0, 700)', nextFrame)),
+        ...(await measure(page, `${layout}, reading screen by screen`, () => 'scrollBy(0, 700)', loaded)),
+        ...(await measure(page, `${layout}, jumping through all videos`, jump, loaded)),
       )
     }
     printTable(`The dashboard with ${videos} videos`, rows)

@@ -15,19 +15,19 @@ type VideoCellProps = {
   isCurrent: boolean
   isSelected: boolean
   onSelect(index: number, videoId: string, isRange: boolean): void
-  onOpen(videoId: string): void
 }
 
 /** A place in the grid. It keeps the focus while its video is loaded. */
 export const VideoCell = memo(function VideoCell(props: VideoCellProps) {
-  const { index, column, video, layout, isCurrent, isSelected, onSelect, onOpen } = props
+  const { index, column, video, layout, isCurrent, isSelected, onSelect } = props
   const Content = layout === 'grid' ? VideoCard : VideoRow
   const onKeyDown = (event: KeyboardEvent) => {
     if (!video || event.target !== event.currentTarget) return
-    const isSelect = event.key === 'x' || event.key === 'X' || event.key === ' '
     const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey
-    if (event.key === 'Enter') onOpen(video.videoId)
-    else if (isSelect && isPlain) onSelect(index, video.videoId, event.shiftKey)
+    // The key x without shift is a command of the grid.
+    const isSelect = isPlain && (event.key === 'X' || event.key === ' ')
+    if (event.key === 'Enter') event.currentTarget.querySelector('a')?.click()
+    else if (isSelect) onSelect(index, video.videoId, event.shiftKey)
     else return
     event.preventDefault()
   }

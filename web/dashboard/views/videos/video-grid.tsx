@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useCallback, useEffect, useRef } from 'react'
+import { type ReactNode, useCallback, useRef } from 'react'
 import type { VideoFilters } from '../../api/videos.ts'
+import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import { ErrorText } from '../../ui/states.tsx'
 import { showError } from '../../ui/toast-list.ts'
@@ -12,6 +12,7 @@ import { type Layout, useGeometry } from './layout.ts'
 import { loadRange } from './load-range.ts'
 import type { Selection } from './selection.ts'
 import { useGridKeys } from './use-grid-keys.ts'
+import { useRows } from './use-rows.ts'
 import { useVideoPages } from './use-video-pages.ts'
 import { VideoCell } from './video-cell.tsx'
 import styles from './video-grid.module.css'
@@ -30,7 +31,6 @@ type VideoGridProps = {
 export default function VideoGrid({ filters, total, layout, selection }: VideoGridProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
-  const navigate = useNavigate()
   const grid = useRef<HTMLDivElement>(null)
   const { columns, rowHeight, top } = useGeometry(grid, layout)
   const rowCount = Math.min(Math.ceil(total / columns), Math.floor(maxHeight / rowHeight))
@@ -38,28 +38,13 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
   const anchor = useRef(0)
 
   const keys = useGridKeys(grid, { count, columns })
-  const currentRow = Math.floor(keys.current / columns)
-  const virtualizer = useWindowVirtualizer({
-    count: rowCount,
-    estimateSize: () => rowHeight,
-    scrollMargin: top,
-    scrollPaddingStart: 120,
-    scrollPaddingEnd: 80,
-    overscan: 2,
-    // The row with the focus stays, otherwise the keyboard would lose its place.
-    rangeExtractor: (range) => [
-      ...new Set([...defaultRangeExtractor(range), Math.min(currentRow, rowCount - 1)]),
-    ],
+  const { rows, totalHeight, first, last } = useRows({
+    ...{ count: rowCount, height: rowHeight, top, isMoving: keys.isMoving },
+    current: Math.floor(keys.current / columns),
   })
-  // Another height moves every row.
-  useEffect(() => virtualizer.measure(), [virtualizer, rowHeight])
-  useEffect(() => {
-    if (keys.isMoving()) virtualizer.scrollToIndex(currentRow)
-  })
-
-  const { startIndex = 0, endIndex = 0 } = virtualizer.range ?? {}
-  const range = { first: startIndex * columns, last: Math.min(count, (endIndex + 1) * columns) - 1 }
+  const range = { first: first * columns, last: Math.min(count, (last + 1) * columns) - 1 }
   const pages = useVideoPages(environment, filters, range)
+  const current = pages.at(keys.current)
 
   const { add, toggle } = selection
   const select = useCallback(
@@ -70,20 +55,24 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
     },
     [client, environment, filters, add, toggle],
   )
-  const open = useCallback(
-    (videoId: string) =>
-      void navigate({ to: '/$environment/videos/$videoId', params: { environment, videoId } }),
-    [navigate, environment],
-  )
+  useSelectCommand(() => {
+    const isInGrid = grid.current?.contains(document.activeElement)
+    if (current && isInGrid) select(keys.current, current.videoId, false)
+  })
 
   return (
     <>
-      {pages.error && <ErrorText error={pages.error} />}
+      {pages.error && (
+        <div className={styles.error}>
+          <ErrorText error={pages.error} />
+          <Button onClick={pages.retry}>{texts.actions.retry}</Button>
+        </div>
+      )}
       {/* biome-ignore lint/a11y/useSemanticElements: only a few rows of it exist at a time */}
       <div
         ref={grid}
         className={classNames(styles.grid, layout === 'list' && styles.list)}
-        style={{ height: virtualizer.getTotalSize() }}
+        style={{ height: totalHeight }}
         role="grid"
         aria-label={texts.videos.title}
         aria-rowcount={rowCount}
@@ -92,7 +81,7 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
         onKeyDown={keys.onKeyDown}
         onFocus={keys.onFocus}
       >
-        {virtualizer.getVirtualItems().map((row) => (
+        {rows.map((row) => (
           <GridRow key={row.index} row={row.index} columns={columns} height={rowHeight} y={row.start - top}>
             {Array.from({ length: Math.min(columns, count - row.index * columns) }, (_, column) => {
               const index = row.index * columns + column
@@ -107,7 +96,6 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
                   isCurrent={index === keys.current}
                   isSelected={video !== undefined && selection.has(video.videoId)}
                   onSelect={select}
-                  onOpen={open}
                 />
               )
             })}
@@ -117,6 +105,14 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
       {count < total && <p className={styles.note}>{texts.videos.tooMany(count)}</p>}
     </>
   )
+}
+
+/** The key x selects the current video. It is listed with the other keys. */
+function useSelectCommand(select: () => void): void {
+  const latest = useRef(select)
+  latest.current = select
+  const run = useCallback(() => latest.current(), [])
+  useCommand({ id: 'select', label: texts.videos.selectCurrent, key: 'x', run })
 }
 
 type GridRowProps = { row: number; columns: number; height: number; y: number; children: ReactNode }

@@ -141,10 +141,11 @@ describe('videos of the dashboard', { skip }, () => {
       .click()
     const path = join(folder, 'notes.bin')
     await writeFile(path, 'not a video either')
-    await choose(path, async () => {
-      await page.keyboard.press('u')
-      await opened.context.setOffline(true)
-    })
+    const chooser = page.waitForEvent('filechooser')
+    await page.keyboard.press('u')
+    const opening = await chooser
+    await opened.context.setOffline(true)
+    await opening.setFiles(path)
     await panel().getByText('The connection is lost').waitFor()
     await opened.context.setOffline(false)
     await cell('notes.bin').waitFor()

@@ -68,11 +68,13 @@ describe('videos of the dashboard', { skip }, () => {
     await (await chooser).setFiles(files)
   }
 
-  async function throttle(bytesPerSecond: number): Promise<void> {
+  /** Returns a function that ends it. A session that stays would override that the browser is offline. */
+  async function throttle(bytesPerSecond: number): Promise<() => Promise<void>> {
     const client = await opened.context.newCDPSession(page)
     await client.send('Network.emulateNetworkConditions', {
       ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
     })
+    return () => client.detach()
   }
 
   test('a dropped file continues after a reload in the middle, and becomes playable', async () => {
@@ -80,7 +82,7 @@ describe('videos of the dashboard', { skip }, () => {
     const content = readFileSync(path)
     await open('production/videos')
     await page.getByText('There are no videos').waitFor()
-    await throttle(content.length / 20)
+    const endThrottle = await throttle(content.length / 20)
     await drop([{ name: 'clip.mp4', content, type: 'video/mp4', modifiedAt: 1_700_000_000_000 }])
     const sent = async () =>
       Number(await panel().getByRole('progressbar').last().getAttribute('aria-valuenow'))
@@ -88,7 +90,7 @@ describe('videos of the dashboard', { skip }, () => {
 
     page.once('dialog', (dialog) => dialog.accept())
     await page.reload()
-    await throttle(-1)
+    await endThrottle()
     const selectAgain = panel().getByRole('button', { name: 'Select the file again' })
     await choose({ name: 'clip.mp4', mimeType: 'video/mp4', buffer: Buffer.from('another') }, () =>
       selectAgain.click(),

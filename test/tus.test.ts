@@ -623,8 +623,15 @@ async function startOnS3(t: TestContext) {
     KINORA_S3_ACCESS_KEY: 'test',
     KINORA_S3_SECRET_KEY: 'test',
   })
-  const listed = async () =>
-    (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.data'))
+  // The store removes folders of finished uploads, also while they are being read.
+  const ifGone = (error: NodeJS.ErrnoException): string[] => {
+    if (error.code !== 'ENOENT') throw error
+    return []
+  }
+  const findStored = async (videoId: string) =>
+    (await readdir(folder, { recursive: true }).catch(ifGone)).find(
+      (path) => path.endsWith('.data') && path.includes(videoId),
+    )
   return {
     ...service,
     stopStore: () => store.stop(),
@@ -632,11 +639,13 @@ async function startOnS3(t: TestContext) {
       store = await open(port)
     },
     async assertStored(videoId: string, content: Buffer) {
-      const isStored = (path: string) => path.includes(videoId)
-      await waitFor(async () => (await listed()).some(isStored))
-      const path = (await listed()).find(isStored) ?? ''
+      let path: string | undefined
+      await waitFor(async () => {
+        path = await findStored(videoId)
+        return path !== undefined
+      })
       assert.ok(
-        (await readFile(join(folder, path))).equals(content),
+        (await readFile(join(folder, path!))).equals(content),
         'the stored file differs from the content that was sent',
       )
     },

@@ -111,7 +111,7 @@ test('a failed delivery is attempted three times, three seconds apart, with iden
   assert.equal(failed!.state, 'failed')
   assert.deepEqual(
     failed!.attempts.map(({ status, answer, error }) => [status, answer, error]),
-    Array(3).fill([503, 'busy', 'The answer was 503.']),
+    Array(3).fill([503, 'busy', 'The response has status 503.']),
   )
   const requests = receiver.requestsTo('/never')
   assert.equal(requests.length, 3)
@@ -257,7 +257,7 @@ test('deliveries to broken receivers fail with a reason and do not delay others'
   const bad: Record<string, { url: string; reason: RegExp }> = {
     silent: { url: `${receiver.url}/silent`, reason: /answer/i },
     early: { url: `${receiver.url}/early`, reason: /closed the connection too early/ },
-    moved: { url: `${receiver.url}/moved`, reason: /The answer was 302/ },
+    moved: { url: `${receiver.url}/moved`, reason: /The response has status 302/ },
     unsafe: {
       url: `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`,
       reason: /No secure connection/,

@@ -44,7 +44,7 @@ test('a redirect is not followed and counts as a failure', async (t) => {
     answering(() => redirect(307, 'http://127.0.0.1:1/')),
   )
   assert.equal(made.status, 307)
-  assert.equal(made.error, 'The answer was 307.')
+  assert.equal(made.error, 'The response has status 307.')
 })
 
 test('64 KiB of an endless response are read and 1 KiB is kept', async (t) => {

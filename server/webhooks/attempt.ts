@@ -55,7 +55,7 @@ async function send(
     const { status } = response
     const isSuccess = status >= 200 && status <= 299
     const answer = await readResponse(response)
-    return { status, answer, error: isSuccess ? null : `The answer was ${status}.` }
+    return { status, answer, error: isSuccess ? null : `The response has status ${status}.` }
   } finally {
     clearTimeout(timer)
   }

@@ -51,6 +51,8 @@ describe('the dashboard', { skip }, () => {
   after(() => browser?.close())
 
   async function logIn() {
+    // Small screens hide the navigation.
+    await page.setViewportSize({ width: 1280, height: 800 })
     await page.goto(`${service.url}/dashboard`)
     const field = page.getByLabel('Password')
     await field.or(page.getByRole('navigation')).first().waitFor()

@@ -228,7 +228,11 @@ test('complete ends the broadcast at once, and the published client calls it', a
   assert.match(text, /2-1\.m4s\n#EXT-X-ENDLIST\n$/)
   assert.doesNotMatch(text, /#EXT-X-PART/)
   assert.equal((await show(id)).broadcasting, false)
-  assert.deepEqual(await eventsOf(id), ['live-stream.broadcast.started', 'live-stream.broadcast.ended'])
+  // The recording may already be a video.
+  assert.deepEqual((await eventsOf(id)).slice(0, 2), [
+    'live-stream.broadcast.started',
+    'live-stream.broadcast.ended',
+  ])
   // What this connection still sends begins no other broadcast, but a new connection does.
   await encoder.send(otherSize, 6_000)
   const next = await Encoder.connect(service, streamKey)

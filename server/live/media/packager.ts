@@ -63,8 +63,8 @@ export class Packager {
 
   /** The samples have times of the broadcast, in the order of decoding. */
   video(sample: Sample, givenMs: number): void {
-    // The part before may have ended without the video.
-    const atMs = Math.max(givenMs, this.#partStartMs ?? givenMs, this.#lastVideoMs + 1)
+    // The part before may have ended without the video. A part has a duration, even if this frame ends it.
+    const atMs = Math.max(givenMs, (this.#partStartMs ?? givenMs - 1) + 1, this.#lastVideoMs + 1)
     const previous = this.#video.at(-1)
     if (previous) this.#lastFrameMs = Math.max(1, atMs - previous.atMs)
     this.#cutBefore(atMs, sample.isKeyFrame)
@@ -88,7 +88,7 @@ export class Packager {
   /** Writes what is left. */
   end(): void {
     const last = this.#video.at(-1) ?? this.#audio.at(-1)
-    if (last) this.#endPart(last.atMs + this.#lastFrameMs)
+    if (last) this.#endPart(Math.max(last.atMs + this.#lastFrameMs, (this.#partStartMs ?? last.atMs) + 1))
     this.#endSegment()
   }
 

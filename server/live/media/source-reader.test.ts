@@ -77,6 +77,22 @@ test('whatever the clocks of the tracks do, parts follow each other', () => {
   )
 })
 
+test('a frame at the time at which audio ended the part before follows it', () => {
+  const { reader, parts, end } = start()
+  reader.video(1_000, frame(true))
+  for (const ms of [3_000, 5_000]) reader.audio(ms, sound())
+  reader.video(5_000, frame(true))
+  end()
+  assert.deepEqual(
+    parts.map(({ startMs, durationMs }) => [startMs, durationMs]),
+    [
+      [0, 4_000],
+      [4_000, 1],
+      [4_001, 40],
+    ],
+  )
+})
+
 test('a clock that stands still does not stop the stream', () => {
   const { reader, parts, end } = start()
   for (let i = 0; i < 300; i++) {

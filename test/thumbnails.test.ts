@@ -322,7 +322,8 @@ describe('sprites', () => {
       )
       assert.deepEqual([box.width, box.height], [320, 180])
       const path = join(folder, 'preview.png')
-      await page.screenshot({ path, clip: box })
+      // The preview fades in.
+      await page.screenshot({ path, clip: box, animations: 'disabled' })
       const { numbers } = await readFrameNumbers(path)
       assert.deepEqual(numbers, [25 * Math.floor(time) + 12], `at ${time} s`)
     }

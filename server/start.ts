@@ -14,6 +14,7 @@ import { Changes } from './dashboard/changes.ts'
 import { linkUrl, provideFirstLink } from './dashboard/links.ts'
 import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
+import { listenerName } from './encoding/slots.ts'
 import { startWorker } from './jobs.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -69,7 +70,7 @@ export async function start(config: Config): Promise<RunningService> {
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     const { context, newKeys } = await openContext({ config, publicUrl, files, log }, database, onClose)
-    const listener = new Listener(database.connection, log)
+    const listener = new Listener(database.connection, listenerName(config), log)
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)

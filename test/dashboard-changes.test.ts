@@ -136,7 +136,7 @@ describe('a page', () => {
     await query(
       service.database,
       `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and application_name = 'kinora listener'`,
+       where datname = current_database() and application_name like 'kinora listener%'`,
     )
     await waitFor(() => page.text().includes('event: resync\ndata: {}\n\n'))
     const again = await openPage(dashboard, { headers: { 'last-event-id': '1' } })

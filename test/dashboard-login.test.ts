@@ -734,6 +734,19 @@ describe('API keys', () => {
   })
 })
 
+test('the encode slots of all processes count as long as they run', async () => {
+  const dashboard = await logIn(service)
+  const slots = async () => (await dashboard.call('/dashboard/system')).body.encodeSlots
+  assert.deepEqual(await slots(), { total: 0, busy: 0 })
+  const worker = await startKinora({
+    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data },
+    ...{ KINORA_ROLES: 'worker', KINORA_ENCODE_SLOTS: '3', KINORA_PORT: '0' },
+  })
+  assert.deepEqual(await slots(), { total: 3, busy: 0 })
+  await worker.kill()
+  await waitFor(async () => (await slots()).total === 0)
+})
+
 test('the system page shows the settings without secrets', async () => {
   const dashboard = await logIn(service)
   const { status, text, body } = await dashboard.call('/dashboard/system')

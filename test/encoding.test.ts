@@ -128,7 +128,10 @@ async function assertMp4(videoId: string): Promise<void> {
   await response.body?.cancel()
   const [name] = await readdir(join(service.data, 'files/videos', videoId, 'mp4'))
   const path = join(service.data, 'files/videos', videoId, 'mp4', name!)
-  assert.equal((await stat(path)).size, Number(response.headers.get('content-length')))
+  const { size } = await stat(path)
+  assert.equal(size, Number(response.headers.get('content-length')))
+  const stored = `select bytes from renditions where video_id = $1 and type = 'mp4'`
+  assert.deepEqual(await query(service.database, stored, [videoId]), [{ bytes: String(size) }])
   assert.equal(await isIndexInFront(path), true)
   const { joined } = await download(service.url, videoId, '720p', folder)
   assert.deepEqual(await frameHashes(path), await frameHashes(joined))

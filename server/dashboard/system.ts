@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { effectiveSettings } from '../config.ts'
 import type { Context } from '../context.ts'
+import { countSlots } from '../encoding/slots.ts'
 import { isReachable } from '../lib/reachable.ts'
 import { readVersion } from '../lib/version.ts'
 import { segmentSeconds } from '../media/grid.ts'
@@ -25,10 +26,11 @@ export class System {
 
   async view() {
     const { config, db, files } = this.#deps
-    const [postgres, ffmpeg, hasFiles, queue, storage, disk, failures] = await Promise.all([
+    const [postgres, ffmpeg, hasFiles, slots, queue, storage, disk, failures] = await Promise.all([
       store.findPostgresVersion(db),
       this.#findFfmpeg(),
       isReachable(files.check()),
+      countSlots(db),
       store.findQueue(db, segmentSeconds),
       this.#countStorage(),
       findDisk(config),
@@ -40,7 +42,7 @@ export class System {
       // Without the database, this response would be an error.
       health: { database: 'reachable', files: hasFiles ? 'reachable' : 'unreachable' },
       roles: [...config.roles],
-      encodeSlots: { total: config.roles.has('worker') ? config.encodeSlots : 0, busy: queue.running },
+      encodeSlots: { total: slots, busy: queue.running },
       ...{ queue, storage, disk, failures },
       settings: effectiveSettings(process.env),
     }

@@ -1,4 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Transaction } from 'kysely'
@@ -31,10 +32,10 @@ type Mp4 = {
 export async function updateMp4(deps: Deps, videoId: string, retries: number): Promise<void> {
   const wanted = await findWantedMp4(deps, videoId)
   if (!wanted) return
-  const key = await makeMp4(deps, videoId, wanted, retries)
-  if (!key) return
-  const isRecorded = await recordMp4(deps, videoId, wanted, key)
-  if (!isRecorded) await discardFiles(deps, videoId, [key])
+  const file = await makeMp4(deps, videoId, wanted, retries)
+  if (!file) return
+  const isRecorded = await recordMp4(deps, videoId, wanted, file)
+  if (!isRecorded) await discardFiles(deps, videoId, [file.key])
 }
 
 /** The MP4 to make now. Also updates the MP4's row if nothing can be made yet, or if no MP4 is wanted. */
@@ -76,25 +77,28 @@ async function replaceMp4(
   row: Pick<RenditionRow, 'quality' | 'height' | 'state' | 'failure'>,
 ): Promise<void> {
   await renditions.deleteMp4(trx, videoId)
-  await renditions.insertRenditions(trx, [{ ...row, video_id: videoId, type: 'mp4', key: null }])
+  await renditions.insertRenditions(trx, [{ ...row, video_id: videoId, type: 'mp4', key: null, bytes: null }])
 }
 
-/** Stores the file and returns its key. Undefined if it cannot be made, which is recorded. */
+type Mp4File = { key: string; bytes: number }
+
+/** Stores the file. Undefined if it cannot be made, which is recorded. */
 async function makeMp4(
   deps: Deps,
   videoId: string,
   wanted: Mp4,
   retries: number,
-): Promise<string | undefined> {
+): Promise<Mp4File | undefined> {
   const { db, files, log, config } = deps
   const { quality } = wanted
   const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasAudio))
   try {
-    await withWorkFolder(config.dataDir, async (folder) => {
+    const bytes = await withWorkFolder(config.dataDir, async (folder) => {
       const output = await muxMp4(deps, videoId, wanted, folder)
       await files.put(key, createReadStream(output))
+      return (await stat(output)).size
     })
-    return key
+    return { key, bytes }
   } catch (error) {
     await files.remove(key).catch(() => {})
     // The video was deleted meanwhile.
@@ -125,14 +129,14 @@ async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string):
 }
 
 /** Returns false if the MP4 is no longer wanted, or if another job has made it meanwhile. */
-function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, key: string): Promise<boolean> {
+function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, file: Mp4File): Promise<boolean> {
   const { quality, height, replaces } = wanted
   return db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, videoId)
     const current = (await renditions.listRenditions(trx, videoId)).find(({ type }) => type === 'mp4')
     const isExpected = replaces ? current?.key === replaces : current?.state === 'encoding'
     if (!encoding || !current || !isExpected || (!replaces && current.quality !== quality)) return false
-    await renditions.updateRendition(trx, current, { state: 'encoded', key, quality, height })
+    await renditions.updateRendition(trx, current, { state: 'encoded', ...file, quality, height })
     const payload = { videoId, encoding: 'mp4', quality } as const
     await recordEvent(trx, encoding.environment, 'video.encoding.quality.completed', payload, now())
     return true

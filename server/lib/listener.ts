@@ -13,6 +13,7 @@ type Callback = (payload?: string) => void
 /** One dedicated connection that receives the Postgres notifications of all channels. It reconnects until it is closed. */
 export class Listener {
   readonly #connection: Connection
+  readonly #name: string
   readonly #log: Log
   readonly #callbacks = new Map<string, Callback[]>()
   #client: pg.Client | undefined
@@ -20,8 +21,10 @@ export class Listener {
   #isLive = false
   #isClosed = false
 
-  constructor(connection: Connection, log: Log) {
+  /** The name is what Postgres shows for the connection. */
+  constructor(connection: Connection, name: string, log: Log) {
     this.#connection = connection
+    this.#name = name
     this.#log = log
   }
 
@@ -51,7 +54,7 @@ export class Listener {
   async #connect(): Promise<void> {
     const client = new pg.Client({
       ...connectionOptions(this.#connection),
-      application_name: 'kinora listener',
+      application_name: this.#name,
       connectionTimeoutMillis: 5_000,
       query_timeout: queryTimeoutMs,
     })

@@ -23,6 +23,7 @@ import * as liveStreams from './0020_live_streams.ts'
 import * as broadcasts from './0021_broadcasts.ts'
 import * as dashboard from './0022_dashboard.ts'
 import * as videoSearch from './0023_video_search.ts'
+import * as mp4Size from './0024_mp4_size.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -49,6 +50,7 @@ const migrations = {
   '0021_broadcasts': broadcasts,
   '0022_dashboard': dashboard,
   '0023_video_search': videoSearch,
+  '0024_mp4_size': mp4Size,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -24,7 +24,7 @@ export async function insertRenditions(trx: Transaction<Tables>, rows: Rendition
 export async function updateRendition(
   db: Db<Tables>,
   { video_id, type, quality }: Pick<RenditionRow, 'video_id' | 'type' | 'quality'>,
-  change: Partial<Pick<RenditionRow, 'state' | 'failure' | 'key' | 'quality' | 'height'>>,
+  change: Partial<Pick<RenditionRow, 'state' | 'failure' | 'key' | 'bytes' | 'quality' | 'height'>>,
 ): Promise<void> {
   await db
     .updateTable('renditions')

@@ -13,6 +13,8 @@ export type RenditionRow = {
   failure: string | null
   /** The key of the MP4. Null for HLS, whose segments have keys of their own. */
   key: string | null
+  /** The size of the MP4. Null for HLS, and for an MP4 made by a version that did not store it. */
+  bytes: number | null
 }
 
 /** Consecutive segments, each a file below the key. `rendition` is a quality or `sound`. */

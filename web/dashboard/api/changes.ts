@@ -6,6 +6,8 @@ type Change = { kind: string; id: string | null }
 
 /** Lists are reloaded at most this often, because every change of a video affects them. */
 const listEveryMs = 2_000
+/** Viewers who leave send nothing. They count for another 20 seconds. */
+const viewersLeaveMs = 25_000
 /** A page in the background closes its connection after this time. */
 const hiddenMs = 10_000
 
@@ -23,6 +25,7 @@ export class Changes {
   #source: EventSource | undefined
   #listTimer: ReturnType<typeof setTimeout> | undefined
   #hiddenTimer: ReturnType<typeof setTimeout> | undefined
+  #viewersTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(environment: Environment, client: QueryClient, onState: (state: ConnectionState) => void) {
     this.#environment = environment
@@ -39,6 +42,7 @@ export class Changes {
     document.removeEventListener('visibilitychange', this.#onVisibility)
     clearTimeout(this.#hiddenTimer)
     clearTimeout(this.#listTimer)
+    clearTimeout(this.#viewersTimer)
     this.#disconnect()
   }
 
@@ -71,6 +75,15 @@ export class Changes {
 
   #apply({ kind, id }: Change): void {
     if (id) void this.#client.invalidateQueries({ queryKey: [this.#environment, kind, id] })
+    this.#reloadSoon(kind)
+    // The system lists failed uploads and encodings.
+    if (kind === 'videos') this.#reloadSoon('system')
+    if (kind !== 'sessions') return
+    clearTimeout(this.#viewersTimer)
+    this.#viewersTimer = setTimeout(() => this.#reloadSoon(kind), viewersLeaveMs)
+  }
+
+  #reloadSoon(kind: string): void {
     this.#pendingLists.add(kind)
     this.#listTimer ??= setTimeout(() => this.#reloadLists(), listEveryMs)
   }

@@ -32,8 +32,7 @@ export type System = {
   roles: string[]
   encodeSlots: { total: number; busy: number }
   queue: { waiting: number; running: number; estimatedSeconds: number | null }
-  /** The size of some kinds is not known. */
-  storage: { kind: StorageKind; files: number; bytes: number | null }[]
+  storage: { kind: StorageKind; files: number; bytes: number }[]
   /** Null if the files are in an S3 store. */
   disk: { totalBytes: number; freeBytes: number } | null
   failures: Failure[]

@@ -1,9 +1,11 @@
 import { Link } from '@tanstack/react-router'
+import { ownPath } from '../../api/own-path.ts'
 import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge, type BadgeLook } from '../../ui/badge.tsx'
 import { formatDuration } from '../../ui/format.ts'
+import { Icon } from '../../ui/icon.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import styles from './recent-videos.module.css'
@@ -30,14 +32,17 @@ export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
               className={styles.video}
             >
               <span className={styles.frame}>
-                <img
-                  // Loaded again when there is a picture of the video.
-                  key={`${video.status.state} ${video.status.playable}`}
-                  className={styles.thumbnail}
-                  src={video.assets.thumbnail}
-                  alt=""
-                  loading="lazy"
-                />
+                {/* Before, the server has only a placeholder. */}
+                {video.status.state === 'ready' ? (
+                  <img
+                    className={styles.thumbnail}
+                    src={ownPath(video.assets.thumbnail)}
+                    alt=""
+                    loading="lazy"
+                  />
+                ) : (
+                  <Icon name={video.status.state === 'failed' ? 'warning' : 'video'} size={28} />
+                )}
                 {video.status.duration !== null && (
                   <span className={styles.duration}>{formatDuration(video.status.duration)}</span>
                 )}

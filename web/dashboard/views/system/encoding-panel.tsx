@@ -5,7 +5,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { Progress } from '../../ui/progress.tsx'
 import styles from './system-view.module.css'
 
-/** How busy the encoders are. Chunks of other processes count as well, so more may run than this process has slots. */
+/** How busy the encoders of all processes are. */
 export function EncodingPanel({ system: { encodeSlots, queue } }: { system: System }) {
   const { total, busy } = encodeSlots
   const isIdle = queue.waiting + queue.running === 0

@@ -8,7 +8,7 @@ const lowShare = 0.1
 
 /** The bar compares the kinds. The list has the numbers. */
 export function StoragePanel({ system: { storage, disk } }: { system: System }) {
-  const total = storage.reduce((sum, { bytes }) => sum + (bytes ?? 0), 0)
+  const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
     <Panel title={texts.system.storage} actions={<span>{formatBytes(total)}</span>}>
@@ -18,7 +18,7 @@ export function StoragePanel({ system: { storage, disk } }: { system: System }) 
             <span
               key={kind}
               className={styles[kind satisfies StorageKind]}
-              style={{ width: `${(100 * (bytes ?? 0)) / total}%` }}
+              style={{ width: `${(100 * bytes) / total}%` }}
             />
           ))}
       </div>
@@ -38,7 +38,7 @@ export function StoragePanel({ system: { storage, disk } }: { system: System }) 
                 {texts.system.storageKinds[kind]}
               </th>
               <td>{formatNumber(files)}</td>
-              <td>{bytes === null ? texts.system.unknownSize : formatBytes(bytes)}</td>
+              <td>{formatBytes(bytes)}</td>
             </tr>
           ))}
         </tbody>

@@ -9,6 +9,7 @@ import {
   redirect,
 } from '@tanstack/react-router'
 import { isEnvironment } from '../api/client.ts'
+import { loadCode } from '../api/load-code.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
 import { readVideoSearch } from '../views/videos/search-params.ts'
@@ -16,6 +17,9 @@ import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
 import { Shell } from './shell.tsx'
+
+/** The code of a view is loaded when the view is opened. */
+const lazyView: typeof lazyRouteComponent = (load, name) => lazyRouteComponent(() => loadCode(load), name)
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
@@ -40,7 +44,7 @@ const login = createRoute({
     ...(typeof next === 'string' && /^\/(production|sandbox)(\/|$|\?)/.test(next) && { next }),
     ...(ended === true && { ended }),
   }),
-  component: lazyRouteComponent(() => import('../views/login/login-view.tsx'), 'LoginView'),
+  component: lazyView(() => import('../views/login/login-view.tsx'), 'LoginView'),
 })
 
 /** Everything but the login belongs to an environment, which is part of the URL. */
@@ -63,14 +67,14 @@ const environment = createRoute({
 const home = createRoute({
   getParentRoute: () => environment,
   path: '/',
-  component: lazyRouteComponent(() => import('../views/home/home-view.tsx'), 'HomeView'),
+  component: lazyView(() => import('../views/home/home-view.tsx'), 'HomeView'),
 })
 
 const videos = createRoute({
   getParentRoute: () => environment,
   path: 'videos',
   validateSearch: readVideoSearch,
-  component: lazyRouteComponent(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
+  component: lazyView(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
 })
 
 const video = createRoute({
@@ -78,62 +82,62 @@ const video = createRoute({
   path: 'videos/$videoId',
   validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
     typeof tab === 'string' ? { tab } : {},
-  component: lazyRouteComponent(() => import('../views/video/video-view.tsx'), 'VideoView'),
+  component: lazyView(() => import('../views/video/video-view.tsx'), 'VideoView'),
 })
 
 const live = createRoute({
   getParentRoute: () => environment,
   path: 'live',
-  component: lazyRouteComponent(() => import('../views/live/live-view.tsx'), 'LiveView'),
+  component: lazyView(() => import('../views/live/live-view.tsx'), 'LiveView'),
 })
 
 const liveStream = createRoute({
   getParentRoute: () => environment,
   path: 'live/$liveStreamId',
-  component: lazyRouteComponent(() => import('../views/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
+  component: lazyView(() => import('../views/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
 })
 
 const viewers = createRoute({
   getParentRoute: () => environment,
   path: 'viewers',
   validateSearch: readViewersSearch,
-  component: lazyRouteComponent(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
+  component: lazyView(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
 })
 
 const webhooks = createRoute({
   getParentRoute: () => environment,
   path: 'webhooks',
-  component: lazyRouteComponent(() => import('../views/webhooks/webhooks-view.tsx'), 'WebhooksView'),
+  component: lazyView(() => import('../views/webhooks/webhooks-view.tsx'), 'WebhooksView'),
 })
 
 const webhook = createRoute({
   getParentRoute: () => environment,
   path: 'webhooks/$webhookId',
-  component: lazyRouteComponent(() => import('../views/webhook/webhook-view.tsx'), 'WebhookView'),
+  component: lazyView(() => import('../views/webhook/webhook-view.tsx'), 'WebhookView'),
 })
 
 const themes = createRoute({
   getParentRoute: () => environment,
   path: 'themes',
-  component: lazyRouteComponent(() => import('../views/themes/themes-view.tsx'), 'ThemesView'),
+  component: lazyView(() => import('../views/themes/themes-view.tsx'), 'ThemesView'),
 })
 
 const theme = createRoute({
   getParentRoute: () => environment,
   path: 'themes/$playerId',
-  component: lazyRouteComponent(() => import('../views/theme/theme-view.tsx'), 'ThemeView'),
+  component: lazyView(() => import('../views/theme/theme-view.tsx'), 'ThemeView'),
 })
 
 const keys = createRoute({
   getParentRoute: () => environment,
   path: 'keys',
-  component: lazyRouteComponent(() => import('../views/keys/keys-view.tsx'), 'KeysView'),
+  component: lazyView(() => import('../views/keys/keys-view.tsx'), 'KeysView'),
 })
 
 const system = createRoute({
   getParentRoute: () => environment,
   path: 'system',
-  component: lazyRouteComponent(() => import('../views/system/system-view.tsx'), 'SystemView'),
+  component: lazyView(() => import('../views/system/system-view.tsx'), 'SystemView'),
 })
 
 const routes = root.addChildren([

@@ -36,7 +36,7 @@ export function formatBytes(bytes: number): string {
   return new Intl.NumberFormat(undefined, {
     style: 'unit',
     unit: byteUnits[power]!,
-    unitDisplay: 'short',
+    unitDisplay: power > 0 ? 'short' : 'long',
     maximumFractionDigits: value < 10 && power > 0 ? 1 : 0,
   }).format(value)
 }
@@ -59,6 +59,13 @@ export function formatSpan(seconds: number): string {
   const rest = minutes % 60
   const hours = unit(Math.floor(minutes / 60), 'hour')
   return minutes >= 6_000 || rest === 0 ? hours : `${hours} ${unit(rest, 'minute')}`
+}
+
+/** A long time that is no watch time, such as "7 days". */
+export function formatPeriod(seconds: number): string {
+  const days = Math.floor(seconds / 86_400)
+  if (days < 2) return formatSpan(seconds)
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' }).format(days)
 }
 
 export function formatBitRate(bitsPerSecond: number): string {

@@ -3,6 +3,8 @@ import styles from './table.module.css'
 
 export type Column<T> = {
   label: ReactNode
+  /** The label as a text, if it is not one: small screens show it beside each value. */
+  name?: string
   /** Numbers are aligned to the right. */
   isNumber?: boolean
   cell(row: T): ReactNode
@@ -32,7 +34,7 @@ export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
                 <td
                   key={i}
                   className={column.isNumber ? styles.number : undefined}
-                  data-label={typeof column.label === 'string' ? column.label : undefined}
+                  data-label={typeof column.label === 'string' ? column.label : column.name}
                 >
                   {column.cell(row)}
                 </td>

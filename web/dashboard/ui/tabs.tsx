@@ -1,5 +1,5 @@
 import * as Radix from '@radix-ui/react-tabs'
-import { type ReactNode, useRef } from 'react'
+import { type ReactNode, useEffect, useRef } from 'react'
 import styles from './tabs.module.css'
 
 export type Tab = {
@@ -24,6 +24,12 @@ export function Tabs({ label, tabs, value, onChange, layout = (panels) => panels
   const state = value === undefined ? { defaultValue: tabs[0]!.value } : { value }
   const shown = useRef(new Set<string | undefined>())
   shown.current.add(value)
+  const list = useRef<HTMLDivElement>(null)
+  // The list scrolls on small screens. The page must not scroll with it.
+  useEffect(() => {
+    const tab = value && list.current?.querySelector<HTMLElement>('[data-state=active]')
+    if (tab) list.current!.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - list.current!.clientWidth / 2
+  }, [value])
   const panels = tabs.map((tab) => (
     <Radix.Content
       key={tab.value}
@@ -36,7 +42,7 @@ export function Tabs({ label, tabs, value, onChange, layout = (panels) => panels
   ))
   return (
     <Radix.Root className={styles.tabs} {...state} {...(onChange && { onValueChange: onChange })}>
-      <Radix.List className={styles.list} aria-label={label}>
+      <Radix.List ref={list} className={styles.list} aria-label={label}>
         {tabs.map((tab) => (
           <Radix.Trigger key={tab.value} value={tab.value} className={styles.tab}>
             {tab.label}

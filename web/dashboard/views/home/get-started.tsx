@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -12,7 +13,7 @@ import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
 // Nobody needs it at first sight.
-const CodeStep = lazy(() => import('./code-step.tsx'))
+const CodeStep = lazy(() => loadCode(() => import('./code-step.tsx')))
 
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export default function GetStarted({ newest }: { newest: string | undefined }) {

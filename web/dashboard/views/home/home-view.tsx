@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
 import { newestVideosQuery } from '../../api/home.ts'
+import { loadCode } from '../../api/load-code.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -10,8 +11,8 @@ import { DropZone } from '../../upload/drop-zone.tsx'
 import styles from './home-view.module.css'
 
 // There is either this or the steps.
-const Overview = lazy(() => import('./overview.tsx'))
-const GetStarted = lazy(() => import('./get-started.tsx'))
+const Overview = lazy(() => loadCode(() => import('./overview.tsx')))
+const GetStarted = lazy(() => loadCode(() => import('./get-started.tsx')))
 
 const recentCount = 8
 
@@ -33,14 +34,14 @@ export function HomeView() {
           recent.data &&
           !isFirst && (
             <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
-              {texts.home.steps}
+              {isStarting ? texts.home.hideSteps : texts.home.steps}
             </Button>
           )
         }
       >
         {recent.isPending ? (
           <Loading />
-        ) : recent.error ? (
+        ) : recent.isLoadingError ? (
           <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
         ) : (
           <div className={styles.parts}>

@@ -28,7 +28,7 @@ export function KeysView() {
     <Page title={texts.keys.title} intro={texts.keys.intro(texts.environments[environment])} actions={create}>
       {keys.isPending ? (
         <Loading />
-      ) : keys.error ? (
+      ) : keys.isLoadingError ? (
         <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
       ) : keys.data.length === 0 ? (
         <EmptyState icon="key" title={texts.keys.emptyTitle}>

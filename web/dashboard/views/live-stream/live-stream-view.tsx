@@ -3,6 +3,7 @@ import { useParams } from '@tanstack/react-router'
 import { type Broadcast, broadcastsQuery, type LiveStream, liveStreamQuery } from '../../api/live-streams.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { classNames } from '../../ui/class-names.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
 import { type LiveState, LiveStateBadge } from '../live/live-state.tsx'
@@ -72,17 +73,15 @@ function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
           <PreviewPanel stream={stream} />
           <HealthPanel stream={stream} current={current} last={latest} now={now} />
         </div>
-        <div className={styles.column}>
+        <div className={classNames(styles.column, styles.aside)}>
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
           <RestreamsPanel stream={stream} current={current} />
+          <SharePanel stream={stream} />
         </div>
-      </div>
-      <div className={styles.columns}>
         <div className={styles.column}>
           <BroadcastsPanel stream={stream} />
           <DetailsPanel stream={stream} />
         </div>
-        <SharePanel stream={stream} />
       </div>
     </Page>
   )

@@ -23,6 +23,11 @@ export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
       >
         <div className={styles.picture}>
           <img src={thumbnail} alt="" loading="lazy" />
+          {!broadcasting && (
+            <span className={styles.mark}>
+              <Icon name="live" size={28} />
+            </span>
+          )}
           <span className={styles.state}>
             <LiveStateBadge state={broadcasting ? 'onAir' : 'offAir'} />
           </span>

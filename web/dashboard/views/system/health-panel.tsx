@@ -1,7 +1,7 @@
 import type { System } from '../../api/system.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge } from '../../ui/badge.tsx'
-import { formatSpan } from '../../ui/format.ts'
+import { formatPeriod } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
 import styles from './system-view.module.css'
 
@@ -17,7 +17,7 @@ export function HealthPanel({ system }: { system: System }) {
     ['ffmpeg', ffmpeg ?? texts.system.missing],
     ['Postgres', postgres],
     [texts.system.roles, roles.join(', ')],
-    [texts.system.uptime, formatSpan(uptimeSeconds)],
+    [texts.system.uptime, formatPeriod(uptimeSeconds)],
   ] as const
   return (
     <Panel title={texts.system.health}>

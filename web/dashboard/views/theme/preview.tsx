@@ -74,7 +74,7 @@ function usePreviewVideos(themeId: string) {
     videos: (videos.data?.data.filter(isUsable) ?? []).sort(
       (one, other) => Number(other.playerId === themeId) - Number(one.playerId === themeId),
     ),
-    error: videos.error ?? themes.error,
+    error: videos.data && themes.data ? null : (videos.error ?? themes.error),
     isPending: videos.isPending || themes.isPending,
   }
 }

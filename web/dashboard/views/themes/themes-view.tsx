@@ -28,7 +28,7 @@ export function ThemesView() {
     <Page title={texts.themes.title} intro={texts.themes.intro} actions={create}>
       {themes.isPending ? (
         <Loading />
-      ) : themes.error ? (
+      ) : themes.isLoadingError ? (
         <ErrorState error={themes.error} onRetry={() => themes.refetch()} />
       ) : rows.length === 0 ? (
         <EmptyState icon="palette" title={texts.themes.emptyTitle}>

@@ -9,7 +9,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { formatSpan } from '../../ui/format.ts'
+import { formatPeriod } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { showError, showToast } from '../../ui/toast-list.ts'
 
@@ -52,7 +52,7 @@ export function VideoActions({ video }: { video: Video }) {
         title={texts.video.remove.title(name)}
         description={
           restoreHours > 0
-            ? texts.video.remove.restorable(formatSpan(restoreHours * 3600))
+            ? texts.video.remove.restorable(formatPeriod(restoreHours * 3600))
             : texts.video.remove.final
         }
         action={texts.video.remove.action}

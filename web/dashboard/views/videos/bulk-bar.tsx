@@ -4,7 +4,7 @@ import type { VideoFilters } from '../../api/videos.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { formatNumber, formatSpan } from '../../ui/format.ts'
+import { formatNumber, formatPeriod } from '../../ui/format.ts'
 import styles from './bulk-bar.module.css'
 import { BulkDialog } from './bulk-dialog.tsx'
 import type { Selection } from './selection.ts'
@@ -56,7 +56,7 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
         onClose={() => setDialog(undefined)}
         title={t.deleteTitle(count)}
         description={
-          restoreHours > 0 ? t.deleteRestorable(formatSpan(restoreHours * 3_600)) : t.deleteForever
+          restoreHours > 0 ? t.deleteRestorable(formatPeriod(restoreHours * 3_600)) : t.deleteForever
         }
         action={t.deleteAction(count)}
         onConfirm={async () => bulk.start({ kind: 'delete' })}

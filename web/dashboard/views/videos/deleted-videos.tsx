@@ -33,7 +33,7 @@ export default function DeletedVideos() {
     }
   }
   if (videos.isPending) return <Loading />
-  if (videos.error) return <ErrorState error={videos.error} onRetry={() => videos.refetch()} />
+  if (videos.isLoadingError) return <ErrorState error={videos.error} onRetry={() => videos.refetch()} />
   const { data, pagination } = videos.data
   if (data.length === 0 && page === 1)
     return (

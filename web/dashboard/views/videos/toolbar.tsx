@@ -1,4 +1,5 @@
 import { lazy, Suspense } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import { videoStates } from '../../api/videos.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -7,7 +8,7 @@ import { SearchField } from './search-field.tsx'
 import { type Sort, sorts, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
 
-const FilterPopover = lazy(() => import('./filter-popover.tsx'))
+const FilterPopover = lazy(() => loadCode(() => import('./filter-popover.tsx')))
 
 type ToolbarProps = {
   search: VideoSearch

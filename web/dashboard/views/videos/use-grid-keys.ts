@@ -26,7 +26,11 @@ export function nextIndex(key: string, current: number, { count, columns }: Shap
 }
 
 /** One cell has the focus, and the arrow keys move it. The cells have the attribute `data-index`. */
-export function useGridKeys(grid: RefObject<HTMLElement | null>, shape: Shape) {
+export function useGridKeys(
+  grid: RefObject<HTMLElement | null>,
+  shape: Shape,
+  scrollTo: (index: number) => void,
+) {
   const [index, setIndex] = useState(0)
   const current = Math.max(0, Math.min(index, shape.count - 1))
   const wanted = useRef<number>(undefined)
@@ -44,6 +48,7 @@ export function useGridKeys(grid: RefObject<HTMLElement | null>, shape: Shape) {
     event.preventDefault()
     wanted.current = next
     setIndex(next)
+    scrollTo(next)
   }
   const enter = useRef(move)
   enter.current = (event) => {
@@ -64,8 +69,6 @@ export function useGridKeys(grid: RefObject<HTMLElement | null>, shape: Shape) {
   }, [])
   return {
     current,
-    /** Whether the focus is on its way to a cell. */
-    isMoving: () => wanted.current !== undefined,
     onKeyDown: (event: KeyboardEvent) => {
       const isCell = event.target instanceof HTMLElement && event.target.dataset.index !== undefined
       if (isCell && !event.altKey && !event.ctrlKey && !event.metaKey) move(event)

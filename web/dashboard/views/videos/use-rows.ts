@@ -1,7 +1,9 @@
-import { defaultRangeExtractor, useWindowVirtualizer } from '@tanstack/react-virtual'
-import { useEffect } from 'react'
+import { useSyncExternalStore } from 'react'
 
+/** Rows beyond the edges of the screen, so that slow scrolling shows no gaps. */
 const overscan = 2
+/** Nothing that is current is hidden below the bars at the edges. */
+const [paddingStart, paddingEnd] = [120, 80]
 
 type RowsOptions = {
   count: number
@@ -10,32 +12,37 @@ type RowsOptions = {
   top: number
   /** The row with the focus stays, otherwise the keyboard would lose its place. */
   current: number
-  /** Whether the focus is on its way to the current row. */
-  isMoving(): boolean
 }
 
-/** The rows that are visible or about to be. */
-export function useRows({ count, height, top, current, isMoving }: RowsOptions) {
-  const virtualizer = useWindowVirtualizer({
-    count,
-    estimateSize: () => height,
-    scrollMargin: top,
-    // Nothing that is current is hidden below the bars at the edges.
-    scrollPaddingStart: 120,
-    scrollPaddingEnd: 80,
-    overscan,
-    rangeExtractor: (range) => [...new Set([...defaultRangeExtractor(range), Math.min(current, count - 1)])],
-  })
-  // Another height moves every row.
-  useEffect(() => virtualizer.measure(), [virtualizer, height])
-  useEffect(() => {
-    if (isMoving()) virtualizer.scrollToIndex(current)
-  })
-  const { startIndex = 0, endIndex = 0 } = virtualizer.range ?? {}
-  return {
-    rows: virtualizer.getVirtualItems(),
-    totalHeight: virtualizer.getTotalSize(),
-    first: Math.max(0, startIndex - overscan),
-    last: Math.min(count - 1, endIndex + overscan),
+/**
+ * The rows that are visible or about to be. All rows have the same height, so this needs no TanStack Virtual, which is
+ * too large for a first view.
+ */
+export function useRows({ count, height, top, current }: RowsOptions) {
+  const rowAt = (y: number) => Math.max(0, Math.min(count - 1, Math.floor((y - top) / height)))
+  // Numbers, so that scrolling within a row renders nothing.
+  const first = useSyncExternalStore(subscribe, () => Math.max(0, rowAt(window.scrollY) - overscan))
+  const last = useSyncExternalStore(subscribe, () =>
+    Math.min(count - 1, rowAt(window.scrollY + window.innerHeight) + overscan),
+  )
+  const visible = Array.from({ length: last - first + 1 }, (_, i) => first + i)
+  return { rows: [...new Set([...visible, Math.max(0, Math.min(current, count - 1))])], first, last }
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener('scroll', listener, { passive: true })
+  window.addEventListener('resize', listener)
+  return () => {
+    window.removeEventListener('scroll', listener)
+    window.removeEventListener('resize', listener)
   }
+}
+
+/** Scrolls as little as possible. `start` is the distance of a row from the top of the document. */
+export function scrollToRow(start: number, height: number): void {
+  const { scrollY, innerHeight } = window
+  const lowest = start - paddingStart
+  const highest = start + height + paddingEnd - innerHeight
+  if (scrollY > lowest) window.scrollTo({ top: lowest })
+  else if (scrollY < highest) window.scrollTo({ top: highest })
 }

@@ -12,7 +12,7 @@ import { type Layout, useGeometry } from './layout.ts'
 import { loadRange } from './load-range.ts'
 import type { Selection } from './selection.ts'
 import { useGridKeys } from './use-grid-keys.ts'
-import { useRows } from './use-rows.ts'
+import { scrollToRow, useRows } from './use-rows.ts'
 import { useVideoPages } from './use-video-pages.ts'
 import { VideoCell } from './video-cell.tsx'
 import styles from './video-grid.module.css'
@@ -37,10 +37,12 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
   const count = Math.min(total, rowCount * columns)
   const anchor = useRef(0)
 
-  const keys = useGridKeys(grid, { count, columns })
-  const { rows, totalHeight, first, last } = useRows({
-    ...{ count: rowCount, height: rowHeight, top, isMoving: keys.isMoving },
-    current: Math.floor(keys.current / columns),
+  const rowOf = (index: number) => Math.floor(index / columns)
+  const keys = useGridKeys(grid, { count, columns }, (index) =>
+    scrollToRow(top + rowOf(index) * rowHeight, rowHeight),
+  )
+  const { rows, first, last } = useRows({
+    ...{ count: rowCount, height: rowHeight, top, current: rowOf(keys.current) },
   })
   const range = { first: first * columns, last: Math.min(count, (last + 1) * columns) - 1 }
   const pages = useVideoPages(environment, filters, range)
@@ -72,7 +74,7 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
       <div
         ref={grid}
         className={classNames(styles.grid, layout === 'list' && styles.list)}
-        style={{ height: totalHeight }}
+        style={{ height: rowCount * rowHeight }}
         role="grid"
         aria-label={texts.videos.title}
         aria-rowcount={rowCount}
@@ -82,9 +84,9 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
         onFocus={keys.onFocus}
       >
         {rows.map((row) => (
-          <GridRow key={row.index} row={row.index} columns={columns} height={rowHeight} y={row.start - top}>
-            {Array.from({ length: Math.min(columns, count - row.index * columns) }, (_, column) => {
-              const index = row.index * columns + column
+          <GridRow key={row} row={row} columns={columns} height={rowHeight}>
+            {Array.from({ length: Math.min(columns, count - row * columns) }, (_, column) => {
+              const index = row * columns + column
               const video = pages.at(index)
               return (
                 <VideoCell
@@ -115,9 +117,9 @@ function useSelectCommand(select: () => void): void {
   useCommand({ id: 'select', label: texts.videos.selectCurrent, key: 'x', run })
 }
 
-type GridRowProps = { row: number; columns: number; height: number; y: number; children: ReactNode }
+type GridRowProps = { row: number; columns: number; height: number; children: ReactNode }
 
-const GridRow = ({ row, columns, height, y, children }: GridRowProps) => (
+const GridRow = ({ row, columns, height, children }: GridRowProps) => (
   // biome-ignore lint/a11y/useSemanticElements: see the grid
   // biome-ignore lint/a11y/useFocusableInteractive: its cells are
   <div
@@ -127,7 +129,7 @@ const GridRow = ({ row, columns, height, y, children }: GridRowProps) => (
     style={{
       height,
       gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))`,
-      transform: `translateY(${y}px)`,
+      transform: `translateY(${row * height}px)`,
     }}
   >
     {children}

@@ -1,5 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import type { Page } from '../../api/types.ts'
 import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
@@ -13,11 +14,11 @@ import { useSelection } from './selection.ts'
 import { Toolbar } from './toolbar.tsx'
 import styles from './video-library.module.css'
 
-const loadGrid = () => import('./video-grid.tsx')
+const loadGrid = () => loadCode(() => import('./video-grid.tsx'))
 const VideoGrid = lazy(loadGrid)
 // Together with the videos, not after them.
 loadGrid().catch(() => {})
-const BulkBar = lazy(() => import('./bulk-bar.tsx'))
+const BulkBar = lazy(() => loadCode(() => import('./bulk-bar.tsx')))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 

@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -13,8 +14,8 @@ import { VideoLibrary } from './video-library.tsx'
 import styles from './videos-view.module.css'
 
 // Not needed to see the videos.
-const DeletedVideos = lazy(() => import('./deleted-videos.tsx'))
-const IngestDialog = lazy(() => import('./ingest-dialog.tsx'))
+const DeletedVideos = lazy(() => loadCode(() => import('./deleted-videos.tsx')))
+const IngestDialog = lazy(() => loadCode(() => import('./ingest-dialog.tsx')))
 
 export function VideosView() {
   const environment = useEnvironment()

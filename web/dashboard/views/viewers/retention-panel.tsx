@@ -1,4 +1,5 @@
 import { lazy, Suspense, useRef } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import type { CurvePoint, Retention } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
@@ -12,7 +13,7 @@ import { useMedia } from './media-names.ts'
 import styles from './retention.module.css'
 import { TableToggle } from './table-toggle.tsx'
 
-const LineChart = lazy(() => import('./line-chart.tsx'))
+const LineChart = lazy(() => loadCode(() => import('./line-chart.tsx')))
 
 const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 

@@ -5,6 +5,7 @@ import { metadataKeysQuery, retentionQuery } from '../../api/viewing-sessions.ts
 import { texts } from '../../texts/texts.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { BreakdownPanel } from './breakdown-panel.tsx'
 import { isLiveId } from './media-names.ts'
 import styles from './retention.module.css'
 import { RetentionPanel } from './retention-panel.tsx'
@@ -16,9 +17,12 @@ export default function RetentionTab() {
   const { media } = search
   if (!media || isLiveId(media)) {
     return (
-      <EmptyState icon="chart" title={texts.viewers.retentionChoose}>
-        {media ? texts.viewers.retentionLive : texts.viewers.retentionChooseText}
-      </EmptyState>
+      <>
+        <EmptyState icon="chart" title={texts.viewers.retentionChoose}>
+          {media ? texts.viewers.retentionLive : texts.viewers.retentionChooseText}
+        </EmptyState>
+        {!media && <BreakdownPanel breakdown="media-id" filter="media" />}
+      </>
     )
   }
   return <VideoRetention key={media} videoId={media} />

@@ -5,6 +5,7 @@ import { loadAllSessions, type MediaRef, sessionsQuery } from '../../api/viewing
 import { texts } from '../../texts/texts.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { BreakdownPanel } from './breakdown-panel.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { useMedia } from './media-names.ts'
 import { Pager } from './pager.tsx'
@@ -27,9 +28,12 @@ export default function SessionsTab() {
       {(hasViewer && !isLoading) || media ? (
         <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
       ) : (
-        <EmptyState icon="user" title={texts.viewers.sessionsChoose}>
-          {texts.viewers.sessionsChooseText}
-        </EmptyState>
+        <>
+          <EmptyState icon="user" title={texts.viewers.sessionsChoose}>
+            {texts.viewers.sessionsChooseText}
+          </EmptyState>
+          {!mediaId && <BreakdownPanel breakdown="media-id" filter="media" />}
+        </>
       )}
     </div>
   )

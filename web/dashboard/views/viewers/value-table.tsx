@@ -30,6 +30,7 @@ export function ValueTable({ name, rows, sortBy, onSort }: ValueTableProps) {
         <span aria-hidden="true">{sortBy === order ? ' ↓' : ''}</span>
       </button>
     ),
+    name: texts.viewers[order],
     isNumber: true,
     cell: format,
   })

@@ -1,4 +1,5 @@
 import { lazy, Suspense } from 'react'
+import { loadCode } from '../../api/load-code.ts'
 import { texts } from '../../texts/texts.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
@@ -9,9 +10,9 @@ import { PeriodPicker } from './period-picker.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import { tabs, type ViewersSearch } from './viewers-search.ts'
 
-const RetentionTab = lazy(() => import('./retention-tab.tsx'))
-const MetadataTab = lazy(() => import('./metadata-tab.tsx'))
-const SessionsTab = lazy(() => import('./sessions-tab.tsx'))
+const RetentionTab = lazy(() => loadCode(() => import('./retention-tab.tsx')))
+const MetadataTab = lazy(() => loadCode(() => import('./metadata-tab.tsx')))
+const SessionsTab = lazy(() => loadCode(() => import('./sessions-tab.tsx')))
 
 const contents = {
   overview: Overview,

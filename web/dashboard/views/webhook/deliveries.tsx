@@ -37,7 +37,7 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
     >
       {deliveries.isPending ? (
         <Loading />
-      ) : deliveries.error ? (
+      ) : deliveries.isLoadingError ? (
         <ErrorState error={deliveries.error} onRetry={() => deliveries.refetch()} />
       ) : items.length === 0 ? (
         <EmptyState icon="webhook" title={state ? texts.webhooks.noneInState : texts.webhooks.noDeliveries}>

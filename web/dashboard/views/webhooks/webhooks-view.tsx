@@ -28,7 +28,7 @@ export function WebhooksView() {
     <Page title={texts.webhooks.title} intro={texts.webhooks.intro} actions={create}>
       {webhooks.isPending ? (
         <Loading />
-      ) : webhooks.error ? (
+      ) : webhooks.isLoadingError ? (
         <ErrorState error={webhooks.error} onRetry={() => webhooks.refetch()} />
       ) : rows.length === 0 ? (
         <EmptyState icon="webhook" title={texts.webhooks.emptyTitle}>

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import type { Page, Route } from 'playwright-core'
+import { skip } from './browser.ts'
+import { dashboardBrowser } from './dashboard-page.ts'
+import {
+  call,
+  kinora,
+  patienceMs,
+  productionKey,
+  type Service,
+  sandboxKey,
+  startKinora,
+  waitFor,
+} from './harness.ts'
+import { createVideo } from './media.ts'
+
+// What the dashboard does when the server fails or is gone, and with more than usual to upload.
+
+const service = {} as Service
+const ends: (() => unknown)[] = []
+
+before(async () => {
+  // Nothing is examined or encoded.
+  Object.assign(service, await kinora({ after: (end) => ends.push(end) }, { KINORA_ROLES: 'api' }))
+})
+after(async () => {
+  for (const end of ends) await end()
+})
+
+/** Starts the service again, at the same address. */
+async function start(): Promise<void> {
+  const restarted = await startKinora({
+    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
+    ...{ KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey, KINORA_ROLES: 'api' },
+    KINORA_PORT: new URL(service.url).port,
+  })
+  ends.unshift(() => restarted.stop())
+}
+
+describe('the dashboard', { skip }, () => {
+  const opened = dashboardBrowser(service)
+  let page: Page
+  beforeEach(() => {
+    page = opened.page
+    page.setDefaultTimeout(patienceMs)
+  })
+
+  const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
+  const panel = () => page.getByRole('region', { name: 'Uploads' })
+  const listed = async (key: string) => (await call(`${service.url}/videos`, { key })).body
+
+  /** Drops files that an expression makes in the page. */
+  async function drop(files: string): Promise<void> {
+    const dataTransfer = await page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer()
+      for (const file of ${files}) transfer.items.add(file)
+      return transfer
+    })()`)
+    for (const type of ['dragover', 'drop']) await page.dispatchEvent('main', type, { dataTransfer })
+  }
+
+  test('continues by itself after a restart of the server', async () => {
+    const size = 400_000
+    await open('production/videos')
+    await page.getByText('There are no videos').waitFor()
+    await page.evaluate('window.isTheSamePage = true')
+    const client = await opened.context.newCDPSession(page)
+    await client.send('Network.emulateNetworkConditions', {
+      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: size / 20 },
+    })
+    await drop(`[new File([new Uint8Array(${size})], 'film.mp4')]`)
+    const sent = () => panel().getByRole('progressbar').last().getAttribute('aria-valuenow')
+    await waitFor(async () => Number(await sent()) >= 10)
+    await service.kill()
+    await client.detach()
+    await panel().getByText('The connection is lost').waitFor()
+    await page.getByText('Reconnecting to the server').waitFor()
+    // The code of this view has not been loaded yet.
+    await page.keyboard.press('g')
+    await page.keyboard.press('w')
+    await start()
+    await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
+    await panel().getByText('Processing').waitFor()
+    await page.keyboard.press('g')
+    await page.keyboard.press('v')
+    await page.getByRole('gridcell').filter({ hasText: 'film.mp4' }).waitFor()
+    const { data } = await listed(productionKey)
+    const { ingest } = (await call(`${service.url}/videos/${data[0].videoId}/status`)).body
+    assert.deepEqual([data.length, ingest.status, ingest.filesize], [1, 'uploaded', size])
+    // Changes are announced again.
+    await createVideo(service, { title: 'made later' })
+    await page.getByRole('gridcell').filter({ hasText: 'made later' }).waitFor()
+    assert.equal(await page.evaluate('window.isTheSamePage'), true)
+    assert.deepEqual(opened.errors, [])
+  })
+
+  /** How the server answers the requests of all tabs for data. */
+  async function answer(respond: ((route: Route) => Promise<void>) | undefined): Promise<void> {
+    const data = /\/dashboard\/(api|keys|system)\b/
+    await opened.context.unroute(data)
+    if (respond) await opened.context.route(data, respond)
+  }
+
+  const failure = 'The database has a problem'
+  const fail = (route: Route) =>
+    route.fulfill({
+      ...{ status: 500, contentType: 'application/problem+json' },
+      body: JSON.stringify({ type: 'about:blank', title: failure, status: 500 }),
+    })
+
+  test('says in every view why it cannot be loaded, and loads it when that is over', async () => {
+    const post = async (path: string, json: object) =>
+      (await call(`${service.url}${path}`, { method: 'POST', json })).body
+    const videoId = await createVideo(service, { title: 'one' })
+    const { liveStreamId } = await post('/live-streams', { name: 'one' })
+    const { playerId } = await post('/players', { name: 'one' })
+    const webhook = { url: 'https://example.com/', events: ['video.encoding.quality.completed'] }
+    const { webhookId } = await post('/webhooks', webhook)
+    const paths = [
+      ...['', '/videos', `/videos/${videoId}`, '/live', `/live/${liveStreamId}`, '/viewers', '/webhooks'],
+      ...[`/webhooks/${webhookId}`, '/themes', `/themes/${playerId}`, '/keys', '/system'],
+    ]
+    await answer(fail)
+    const tabs = await Promise.all(
+      paths.map(async (path) => {
+        const tab = await opened.context.newPage()
+        tab.setDefaultTimeout(patienceMs)
+        await tab.goto(`${service.url}/dashboard/production${path}`)
+        const alert = tab.getByRole('alert').first()
+        const retry = () => tab.getByRole('button', { name: 'Try again' }).first().click()
+        return { tab, alert, retry, path }
+      }),
+    )
+    for (const { alert } of tabs) await alert.getByText(failure).waitFor()
+    await answer((route) => route.abort('connectionrefused'))
+    for (const { retry } of tabs) await retry()
+    for (const { alert } of tabs) await alert.getByText('The server cannot be reached').waitFor()
+    await answer(undefined)
+    for (const { retry } of tabs) await retry()
+    for (const { alert } of tabs) await alert.waitFor({ state: 'hidden' })
+    for (const { tab, path } of tabs) {
+      assert.equal(await tab.getByText('Loading…').count(), 0, path)
+      await tab.close()
+    }
+  })
+
+  test('keeps what was typed when it cannot be refreshed', async () => {
+    await open('sandbox')
+    const field = page.getByLabel('Address of a video')
+    await field.fill('https://example.com/film.mp4')
+    let failures = 0
+    await answer((route) => {
+      failures++
+      return fail(route)
+    })
+    await createVideo({ ...service, key: sandboxKey }, { title: 'a change' })
+    // The request for the newest videos, repeated twice.
+    await waitFor(() => failures >= 3)
+    await answer(undefined)
+    assert.equal(await field.inputValue(), 'https://example.com/film.mp4')
+  })
+
+  test('uploads 500 files, a few at once, and begins with a file of 50 GB', async () => {
+    await open('sandbox/videos')
+    await page.locator('main').getByRole('heading').first().waitFor()
+    const before = (await listed(sandboxKey)).pagination.itemsTotal
+    await page.evaluate(`(() => {
+      const { send } = XMLHttpRequest.prototype
+      Object.assign(window, { running: 0, mostAtOnce: 0, largestBody: 0 })
+      XMLHttpRequest.prototype.send = function (body) {
+        largestBody = Math.max(largestBody, body?.size ?? 0)
+        mostAtOnce = Math.max(mostAtOnce, ++running)
+        this.addEventListener('loadend', () => running--)
+        return send.call(this, body)
+      }
+    })()`)
+    await drop(`Array.from({ length: 500 }, (_, n) => new File([String(n)], n + '.mp4'))`)
+    await panel().getByText('Uploads done: 500').waitFor()
+    assert.ok((await page.evaluate<number>('mostAtOnce')) <= 3)
+    assert.equal((await listed(sandboxKey)).pagination.itemsTotal, before + 500)
+    await panel().getByRole('button', { name: 'Clear finished' }).click()
+    await panel().waitFor({ state: 'hidden' })
+
+    // Its parts are the same few bytes, so that it takes no memory.
+    await drop(`(() => {
+      let content = new Blob([new Uint8Array(1024 ** 2)])
+      for (const times of [50, 1024]) content = new Blob(Array(times).fill(content))
+      return [new File([content], 'huge.mp4')]
+    })()`)
+    await panel()
+      .getByText(/of 5\d(\.\d+)? GB/)
+      .waitFor()
+    await waitFor(async () => (await page.evaluate<number>('largestBody')) > 0)
+    assert.equal(await page.evaluate('largestBody'), 32 * 1024 ** 2)
+    await panel().getByRole('button', { name: 'Cancel: huge.mp4' }).click()
+    await panel().waitFor({ state: 'hidden' })
+    assert.equal((await listed(sandboxKey)).pagination.itemsTotal, before + 500)
+    assert.deepEqual(opened.errors, [])
+  })
+})

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { languages } from '../server/videos/languages.ts'
 import { spokenLanguages } from '../web/dashboard/views/video/details/languages.ts'
@@ -12,8 +10,6 @@ import { call, kinora, patienceMs, type Service, sendFile, temporaryFolder, wait
 import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
 // The page of one video in the dashboard, in a real browser.
-
-const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 const service = {} as Service
 /** An encoded video. */
@@ -203,7 +199,7 @@ describe('the page of a video', { skip }, () => {
     await waitFor(() => video.evaluate((each: Video) => each.currentTime > 1))
   })
 
-  test('hostile texts are shown as texts, and every tab is accessible', async () => {
+  test('hostile texts are shown as texts in every tab', async () => {
     const attack = `"><img src=x onerror="window.attack=1"><script>window.attack=1</script>'`
     const id = await createVideo(service, {
       title: `${attack} \u202e${'long'.repeat(100)}`,
@@ -216,7 +212,6 @@ describe('the page of a video', { skip }, () => {
     for (const kind of ['captions', 'chapters'])
       assert.equal((await sendFile(`${service.url}/videos/${id}/${kind}/en`, Buffer.from(vtt))).status, 200)
     const { page, errors } = await open(id, 'details')
-    await page.evaluate(axe)
     for (const tab of [
       'Details',
       'Embed',
@@ -235,11 +230,6 @@ describe('the page of a video', { skip }, () => {
         assert.equal(await panel.getByLabel('Cue 1: Text').inputValue(), attack)
       }
       if (tab === 'Embed') await panel.getByText('This video is private').waitFor()
-      const serious = await page.evaluate(`axe.run(document.querySelector('main'), { iframes: false })
-        .then(({ violations }) => violations
-          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-          .map(({ id, nodes }) => [id, ...nodes.map((node) => node.html)]))`)
-      assert.deepEqual(serious, [], tab)
     }
     assert.equal(await page.evaluate('window.attack'), undefined)
     assert.deepEqual(errors, [])

@@ -1,3 +1,4 @@
+import { noteServerTime } from './clock.ts'
 import { OfflineError, readProblem } from './problem.ts'
 
 export const environments = ['production', 'sandbox'] as const
@@ -36,6 +37,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new OfflineError('The server cannot be reached.', { cause: error })
   })
+  noteServerTime(response)
   if (!response.ok) throw await readProblem(response)
   const text = await response.text()
   return (text === '' ? undefined : JSON.parse(text)) as T

@@ -3,8 +3,8 @@ import { lazy, Suspense, useState } from 'react'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { CodeBlock } from '../../ui/code-block.tsx'
 import { useUploads } from '../../upload/uploads.ts'
+import { EmbedStep } from './embed-step.tsx'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
 import stepStyles from './step.module.css'
@@ -40,10 +40,7 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
       <div className={styles.column}>
         <Step number={3} title={texts.home.embed} isDone={false}>
           {video.data ? (
-            <>
-              <p className={stepStyles.muted}>{texts.home.embedIntro}</p>
-              <CodeBlock code={video.data.assets.iframe} label={texts.home.copyEmbed} />
-            </>
+            <EmbedStep video={video.data} />
           ) : (
             <p className={stepStyles.muted}>{texts.home.embedLater}</p>
           )}

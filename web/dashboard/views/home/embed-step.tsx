@@ -6,7 +6,7 @@ import { useShareLinks } from '../video/use-share-links.ts'
 import styles from './step.module.css'
 
 /** The embed code. That of a private video is for one viewer. */
-export function EmbedStep({ video }: { video: Video }) {
+export default function EmbedStep({ video }: { video: Video }) {
   const { assets, error } = useShareLinks(video, 'home')
   return (
     <>

@@ -15,7 +15,7 @@ import { ErrorText, Loading } from '../../ui/states.tsx'
 import styles from './video-progress.module.css'
 
 /** Follows a video until all of it is encoded. The player appears as soon as there is something to watch. */
-export function VideoProgress({ videoId, video }: { videoId: string; video: Video }) {
+export default function VideoProgress({ videoId, video }: { videoId: string; video: Video }) {
   const environment = useEnvironment()
   const status = useQuery(progressQuery(environment, videoId))
   // Private videos have a new URL in each response, which would load the player again.

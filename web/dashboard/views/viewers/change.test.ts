@@ -12,6 +12,7 @@ test('a value is compared with that of the previous period', () => {
   assert.equal(compare(read(2), 'fr', 6), 1)
   assert.equal(compare(read(2), 'de', 6), 'new')
   assert.deepEqual(changeCells(read(2), 'fr', 1), [3, -0.6667])
+  assert.deepEqual(changeCells(read(2), 'fr', null), [3, null])
 })
 
 test('what did not exist before is new, unless only a part of the previous values is known', () => {

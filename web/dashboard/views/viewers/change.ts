@@ -10,13 +10,15 @@ export function readPrevious<T>(rows: T[], total: number, read: (row: T) => [str
   return { values: new Map(rows.map(read)), isComplete: total <= rows.length }
 }
 
-export function compare({ values, isComplete }: Previous, key: string, value: number): Change {
+/** A value that is null cannot be compared. */
+export function compare({ values, isComplete }: Previous, key: string, value: number | null): Change {
+  if (value === null) return undefined
   const before = values.get(key) ?? (isComplete ? 0 : undefined)
   return before === 0 ? 'new' : changeOf(value, before)
 }
 
 /** The previous value and the change, as cells of a file. */
-export function changeCells(previous: Previous, key: string, value: number): (number | null)[] {
+export function changeCells(previous: Previous, key: string, value: number | null): (number | null)[] {
   const { values, isComplete } = previous
   const change = compare(previous, key, value)
   return [

@@ -34,7 +34,7 @@ export async function loadMetadata(
       ...valueOrders.map((order) => row[order]),
       row.averageWatchTime,
       row.lastSeenAt,
-      ...(previous ? changeCells(previous, row.value, row[sortBy] ?? 0) : []),
+      ...(previous ? changeCells(previous, row.value, row[sortBy]) : []),
     ]),
     total,
   }

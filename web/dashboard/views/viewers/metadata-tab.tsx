@@ -95,7 +95,7 @@ function Values({ name }: { name: string }) {
           name={name}
           rows={rows}
           sortBy={sortBy}
-          changeOf={previous && (({ value, [sortBy]: now }) => compare(previous, value, now ?? 0))}
+          changeOf={previous && (({ value, [sortBy]: now }) => compare(previous, value, now))}
           onSort={(order) => {
             setSortBy(order)
             setPage(1)

@@ -105,6 +105,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await button('Replace the key').click()
     await page.getByText('You are on air').waitFor()
     await confirm('Replace the key')
+    await page.getByText('The stream key is replaced.').first().waitFor()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor({ state: 'detached' })
     const { streamKey } = (await call(`${service.url}/live-streams/${id}`)).body
     assert.notEqual(streamKey, stream.streamKey)

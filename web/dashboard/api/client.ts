@@ -24,6 +24,7 @@ export const csrfHeaders = () => ({ 'x-csrf-token': csrfToken })
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const { query, body, signal } = options
   const isForm = body instanceof FormData
+  const requestedAt = Date.now()
   const response = await fetch(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
     method,
     headers: {
@@ -37,7 +38,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new OfflineError('The server cannot be reached.', { cause: error })
   })
-  noteServerTime(response)
+  noteServerTime(response, requestedAt)
   if (!response.ok) throw await readProblem(response)
   const text = await response.text()
   return (text === '' ? undefined : JSON.parse(text)) as T

@@ -33,9 +33,12 @@ describe('the dashboard', { skip }, () => {
   let page: Page
   const errors: string[] = []
   const foreign: string[] = []
+  /** Another host than that of the public URL, which is localhost. */
+  let address: string
 
   before(async () => {
     browser = (await launchBrowser())!
+    address = service.url.replace('localhost', '127.0.0.1')
     // Scripts of a test need it, and the policy has a test of its own.
     context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
     page = await context.newPage()
@@ -46,7 +49,7 @@ describe('the dashboard', { skip }, () => {
     })
     page.on('request', (request) => {
       const { origin, protocol } = new URL(request.url())
-      if (origin !== service.url && /^http/.test(protocol)) foreign.push(request.url())
+      if (origin !== address && /^http/.test(protocol)) foreign.push(request.url())
     })
   })
   after(() => browser?.close())
@@ -54,7 +57,7 @@ describe('the dashboard', { skip }, () => {
   async function logIn() {
     // Small screens hide the navigation.
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.goto(`${service.url}/dashboard`)
+    await page.goto(`${address}/dashboard`)
     const field = page.getByLabel('Password')
     await field.or(page.getByRole('navigation')).first().waitFor()
     if (!(await field.isVisible())) return
@@ -182,13 +185,13 @@ describe('the dashboard', { skip }, () => {
 
   test('every view fits every screen in both colour schemes, and axe finds nothing serious', async (t) => {
     const views = await createContent()
-    await page.goto(`${service.url}/dashboard/login`)
+    await page.goto(`${address}/dashboard/login`)
     await page.getByLabel('Password').waitFor()
     const problems = await checkView('login')
     await logIn()
     for (const [path, open] of views) {
       await page.setViewportSize({ width: 1280, height: 800 })
-      await page.goto(`${service.url}/dashboard/${path}`)
+      await page.goto(`${address}/dashboard/${path}`)
       await page.locator('main').getByRole('heading').first().waitFor()
       await page.waitForFunction(`!document.body.innerText.includes('Loading…')`)
       await open?.()
@@ -287,7 +290,7 @@ describe('the dashboard', { skip }, () => {
     const other = await context.newPage()
     other.setDefaultTimeout(patienceMs)
     for (const tab of [page, other]) {
-      await tab.goto(`${service.url}/dashboard/sandbox/keys`)
+      await tab.goto(`${address}/dashboard/sandbox/keys`)
       await tab.getByRole('heading', { name: 'API keys' }).waitFor()
     }
     await page.getByRole('button', { name: 'Create a key' }).click()
@@ -303,6 +306,10 @@ describe('the dashboard', { skip }, () => {
     await other.getByRole('cell', { name: 'Shared', exact: true }).waitFor({ state: 'hidden' })
     assert.equal(await status(), 401)
     await other.close()
+    // The service would not start with it.
+    await page.getByRole('button', { name: /^Revoke KINORA_SANDBOX_KEY/ }).click()
+    await page.getByText('This key is in the setting KINORA_SANDBOX_KEY.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
   })
 
   test('at most 150 KiB are loaded before the first view can be used', (t) => {

@@ -1,3 +1,4 @@
+import { noteServerTime } from './clock.ts'
 import { OfflineError, readProblem } from './problem.ts'
 
 export const environments = ['production', 'sandbox'] as const
@@ -23,6 +24,7 @@ export const csrfHeaders = () => ({ 'x-csrf-token': csrfToken })
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const { query, body, signal } = options
   const isForm = body instanceof FormData
+  const requestedAt = Date.now()
   const response = await fetch(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
     method,
     headers: {
@@ -36,6 +38,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
     if (error instanceof DOMException && error.name === 'AbortError') throw error
     throw new OfflineError('The server cannot be reached.', { cause: error })
   })
+  noteServerTime(response, requestedAt)
   if (!response.ok) throw await readProblem(response)
   const text = await response.text()
   return (text === '' ? undefined : JSON.parse(text)) as T

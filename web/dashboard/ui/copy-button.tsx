@@ -5,10 +5,16 @@ import { showError } from './toast-list.ts'
 
 const shownMs = 2_000
 
-type CopyButtonProps = { text: string; label?: string; isIcon?: boolean }
+type CopyButtonProps = {
+  /** Undefined while it is loaded. */
+  text: string | undefined
+  label?: string
+  isIcon?: boolean
+  onCopied?: () => void
+}
 
 /** The Clipboard API needs https or localhost. A hidden text field works everywhere. */
-async function copy(text: string): Promise<void> {
+export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text)
   const field = document.createElement('textarea')
   field.value = text
@@ -18,21 +24,26 @@ async function copy(text: string): Promise<void> {
   field.remove()
 }
 
-export function CopyButton({ text, label = texts.actions.copy, isIcon = false }: CopyButtonProps) {
+export function CopyButton({ text, label = texts.actions.copy, isIcon = false, onCopied }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
     if (!isCopied) return
     const timer = setTimeout(() => setCopied(false), shownMs)
     return () => clearTimeout(timer)
   }, [isCopied])
-  const onClick = () => copy(text).then(() => setCopied(true), showError)
+  const onClick = () =>
+    copyText(text ?? '').then(() => {
+      setCopied(true)
+      onCopied?.()
+    }, showError)
+  const disabled = text === undefined
   const icon = isCopied ? 'check' : 'copy'
   return (
     <>
       {isIcon ? (
-        <IconButton icon={icon} label={label} onClick={onClick} />
+        <IconButton icon={icon} label={label} disabled={disabled} onClick={onClick} />
       ) : (
-        <Button icon={icon} onClick={onClick}>
+        <Button icon={icon} disabled={disabled} onClick={onClick}>
           {isCopied ? texts.actions.copied : label}
         </Button>
       )}

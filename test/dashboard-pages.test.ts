@@ -147,7 +147,7 @@ describe('the dashboard', { skip }, () => {
     const dialogs = [...document.querySelectorAll('[role=dialog]')].filter(outside)
     const isBare = (cell) => {
       const head = cell.closest('table').querySelectorAll('thead th')[cell.cellIndex]
-      return head && getComputedStyle(head).display === 'none' && !cell.dataset.label && !head.querySelector('.visually-hidden')
+      return head?.offsetParent === null && cell.offsetParent !== null && !cell.dataset.label && !head.querySelector('.visually-hidden')
     }
     const bare = [...document.querySelectorAll('tbody td')].filter(isBare)
     return [...wide, ...dialogs, ...bare]

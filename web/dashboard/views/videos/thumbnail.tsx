@@ -14,8 +14,9 @@ const hoverMs = 250
 /** The picture of a video. It moves while the pointer or the focus is on its cell. */
 export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSmall?: boolean }) {
   const { assets, status, videoId, updatedAt } = video
-  // Every response has new URLs for private videos, but the same pictures.
-  const { thumbnail, preview } = useStable(assets, [videoId, updatedAt, status.state, status.playable].join())
+  // Every response has new URLs for private videos, but the same pictures. The preview is made after the thumbnail.
+  const pictures = [videoId, updatedAt, status.state, status.playable, assets.preview?.tiles]
+  const { thumbnail, preview } = useStable(assets, pictures.join())
   const [isActive, watch] = useCellActivity()
   // Before, the server has only a placeholder. Another URL prevents that the browser shows what it had before.
   const hasPicture = status.state === 'ready'

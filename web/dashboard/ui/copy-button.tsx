@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { type MouseEvent, useEffect, useState } from 'react'
 import { texts } from '../texts/texts.ts'
 import { Button, IconButton } from './button.tsx'
 import { showError } from './toast-list.ts'
@@ -7,15 +7,28 @@ const shownMs = 2_000
 
 type CopyButtonProps = { text: string; label?: string; isIcon?: boolean }
 
-/** The Clipboard API needs https or localhost. A hidden text field works everywhere. */
-async function copy(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+async function copy(text: string, button: HTMLElement): Promise<void> {
+  if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(texts.actions.copyFailed)
+}
+
+/** Needs https or localhost. */
+const copyByApi = async (text: string) =>
+  navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+
+/** A text field works everywhere. A dialog would take the focus back from a field outside of it. */
+function copyByField(text: string, button: HTMLElement): boolean {
   const field = document.createElement('textarea')
+  field.className = 'visually-hidden'
   field.value = text
-  document.body.append(field)
+  button.after(field)
   field.select()
-  document.execCommand('copy')
+  const isCopied = document.execCommand('copy') && document.activeElement === field
   field.remove()
+  button.focus()
+  return isCopied
 }
 
 export function CopyButton({ text, label = texts.actions.copy, isIcon = false }: CopyButtonProps) {
@@ -25,7 +38,8 @@ export function CopyButton({ text, label = texts.actions.copy, isIcon = false }:
     const timer = setTimeout(() => setCopied(false), shownMs)
     return () => clearTimeout(timer)
   }, [isCopied])
-  const onClick = () => copy(text).then(() => setCopied(true), showError)
+  const onClick = ({ currentTarget }: MouseEvent<HTMLElement>) =>
+    copy(text, currentTarget).then(() => setCopied(true), showError)
   const icon = isCopied ? 'check' : 'copy'
   return (
     <>

@@ -12,7 +12,7 @@ const shownMs = 6_000
 /** An action such as "Undo" takes time to notice. */
 const shownWithActionMs = 12_000
 
-export function Toasts() {
+export default function Toasts() {
   const shown = useSyncExternalStore(subscribeToToasts, readToasts)
   return (
     <Radix.Provider swipeDirection="right">

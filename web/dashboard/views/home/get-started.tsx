@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
@@ -12,7 +13,7 @@ import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
 // Nobody needs it at first sight.
-const CodeStep = lazy(() => import('./code-step.tsx'))
+const CodeStep = patientLazy(() => import('./code-step.tsx'))
 
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export default function GetStarted({ newest }: { newest: string | undefined }) {

@@ -19,8 +19,7 @@ export function VideoProgress({ videoId, video }: { videoId: string; video: Vide
   const status = useQuery(progressQuery(environment, videoId))
   // Private videos have a new URL in each response, which would load the player again.
   const [playerUrl] = useState(video.assets.player)
-  if (status.isPending) return <Loading />
-  if (status.error) return <ErrorText error={status.error} />
+  if (!status.data) return status.error ? <ErrorText error={status.error} /> : <Loading />
   const failure = failureOf(status.data)
   const { playable, qualities } = status.data.encoding
   const isOver = qualities.length > 0 && qualities.every((each) => each.status === 'encoded')

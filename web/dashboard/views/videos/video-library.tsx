@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import type { Page } from '../../api/types.ts'
 import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { loadPatiently, patientLazy } from '../../ui/load-patiently.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { FilterChips } from './filter-chips.tsx'
 import { type Layout, readLayout, rememberLayout } from './layout.ts'
@@ -14,10 +15,10 @@ import { Toolbar } from './toolbar.tsx'
 import styles from './video-library.module.css'
 
 const loadGrid = () => import('./video-grid.tsx')
-const VideoGrid = lazy(loadGrid)
+const VideoGrid = patientLazy(loadGrid)
 // Together with the videos, not after them.
-loadGrid().catch(() => {})
-const BulkBar = lazy(() => import('./bulk-bar.tsx'))
+void loadPatiently(loadGrid)
+const BulkBar = patientLazy(() => import('./bulk-bar.tsx'))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import pg from 'pg'
 import { providePassword } from '../server/dashboard/provide-password.ts'
@@ -207,6 +209,18 @@ describe('the password', () => {
     assert.equal(await count('dashboard_sessions'), 0)
   })
 
+  test('a change and a logout everywhere end the links that were not used', async () => {
+    const first = await createLink(service.database)
+    const dashboard = await logIn(service)
+    await choosePassword(dashboard, { password })
+    assertProblem(await useLink(first), 401, 'dashboard-invalid-login-link')
+    const second = await createLink(service.database)
+    await dashboard.call('/dashboard/logout-everywhere', { method: 'POST' })
+    assertProblem(await useLink(second), 401, 'dashboard-invalid-login-link')
+    const late = await createLink(service.database, new Date(Date.now() + 365 * 24 * 3_600_000))
+    assertProblem(await useLink(late), 401, 'dashboard-invalid-login-link')
+  })
+
   test('a login by link replaces a forgotten password only for some minutes', async () => {
     await choosePassword(await logIn(service), { password })
     const dashboard = await logIn(service)
@@ -262,7 +276,7 @@ describe('the password', () => {
         )
       assertProblem(await post(path, { password: 'a'.repeat(17_000) }), 413, 'payload-too-large')
     }
-    const [{ sum }] = await query(service.database, 'select sum(attempts)::int from login_attempts')
+    const [{ sum }] = await query(service.database, 'select coalesce(sum(attempts), 0)::int as sum from login_attempts')
     assert.equal(sum, 0)
   })
 })
@@ -321,9 +335,25 @@ describe('brute force', () => {
     assertLimited(await choosePassword(dashboard, { password: 'stolen it', currentPassword: password }))
   })
 
-  test('on login links is limited for each address', async () => {
+  test('on login links is limited, and does not lock out the owner of a link', async () => {
+    const attacker = { 'x-forwarded-for': '198.51.100.9' }
     await attempts('link 198.51.100.9', 20)
-    assertLimited(await useLink(await createLink(service.database), { 'x-forwarded-for': '198.51.100.9' }))
+    assertLimited(await useLink('guess', attacker))
+    await attempts('link total', 10_000)
+    assertLimited(await useLink('guess'))
+    assert.equal((await useLink(await createLink(service.database), attacker)).status, 200)
+  })
+
+  test('counted while the clock was wrong does not lock the login', async () => {
+    await choosePassword(await logIn(service), { password })
+    await attempts('password total', 200)
+    await query(service.database, `update login_attempts set ends_at = now() + interval '1 year'`)
+    assert.equal((await logInWith(password)).status, 200)
+    const [{ soon }] = await query(
+      service.database,
+      `select ends_at < now() + interval '1 hour' as soon from login_attempts where subject = 'password total'`,
+    )
+    assert.equal(soon, true)
   })
 })
 
@@ -389,6 +419,50 @@ describe('a session', () => {
     assert.equal((await all[0]!.call('/dashboard/logout-everywhere', { method: 'POST' })).status, 204)
     for (const dashboard of all)
       for (const url of [service.url, other.url]) assert.ok(!(await isLoggedIn(dashboard, url)))
+  })
+
+  test('that ends while the body of a request arrives can change nothing', async () => {
+    const { port } = new URL(service.url)
+    for (const [method, path, json] of [
+      ['PUT', '/dashboard/password', { password: 'of a thief' }],
+      ['POST', '/dashboard/keys/production', { name: 'of a thief' }],
+      ['POST', '/dashboard/api/production/videos', { title: 'of a thief' }],
+    ] as const) {
+      const thief = await logIn(service)
+      const body = JSON.stringify(json)
+      const sent = request({
+        ...{ host: '127.0.0.1', port, method, path },
+        headers: {
+          ...{ cookie: thief.cookie, 'x-csrf-token': thief.csrfToken },
+          ...{ 'content-type': 'application/json', 'content-length': body.length },
+          expect: '100-continue',
+        },
+      })
+      sent.flushHeaders()
+      // The headers were checked before the body is asked for.
+      await once(sent, 'continue')
+      const owner = await logIn({ ...service, url: other.url })
+      await owner.call('/dashboard/logout-everywhere', { method: 'POST' })
+      sent.end(body)
+      const [response] = (await once(sent, 'response')) as [IncomingMessage]
+      response.resume()
+      assert.equal(response.statusCode, 401, path)
+    }
+    for (const [table, condition] of [
+      ['admin_password', 'true'],
+      ['api_keys', `name = 'of a thief'`],
+      ['all_videos', 'true'],
+    ])
+      assert.deepEqual(await query(service.database, `select from ${table} where ${condition}`), [])
+  })
+
+  test('that was opened while the clock was wrong ends', async () => {
+    await choosePassword(await logIn(service), { password })
+    const byLink = await logIn(service)
+    await query(service.database, `update dashboard_sessions set password_until = now() + interval '1 year'`)
+    assert.equal((await byLink.call('/dashboard/session')).body.needsCurrentPassword, true)
+    await query(service.database, `update dashboard_sessions set expires_at = now() + interval '1 year'`)
+    assert.ok(!(await isLoggedIn(byLink)))
   })
 
   test('expires, and is extended while it is used', async () => {

@@ -194,8 +194,9 @@ describe('videos of the dashboard', { skip }, () => {
     }
     await page.keyboard.press('/')
     await page.keyboard.type('sour tut')
+    await page.waitForURL(({ searchParams }) => searchParams.get('q') === 'sour tut')
     await page.getByText('1 video', { exact: true }).waitFor()
-    assert.equal(new URL(page.url()).searchParams.get('q'), 'sour tut')
+    assert.equal(await page.getByLabel('Search videos').inputValue(), 'sour tut')
     await open(
       `production/videos?tags=${encodeURIComponent(JSON.stringify([hostile]))}&metadata=${encodeURIComponent('{"course":"<b>1"}')}&sort=title`,
     )

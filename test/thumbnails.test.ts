@@ -322,10 +322,12 @@ describe('sprites', () => {
       )
       assert.deepEqual([box.width, box.height], [320, 180])
       const path = join(folder, 'preview.png')
-      // The preview fades in.
-      await page.screenshot({ path, clip: box, animations: 'disabled' })
-      const { numbers } = await readFrameNumbers(path)
-      assert.deepEqual(numbers, [25 * Math.floor(time) + 12], `at ${time} s`)
+      // The preview fades in, and is decoded meanwhile.
+      await waitFor(async () => {
+        await page.screenshot({ path, clip: box })
+        const { numbers } = await readFrameNumbers(path)
+        return numbers[0] === 25 * Math.floor(time) + 12
+      })
     }
   })
 

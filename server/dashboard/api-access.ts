@@ -3,7 +3,8 @@ import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
-import { authorize } from './guard.ts'
+import { authorize, isRead } from './guard.ts'
+import { requireSession } from './sessions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -34,6 +35,11 @@ export function protectDashboardApi(app: App, deps: Deps): void {
     const { dashboardEnvironment } = request
     if (dashboardEnvironment === undefined) return done()
     admit(request, reply, dashboardEnvironment).then(() => done(), done)
+  })
+  // The body may arrive long after the headers, and the session may have been ended in the meantime.
+  app.addHook('preHandler', (request, reply, done) => {
+    if (request.dashboardEnvironment === undefined || isRead(request)) return done()
+    requireSession(deps, request, reply).then(() => done(), done)
   })
 }
 

@@ -5,10 +5,7 @@ import { type Attempts, countAttempt, findAttempts, uncountAttempt } from './att
 
 const windowMs = 15 * 60_000
 
-/**
- * Attempts in 15 minutes that may fail, of one network and in total. The total stops guesses from many addresses. It is
- * high for links, which nobody can guess, so that an attack on the password does not lock out the owner of the server.
- */
+/** Attempts in 15 minutes that may fail, of one network and in total. The total stops guesses from many addresses. */
 const maxAttempts = {
   password: { network: 10, total: 200 },
   link: { network: 20, total: 10_000 },
@@ -24,21 +21,30 @@ export async function limitAttempts<T>(
   ipAddress: string,
   attempt: () => Promise<T | undefined>,
 ): Promise<T | undefined> {
+  const subjects = await countAttemptOf({ db, now }, kind, ipAddress)
+  const result = await attempt()
+  if (result !== undefined) await uncountAttempt(db, subjects)
+  return result
+}
+
+/** Counts an attempt and returns the counters. Throws if there were too many. */
+export async function countAttemptOf(
+  { db, now }: Pick<Context, 'db' | 'now'>,
+  kind: keyof typeof maxAttempts,
+  ipAddress: string,
+): Promise<string[]> {
   const started = now()
-  const endsAt = new Date(started.getTime() + windowMs)
   const [network, total] = [`${kind} ${networkOf(ipAddress)}`, `${kind} total`]
   const check = (counted: Attempts | undefined, max: number) => {
     if (counted && counted.attempts > max) throw tooManyAttempts(counted.ends_at, started)
   }
   const max = maxAttempts[kind]
   // Without a new row, so that a flood from many networks does not fill the table.
-  check(await findAttempts(db, total, started), max.total)
-  check(await countAttempt(db, network, { now: started, endsAt }), max.network)
+  check(await findAttempts(db, total, started, windowMs), max.total)
+  check(await countAttempt(db, network, started, windowMs), max.network)
   // Counted last, so that a network above its limit does not use up the total.
-  check(await countAttempt(db, total, { now: started, endsAt }), max.total)
-  const result = await attempt()
-  if (result !== undefined) await uncountAttempt(db, [network, total])
-  return result
+  check(await countAttempt(db, total, started, windowMs), max.total)
+  return [network, total]
 }
 
 function tooManyAttempts(endsAt: Date, now: Date): ApiError {

@@ -6,7 +6,7 @@ import { checkCsrfToken, requireSession, type Session } from './sessions.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
 
-const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+export const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
 
 /** Finds the session of a request, and rejects what another site could have sent. */
 export async function authorize(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Session> {

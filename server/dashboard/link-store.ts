@@ -1,7 +1,11 @@
 import { sql, type Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
+import { latestEnd } from './lifetime.ts'
 import type { LoginLinkRow } from './tables.ts'
+
+/** The first start may run unattended. */
+export const maxLinkMs = 24 * 3_600_000
 
 export async function insertLink(db: Db<Tables>, row: LoginLinkRow): Promise<void> {
   await db.insertInto('login_links').values(row).execute()
@@ -18,9 +22,15 @@ export async function hasLink(db: Db<Tables>, now: Date): Promise<boolean> {
     .selectFrom('login_links')
     .select('hash')
     .where('expires_at', '>', now)
+    .where('expires_at', '<=', latestEnd(now, maxLinkMs))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
+}
+
+/** Unused links work no longer. */
+export async function endLinks(db: Db<Tables>, now: Date): Promise<void> {
+  await db.updateTable('login_links').set({ used_at: now }).where('used_at', 'is', null).execute()
 }
 
 /** Returns false if the link is unknown, used or expired. */
@@ -31,6 +41,7 @@ export async function useLink(db: Db<Tables>, hash: Buffer, now: Date): Promise<
     .where('hash', '=', hash)
     .where('used_at', 'is', null)
     .where('expires_at', '>', now)
+    .where('expires_at', '<=', latestEnd(now, maxLinkMs))
     .returning('hash')
     .executeTakeFirst()
   return used !== undefined

@@ -2,12 +2,10 @@ import type { Kysely } from 'kysely'
 import { hashSecret, newSecret } from '../accounts/keys.ts'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
-import { hasLink, insertLink, lockLinks } from './link-store.ts'
+import { hasLink, insertLink, lockLinks, maxLinkMs } from './link-store.ts'
 import { findPassword } from './password-store.ts'
 
 const minuteMs = 60_000
-/** The first start may run unattended. */
-const firstLinkMs = 24 * 60 * minuteMs
 export const linkMinutes = 15
 
 /** The token is in the fragment, which browsers do not send, so that it is in no log. */
@@ -30,6 +28,6 @@ export function provideFirstLink(db: Kysely<Tables>, now: Date): Promise<string 
   return db.transaction().execute(async (trx) => {
     await lockLinks(trx)
     if ((await findPassword(trx)) || (await hasLink(trx, now))) return undefined
-    return createLink(trx, now, firstLinkMs)
+    return createLink(trx, now, maxLinkMs)
   })
 }

@@ -3,15 +3,14 @@ import { hashSecret } from '../accounts/keys.ts'
 import { ApiError, type ErrorKind, invalidAttribute } from '../lib/errors.ts'
 import { type App, text } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
-import { limitAttempts } from './attempts.ts'
+import { countAttemptOf, limitAttempts } from './attempts.ts'
 import { dashboardErrors } from './errors.ts'
 import { checkLogin } from './guard.ts'
-import { useLink } from './link-store.ts'
 import { hashPassword, isPassword } from './password.ts'
 import { findPassword, savePassword } from './password-store.ts'
 import { endSession, endSessions, requireCurrentPassword } from './session-store.ts'
 import { type ViewDeps, viewSession } from './session-view.ts'
-import { clearCookie, openSession, type Proof, type Session } from './sessions.ts'
+import { clearCookie, isPasswordFree, openSession, type Session } from './sessions.ts'
 import { maxPasswordLength, minPasswordLength } from './settings.ts'
 
 const password = (minLength: number) => text(maxPasswordLength, { minLength })
@@ -28,8 +27,9 @@ export function loginRoutes(app: App, deps: ViewDeps): void {
       const passwordHash = await limitAttempts(deps, 'password', request.ip, () =>
         matchPassword(deps, password),
       )
-      if (!passwordHash) throw loginFailed(request, dashboardErrors.wrongPassword)
-      return logIn(deps, request, reply, { passwordHash })
+      const session = passwordHash && (await openSession(deps, request, reply, { passwordHash }))
+      if (!session) throw loginFailed(request, dashboardErrors.wrongPassword)
+      return loggedIn(deps, request, reply, session)
     },
   )
 
@@ -37,12 +37,14 @@ export function loginRoutes(app: App, deps: ViewDeps): void {
     '/dashboard/login-link',
     { onRequest, schema: { hide: true, body: Type.Object({ token: text(200) }) } },
     async (request, reply) => {
-      const hash = hashSecret(request.body.token)
-      const isRight = await limitAttempts(deps, 'link', request.ip, async () =>
-        (await useLink(deps.db, hash, deps.now())) ? true : undefined,
-      )
-      if (!isRight) throw loginFailed(request, dashboardErrors.invalidLink)
-      return logIn(deps, request, reply, { passwordHash: undefined })
+      const linkHash = hashSecret(request.body.token)
+      const session = await openSession(deps, request, reply, { linkHash })
+      if (!session) {
+        // Only failures count, so that nobody can lock out the owner of a link. No number of guesses would find one.
+        await countAttemptOf(deps, 'link', request.ip)
+        throw loginFailed(request, dashboardErrors.invalidLink)
+      }
+      return loggedIn(deps, request, reply, session)
     },
   )
 }
@@ -59,8 +61,7 @@ function loginFailed(request: FastifyRequest, kind: ErrorKind): ApiError {
   return new ApiError(kind)
 }
 
-async function logIn(deps: ViewDeps, request: FastifyRequest, reply: FastifyReply, proof: Proof) {
-  const session = await openSession(deps, request, reply, proof)
+function loggedIn(deps: ViewDeps, request: FastifyRequest, reply: FastifyReply, session: Session) {
   reply.header('cache-control', 'no-store')
   request.log.info({ requestId: request.id, sessionId: session.id, ip: request.ip }, 'dashboard login')
   return viewSession(deps, session)
@@ -79,7 +80,7 @@ export function sessionRoutes(app: App, deps: ViewDeps): void {
   })
 
   app.post('/dashboard/logout-everywhere', hidden, async (_request, reply) => {
-    await endSessions(deps.db)
+    await deps.db.transaction().execute((trx) => endSessions(trx, deps.now()))
     clearCookie(deps, reply)
     return reply.code(204).send()
   })
@@ -103,8 +104,7 @@ async function checkCurrentPassword(
   { dashboardSession, ip }: FastifyRequest,
   currentPassword: string | undefined,
 ): Promise<void> {
-  const { password_until } = dashboardSession
-  if (password_until && password_until > deps.now()) return
+  if (isPasswordFree(dashboardSession, deps.now())) return
   if (!(await findPassword(deps.db))) return
   if (currentPassword === undefined)
     throw invalidAttribute('currentPassword', 'The current password is required.')
@@ -117,7 +117,8 @@ async function changePassword({ db, now }: ViewDeps, session: Session, password:
   const hash = await hashPassword(password)
   await db.transaction().execute(async (trx) => {
     await savePassword(trx, { hash, is_setting: false }, now())
-    await requireCurrentPassword(trx, session.id)
-    await endSessions(trx, session.id)
+    // Somebody else may have ended all sessions in the meantime.
+    if (!(await requireCurrentPassword(trx, session.id))) throw new ApiError(dashboardErrors.noSession)
+    await endSessions(trx, now(), session.id)
   })
 }

@@ -19,6 +19,6 @@ export async function providePassword(
     await lockLinks(trx)
     if (hash === undefined) await deletePassword(trx)
     else await savePassword(trx, { hash, is_setting: true }, now)
-    await endSessions(trx)
+    await endSessions(trx, now)
   })
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { readVersion } from '../lib/version.ts'
 import { findPassword } from './password-store.ts'
-import { csrfTokenOf, type Session } from './sessions.ts'
+import { csrfTokenOf, isPasswordFree, type Session } from './sessions.ts'
 
 export type ViewDeps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'> & {
   rtmpPorts: () => { rtmpPort: number; rtmpsPort: number | undefined } | undefined
@@ -14,7 +14,7 @@ export async function viewSession(deps: ViewDeps, session: Session) {
   const { config, db, publicUrl } = deps
   const hasPassword = (await findPassword(db)) !== undefined
   const passwordIsSetting = config.adminPassword !== undefined
-  const isByLink = session.password_until !== null && session.password_until > deps.now()
+  const isByLink = isPasswordFree(session, deps.now())
   return {
     csrfToken: csrfTokenOf(deps, session),
     expiresAt: session.expires_at,

@@ -2,13 +2,13 @@ import type { App } from '../lib/http.ts'
 import type { ApiContext, Slice } from '../slice.ts'
 import * as attempts from './attempt-store.ts'
 import { changesRoutes } from './changes-routes.ts'
-import { authorize } from './guard.ts'
+import { authorize, isRead } from './guard.ts'
 import { keyRoutes } from './key-routes.ts'
 import * as links from './link-store.ts'
 import { loginRoutes, sessionRoutes } from './login-routes.ts'
 import { dashboardPageRoutes } from './page-routes.ts'
 import * as sessions from './session-store.ts'
-import type { Session } from './sessions.ts'
+import { requireSession, type Session } from './sessions.ts'
 import { systemRoutes } from './system-routes.ts'
 
 declare module 'fastify' {
@@ -39,6 +39,10 @@ function protectedRoutes(app: App, context: ApiContext): void {
   app.decorateRequest('dashboardSession')
   app.addHook('onRequest', async (request, reply) => {
     request.dashboardSession = await authorize(context, request, reply)
+  })
+  // The body may arrive long after the headers, and the session may have been ended in the meantime.
+  app.addHook('preHandler', async (request, reply) => {
+    if (!isRead(request)) request.dashboardSession = await requireSession(context, request, reply)
   })
   sessionRoutes(app, context)
   keyRoutes(app, context)

@@ -49,8 +49,10 @@ export const themesQuery = (environment: Environment) =>
       }),
   })
 
+const pathOf = (playerId: string) => `/players/${encodeURIComponent(playerId)}`
+
 export const loadTheme = (environment: Environment, playerId: string, signal?: AbortSignal) =>
-  api<PlayerTheme>(environment, 'GET', `/players/${playerId}`, { signal })
+  api<PlayerTheme>(environment, 'GET', pathOf(playerId), { signal })
 
 export const themeQuery = (environment: Environment, playerId: string) =>
   queryOptions({
@@ -62,17 +64,17 @@ export const createTheme = (environment: Environment, body: Partial<ThemeFields>
   api<PlayerTheme>(environment, 'POST', '/players', { body })
 
 export const saveTheme = (environment: Environment, playerId: string, body: Partial<ThemeFields>) =>
-  api<PlayerTheme>(environment, 'PATCH', `/players/${playerId}`, { body })
+  api<PlayerTheme>(environment, 'PATCH', pathOf(playerId), { body })
 
 export const deleteTheme = (environment: Environment, playerId: string) =>
-  api<void>(environment, 'DELETE', `/players/${playerId}`)
+  api<void>(environment, 'DELETE', pathOf(playerId))
 
 export function uploadLogo(environment: Environment, playerId: string, file: File, link: string) {
   const body = new FormData()
   if (link) body.append('link', link)
   body.append('file', file)
-  return api<PlayerTheme>(environment, 'POST', `/players/${playerId}/logo`, { body })
+  return api<PlayerTheme>(environment, 'POST', `${pathOf(playerId)}/logo`, { body })
 }
 
 export const deleteLogo = (environment: Environment, playerId: string) =>
-  api<void>(environment, 'DELETE', `/players/${playerId}/logo`)
+  api<void>(environment, 'DELETE', `${pathOf(playerId)}/logo`)

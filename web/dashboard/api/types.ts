@@ -60,6 +60,8 @@ export type VideoStatus = {
 export type Session = {
   csrfToken: string
   mustChoosePassword: boolean
+  /** Not for some minutes after a login by link. */
+  needsCurrentPassword: boolean
   passwordIsSetting: boolean
   hasPassword: boolean
   version: string

@@ -81,7 +81,7 @@ export const deliveriesQuery = (
     initialPageParam: 1,
     getNextPageParam: nextPage<Delivery>,
     queryFn: ({ pageParam, signal }) =>
-      api<Page<Delivery>>(environment, 'GET', `/webhooks/${webhookId}/deliveries`, {
+      api<Page<Delivery>>(environment, 'GET', `${pathOf(webhookId)}/deliveries`, {
         query: { state, currentPage: pageParam, pageSize: 25 },
         signal,
       }),
@@ -92,8 +92,15 @@ export const deliveryQuery = (environment: Environment, { webhookId, deliveryId 
   queryOptions({
     queryKey: [environment, 'deliveries', webhookId, deliveryId],
     queryFn: ({ signal }) =>
-      api<DeliveryDetails>(environment, 'GET', `/webhooks/${webhookId}/deliveries/${deliveryId}`, { signal }),
+      api<DeliveryDetails>(
+        environment,
+        'GET',
+        `${pathOf(webhookId)}/deliveries/${encodeURIComponent(deliveryId)}`,
+        { signal },
+      ),
   })
+
+const pathOf = (webhookId: string) => `/webhooks/${encodeURIComponent(webhookId)}`
 
 export type WebhookInput = { url: string; events: EventType[] }
 
@@ -101,24 +108,24 @@ export const createWebhook = (environment: Environment, body: WebhookInput) =>
   api<Webhook>(environment, 'POST', '/webhooks', { body })
 
 export const loadWebhook = (environment: Environment, webhookId: string, signal?: AbortSignal) =>
-  api<Webhook>(environment, 'GET', `/webhooks/${webhookId}`, { signal })
+  api<Webhook>(environment, 'GET', pathOf(webhookId), { signal })
 
 export const changeWebhook = (environment: Environment, webhookId: string, body: Partial<WebhookInput>) =>
-  api<Webhook>(environment, 'PATCH', `/webhooks/${webhookId}`, { body })
+  api<Webhook>(environment, 'PATCH', pathOf(webhookId), { body })
 
 export const deleteWebhook = (environment: Environment, webhookId: string) =>
-  api<void>(environment, 'DELETE', `/webhooks/${webhookId}`)
+  api<void>(environment, 'DELETE', pathOf(webhookId))
 
 export const rotateSecret = (environment: Environment, webhookId: string, validForSeconds: number) =>
-  api<Webhook>(environment, 'POST', `/webhooks/${webhookId}/rotate-secret`, { body: { validForSeconds } })
+  api<Webhook>(environment, 'POST', `${pathOf(webhookId)}/rotate-secret`, { body: { validForSeconds } })
 
 export const sendTest = (environment: Environment, webhookId: string, event: EventType) =>
-  api<Delivery>(environment, 'POST', `/webhooks/${webhookId}/test`, { body: { event } })
+  api<Delivery>(environment, 'POST', `${pathOf(webhookId)}/test`, { body: { event } })
 
 export const redeliver = (environment: Environment, { webhookId, deliveryId }: Delivery) =>
-  api<Delivery>(environment, 'POST', `/webhooks/${webhookId}/deliveries/${deliveryId}/redeliver`)
+  api<Delivery>(environment, 'POST', `${pathOf(webhookId)}/deliveries/${deliveryId}/redeliver`)
 
 export const redeliverFailed = (environment: Environment, webhookId: string, since: Date) =>
-  api<{ count: number }>(environment, 'POST', `/webhooks/${webhookId}/redeliver`, {
+  api<{ count: number }>(environment, 'POST', `${pathOf(webhookId)}/redeliver`, {
     body: { since: since.toISOString() },
   })

@@ -11,13 +11,16 @@ import { showToast } from '../ui/toast-list.ts'
 
 /** Chooses the first password, or changes it. */
 export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
-  const { mustChoosePassword, hasPassword } = useSession()
+  const { hasPassword, needsCurrentPassword } = useSession()
   const client = useQueryClient()
   const [password, setPassword] = useState('')
   const [currentPassword, setCurrentPassword] = useState('')
-  const needsCurrent = hasPassword && !mustChoosePassword
+  const [isAsked, setAsked] = useState(false)
+  // After a login by link, the password can be chosen without the current one for some minutes.
+  const needsCurrent = needsCurrentPassword || isAsked
   const save = useMutation({
     mutationFn: () => choosePassword({ password, ...(needsCurrent && { currentPassword }) }),
+    onError: (error) => setAsked(error instanceof ApiProblem && 'currentPassword' in error.fields),
     onSuccess: async () => {
       setPassword('')
       setCurrentPassword('')

@@ -9,19 +9,24 @@ const settleMs = 150
 /** Searches while somebody types. The key / leads here (app/global-commands.tsx). */
 export function SearchField({ value, onChange }: { value: string; onChange(value: string): void }) {
   const [text, setText] = useState(value)
-  const sent = useRef(value)
+  /** The value of the URL, and those that it is about to get from here. */
+  const sent = useRef([value])
   const change = useRef(onChange)
   change.current = onChange
   // The URL may change without this field: by "back", or when the filters are cleared.
   useEffect(() => {
-    if (value.trim() === sent.current.trim()) return
-    sent.current = value
-    setText(value)
+    const position = sent.current.findIndex((each) => each.trim() === value.trim())
+    if (position >= 0) {
+      sent.current.splice(0, position)
+    } else {
+      sent.current = [value]
+      setText(value)
+    }
   }, [value])
   useEffect(() => {
-    if (text === sent.current) return
+    if (text === sent.current.at(-1)) return
     const timer = setTimeout(() => {
-      sent.current = text
+      sent.current.push(text)
       change.current(text)
     }, settleMs)
     return () => clearTimeout(timer)

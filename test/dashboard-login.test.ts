@@ -276,7 +276,10 @@ describe('the password', () => {
         )
       assertProblem(await post(path, { password: 'a'.repeat(17_000) }), 413, 'payload-too-large')
     }
-    const [{ sum }] = await query(service.database, 'select coalesce(sum(attempts), 0)::int as sum from login_attempts')
+    const [{ sum }] = await query(
+      service.database,
+      'select coalesce(sum(attempts), 0)::int as sum from login_attempts',
+    )
     assert.equal(sum, 0)
   })
 })

@@ -233,6 +233,17 @@ describe('the dashboard', { skip }, () => {
     assert.equal(status, 200)
     await save(page)
     await hasTitle(videoId, 'Second session')
+
+    await fetchInPage('/dashboard/login', { password })
+    const dataTransfer = await page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer()
+      transfer.items.add(new File(['not a video'], 'third session.mp4'))
+      return transfer
+    })()`)
+    await page.dispatchEvent('main', 'drop', { dataTransfer })
+    await waitFor(
+      async () => (await call(`${service.url}/videos?title=third`)).body.pagination.itemsTotal === 1,
+    )
     await page.unroute('**/dashboard/changes/*')
   })
 
@@ -326,7 +337,7 @@ describe('the dashboard', { skip }, () => {
 
     await page.keyboard.press('?')
     const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
-    await list.getByLabel('Use shortcuts of a single key').uncheck()
+    await list.getByLabel('Enable single-key shortcuts').uncheck()
     await page.keyboard.press('Escape')
     await list.waitFor({ state: 'hidden' })
     await page.reload()
@@ -342,7 +353,7 @@ describe('the dashboard', { skip }, () => {
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Account' }).click()
     await page.getByRole('menuitem', { name: 'Keyboard shortcuts' }).click()
-    await list.getByLabel('Use shortcuts of a single key').check()
+    await list.getByLabel('Enable single-key shortcuts').check()
   })
 
   test('a key is copied without the Clipboard API, and a failure is not called a success', async () => {

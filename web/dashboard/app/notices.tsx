@@ -21,13 +21,13 @@ export function Notices({ isLost }: { isLost: boolean }) {
             {problem === 'updated' ? texts.states.updated : texts.states.loadFailed}
             <Button onClick={() => location.reload()}>{texts.actions.reload}</Button>
           </div>
-        ) : hasEnded ? (
+        ) : hasEnded && isClosed ? (
           <div className={styles.notice}>
             {texts.login.ended}
             <Button onClick={() => setClosed(false)}>{texts.login.title}</Button>
           </div>
         ) : (
-          isLost && <div className={styles.notice}>{texts.states.reconnecting}</div>
+          isLost && !hasEnded && <div className={styles.notice}>{texts.states.reconnecting}</div>
         )}
       </div>
       <Suspense>{hasEnded && !isClosed && <LoginDialog onClose={() => setClosed(true)} />}</Suspense>

@@ -88,9 +88,9 @@ export const en = {
     noPermission: 'You are logged out. Log in again to continue.',
     staleSession: 'Your session has changed. Reload the page and try again.',
     badStatus: (status: number) => `The server answered with status ${status}.`,
-    updated: 'The dashboard was updated. Reload the page to continue. What is not saved is lost.',
+    updated: 'The dashboard was updated. Reload the page to continue. Unsaved changes are lost.',
     loadFailed:
-      'A part of the dashboard could not be loaded. Reload the page to continue. What is not saved is lost.',
+      'A part of the dashboard could not be loaded. Reload the page to continue. Unsaved changes are lost.',
     notFoundTitle: 'This page does not exist',
     notFound: 'The address is wrong, or what it showed was deleted.',
     toVideos: 'Go to the videos',
@@ -1185,8 +1185,9 @@ export const en = {
     palette: 'Command palette',
     search: 'Search',
     upload: 'Upload',
-    enable: 'Use shortcuts of a single key',
-    enableHint: 'Without them, the command palette opens with Ctrl K, and this list from the account menu.',
+    enable: 'Enable single-key shortcuts',
+    enableHint:
+      'If they are off, Ctrl K still opens the command palette, and the account menu opens this list.',
     move: 'Move in lists and grids',
     open: 'Open',
     select: 'Select',

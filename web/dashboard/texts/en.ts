@@ -83,7 +83,7 @@ export const en = {
     loading: 'Loading…',
     errorTitle: 'This could not be loaded',
     offlineTitle: 'The server cannot be reached',
-    offline: 'Kinora is tried again automatically. What you typed stays here.',
+    offline: 'The dashboard reconnects automatically. What you typed stays here.',
     noPermissionTitle: 'You have no access to this',
     noPermission: 'You are logged out. Log in again to continue.',
     staleSession: 'Your session has changed. Reload the page and try again.',

@@ -2,8 +2,8 @@ import { type ComponentType, lazy, useSyncExternalStore } from 'react'
 import { isConnected } from '../api/connection.ts'
 
 /**
- * Why code cannot be loaded. "updated": the server has another version of the dashboard. "failed": most browsers do not
- * try a module again that could not be loaded once.
+ * Why code cannot be loaded. "updated": the server has another version of the dashboard. "failed": some browsers never
+ * load a module again that could not be loaded once.
  */
 export type LoadProblem = 'offline' | 'updated' | 'failed'
 

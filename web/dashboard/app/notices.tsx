@@ -18,7 +18,7 @@ export function Notices({ isLost }: { isLost: boolean }) {
       <div role="status">
         {problem === 'updated' || problem === 'failed' ? (
           <div className={styles.notice}>
-            {problem === 'updated' ? texts.states.updated : texts.states.loadFailed}
+            {texts.states[problem]}
             <Button onClick={() => location.reload()}>{texts.actions.reload}</Button>
           </div>
         ) : hasEnded && isClosed ? (

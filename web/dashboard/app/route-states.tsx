@@ -1,14 +1,18 @@
 import { useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { OfflineError } from '../api/problem.ts'
+import { texts } from '../texts/texts.ts'
 import { useLoadProblem } from '../ui/load-patiently.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
 
 const retryMs = 5_000
 
-/** What takes the place of a view while its code is loaded. If it cannot be loaded, the shell says what to do. */
+/** What takes the place of a view while its code is loaded. */
 export function RoutePending() {
-  return useLoadProblem() === 'offline' ? <ErrorState error={new OfflineError()} /> : <Loading />
+  const problem = useLoadProblem()
+  if (problem === undefined) return <Loading />
+  if (problem === 'offline') return <ErrorState error={new OfflineError()} />
+  return <ErrorState error={new Error(texts.states[problem])} onRetry={() => location.reload()} />
 }
 
 /** What takes the place of a view that cannot be opened, or has failed. */

@@ -89,7 +89,7 @@ export const en = {
     staleSession: 'Your session has changed. Reload the page and try again.',
     badStatus: (status: number) => `The server answered with status ${status}.`,
     updated: 'The dashboard was updated. Reload the page to continue. Unsaved changes are lost.',
-    loadFailed:
+    failed:
       'A part of the dashboard could not be loaded. Reload the page to continue. Unsaved changes are lost.',
     notFoundTitle: 'This page does not exist',
     notFound: 'The address is wrong, or what it showed was deleted.',

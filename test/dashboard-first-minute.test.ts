@@ -73,6 +73,8 @@ describe('the first minute', { skip }, () => {
     await drop(page, clip, name)
     const player = page.getByTitle(/^Player:/)
     await player.waitFor({ timeout: 0 })
+    // From the origin of the page, and not counted as a viewer.
+    assert.match((await player.getAttribute('src'))!, /^\/vod\/vi\w+#analytics:false$/)
     const frame = (await (await player.elementHandle())!.contentFrame())!
     await frame.waitForSelector('media-controller video', { state: 'attached', timeout: 0 })
     await frame.evaluate(`document.querySelector('video').play()`)

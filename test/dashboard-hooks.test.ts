@@ -33,12 +33,16 @@ describe('the dashboard', { skip }, () => {
   let browser: Browser
   let context: BrowserContext
   const errors: string[] = []
+  const foreign: string[] = []
+  /** Another host than that of the public URL, which is localhost. */
+  let address: string
 
   before(async () => {
+    address = service.url.replace('localhost', '127.0.0.1')
     browser = (await launchBrowser())!
     context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
     const [name, value] = (await logIn(service)).cookie.split('=') as [string, string]
-    await context.addCookies([{ name, value, url: `${service.url}/dashboard` }])
+    await context.addCookies([{ name, value, url: `${address}/dashboard` }])
   })
   after(() => browser?.close())
 
@@ -47,13 +51,17 @@ describe('the dashboard', { skip }, () => {
     t.after(async () => {
       assert.equal(await page.evaluate('window.hacked'), undefined)
       assert.deepEqual(errors, [])
+      assert.deepEqual(foreign, [])
       await page.close()
     })
     page.on('pageerror', ({ message }) => errors.push(message))
     page.on('console', (message) => {
       if (message.text().includes('Content Security Policy')) errors.push(message.text())
     })
-    await page.goto(`${service.url}/dashboard/${path}`)
+    page.on('request', (request) => {
+      if (!request.url().startsWith(address)) foreign.push(request.url())
+    })
+    await page.goto(`${address}/dashboard/${path}`)
     await page.locator('main').getByRole('heading').first().waitFor()
     return page
   }
@@ -63,11 +71,11 @@ describe('the dashboard', { skip }, () => {
     const { playerId } = (await post(`${service.url}/players`, { name: 'Production' })).body
     const page = await open(t, 'sandbox/webhooks')
     for (const path of ['webhooks', 'themes']) {
-      await page.goto(`${service.url}/dashboard/sandbox/${path}`)
+      await page.goto(`${address}/dashboard/sandbox/${path}`)
       await page.getByRole('heading', { name: /No (webhooks|themes) yet/ }).waitFor()
     }
     for (const path of [`webhooks/${webhookId}`, `themes/${playerId}`]) {
-      await page.goto(`${service.url}/dashboard/sandbox/${path}`)
+      await page.goto(`${address}/dashboard/sandbox/${path}`)
       await page.getByRole('heading', { name: 'This page does not exist' }).waitFor()
     }
   })
@@ -180,22 +188,28 @@ describe('the dashboard', { skip }, () => {
   test('a webhook that another window has changed is not overwritten', async (t) => {
     const { webhookId } = await createWebhook(service.url, 'https://example.com/first')
     const page = await open(t, `production/webhooks/${webhookId}`)
-    const save = async (url: string) => {
-      await page.getByRole('button', { name: 'Edit' }).click()
-      await page.getByRole('dialog').getByLabel('URL').fill(url)
-    }
-    await save('https://example.com/mine')
-    const json = { url: 'https://example.com/theirs' }
-    await call(`${service.url}/webhooks/${webhookId}`, { method: 'PATCH', json })
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
-    await page.getByText('This webhook was changed in another window.').waitFor()
-    const { body } = await call(`${service.url}/webhooks/${webhookId}`)
-    assert.equal(body.url, 'https://example.com/theirs')
-    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
-    await page.getByRole('heading', { name: 'https://example.com/theirs' }).waitFor()
-    await save('https://example.com/mine')
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    const dialog = page.getByRole('dialog')
+    const url = dialog.getByLabel('URL')
+    const change = (json: object) => call(`${service.url}/webhooks/${webhookId}`, { method: 'PATCH', json })
+    const stored = async () => (await call(`${service.url}/webhooks/${webhookId}`)).body.url
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await url.fill('https://example.com/mine')
+    await change({ url: 'https://example.com/theirs' })
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('https://example.com/theirs').waitFor()
+    assert.equal(await stored(), 'https://example.com/theirs')
+    assert.equal(await url.inputValue(), 'https://example.com/mine', 'what was typed stays')
+    await dialog.getByRole('button', { name: 'Use these values' }).click()
+    assert.equal(await url.inputValue(), 'https://example.com/theirs')
+    await url.fill('https://example.com/mine')
+    // Only what was shown is replaced.
+    await change({ url: 'https://example.com/again' })
+    await dialog.getByRole('button', { name: 'Save anyway' }).click()
+    await dialog.getByText('https://example.com/again').waitFor()
+    assert.equal(await stored(), 'https://example.com/again')
+    await dialog.getByRole('button', { name: 'Save anyway' }).click()
     await page.getByRole('heading', { name: 'https://example.com/mine' }).waitFor()
+    assert.equal(await stored(), 'https://example.com/mine')
   })
 
   test('a theme is previewed while it is edited, and saved without overwriting other changes', async (t) => {
@@ -207,6 +221,7 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('region', { name: 'Videos with this theme' }).getByRole('link').waitFor()
     const player = page.getByTitle('Player with this theme')
     await player.waitFor({ timeout: 0 })
+    assert.match((await player.getAttribute('src'))!, /#analytics:false;/)
     const frame = (await (await player.elementHandle())!.contentFrame())!
     const colorOf = (name: string) =>
       frame.evaluate(`document.querySelector('media-controller')?.style.getPropertyValue('${name}')`)
@@ -250,6 +265,15 @@ describe('the dashboard', { skip }, () => {
     )
     assert.equal((await saved()).assets.link, 'https://example.com/logo')
 
+    await page.goto(`${address}/dashboard/production/themes`)
+    const logo = page.getByAltText('Yes')
+    await waitFor(() => logo.evaluate((image: { naturalWidth: number }) => image.naturalWidth === 1))
+    await page.getByRole('link', { name: hostile }).click()
+    await page.getByLabel('Buttons', { exact: true }).fill('yellow')
+    await page.getByRole('link', { name: 'Videos', exact: true }).click()
+    await page.getByText('Leave without saving?').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    // What is deleted cannot be saved any more.
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('heading', { name: 'Player themes' }).waitFor()
@@ -277,9 +301,16 @@ describe('the dashboard', { skip }, () => {
        values ($1, 'production', 'failed', $2, now(), now())`,
       [videoId, hostile],
     )
+    // The file never arrives, so it cannot be encoded again.
+    const files = await startReceiver(t, (_received, response) => response.writeHead(404).end())
+    await post(`${service.url}/videos`, { title: 'Not fetched', source: `${files.url}/film.mp4` })
     const page = await open(t, 'production/system')
     const failures = page.getByRole('region', { name: 'Failures' }).first()
     await failures.getByText(hostile).nth(1).waitFor()
+    await failures.getByRole('button', { name: `Encode again ${hostile}` }).waitFor()
+    const notFetched = failures.getByRole('row', { name: 'Not fetched' })
+    await notFetched.getByText('status 404').waitFor()
+    assert.equal(await notFetched.getByRole('button').count(), 0)
     await page.getByLabel('Search settings').fill('allow_private')
     await page.getByText('KINORA_ALLOW_PRIVATE_NETWORKS').waitFor()
     await page.getByText('KINORA_HOST').waitFor({ state: 'hidden' })
@@ -287,8 +318,8 @@ describe('the dashboard', { skip }, () => {
     await page.getByText('KINORA_PRODUCTION_KEY').first().waitFor()
     const html = await page.content()
     assert.ok(!html.includes(productionKey) && !html.includes(sandboxKey))
-    await page.goto(`${service.url}/dashboard/sandbox/system`)
+    await page.goto(`${address}/dashboard/sandbox/system`)
     await page.getByText('Nothing has failed.').waitFor()
-    await page.getByRole('link', { name: '1 more in Production' }).waitFor()
+    await page.getByRole('link', { name: '2 more in Production' }).waitFor()
   })
 })

@@ -9,6 +9,7 @@ import { logIn } from './dashboard.ts'
 import { call, kinora, patienceMs, query, type Service } from './harness.ts'
 import { Encoder, makeSource, rtmpPort } from './live-encoder.ts'
 import { withoutEncoding } from './programs.ts'
+import { ago, day, insertSessions } from './session-rows.ts'
 import { createVideo, viewing } from './viewings.ts'
 
 // The views of live streams and of viewers, in a real browser.
@@ -104,6 +105,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await button('Replace the key').click()
     await page.getByText('You are on air').waitFor()
     await confirm('Replace the key')
+    await page.getByText('The stream key is replaced.').first().waitFor()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor({ state: 'detached' })
     const { streamKey } = (await call(`${service.url}/live-streams/${id}`)).body
     assert.notEqual(streamKey, stream.streamKey)
@@ -155,6 +157,12 @@ describe('live streams in the dashboard', { skip }, () => {
     await page.getByText('The details are saved.').first().waitFor()
     assert.deepEqual([(await read()).name, (await read()).record], ['Mine', false])
 
+    await name.fill('Not saved')
+    await page.getByRole('link', { name: 'Videos' }).click()
+    await page.getByText('Leave without saving?').waitFor()
+    await confirm('Cancel')
+    assert.equal(await name.inputValue(), 'Not saved')
+
     await name.fill('Mine again')
     await change({ name: 'Theirs' })
     await details.getByText('Another window has changed').waitFor()
@@ -199,6 +207,8 @@ describe('live streams in the dashboard', { skip }, () => {
     await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
     await page.getByText('The recording is being made again.').first().waitFor()
 
+    // What is deleted cannot be saved any more.
+    await name.fill('Not saved')
     await button('More actions').click()
     await page.getByRole('menuitem', { name: 'Delete the live stream' }).click()
     await confirm('Delete')
@@ -242,13 +252,16 @@ describe('viewers in the dashboard', { skip }, () => {
     await watch(videoId, formula, { referrer: formula, userAgent: hostile })
     await watch(videoId, hostile, { referrer: `javascript:window.hacked=1//${hostile}` })
     await watch(videoId, 'user-17', { referrer: 'https://school.example/course' })
+    // In the previous period.
+    const before = { media_id: videoId, plays: 1, country: 'FR', loaded_at: ago(9 * day) }
+    await insertSessions(service.database, [{ ...before, metadata: { viewer: 'user-17' } }, before])
 
     await open(`production/viewers?media=${videoId}`)
     const metric = (name: string) => page.locator(`[data-metric=${name}]`)
     await metric('plays').getByText('3', { exact: true }).waitFor()
     await metric('watchTime').getByText('1 min').waitFor()
     await metric('averageWatch').getByText('21 sec').waitFor()
-    await panel('Countries').getByText('France').waitFor()
+    await panel('Countries').getByRole('row', { name: 'Show only France 3 100% +50%' }).waitFor()
     await panel('Top videos and live streams').getByText(hostile).waitFor()
     await panel('Referring sites').getByText('school.example').waitFor()
     const pages = panel('Referring pages')
@@ -264,7 +277,7 @@ describe('viewers in the dashboard', { skip }, () => {
     await assertAccessible('the overview')
 
     const csv = await download('Download CSV: Referring pages')
-    assert.ok(csv.includes(`"'=HYPERLINK(""https://evil.example"",""x"")",1\r\n`), csv)
+    assert.ok(csv.includes(`"'=HYPERLINK(""https://evil.example"",""x"")",1,0,\r\n`), csv)
 
     await pages.getByRole('button', { name: 'Show only https://school.example/course' }).click()
     await metric('plays').getByText('1', { exact: true }).waitFor()
@@ -280,6 +293,7 @@ describe('viewers in the dashboard', { skip }, () => {
 
     await page.getByRole('tab', { name: 'By metadata' }).click()
     await page.getByRole('button', { name: hostile }).waitFor()
+    await page.getByRole('row', { name: /user-17 1 1 .* 0% compared with the previous period/ }).waitFor()
     await assertAccessible('the breakdown by metadata')
     await page.getByRole('button', { name: 'user-17' }).click()
     await page.getByRole('heading', { name: /Sessions of viewer = user-17/ }).waitFor()
@@ -293,6 +307,55 @@ describe('viewers in the dashboard', { skip }, () => {
     await button('Delete this viewer’s data').click()
     await confirm('Delete')
     await page.getByText('No sessions in this period.').waitFor()
+    await assertHarmless()
+  })
+
+  test('are counted at the right time if the clock of the browser is wrong', async () => {
+    const videoId = await createVideo(service)
+    await watch(videoId, 'user-18')
+    for (const days of [1, -1]) {
+      const tab = await context.newPage()
+      tab.setDefaultTimeout(patienceMs)
+      await tab.clock.setFixedTime(Date.now() + days * day)
+      const url = `${service.url}/dashboard/production/viewers?period=24h&media=${videoId}`
+      await tab.goto(url)
+      await tab.locator('[data-metric=plays]').getByText('1', { exact: true }).waitFor()
+      await tab.goto(`${url}&tab=sessions`)
+      await tab.getByText(/^(\d+ (second|minute)s? ago|now)$/).waitFor()
+      await tab.close()
+    }
+  })
+
+  test('are exported with titles that the page does not show, and a file that is not complete says so', async () => {
+    const titles = Array.from({ length: 9 }, (_, i) => `Lesson ${i + 1}`)
+    const ids = await Promise.all(
+      titles.map(async (title) => {
+        const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title } })
+        return body.videoId as string
+      }),
+    )
+    const sessions = ids.map((id) => ({ media_id: id, plays: 1, browser_name: 'firefox' }))
+    await insertSessions(service.database, [...sessions, { media_id: 'vi0', plays: 1 }])
+    await page.route(/\/data\/buckets\/play\/browser/, async (route) => {
+      const response = await route.fetch()
+      const json = await response.json()
+      await route.fulfill({
+        response,
+        json: { ...json, pagination: { ...json.pagination, itemsTotal: 6_000 } },
+      })
+    })
+    await open('production/viewers')
+    const csv = await download('Download CSV: Top videos and live streams')
+    ids.forEach((id, i) => {
+      assert.ok(csv.includes(`${titles[i]},${id},1,0,\r\n`), csv)
+    })
+    assert.ok(csv.includes('Deleted (vi0),vi0,1'), csv)
+    await download('Download CSV: Browsers')
+    await page
+      .getByText(/^The file has the first \d of 6,000 rows\./)
+      .first()
+      .waitFor()
+    await page.unroute(/\/data\/buckets\/play\/browser/)
     await assertHarmless()
   })
 })

@@ -773,7 +773,7 @@ describe('API keys', () => {
     const { key, ...view } = created.body
     assert.deepEqual(
       { ...view, keyId: '', createdAt: '' },
-      { keyId: '', name: 'my site', createdAt: '', lastUsedAt: null },
+      { keyId: '', name: 'my site', createdAt: '', lastUsedAt: null, setting: null },
     )
     const find = async () => {
       const { body, text } = await dashboard.call(path)
@@ -781,6 +781,13 @@ describe('API keys', () => {
       return body.data.find(({ keyId }: { keyId: string }) => keyId === view.keyId)
     }
     assert.deepEqual(await find(), view)
+    const inSettings = (await dashboard.call(path)).body.data.filter(
+      ({ setting }: { setting: unknown }) => setting,
+    )
+    assert.deepEqual(
+      inSettings.map(({ setting }: { setting: string }) => setting),
+      ['KINORA_SANDBOX_KEY'],
+    )
     const use = (url: string) => call(`${url}/videos`, { key })
     for (const url of [service.url, other.url]) assert.equal((await use(url)).status, 200)
     await waitFor(async () => (await find()).lastUsedAt !== null)

@@ -33,9 +33,12 @@ describe('the dashboard', { skip }, () => {
   let page: Page
   const errors: string[] = []
   const foreign: string[] = []
+  /** Another host than that of the public URL, which is localhost. */
+  let address: string
 
   before(async () => {
     browser = (await launchBrowser())!
+    address = service.url.replace('localhost', '127.0.0.1')
     // Scripts of a test need it, and the policy has a test of its own.
     context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
     page = await context.newPage()
@@ -46,7 +49,7 @@ describe('the dashboard', { skip }, () => {
     })
     page.on('request', (request) => {
       const { origin, protocol } = new URL(request.url())
-      if (origin !== service.url && /^http/.test(protocol)) foreign.push(request.url())
+      if (origin !== address && /^http/.test(protocol)) foreign.push(request.url())
     })
   })
   after(() => browser?.close())
@@ -54,7 +57,7 @@ describe('the dashboard', { skip }, () => {
   async function logIn() {
     // Small screens hide the navigation.
     await page.setViewportSize({ width: 1280, height: 800 })
-    await page.goto(`${service.url}/dashboard`)
+    await page.goto(`${address}/dashboard`)
     const field = page.getByLabel('Password')
     await field.or(page.getByRole('navigation')).first().waitFor()
     if (!(await field.isVisible())) return
@@ -104,7 +107,7 @@ describe('the dashboard', { skip }, () => {
     await logIn()
     for (const path of paths) {
       await page.setViewportSize({ width: 1280, height: 800 })
-      await page.goto(`${service.url}/dashboard/production${path}`)
+      await page.goto(`${address}/dashboard/production${path}`)
       await page.locator('main').getByRole('heading').first().waitFor()
       await page.waitForFunction(`!document.body.innerText.includes('Loading…')`)
       await page.evaluate(axe)
@@ -173,7 +176,7 @@ describe('the dashboard', { skip }, () => {
     const other = await context.newPage()
     other.setDefaultTimeout(patienceMs)
     for (const tab of [page, other]) {
-      await tab.goto(`${service.url}/dashboard/sandbox/keys`)
+      await tab.goto(`${address}/dashboard/sandbox/keys`)
       await tab.getByRole('heading', { name: 'API keys' }).waitFor()
     }
     await page.getByRole('button', { name: 'Create a key' }).click()
@@ -189,6 +192,10 @@ describe('the dashboard', { skip }, () => {
     await other.getByRole('cell', { name: 'Shared', exact: true }).waitFor({ state: 'hidden' })
     assert.equal(await status(), 401)
     await other.close()
+    // The service would not start with it.
+    await page.getByRole('button', { name: /^Revoke KINORA_SANDBOX_KEY/ }).click()
+    await page.getByText('This key is in the setting KINORA_SANDBOX_KEY.').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
   })
 
   /** Opens the details of a new video and types a title that is not saved. */

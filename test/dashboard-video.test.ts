@@ -193,6 +193,12 @@ describe('the page of a video', { skip }, () => {
     await page.getByLabel('Start at').fill('0:01')
     const html = await code.textContent()
     assert.match(html!, /\?autoplay=true&amp;muted=true&amp;t=0:01"/)
+    await page.getByLabel('Size').selectOption('Fixed width')
+    await page.getByLabel('Width in pixels').fill('')
+    await page.getByText('Write a number from 100 to 8,000.').waitFor()
+    assert.doesNotMatch((await code.textContent())!, /width="0"/)
+    await page.getByLabel('Width in pixels').fill('320')
+    assert.match((await code.textContent())!, / width="320" height="180" /)
     const site = await servePages((_request, response) =>
       response.setHeader('content-type', 'text/html').end(`<!doctype html>${html}`),
     )
@@ -201,6 +207,75 @@ describe('the page of a video', { skip }, () => {
     const video = page.frameLocator('iframe').locator('video')
     await video.waitFor()
     await waitFor(() => video.evaluate((each: Video) => each.currentTime > 1))
+  })
+
+  test('the links of a private video are for others: neither the page nor anybody else has used them', async () => {
+    await api(`/videos/${videoId}`, { public: false })
+    await dashboard.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    const { page, errors } = await open(videoId, 'embed')
+    await page.frameLocator('iframe').locator('video').waitFor({ state: 'attached' })
+    const opens = async (url: string) => (await fetch(url)).status === 200
+    const panel = page.getByRole('tabpanel')
+    const shown = async () => /src="([^"]+)"/.exec((await panel.locator('pre').first().textContent())!)![1]!
+    await panel.locator('pre', { hasText: 'iframe' }).waitFor()
+    const url = await shown()
+    assert.ok(await opens(url))
+    assert.ok(!(await opens(url)), 'it is for one viewer')
+    await panel.getByRole('button', { name: 'Links for another viewer' }).click()
+    await waitFor(async () => (await shown()) !== url)
+    assert.ok(await opens(await shown()))
+
+    const copied = new Set<string>()
+    await waitFor(async () => {
+      await page.getByRole('button', { name: /^(Copy a link for one viewer|Copied)$/ }).click()
+      copied.add(String(await page.evaluate('navigator.clipboard.readText()')))
+      return copied.size === 2
+    })
+    for (const each of copied) assert.ok(await opens(each), each)
+    assert.deepEqual(errors, [])
+    await api(`/videos/${videoId}`, { public: true })
+  })
+
+  test('a file that could not be fetched is fetched again or uploaded, into a video with the same details', async () => {
+    const details = {
+      title: 'From elsewhere',
+      tags: ['far'],
+      metadata: [{ key: 'a', value: 'b' }],
+      public: false,
+    }
+    // Private networks are not allowed.
+    const { body } = await api('/videos', { ...details, source: 'http://127.0.0.1/film.mp4' }, 'POST')
+    const id = body.videoId
+    const { page, errors } = await open(id, 'details')
+    const again = page.getByRole('button', { name: 'Import again' })
+    await again.click()
+    await page.waitForURL((url) => !url.pathname.endsWith(id))
+    const second = page.url().split('/').at(-1)!
+    const { title, tags, metadata, public: isPublic, source } = await stored(second)
+    assert.deepEqual({ title, tags, metadata, public: isPublic }, details)
+    assert.equal(source.uri, 'http://127.0.0.1/film.mp4')
+    await again.waitFor()
+    const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
+    await page.getByLabel('Upload a file').setInputFiles(file)
+    await page.waitForURL((url) => !url.pathname.endsWith(second))
+    const third = page.url().split('/').at(-1)!
+    await waitFor(async () => (await api(`/videos/${third}/status`)).body.ingest?.status === 'uploaded')
+    assert.deepEqual((await stored(third)).tags, ['far'])
+    assert.deepEqual(errors, [])
+  })
+
+  test('a summary that is not saved yet survives other tabs, and is not left without a question', async () => {
+    const { page } = await open(videoId, 'transcript')
+    await page.getByRole('button', { name: 'Write one' }).click()
+    await page.getByLabel('Abstract').fill('Half a sentence')
+    await page.getByRole('tab', { name: 'Files' }).click()
+    await page.getByRole('tab', { name: 'Transcript' }).click()
+    assert.equal(await page.getByLabel('Abstract').inputValue(), 'Half a sentence')
+    await page.getByRole('link', { name: 'Home' }).click()
+    await page.getByText('Leave without saving?').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await save(page)
+    await page.getByText('The summary is saved.').first().waitFor()
   })
 
   test('hostile texts are shown as texts, and every tab is accessible', async () => {

@@ -11,6 +11,8 @@ type SourceOptions = {
   frameRate?: number
   /** Frames between key frames. */
   keyFrames?: number
+  /** The times of additional key frames. */
+  scenes?: string
   video?: boolean
   audio?: 'aac' | 'mp3' | 'none'
 }
@@ -36,6 +38,7 @@ export function makeSource(options: SourceOptions = {}): FlvTag[] {
           keyFrames,
           '-sc_threshold',
           0,
+          ...(options.scenes ? ['-force_key_frames', options.scenes] : []),
         ]
       : []),
     ...(audio === 'none' ? [] : ['-c:a', audio === 'aac' ? 'aac' : 'libmp3lame']),

@@ -285,6 +285,19 @@ test('streams of audio only, of video only, and with MP3 are broadcast', async (
   }
 })
 
+test('no segment is longer than the target duration, although the encoder adds key frames', async () => {
+  const { streamKey, assets } = await create()
+  const encoder = await Encoder.connect(service, streamKey)
+  await encoder.send(makeSource({ seconds: 8, scenes: '2.72,5.2' }))
+  const [playlist] = await waitForMaster(assets.hls)
+  await encoder.close()
+  const text = await waitForSegments(playlist!, 4)
+  assert.match(text, /#EXT-X-TARGETDURATION:2\n/)
+  const durations = [...text.matchAll(/#EXTINF:([\d.]+),/g)].map(([, seconds]) => Number(seconds))
+  // Key frames at 0, 2, 2.72, 4.72, 5.2 and 7.2 s. The one at 5.2 s is not needed.
+  assert.deepEqual(durations.slice(0, 4), [2, 0.72, 2, 2.48])
+})
+
 test('a source whose key frames are far apart is encoded for viewers, and the health says why', async () => {
   const { liveStreamId: id, streamKey, assets } = await create()
   const encoder = await Encoder.connect(service, streamKey)

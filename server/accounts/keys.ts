@@ -75,8 +75,11 @@ export async function provideKeys(db: Kysely<Tables>, keys: Config['keys'], now:
   return created
 }
 
+/** The setting of an environment's key. */
+export const settingOf = (environment: Environment) => `KINORA_${environment.toUpperCase()}_KEY`
+
 async function provideSettingKey(db: Kysely<Tables>, environment: Environment, key: string, now: Date) {
-  const setting = `KINORA_${environment.toUpperCase()}_KEY`
+  const setting = settingOf(environment)
   const hash = hashSecret(key)
   const known = await store.findKeyByHash(db, hash)
   if (!known) {

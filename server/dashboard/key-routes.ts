@@ -1,5 +1,5 @@
 import { isKeyName, keyNameRule } from '../accounts/key-name.ts'
-import { createKey, KeyError, revokeKeyById } from '../accounts/keys.ts'
+import { createKey, hashSecret, KeyError, revokeKeyById, settingOf } from '../accounts/keys.ts'
 import { listKeys } from '../accounts/store.ts'
 import type { ApiKeyRow } from '../accounts/tables.ts'
 import type { Context } from '../context.ts'
@@ -12,10 +12,17 @@ const url = '/dashboard/keys/:environment'
 const params = Type.Object({ environment: Type.String() })
 
 /** API keys. The key itself is shown only when it is created. */
-export function keyRoutes(app: App, { db, now }: Pick<Context, 'db' | 'now'>): void {
+export function keyRoutes(app: App, { config, db, now }: Pick<Context, 'config' | 'db' | 'now'>): void {
   app.get(url, { schema: { hide: true, params } }, async (request) => {
-    const keys = await listKeys(db, environmentOf(request.params))
-    return { data: keys.filter(({ revoked_at }) => revoked_at === null).map(viewKey) }
+    const environment = environmentOf(request.params)
+    const keys = (await listKeys(db, environment)).filter(({ revoked_at }) => revoked_at === null)
+    const configured = config.keys[environment]
+    const hash = configured === undefined ? undefined : hashSecret(configured)
+    // The service does not start with a revoked key in its settings, so whoever revokes it has to know.
+    const setting = settingOf(environment)
+    return {
+      data: keys.map((key) => ({ ...viewKey(key), setting: hash?.equals(key.hash) ? setting : null })),
+    }
   })
 
   app.post(
@@ -29,7 +36,7 @@ export function keyRoutes(app: App, { db, now }: Pick<Context, 'db' | 'now'>): v
         throw error instanceof KeyError ? invalidAttribute('name', error.message) : error
       })
       const { id, key, createdAt } = created
-      return reply.code(201).send({ keyId: id, name, createdAt, lastUsedAt: null, key })
+      return reply.code(201).send({ keyId: id, name, createdAt, lastUsedAt: null, setting: null, key })
     },
   )
 

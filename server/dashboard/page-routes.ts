@@ -14,10 +14,11 @@ const hidden = { schema: { hide: true } }
 /** The page, and the files that it loads. */
 export async function dashboardPageRoutes(
   app: App,
-  { log, publicUrl }: Pick<Context, 'log' | 'publicUrl'>,
+  { config, log }: Pick<Context, 'config' | 'log'>,
   folder = builtFolder,
 ): Promise<void> {
   const html = await readPage(folder)
+  const storeOrigin = config.s3?.isRedirecting ? new URL(config.s3.endpoint).origin : undefined
   if (html === undefined)
     log.warn('the dashboard has not been built, so its page is empty; npm start builds it')
   const files = html === undefined ? new Map() : await loadAssets(folder)
@@ -31,7 +32,7 @@ export async function dashboardPageRoutes(
 
   const sendPage = (_request: FastifyRequest, reply: FastifyReply) => {
     const nonce = randomBytes(16).toString('base64')
-    reply.headers(pageHeaders(publicUrl(), nonce))
+    reply.headers(pageHeaders(nonce, storeOrigin))
     return reply.send((html ?? notBuilt).replaceAll('__NONCE__', nonce))
   }
   app.get('/dashboard', hidden, sendPage)
@@ -62,18 +63,20 @@ const notBuilt = `<!doctype html>
 </html>
 `
 
-/** Thumbnails, videos and the player come from the public URL, which may differ from the address of this page. */
-function pageHeaders(publicUrl: string, nonce: string): Record<string, string> {
-  const media = `'self' ${publicUrl}`
+/**
+ * Everything comes from the address of this page, also if the public URL is another one. Only a file store to which the
+ * service redirects serves images and captions itself.
+ */
+function pageHeaders(nonce: string, storeOrigin: string | undefined): Record<string, string> {
+  const store = storeOrigin ? ` ${storeOrigin}` : ''
   const policy = [
     `default-src 'none'`,
     `script-src 'self'`,
     `style-src 'self' 'nonce-${nonce}'`,
-    `img-src ${media} data: blob:`,
-    `media-src ${media}`,
-    `frame-src ${media}`,
+    `img-src 'self' data: blob:${store}`,
+    `frame-src 'self'`,
     `font-src 'self'`,
-    `connect-src 'self'`,
+    `connect-src 'self'${store}`,
     `frame-ancestors 'none'`,
     `base-uri 'none'`,
     `form-action 'self'`,

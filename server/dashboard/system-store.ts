@@ -10,6 +10,8 @@ export type Failure = {
   quality: string | null
   reason: string
   failedAt: Date
+  /** Whether encoding it again may help. A file that has not arrived cannot be encoded. */
+  canRetry: boolean
 }
 
 const maxFailures = 50
@@ -17,15 +19,17 @@ const maxFailures = 50
 /** The last failures of uploads, of videos and of single qualities. */
 export async function findFailures(db: Db<Tables>): Promise<Failure[]> {
   const { rows } = await sql<Failure>`
-    select f.video_id as "videoId", v.environment, v.title, f.quality, f.reason, f.failed_at as "failedAt"
+    select f.video_id as "videoId", v.environment, v.title, f.quality, f.reason, f.failed_at as "failedAt",
+      f.can_retry as "canRetry"
     from (
-      select video_id, null as quality, coalesce(failure, '') as reason, updated_at as failed_at
+      select video_id, null as quality, coalesce(failure, '') as reason, updated_at as failed_at, false as can_retry
       from sources where state = 'failed'
       union all
-      select video_id, null, coalesce(failure, sound_failure), coalesce(finished_at, created_at)
+      select video_id, null, coalesce(failure, sound_failure), coalesce(finished_at, created_at), true
       from encodings where failure is not null or sound_failure is not null
       union all
-      select r.video_id, r.type || ' ' || r.quality, coalesce(r.failure, ''), coalesce(e.finished_at, e.created_at)
+      select r.video_id, r.type || ' ' || r.quality, coalesce(r.failure, ''), coalesce(e.finished_at, e.created_at),
+        true
       from renditions r join encodings e using (video_id)
       where r.state = 'failed' and e.failure is null
     ) f

@@ -17,6 +17,8 @@ const encodedTop = 'top'
 
 /** A segment begins at the first key frame after this time. Usual intervals of key frames are 1 and 2 s. */
 const minSegmentMs = 1_500
+/** Encoders add key frames where the scene changes. A segment may begin there if it would become too long otherwise. */
+const minSceneMs = 500
 /** A source without a key frame for this time is encoded for viewers: they could only join at a key frame. */
 const maxGroupMs = 4_500
 /** The longest segment of a source that has to be shown nevertheless. */
@@ -61,6 +63,9 @@ export class BroadcastOutput {
   /** The samples since the last key frame, to encode them if the next one does not come in time. */
   #group: Timed[] = []
   #groupBytes = 0
+  /** The longest time between two key frames of the source so far. */
+  #longestGroupMs = 0
+  #lastKeyFrameMs: number | undefined
   /** Viewers can watch what there is. */
   #isShown = false
 
@@ -70,7 +75,7 @@ export class BroadcastOutput {
     this.#source = new RenditionWriter({
       ...options,
       quality: sourceQuality,
-      startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= minSegmentMs,
+      startsSegment: (atMs, segmentStartMs) => this.#startsSegment(atMs - segmentStartMs),
       numberOf: (startMs) => (this.#hiddenNumbers ?? this.#numbers).begin(startMs),
     })
     this.#ladder = this.#createLadder()
@@ -80,6 +85,8 @@ export class BroadcastOutput {
     this.#epoch = epoch
     this.#tracks = tracks
     this.#clearGroup()
+    this.#longestGroupMs = 0
+    this.#lastKeyFrameMs = undefined
     this.#mayEncodeTop = true
     this.#isShown = false
     this.#epochs.push({ startMs: Number.POSITIVE_INFINITY, epoch })
@@ -89,7 +96,7 @@ export class BroadcastOutput {
 
   video(sample: Sample, atMs: number): void {
     this.#begin(atMs)
-    if (sample.isKeyFrame) this.#clearGroup()
+    if (sample.isKeyFrame) this.#beginGroup(atMs)
     this.#source.video(sample, atMs)
     this.#ladder.video(sample, atMs)
     this.#watchKeyFrames({ isVideo: true, sample, atMs })
@@ -126,6 +133,20 @@ export class BroadcastOutput {
 
   #epochAt(atMs: number): number {
     return this.#epochs.findLast(({ startMs }) => startMs <= atMs)?.epoch ?? this.#epoch
+  }
+
+  #beginGroup(atMs: number): void {
+    this.#clearGroup()
+    this.#longestGroupMs = Math.max(this.#longestGroupMs, atMs - (this.#lastKeyFrameMs ?? atMs))
+    this.#lastKeyFrameMs = atMs
+  }
+
+  /** Whether a segment of this duration ends at a key frame. No segment is longer than the target, rounded. */
+  #startsSegment(durationMs: number): boolean {
+    const targetSeconds = this.#options.live.targetSeconds ?? this.#findTarget([sourceQuality])
+    const isTooLongWithNext =
+      targetSeconds !== undefined && durationMs + this.#longestGroupMs >= 1000 * (targetSeconds + 0.5)
+    return durationMs >= minSegmentMs || (durationMs >= minSceneMs && isTooLongWithNext)
   }
 
   #watchKeyFrames(timed: Timed): void {

@@ -80,13 +80,16 @@ export const maxPageSize = 100
 /** For exports. */
 const maxPages = 50
 
-/** All pages of a list. */
-export async function loadAll<T>(load: (currentPage: number) => Promise<Page<T>>): Promise<T[]> {
+/** `total` is larger than the number of rows if there were too many. */
+export type Loaded<T> = { rows: T[]; total: number }
+
+/** All pages of a list, up to 5,000 rows. */
+export async function loadAll<T>(load: (currentPage: number) => Promise<Page<T>>): Promise<Loaded<T>> {
   const first = await load(1)
-  const all = [...first.data]
-  const pages = Math.min(maxPages, first.pagination.pagesTotal)
-  for (let page = 2; page <= pages; page++) all.push(...(await load(page)).data)
-  return all
+  const rows = [...first.data]
+  const { pagesTotal, itemsTotal } = first.pagination
+  for (let page = 2; page <= Math.min(maxPages, pagesTotal); page++) rows.push(...(await load(page)).data)
+  return { rows, total: itemsTotal }
 }
 
 /** Every interval of the period, from all pages. */
@@ -95,12 +98,13 @@ export const seriesQuery = (environment: Environment, metric: Metric, selection:
     queryKey: keyOf(environment, 'series', metric, selection.id, selection.filters),
     queryFn: async ({ signal }) => {
       const query = { ...dataQuery(metric, selection), interval: selection.interval, pageSize: maxPageSize }
-      return loadAll((currentPage) =>
+      const { rows } = await loadAll((currentPage) =>
         api<Page<SeriesPoint>>(environment, 'GET', `/data/timeseries/${metric.series}`, {
           query: { ...query, currentPage },
           signal,
         }),
       )
+      return rows
     },
   })
 

@@ -1,3 +1,4 @@
+import { noteServerTime } from './clock.ts'
 import { OfflineError, readProblem } from './problem.ts'
 
 export const environments = ['production', 'sandbox'] as const
@@ -44,6 +45,7 @@ const sendOnce = (url: string, init: RequestInit): Promise<Response> =>
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const { query, body, signal } = options
   const isForm = body instanceof FormData
+  const requestedAt = Date.now()
   const response = await send(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
     method,
     headers: {
@@ -53,6 +55,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
     body: body === undefined ? null : isForm ? body : JSON.stringify(body),
     signal: signal ?? null,
   })
+  noteServerTime(response, requestedAt)
   if (!response.ok) throw await readProblem(response)
   const text = await response.text()
   return (text === '' ? undefined : JSON.parse(text)) as T

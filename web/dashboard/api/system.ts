@@ -11,6 +11,8 @@ export type Failure = {
   quality: string | null
   reason: string
   failedAt: string
+  /** Whether encoding it again may help. */
+  canRetry: boolean
 }
 
 export type Setting = {

@@ -72,5 +72,12 @@ export type Session = {
   expiresAt: string
 }
 
-export type ApiKey = { keyId: string; name: string; createdAt: string; lastUsedAt: string | null }
+export type ApiKey = {
+  keyId: string
+  name: string
+  createdAt: string
+  lastUsedAt: string | null
+  /** The setting that contains it, if there is one. */
+  setting: string | null
+}
 export type NewApiKey = ApiKey & { key: string }

@@ -26,6 +26,22 @@ export const videoQuery = (environment: Environment, videoId: string) =>
 export const fetchVideo = (environment: Environment, videoId: string, signal?: AbortSignal) =>
   api<Video>(environment, 'GET', pathOf(videoId), { signal })
 
+/**
+ * The URLs of a private video are new in each response, and the first who opens one uses it up. These are to be given
+ * away: no player of the page opens them. They stay until others are asked for. `place` is the part of the page.
+ */
+export const newLinkQuery = (
+  environment: Environment,
+  { videoId, title, mp4Support }: Video,
+  place: 'share' | 'embed' | 'home',
+) =>
+  queryOptions({
+    // They contain the title, and there may be one for the MP4.
+    queryKey: ['video-link', environment, videoId, place, title, mp4Support],
+    gcTime: 0,
+    queryFn: async ({ signal }) => (await fetchVideo(environment, videoId, signal)).assets,
+  })
+
 export const statusQuery = (environment: Environment, videoId: string) =>
   queryOptions({
     queryKey: [environment, 'videos', videoId, 'status'],

@@ -69,11 +69,11 @@ const loadValues = (environment: Environment, selection: Selection, { key, signa
 export const metadataValuesQuery = (
   environment: Environment,
   selection: Selection,
-  { key, sortBy, currentPage }: Pick<Values, 'key' | 'sortBy' | 'currentPage'>,
+  page: Pick<Values, 'key' | 'sortBy' | 'currentPage' | 'pageSize'>,
 ) =>
   queryOptions({
-    queryKey: keyOf(environment, 'values', key, selection.id, selection.filters.mediaId, sortBy, currentPage),
-    queryFn: ({ signal }) => loadValues(environment, selection, { key, sortBy, currentPage, signal }),
+    queryKey: keyOf(environment, 'values', selection.id, selection.filters.mediaId, page),
+    queryFn: ({ signal }) => loadValues(environment, selection, { ...page, signal }),
   })
 
 export const loadAllValues = (

@@ -100,6 +100,11 @@ export const en = {
     none: 'None',
     crashed: 'This view has failed',
   },
+  leave: {
+    title: 'Leave without saving?',
+    text: 'Your changes are lost.',
+    action: 'Leave',
+  },
   home: {
     title: 'Get started',
     overviewTitle: 'Overview',
@@ -346,6 +351,11 @@ export const en = {
       encoded: 'Encoded',
       emptyText: 'Nothing has been uploaded to this video yet.',
       upload: 'Upload a file',
+      failedText:
+        'A video cannot get another source. Both of these create a new video with the same details, and leave this one as it is.',
+      importAgain: 'Import again',
+      importedAgain: 'This is a new video. The server fetches the file again.',
+      uploadedInstead: 'This is a new video. The file is uploaded to it.',
       preparingText: 'The file has arrived and is being examined.',
       playable: 'It can already be played.',
       retry: 'Encode the failed qualities again',
@@ -406,11 +416,6 @@ export const en = {
       takeTheirs: 'Use theirs',
       empty: '(empty)',
     },
-    leave: {
-      title: 'Leave without saving?',
-      text: 'Your changes to this video are lost.',
-      action: 'Leave',
-    },
     embed: {
       code: 'Embed code',
       copyCode: 'Copy embed code',
@@ -432,6 +437,7 @@ export const en = {
       responsive: 'As wide as the page',
       fixed: 'Fixed width',
       width: 'Width in pixels',
+      widthError: (min: string, max: string) => `Write a number from ${min} to ${max}.`,
       colours: 'Colours and logo come from the player theme, which you choose in the details.',
       tryIt: 'Open this player',
       links: 'Links',
@@ -444,6 +450,7 @@ export const en = {
       privateTitle: 'This video is private',
       privateText:
         'These URLs contain a token for one viewer. Do not paste them into a page: request the video for each viewer on your server.',
+      newLinks: 'Links for another viewer',
     },
     thumbnail: {
       current: 'Thumbnail',
@@ -848,6 +855,11 @@ export const en = {
     pointAt: (time: string, values: string) => `${time}: ${values}`,
     asTable: 'Show as a table',
     csvOf: (name: string) => `Download CSV: ${name}`,
+    csvCut: (rows: string, total: string) =>
+      `The file has the first ${rows} of ${total} rows. Choose a shorter period or a filter for the others.`,
+    change: 'Change',
+    changeOf: (name: string) => `${name}: change`,
+    newValue: 'New',
     breakdowns: {
       'media-id': 'Top videos and live streams',
       'device-type': 'Devices',
@@ -964,7 +976,10 @@ export const en = {
     created: 'The webhook is created. Send a test event to try it.',
     saved: 'The webhook is saved.',
     changedElsewhere:
-      'This webhook was changed in another window. Close this dialog to see the change, and edit it again.',
+      'Nothing was saved, because this webhook was changed in another window. Save to replace that, or take it over.',
+    theirs: 'What the other window has saved',
+    useTheirs: 'Use these values',
+    saveAnyway: 'Save anyway',
     emptyTitle: 'No webhooks yet',
     empty: 'A webhook tells your server when a video is encoded, a broadcast starts, and more.',
     more: 'Show more',
@@ -1099,7 +1114,6 @@ export const en = {
     usedByNone: 'No video uses this theme yet. Choose it on the page of a video.',
     usedByMore: (count: string) => `and ${count} more`,
     unsaved: 'There are unsaved changes.',
-    leave: 'Leave without saving the changes of this theme?',
     discard: 'Discard',
     saved: 'The theme is saved.',
     conflict: (fields: string) =>
@@ -1172,6 +1186,8 @@ export const en = {
     revoke: 'Revoke',
     revokeTitle: (name: string) => `Revoke the key “${name}”?`,
     revokeText: 'Programs that use it get the error 401 immediately. This cannot be undone.',
+    revokeSetting: (setting: string) =>
+      `This key is in the setting ${setting}. Remove or change the setting as well: the service does not start with a revoked key.`,
     revoked: (name: string) => `The key “${name}” is revoked.`,
     createdTitle: 'Your new key',
     shownOnce: 'Copy it now: it is not shown again.',

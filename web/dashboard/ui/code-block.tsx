@@ -2,7 +2,8 @@ import styles from './code-block.module.css'
 import { CopyButton } from './copy-button.tsx'
 
 type CodeBlockProps = {
-  code: string
+  /** Undefined while it is loaded. */
+  code: string | undefined
   label?: string
   /** What is shown instead of the code, if it contains a secret. */
   shown?: string | undefined

@@ -5,9 +5,16 @@ import { showError } from './toast-list.ts'
 
 const shownMs = 2_000
 
-type CopyButtonProps = { text: string; label?: string; isIcon?: boolean }
+type CopyButtonProps = {
+  /** Undefined while it is loaded. */
+  text: string | undefined
+  label?: string
+  isIcon?: boolean
+  onCopied?: () => void
+}
 
-async function copy(text: string, button: HTMLElement): Promise<void> {
+/** `button` is the one that was pressed, if it is still shown. */
+export async function copyText(text: string, button?: HTMLElement): Promise<void> {
   if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(texts.actions.copyFailed)
 }
 
@@ -19,19 +26,20 @@ const copyByApi = async (text: string) =>
   )
 
 /** A text field works everywhere. A dialog would take the focus back from a field outside of it. */
-function copyByField(text: string, button: HTMLElement): boolean {
+function copyByField(text: string, button: HTMLElement | undefined): boolean {
   const field = document.createElement('textarea')
   field.className = 'visually-hidden'
   field.value = text
-  button.after(field)
+  if (button) button.after(field)
+  else document.body.append(field)
   field.select()
   const isCopied = document.execCommand('copy') && document.activeElement === field
   field.remove()
-  button.focus()
+  button?.focus()
   return isCopied
 }
 
-export function CopyButton({ text, label = texts.actions.copy, isIcon = false }: CopyButtonProps) {
+export function CopyButton({ text, label = texts.actions.copy, isIcon = false, onCopied }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
     if (!isCopied) return
@@ -39,14 +47,18 @@ export function CopyButton({ text, label = texts.actions.copy, isIcon = false }:
     return () => clearTimeout(timer)
   }, [isCopied])
   const onClick = ({ currentTarget }: MouseEvent<HTMLElement>) =>
-    copy(text, currentTarget).then(() => setCopied(true), showError)
+    copyText(text ?? '', currentTarget).then(() => {
+      setCopied(true)
+      onCopied?.()
+    }, showError)
+  const disabled = text === undefined
   const icon = isCopied ? 'check' : 'copy'
   return (
     <>
       {isIcon ? (
-        <IconButton icon={icon} label={label} onClick={onClick} />
+        <IconButton icon={icon} label={label} disabled={disabled} onClick={onClick} />
       ) : (
-        <Button icon={icon} onClick={onClick}>
+        <Button icon={icon} disabled={disabled} onClick={onClick}>
           {isCopied ? texts.actions.copied : label}
         </Button>
       )}

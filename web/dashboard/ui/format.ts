@@ -1,3 +1,5 @@
+import { now as serverNow } from '../api/clock.ts'
+
 /** Numbers and dates in the locale of the browser. */
 const number = new Intl.NumberFormat()
 const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
@@ -22,7 +24,7 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
 ]
 
 /** "5 minutes ago". */
-export function formatRelative(value: string | number | Date, now = Date.now()): string {
+export function formatRelative(value: string | number | Date, now = serverNow()): string {
   const seconds = (new Date(value).getTime() - now) / 1000
   const [unit, length] = spans.find(([, span]) => Math.abs(seconds) >= span) ?? ['second', 1]
   return relative.format(Math.trunc(seconds / length), unit)

@@ -3,7 +3,6 @@ import { Suspense, useState } from 'react'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { CodeBlock } from '../../ui/code-block.tsx'
 import { patientLazy } from '../../ui/load-patiently.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import styles from './get-started.module.css'
@@ -12,8 +11,9 @@ import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
-// Nobody needs it at first sight.
+// Nobody needs them at first sight.
 const CodeStep = patientLazy(() => import('./code-step.tsx'))
+const EmbedStep = patientLazy(() => import('./embed-step.tsx'))
 
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export default function GetStarted({ newest }: { newest: string | undefined }) {
@@ -41,10 +41,9 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
       <div className={styles.column}>
         <Step number={3} title={texts.home.embed} isDone={false}>
           {video.data ? (
-            <>
-              <p className={stepStyles.muted}>{texts.home.embedIntro}</p>
-              <CodeBlock code={video.data.assets.iframe} label={texts.home.copyEmbed} />
-            </>
+            <Suspense>
+              <EmbedStep video={video.data} />
+            </Suspense>
           ) : (
             <p className={stepStyles.muted}>{texts.home.embedLater}</p>
           )}

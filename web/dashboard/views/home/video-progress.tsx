@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ownPath } from '../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../api/types.ts'
 import { retryEncoding } from '../../api/video.ts'
 import { encodedShare, failureOf, progressQuery } from '../../api/video-progress.ts'
@@ -14,11 +15,12 @@ import { ErrorText, Loading } from '../../ui/states.tsx'
 import styles from './video-progress.module.css'
 
 /** Follows a video until all of it is encoded. The player appears as soon as there is something to watch. */
-export function VideoProgress({ videoId, video }: { videoId: string; video: Video }) {
+export default function VideoProgress({ videoId, video }: { videoId: string; video: Video }) {
   const environment = useEnvironment()
   const status = useQuery(progressQuery(environment, videoId))
   // Private videos have a new URL in each response, which would load the player again.
-  const [playerUrl] = useState(video.assets.player)
+  // The owner of a video is no viewer of it.
+  const [playerUrl] = useState(`${ownPath(video.assets.player)}#analytics:false`)
   if (!status.data) return status.error ? <ErrorText error={status.error} /> : <Loading />
   const failure = failureOf(status.data)
   const { playable, qualities } = status.data.encoding

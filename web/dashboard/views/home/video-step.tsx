@@ -1,14 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
+import { Suspense } from 'react'
 import type { Video } from '../../api/types.ts'
 import { progressQuery } from '../../api/video-progress.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
-import { ErrorText } from '../../ui/states.tsx'
+import { patientLazy } from '../../ui/load-patiently.ts'
+import { ErrorText, Loading } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
 import { AddVideo } from './add-video.tsx'
 import { Step } from './step.tsx'
 import { UploadProgress } from './upload-progress.tsx'
-import { VideoProgress } from './video-progress.tsx'
+
+// There is no video at first.
+const VideoProgress = patientLazy(() => import('./video-progress.tsx'))
 
 type VideoStepProps = {
   /** The last one of this page. */
@@ -33,7 +37,12 @@ export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
       {isSending ? (
         <UploadProgress upload={upload} />
       ) : (
-        videoId && video && <VideoProgress key={videoId} videoId={videoId} video={video} />
+        videoId &&
+        video && (
+          <Suspense fallback={<Loading />}>
+            <VideoProgress key={videoId} videoId={videoId} video={video} />
+          </Suspense>
+        )
       )}
       <AddVideo hasVideo={videoId !== undefined || isSending === true} onFetch={onFetch} />
     </Step>

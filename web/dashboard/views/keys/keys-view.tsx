@@ -65,7 +65,16 @@ export function KeysView() {
         isOpen={revoking !== undefined}
         onClose={() => setRevoking(undefined)}
         title={texts.keys.revokeTitle(revoking?.name ?? '')}
-        description={texts.keys.revokeText}
+        description={
+          <>
+            <p>{texts.keys.revokeText}</p>
+            {revoking?.setting && (
+              <p>
+                <strong>{texts.keys.revokeSetting(revoking.setting)}</strong>
+              </p>
+            )}
+          </>
+        }
         action={texts.keys.revoke}
         onConfirm={async () => {
           await revokeKey(environment, revoking!.keyId)

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { now } from '../../api/clock.ts'
 import { type Broadcast, broadcastsQuery, type LiveStream } from '../../api/live-streams.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -46,7 +47,7 @@ export function BroadcastsPanel({ stream }: { stream: LiveStream }) {
 const looks = { live: 'good', away: 'warn', ended: 'plain' } as const
 
 function durationOf({ visibleAt, startedAt, endedAt }: Broadcast): string {
-  const end = endedAt ? new Date(endedAt).getTime() : Date.now()
+  const end = endedAt ? new Date(endedAt).getTime() : now()
   return formatDuration((end - new Date(visibleAt ?? startedAt).getTime()) / 1000)
 }
 

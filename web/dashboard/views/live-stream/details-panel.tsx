@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import type { FormEvent } from 'react'
 import type { LiveStream, LiveStreamInput } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
+import { LeaveGuard } from '../../app/leave-guard.tsx'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
@@ -80,6 +81,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
         </div>
       </form>
       <ThumbnailField stream={stream} />
+      <LeaveGuard isDirty={edited.length > 0} />
     </Panel>
   )
 }

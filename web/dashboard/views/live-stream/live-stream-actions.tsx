@@ -48,7 +48,7 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
         action={texts.actions.delete}
         onConfirm={async () => {
           await deleteLiveStream(environment, id)
-          await navigate({ to: '/$environment/live', params: { environment } })
+          await navigate({ to: '/$environment/live', params: { environment }, ignoreBlocker: true })
           client.removeQueries({ queryKey: [environment, 'live-streams', id] })
           await client.invalidateQueries({ queryKey: [environment, 'live-streams', 'list'] })
           showToast(texts.live.deleted(name))

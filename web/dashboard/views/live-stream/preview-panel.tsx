@@ -1,4 +1,5 @@
 import type { LiveStream } from '../../api/live-streams.ts'
+import { ownPath } from '../../api/own-path.ts'
 import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
@@ -8,7 +9,7 @@ import styles from './preview-panel.module.css'
 
 /** The player of the viewers. It notices by itself when the broadcast begins and ends. */
 export function PreviewPanel({ stream }: { stream: LiveStream }) {
-  const player = useStable(stream.assets.player, `${stream.public} ${stream.playerId}`)
+  const player = useStable(ownPath(stream.assets.player), `${stream.public} ${stream.playerId}`)
   return (
     <Panel
       title={texts.live.preview}

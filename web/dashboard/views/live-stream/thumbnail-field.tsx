@@ -6,6 +6,7 @@ import {
   liveStreamQuery,
   uploadLiveThumbnail,
 } from '../../api/live-streams.ts'
+import { ownPath } from '../../api/own-path.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -21,7 +22,7 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
   const input = useRef<HTMLInputElement>(null)
   const [version, setVersion] = useState(0)
   const { liveStreamId } = stream
-  const image = useStable(stream.assets.thumbnail, `${stream.public} ${version}`)
+  const image = useStable(ownPath(stream.assets.thumbnail), `${stream.public} ${version}`)
   const save = useMutation({
     mutationFn: (file: File | undefined) =>
       file

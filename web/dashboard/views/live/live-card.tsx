@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
+import { ownPath } from '../../api/own-path.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatNumber } from '../../ui/format.ts'
@@ -13,7 +14,7 @@ import { LiveStateBadge } from './live-state.tsx'
 export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
   const environment = useEnvironment()
   const { liveStreamId, name, broadcasting } = stream
-  const thumbnail = useStable(stream.assets.thumbnail, `${liveStreamId} ${stream.public}`)
+  const thumbnail = useStable(ownPath(stream.assets.thumbnail), `${liveStreamId} ${stream.public}`)
   return (
     <li className={styles.card}>
       <Link

@@ -48,7 +48,7 @@ export function FailuresPanel({ failures }: { failures: Failure[] }) {
             {
               label: <span className="visually-hidden">{texts.system.retry}</span>,
               isNumber: true,
-              cell: (failure) => <RetryButton failure={failure} />,
+              cell: (failure) => failure.canRetry && <RetryButton failure={failure} />,
             },
           ]}
         />

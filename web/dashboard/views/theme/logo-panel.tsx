@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
+import { ownPath } from '../../api/own-path.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { deleteLogo, type PlayerTheme, themeQuery, uploadLogo } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
@@ -102,7 +103,7 @@ function CurrentLogo({ logo, link }: { logo: string; link: string | null }) {
   const isLink = link !== null && /^https?:\/\//i.test(link)
   return (
     <div className={styles.current}>
-      <img className={styles.image} src={logo} alt={texts.themes.logoCurrent} />
+      <img className={styles.image} src={ownPath(logo)} alt={texts.themes.logoCurrent} />
       {link && (
         <span>
           {texts.themes.linksTo}{' '}

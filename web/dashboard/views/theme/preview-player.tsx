@@ -1,13 +1,14 @@
 import { useEffect, useRef, useState } from 'react'
+import { ownPath } from '../../api/own-path.ts'
 import { type PlayerTheme, themeColors } from '../../api/themes.ts'
 import { texts } from '../../texts/texts.ts'
 import styles from './preview.module.css'
 
 const sdkPlayerId = 'preview'
 
-/** The player accepts messages from this page only, and only with this id. */
+/** The player accepts messages from this page only, and only with this id. Whoever edits a theme is no viewer. */
 const previewUrl = (url: string) =>
-  `${url}#api;sdkPlayerId:${sdkPlayerId};sdkOrigin:${btoa(location.origin)};muted`
+  `${ownPath(url)}#analytics:false;api;sdkPlayerId:${sdkPlayerId};sdkOrigin:${btoa(location.origin)};muted`
 
 /** The messages that make a player look like this, whatever theme its video has. */
 function messagesOf(theme: PlayerTheme): Record<string, unknown>[] {
@@ -17,7 +18,7 @@ function messagesOf(theme: PlayerTheme): Record<string, unknown>[] {
     { message: theme.hideTitle ? 'hideTitle' : 'showTitle' },
     { message: theme.enableControls ? 'showControls' : 'hideControls' },
     { message: 'setLoop', loop: theme.forceLoop },
-    { message: 'setLogo', logo: theme.assets.logo, link: theme.assets.link },
+    { message: 'setLogo', logo: theme.assets.logo && ownPath(theme.assets.logo), link: theme.assets.link },
   ]
 }
 
@@ -37,7 +38,7 @@ export function PreviewPlayer({ url, theme }: { url: string; theme: PlayerTheme 
   useEffect(() => {
     if (!isReady) return
     for (const message of messagesOf(theme))
-      frame.current?.contentWindow?.postMessage({ ...message, sdkPlayerId }, new URL(first).origin)
+      frame.current?.contentWindow?.postMessage({ ...message, sdkPlayerId }, location.origin)
   }, [isReady, first, theme])
   return (
     <iframe

@@ -1,9 +1,10 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { isMissing } from '../../api/problem.ts'
 import { deleteTheme, type PlayerTheme, themeQuery, themesQuery } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
+import { LeaveGuard } from '../../app/leave-guard.tsx'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -32,10 +33,6 @@ export function ThemeView() {
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
   const draft = useDraft(theme)
   const { values, isChanged, save } = draft
-  useBlocker({
-    shouldBlockFn: () => isChanged && !window.confirm(texts.themes.leave),
-    enableBeforeUnload: () => isChanged,
-  })
   const name = theme.name || texts.themes.unnamed
   return (
     <Page
@@ -73,6 +70,7 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
           <LogoPanel theme={theme} />
         </div>
       </div>
+      <LeaveGuard isDirty={isChanged} />
     </Page>
   )
 }
@@ -97,7 +95,7 @@ function DeleteButton({ playerId, name }: { playerId: string; name: string }) {
           await deleteTheme(environment, playerId)
           client.removeQueries(themesQuery(environment))
           showToast(texts.themes.deleted)
-          await navigate({ to: '/$environment/themes', params: { environment } })
+          await navigate({ to: '/$environment/themes', params: { environment }, ignoreBlocker: true })
         }}
       />
     </>

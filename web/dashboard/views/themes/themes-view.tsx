@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
+import { ownPath } from '../../api/own-path.ts'
 import { type PlayerTheme, type ThemeColor, themesQuery } from '../../api/themes.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
@@ -88,7 +89,7 @@ function ThemeTable({ themes }: { themes: PlayerTheme[] }) {
           label: texts.themes.logoColumn,
           cell: ({ assets }) =>
             assets.logo ? (
-              <img className={styles.logo} src={assets.logo} alt={texts.themes.hasLogo} />
+              <img className={styles.logo} src={ownPath(assets.logo)} alt={texts.themes.hasLogo} />
             ) : (
               texts.states.none
             ),

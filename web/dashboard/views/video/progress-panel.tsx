@@ -9,6 +9,7 @@ import { Panel } from '../../ui/panel.tsx'
 import { Progress } from '../../ui/progress.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
+import { FailedSource } from './failed-source.tsx'
 import styles from './progress-panel.module.css'
 import { QualityList } from './quality-list.tsx'
 import { SourcePicker } from './source-picker.tsx'
@@ -28,7 +29,12 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
       {state.name === 'empty' && <SourcePicker videoId={video.videoId} />}
       {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
       {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
-      {failure !== undefined && <p className={styles.failure}>{failure}</p>}
+      {failure !== undefined && (
+        <>
+          <p className={styles.failure}>{failure}</p>
+          <FailedSource video={video} />
+        </>
+      )}
       {qualities.length > 0 && failure === undefined && <QualityList qualities={qualities} />}
       {qualities.some((each) => each.status === 'failed') && failure === undefined && (
         <Retry videoId={video.videoId} />

@@ -5,28 +5,33 @@ import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Icon } from '../../ui/icon.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import { useShareLinks } from './use-share-links.ts'
 import styles from './video-page.module.css'
 import { hasMp4 } from './video-state.ts'
 
 /** What most people want of a video. */
-export function QuickShare({
-  video: { public: isPublic, assets },
-  status,
-}: {
-  video: Video
-  status: Status
-}) {
+export function QuickShare({ video, status }: { video: Video; status: Status }) {
   const { embed, files } = texts.video
+  const { public: isPublic } = video
+  const { mp4 } = video.assets
+  const { assets, error, renew } = useShareLinks(video, 'share')
   return (
     <div className={styles.share}>
-      {isPublic && <CopyButton text={assets.iframe} label={embed.copyCode} />}
-      <CopyButton text={assets.player} label={isPublic ? embed.copyLink : embed.copyOneLink} />
-      {assets.mp4 && hasMp4(status) && (
-        <a className={buttonClass()} href={`${ownPath(assets.mp4)}?dl=1`} download>
+      {isPublic && <CopyButton text={assets?.iframe} label={embed.copyCode} />}
+      {/* Whoever copies again wants to give it to somebody else. */}
+      <CopyButton
+        text={assets?.player}
+        label={isPublic ? embed.copyLink : embed.copyOneLink}
+        onCopied={renew}
+      />
+      {mp4 && hasMp4(status) && (
+        <a className={buttonClass()} href={`${ownPath(mp4)}?dl=1`} download>
           <Icon name="download" size={16} />
           {files.download}
         </a>
       )}
+      {error && <ErrorText error={error} />}
     </div>
   )
 }

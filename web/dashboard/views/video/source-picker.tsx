@@ -11,7 +11,6 @@ const words = texts.video.state
 /** Uploads a file into a video without content. The panel of the uploads shows how far it is. */
 export function SourcePicker({ videoId }: { videoId: string }) {
   const environment = useEnvironment()
-  const id = useId()
   const isSending = useUploads(environment).some(
     (each) => each.videoId === videoId && each.state !== 'failed',
   )
@@ -19,6 +18,17 @@ export function SourcePicker({ videoId }: { videoId: string }) {
   return (
     <div className={styles.picker}>
       <p className={styles.muted}>{words.emptyText}</p>
+      <FileButton look="primary" onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)} />
+    </div>
+  )
+}
+
+type FileButtonProps = { look?: 'primary' | 'plain'; onPick(file: File): void }
+
+export function FileButton({ look = 'plain', onPick }: FileButtonProps) {
+  const id = useId()
+  return (
+    <span className={styles.file}>
       <input
         id={id}
         type="file"
@@ -27,13 +37,13 @@ export function SourcePicker({ videoId }: { videoId: string }) {
         onChange={(event) => {
           const [file] = event.target.files ?? []
           event.target.value = ''
-          if (file) uploads.addFiles(environment, [{ file }], videoId)
+          if (file) onPick(file)
         }}
       />
-      <label htmlFor={id} className={buttonClass('primary')}>
+      <label htmlFor={id} className={buttonClass(look)}>
         <Icon name="upload" size={16} />
         {words.upload}
       </label>
-    </div>
+    </span>
   )
 }

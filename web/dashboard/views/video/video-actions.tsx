@@ -3,12 +3,14 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import type { Video } from '../../api/types.ts'
+import { fetchVideo } from '../../api/video.ts'
 import { deleteVideo, restoreVideo } from '../../api/videos.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, buttonClass } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { copyText } from '../../ui/copy-button.tsx'
 import { formatSpan } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { showError, showToast } from '../../ui/toast-list.ts'
@@ -23,13 +25,18 @@ export function VideoActions({ video }: { video: Video }) {
     label: texts.video.remove.action,
     run: useCallback(() => setDeleting(true), []),
   })
-  const { iframe } = video.assets
+  const { videoId } = video
+  const iframe = video.public ? video.assets.iframe : undefined
   useCommand({
     id: 'copy-embed-code',
     label: texts.video.embed.copyCode,
     run: useCallback(() => {
-      void navigator.clipboard?.writeText(iframe).then(() => showToast(texts.actions.copied), showError)
-    }, [iframe]),
+      // The player of the page has used up the one that came with a private video.
+      const code = iframe ?? fetchVideo(environment, videoId).then(({ assets }) => assets.iframe)
+      Promise.resolve(code)
+        .then(copyText)
+        .then(() => showToast(texts.actions.copied), showError)
+    }, [environment, videoId, iframe]),
   })
   const name = video.title || texts.video.untitled
   return (

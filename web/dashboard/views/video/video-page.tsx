@@ -57,6 +57,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
       value: 'transcript',
       label: labels.transcript,
       content: <TranscriptTab video={video} status={status} />,
+      isKept: true,
     },
     { value: 'files', label: labels.files, content: <FilesTab video={video} status={status} /> },
     { value: 'events', label: labels.events, content: <EventsTab videoId={video.videoId} /> },

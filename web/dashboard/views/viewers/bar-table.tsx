@@ -1,12 +1,17 @@
 import { texts } from '../../texts/texts.ts'
+import { classNames } from '../../ui/class-names.ts'
 import { formatPercent } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import styles from './bar-table.module.css'
+import type { Change } from './change.ts'
+import { ChangeText } from './change-text.tsx'
 
 export type Bar = {
   key: string
   label: string
   value: number
+  /** Null while it is loaded. */
+  change: Change | null
   /** A page that can be opened. */
   link?: string | undefined
   onSelect?: () => void
@@ -18,12 +23,14 @@ type BarTableProps = {
   metric: string
   /** The whole that the values are parts of, if they are. */
   total: number | undefined
+  /** Whether there is a previous period. */
+  hasChange: boolean
   format(value: number): string
   rows: Bar[]
 }
 
-/** A chart that is a table: every row has its bar, its number and its share. */
-export function BarTable({ label, dimension, metric, total, format, rows }: BarTableProps) {
+/** A chart that is a table: every row has its bar, its number, its share and its change. */
+export function BarTable({ label, dimension, metric, total, hasChange, format, rows }: BarTableProps) {
   const highest = Math.max(...rows.map(({ value }) => value))
   const hasShare = total !== undefined && total > 0
   return (
@@ -31,13 +38,19 @@ export function BarTable({ label, dimension, metric, total, format, rows }: BarT
       <colgroup>
         <col />
         <col className={styles.numberColumn} />
-        {hasShare && <col className={styles.shareColumn} />}
+        {hasShare && <col className={classNames(styles.shareColumn, hasChange && styles.secondary)} />}
+        {hasChange && <col className={styles.changeColumn} />}
       </colgroup>
       <thead className="visually-hidden">
         <tr>
           <th scope="col">{dimension}</th>
           <th scope="col">{metric}</th>
-          {hasShare && <th scope="col">{texts.viewers.share}</th>}
+          {hasShare && (
+            <th scope="col" className={hasChange ? styles.secondary : undefined}>
+              {texts.viewers.share}
+            </th>
+          )}
+          {hasChange && <th scope="col">{texts.viewers.change}</th>}
         </tr>
       </thead>
       <tbody>
@@ -61,7 +74,14 @@ export function BarTable({ label, dimension, metric, total, format, rows }: BarT
               </span>
             </th>
             <td className={styles.number}>{format(row.value)}</td>
-            {hasShare && <td className={styles.share}>{formatPercent(row.value / total)}</td>}
+            {hasShare && (
+              <td className={classNames(styles.share, hasChange && styles.secondary)}>
+                {formatPercent(row.value / total)}
+              </td>
+            )}
+            {hasChange && (
+              <td className={styles.share}>{row.change !== null && <ChangeText change={row.change} />}</td>
+            )}
           </tr>
         ))}
       </tbody>

@@ -1,6 +1,6 @@
-import { useQuery } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type Breakdown, bucketsQuery, loadAllBuckets, metricQuery } from '../../api/analytics.ts'
+import { type Breakdown, bucketsQuery, maxPageSize, metricQuery } from '../../api/analytics.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
@@ -8,17 +8,18 @@ import { Panel } from '../../ui/panel.tsx'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { BarTable } from './bar-table.tsx'
 import styles from './breakdown-panel.module.css'
+import { loadBreakdown } from './breakdown-sheet.ts'
+import { compare, readPrevious } from './change.ts'
 import { CsvButton } from './csv-button.tsx'
-import { labelOf, safeLink } from './dimension-names.ts'
+import { nameOf, safeLink } from './dimension-names.ts'
 import { useMediaTitles } from './media-names.ts'
 import { formatMetric, isSum, metrics } from './metrics.ts'
 import { useViewersSearch } from './use-viewers-search.ts'
 import type { TextFilter } from './viewers-search.ts'
 
 const fewRows = 7
-const manyRows = 100
 
-type BreakdownPanelProps = {
+export type BreakdownPanelProps = {
   breakdown: Breakdown
   /** The filter that names the values. */
   filter: TextFilter
@@ -27,42 +28,22 @@ type BreakdownPanelProps = {
 /** The chosen metric by a dimension. A row adds its value to the filters. */
 export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
   const { environment, search, selections, change } = useViewersSearch()
+  const client = useQueryClient()
   const { metric = 'plays' } = search
   const [pageSize, setPageSize] = useState(fewRows)
   const query = useQuery(
     bucketsQuery(environment, metrics[metric], selections.current, { breakdown, pageSize }),
   )
+  const { previous, hasPrevious } = usePrevious(breakdown)
   const total = useQuery(metricQuery(environment, metrics[metric], selections.current))
   const buckets = query.data?.data ?? []
   const isMedia = breakdown === 'media-id'
   const titles = useMediaTitles(isMedia ? buckets.map(({ dimensionValue }) => dimensionValue) : [])
-  const nameOf = (value: string) => {
-    if (!isMedia) return labelOf(filter, value)
-    const title = titles.get(value)
-    return title === null ? `${texts.viewers.deletedMedia} (${value})` : (title ?? value)
-  }
   const name = texts.viewers.breakdowns[breakdown]
-  const metricName = texts.viewers.metrics[metric]
   const hidden = (query.data?.pagination.itemsTotal ?? 0) - buckets.length
+  const load = () => loadBreakdown({ client, environment, metric, selections, breakdown, filter })
   return (
-    <Panel
-      title={name}
-      actions={
-        <CsvButton
-          name={name}
-          rows={async () => [
-            [name, ...(isMedia ? [texts.viewers.media] : []), metricName],
-            ...(await loadAllBuckets(environment, metrics[metric], selections.current, breakdown)).map(
-              ({ dimensionValue, metricValue }) => [
-                nameOf(dimensionValue),
-                ...(isMedia ? [dimensionValue] : []),
-                metricValue,
-              ],
-            ),
-          ]}
-        />
-      }
-    >
+    <Panel title={name} actions={<CsvButton name={name} load={load} />}>
       {query.error && !query.data ? (
         <ErrorState error={query.error} onRetry={() => query.refetch()} />
       ) : !query.data ? (
@@ -73,13 +54,15 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
         <BarTable
           label={name}
           dimension={texts.viewers.filterNames[filter]}
-          metric={metricName}
+          metric={texts.viewers.metrics[metric]}
           total={isSum(metric) ? total.data : undefined}
+          hasChange={hasPrevious}
           format={(value) => formatMetric(metric, value)}
           rows={buckets.map(({ dimensionValue, metricValue }) => ({
             key: dimensionValue,
-            label: nameOf(dimensionValue),
+            label: nameOf(filter, dimensionValue, titles),
             value: metricValue,
+            change: previous ? compare(previous, dimensionValue, metricValue) : null,
             link: breakdown === 'referrer' ? safeLink(dimensionValue) : undefined,
             // The API cannot filter by the host.
             ...(breakdown !== 'referrer-host' && {
@@ -91,7 +74,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       {hidden > 0 && (
         <div className={styles.more}>
           {pageSize === fewRows ? (
-            <Button look="quiet" onClick={() => setPageSize(manyRows)}>
+            <Button look="quiet" onClick={() => setPageSize(maxPageSize)}>
               {texts.viewers.showMore(formatNumber(hidden))}
             </Button>
           ) : (
@@ -101,4 +84,21 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       )}
     </Panel>
   )
+}
+
+/** The largest values of the previous period, if its sessions are still stored. */
+function usePrevious(breakdown: Breakdown) {
+  const { environment, search, selections } = useViewersSearch()
+  const metric = metrics[search.metric ?? 'plays']
+  const page = { breakdown, pageSize: maxPageSize }
+  const { data, error } = useQuery(bucketsQuery(environment, metric, selections.previous, page))
+  return {
+    hasPrevious: !error,
+    previous:
+      data &&
+      readPrevious(data.data, data.pagination.itemsTotal, ({ dimensionValue, metricValue }) => [
+        dimensionValue,
+        metricValue,
+      ]),
+  }
 }

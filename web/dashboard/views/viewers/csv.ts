@@ -1,7 +1,14 @@
 export type Cell = string | number | null
 
+export type Sheet = {
+  header: Cell[]
+  rows: Cell[][]
+  /** How many rows there are. More than in the file if there were too many. */
+  total?: number
+}
+
 /** Spreadsheets run cells that begin like this as a formula. */
-const formula = /^[=+\-@\t\r]/
+const formula = /^[=+\-@\t\r\n＝＋－＠]/
 
 /** A text that comes from viewers must not become a formula. Numbers stay as they are. */
 function writeCell(cell: Cell): string {

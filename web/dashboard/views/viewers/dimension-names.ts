@@ -37,6 +37,15 @@ export function labelOf(dimension: TextFilter, value: string): string {
   return value
 }
 
+type Titles = ReadonlyMap<string, string | null | undefined>
+
+/** The same, with the title of a video or live stream if it is known. Null if it was deleted. */
+export function nameOf(dimension: TextFilter, value: string, titles: Titles): string {
+  if (dimension !== 'media') return labelOf(dimension, value)
+  const title = titles.get(value)
+  return title === null ? `${texts.viewers.deletedMedia} (${value})` : title || value
+}
+
 /** Only links that cannot run anything. */
 export function safeLink(url: string): string | undefined {
   const parsed = URL.parse(url)

@@ -1,4 +1,4 @@
-import { queryOptions, useQueries, useQuery } from '@tanstack/react-query'
+import { type QueryClient, queryOptions, useQueries, useQuery } from '@tanstack/react-query'
 import { api, type Environment } from '../../api/client.ts'
 import type { LiveStream } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
@@ -41,6 +41,21 @@ export function useMediaTitles(ids: string[]): Map<string, string | null | undef
   const environment = useEnvironment()
   const found = useQueries({ queries: ids.map((id) => mediaQuery(environment, id)) })
   return new Map(ids.map((id, i) => [id, found[i]?.data === null ? null : found[i]?.data?.title]))
+}
+
+/** A browser sends few requests at the same time in any case. */
+const parallel = 6
+
+/** The titles of many. Null if it was deleted. */
+export async function loadTitles(client: QueryClient, environment: Environment, ids: string[]) {
+  const titles = new Map<string, string | null>()
+  const rest = [...ids]
+  const loadNext = async () => {
+    for (let id = rest.pop(); id !== undefined; id = rest.pop())
+      titles.set(id, (await client.fetchQuery(mediaQuery(environment, id)))?.title ?? null)
+  }
+  await Promise.all(Array.from({ length: parallel }, loadNext))
+  return titles
 }
 
 /** Seconds of a video. Undefined until it is known. */

@@ -1,18 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isTooOld } from '../../api/analytics.ts'
-import {
-  loadAllValues,
-  metadataKeysQuery,
-  metadataValuesQuery,
-  type ValueOrder,
-  valueOrders,
-} from '../../api/viewing-sessions.ts'
+import { isTooOld, maxPageSize } from '../../api/analytics.ts'
+import { metadataKeysQuery, metadataValuesQuery, type ValueOrder } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { SelectField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { compare, readPrevious } from './change.ts'
 import { CsvButton } from './csv-button.tsx'
+import { loadMetadata } from './metadata-sheet.ts'
 import styles from './metadata-tab.module.css'
 import { Pager } from './pager.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
@@ -71,23 +67,21 @@ function Values({ name }: { name: string }) {
     ...metadataValuesQuery(environment, selections.current, { key: name, sortBy, currentPage }),
     placeholderData: (previous) => previous,
   })
+  const before = useQuery(
+    metadataValuesQuery(environment, selections.previous, {
+      ...{ key: name, sortBy },
+      ...{ currentPage: 1, pageSize: maxPageSize },
+    }),
+  )
+  const previous =
+    before.data &&
+    readPrevious(before.data.data, before.data.pagination.itemsTotal, (row) => [row.value, row[sortBy] ?? 0])
   const rows = values.data?.data ?? []
   return (
     <Panel
       title={<bdi>{name}</bdi>}
       actions={
-        <CsvButton
-          name={name}
-          rows={async () => [
-            [name, ...valueOrders, 'averageWatchTime', 'lastSeenAt'],
-            ...(await loadAllValues(environment, selections.current, { key: name, sortBy })).map((row) => [
-              row.value,
-              ...valueOrders.map((order) => row[order]),
-              row.averageWatchTime,
-              row.lastSeenAt,
-            ]),
-          ]}
-        />
+        <CsvButton name={name} load={() => loadMetadata(environment, selections, { key: name, sortBy })} />
       }
     >
       {values.isPending ? (
@@ -101,6 +95,7 @@ function Values({ name }: { name: string }) {
           name={name}
           rows={rows}
           sortBy={sortBy}
+          changeOf={previous && (({ value, [sortBy]: now }) => compare(previous, value, now))}
           onSort={(order) => {
             setSortBy(order)
             setPage(1)

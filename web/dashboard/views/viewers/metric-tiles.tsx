@@ -1,6 +1,5 @@
 import { texts } from '../../texts/texts.ts'
-import { classNames } from '../../ui/class-names.ts'
-import { formatChange } from './format-change.ts'
+import { ChangeText } from './change-text.tsx'
 import styles from './metric-tiles.module.css'
 import { formatMetric } from './metrics.ts'
 import { changeOf } from './period.ts'
@@ -35,37 +34,19 @@ export function MetricTiles({ tiles }: { tiles: Tile[] }) {
           <span className={styles.value} data-metric={tile.name}>
             {tile.value === undefined ? '–' : formatMetric(tile.name, tile.value)}
           </span>
-          <Change tile={tile} />
+          <TileChange tile={tile} />
         </label>
       ))}
     </fieldset>
   )
 }
 
-/** Less is shown as 0 %. */
-const smallest = 0.005
-
-function Change({ tile: { value, previous, hasPrevious } }: { tile: Tile }) {
+function TileChange({ tile: { value, previous, hasPrevious } }: { tile: Tile }) {
   const change = value === undefined ? undefined : changeOf(value, previous)
-  if (change === undefined) {
-    const hint = hasPrevious ? undefined : texts.viewers.noPreviousHint
-    return (
-      <span className={styles.change} title={hint}>
-        {value === undefined ? ' ' : texts.viewers.noPrevious}
-      </span>
-    )
-  }
-  const text = formatChange(change)
+  if (change !== undefined) return <ChangeText change={change} />
   return (
-    <span
-      className={classNames(
-        styles.change,
-        change >= smallest && styles.up,
-        change <= -smallest && styles.down,
-      )}
-    >
-      <span aria-hidden="true">{text}</span>
-      <span className="visually-hidden">{texts.viewers.compared(text)}</span>
+    <span className={styles.nothing} title={hasPrevious ? undefined : texts.viewers.noPreviousHint}>
+      {value === undefined ? ' ' : texts.viewers.noPrevious}
     </span>
   )
 }

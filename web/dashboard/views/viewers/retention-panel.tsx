@@ -1,4 +1,5 @@
 import { Suspense, useRef } from 'react'
+import { ownPath } from '../../api/own-path.ts'
 import type { CurvePoint, Retention } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
@@ -24,7 +25,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
   const { curve, sessions } = retention
   const media = useMedia(videoId)
   const frame = useRef<HTMLIFrameElement>(null)
-  const player = useStable(media?.player, `${videoId} ${media !== undefined}`)
+  const player = useStable(media && ownPath(media.player), `${videoId} ${media !== undefined}`)
   const series: ChartSeries[] = [
     { label: texts.viewers.retentionAll, color: '--chart-1', values: curve.map(({ share }) => share) },
     ...colors.flatMap((color, i) => {
@@ -35,7 +36,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
   const seek = (index: number) => {
     if (!player) return
     const message = { message: 'setCurrentTime', currentTime: curve[index]?.from ?? 0 }
-    frame.current?.contentWindow?.postMessage(message, new URL(player).origin)
+    frame.current?.contentWindow?.postMessage(message, location.origin)
   }
   const rows = curve.map((point, i) => ({ ...point, shares: series.map(({ values }) => values[i] ?? 0) }))
   return (
@@ -45,10 +46,13 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
         actions={
           <CsvButton
             name={texts.viewers.retentionTitle}
-            rows={() => [
-              [texts.viewers.position, texts.viewers.retentionViewers, ...series.map(({ label }) => label)],
-              ...rows.map(({ from, viewers, shares }) => [from, viewers, ...shares]),
-            ]}
+            load={() => ({
+              header: [
+                ...[texts.viewers.position, texts.viewers.retentionViewers],
+                ...series.map(({ label }) => label),
+              ],
+              rows: rows.map(({ from, viewers, shares }) => [from, viewers, ...shares]),
+            })}
           />
         }
       >

@@ -30,14 +30,14 @@ export function SeriesPanel({ metric }: { metric: MetricName }) {
       actions={
         <CsvButton
           name={title}
-          rows={() => [
-            [texts.viewers.time, texts.viewers.current, texts.viewers.previous],
-            ...points.map(({ emittedAt, metricValue }, i) => [
+          load={() => ({
+            header: [texts.viewers.time, texts.viewers.current, texts.viewers.previous],
+            rows: points.map(({ emittedAt, metricValue }, i) => [
               emittedAt,
               metricValue,
               before?.[i]?.metricValue ?? null,
             ]),
-          ]}
+          })}
         />
       }
     >

@@ -8,7 +8,7 @@ import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { CsvButton } from './csv-button.tsx'
 import { useMedia } from './media-names.ts'
 import { Pager } from './pager.tsx'
-import { sessionRows } from './session-csv.ts'
+import { sessionSheet } from './session-csv.ts'
 import { SessionItem } from './session-item.tsx'
 import styles from './sessions-tab.module.css'
 import { useViewersSearch } from './use-viewers-search.ts'
@@ -60,7 +60,7 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
       actions={
         <CsvButton
           name={texts.viewers.sessionsOf(name)}
-          rows={async () => sessionRows(await loadAllSessions(environment, selections.current, of))}
+          load={async () => sessionSheet(await loadAllSessions(environment, selections.current, of))}
         />
       }
     >

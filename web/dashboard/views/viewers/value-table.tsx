@@ -4,6 +4,8 @@ import { classNames } from '../../ui/class-names.ts'
 import { formatNumber, formatPercent, formatSpan } from '../../ui/format.ts'
 import { type Column, Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
+import type { Change } from './change.ts'
+import { ChangeText } from './change-text.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import styles from './value-table.module.css'
 
@@ -12,10 +14,12 @@ type ValueTableProps = {
   rows: MetadataValue[]
   sortBy: ValueOrder
   onSort(order: ValueOrder): void
+  /** The change of the value that the rows are sorted by. Undefined without a previous period. */
+  changeOf: ((row: MetadataValue) => Change) | undefined
 }
 
 /** The values of a key. Each leads to the sessions with it. */
-export function ValueTable({ name, rows, sortBy, onSort }: ValueTableProps) {
+export function ValueTable({ name, rows, sortBy, onSort, changeOf }: ValueTableProps) {
   const { change } = useViewersSearch()
   const number = (order: ValueOrder, format: (row: MetadataValue) => string): Column<MetadataValue> => ({
     label: (
@@ -61,6 +65,15 @@ export function ValueTable({ name, rows, sortBy, onSort }: ValueTableProps) {
           cell: ({ averageWatchTime }) => formatSpan(averageWatchTime),
         },
         number('completion', ({ completion }) => (completion === null ? '–' : formatPercent(completion))),
+        ...(changeOf
+          ? [
+              {
+                label: texts.viewers.changeOf(texts.viewers[sortBy]),
+                isNumber: true,
+                cell: (row: MetadataValue) => <ChangeText change={changeOf(row)} />,
+              },
+            ]
+          : []),
         { label: texts.viewers.lastSeen, cell: ({ lastSeenAt }) => <Time value={lastSeenAt} /> },
       ]}
     />

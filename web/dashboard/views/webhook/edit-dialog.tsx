@@ -31,16 +31,20 @@ function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const { webhookId } = webhook
-  // What the form began with. The page may show newer values meanwhile.
   const [initial] = useState<WebhookInput>({ url: webhook.url, events: webhook.events })
+  /** What another window has saved since the form was opened. It is shown, so that saving again replaces it. */
+  const [theirs, setTheirs] = useState<WebhookInput>()
   return (
     <WebhookForm
       initial={initial}
-      action={texts.actions.save}
+      theirs={theirs}
+      action={theirs ? texts.webhooks.saveAnyway : texts.actions.save}
       onSave={async (input) => {
         const current = await loadWebhook(environment, webhookId)
-        if (!isSame(current, initial) && !isSame(current, input))
+        if (!isSame(current, theirs ?? initial) && !isSame(current, input)) {
+          setTheirs(current)
           throw new Error(texts.webhooks.changedElsewhere)
+        }
         return changeWebhook(environment, webhookId, input)
       }}
       onSaved={(saved) => {

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { now } from '../../api/clock.ts'
 import { redeliverFailed } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -12,8 +13,8 @@ import { formatPeriod, longest, periods } from './periods.ts'
 
 type ReplayDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 
-/** Nothing is kept for longer, so the clock of the browser, which may be wrong, does not matter for the longest one. */
-const startOf = (seconds: number) => new Date(seconds === longest ? 0 : Date.now() - seconds * 1_000)
+/** Nothing is kept for longer than the longest one. */
+const startOf = (seconds: number) => new Date(seconds === longest ? 0 : now() - seconds * 1_000)
 
 /** Sends all failed deliveries again. */
 export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) {

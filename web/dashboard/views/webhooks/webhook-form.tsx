@@ -12,6 +12,8 @@ import styles from './webhook-form.module.css'
 
 type WebhookFormProps = {
   initial: WebhookInput
+  /** What another window has saved meanwhile. */
+  theirs?: WebhookInput | undefined
   action: string
   onSave(input: WebhookInput): Promise<Webhook>
   onSaved(webhook: Webhook): void
@@ -19,7 +21,7 @@ type WebhookFormProps = {
 }
 
 /** Keeps what was typed if saving fails. */
-export function WebhookForm({ initial, action, onSave, onSaved, onCancel }: WebhookFormProps) {
+export function WebhookForm({ initial, theirs, action, onSave, onSaved, onCancel }: WebhookFormProps) {
   const [url, setUrl] = useState(initial.url)
   const [events, setEvents] = useState(initial.events)
   const [hasTried, setTried] = useState(false)
@@ -51,6 +53,16 @@ export function WebhookForm({ initial, action, onSave, onSaved, onCancel }: Webh
       />
       <EventChoice value={events} error={eventsError} onChange={setEvents} />
       {save.error && !isShown && <ErrorText error={save.error} />}
+      {theirs && (
+        <Theirs
+          theirs={theirs}
+          onTake={() => {
+            setUrl(theirs.url)
+            setEvents(theirs.events)
+            save.reset()
+          }}
+        />
+      )}
       <DialogActions>
         <Button onClick={onCancel}>{texts.actions.cancel}</Button>
         <Button look="primary" type="submit" disabled={save.isPending}>
@@ -60,3 +72,21 @@ export function WebhookForm({ initial, action, onSave, onSaved, onCancel }: Webh
     </form>
   )
 }
+
+/** What is stored now, beside what was typed. */
+const Theirs = ({ theirs: { url, events }, onTake }: { theirs: WebhookInput; onTake(): void }) => (
+  <div className={styles.theirs}>
+    <strong>{texts.webhooks.theirs}</strong>
+    <div className={styles.value}>{url}</div>
+    <ul>
+      {events.map((type) => (
+        <li key={type}>
+          <code>{type}</code>
+        </li>
+      ))}
+    </ul>
+    <div>
+      <Button onClick={onTake}>{texts.webhooks.useTheirs}</Button>
+    </div>
+  </div>
+)

@@ -29,6 +29,11 @@ test('a time that is not one is left out, whatever it contains', () => {
 })
 
 test('a fixed width has the height of the video', () => {
-  const code = embedCode({ iframe, player }, { ...defaultOptions, width: 640 })
+  const code = embedCode({ iframe, player }, { ...defaultOptions, width: ' 640' })
   assert.match(code, / width="640" height="360" style="border: 0" allow=/)
+})
+
+test('a width that is not one is left out, whatever it contains', () => {
+  for (const width of ['', ' ', '0', '99', '8001', '-200', '1e3', '640.5', '"><script>'])
+    assert.equal(embedCode({ iframe, player }, { ...defaultOptions, width }), iframe, width)
 })

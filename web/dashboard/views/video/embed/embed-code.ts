@@ -8,8 +8,8 @@ export type EmbedOptions = {
   /** As typed: `90`, `1:30` or `0:01:30`. */
   start: string
   end: string
-  /** Null: as wide as the page allows. */
-  width: number | null
+  /** Pixels, as typed. Null: as wide as the page allows. */
+  width: string | null
 }
 
 export const defaultOptions: EmbedOptions = {
@@ -35,6 +35,11 @@ export const flags = [
 
 export const isTime = (text: string) => /^(\d+:){0,2}\d+(\.\d+)?$/.test(text.trim())
 
+export const widths = { min: 100, max: 8_000 }
+
+export const isWidth = (text: string) =>
+  /^\d+$/.test(text.trim()) && Number(text) >= widths.min && Number(text) <= widths.max
+
 /** The URL of the player with the options that differ from the defaults. */
 export function playerUrl(player: string, options: EmbedOptions): string {
   const query = flags.filter((name) => options[name]).map((name) => `${name}=true`)
@@ -54,13 +59,16 @@ const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (c) => escapes[c] 
 
 const shapePattern = /width="100%" style="aspect-ratio: (\d+) \/ (\d+); border: 0"/
 
-/** The API's HTML with another URL and another size. Without options it is exactly that of the API. */
+/**
+ * The API's HTML with another URL and another size. Without options it is exactly that of the API. A width that is not one
+ * is left out.
+ */
 export function embedCode(assets: { iframe: string; player: string }, options: EmbedOptions): string {
   const url = escapeHtml(playerUrl(assets.player, options))
   const code = assets.iframe.replace(/src="[^"]*"/, () => `src="${url}"`)
-  const { width } = options
   const [shape, w, h] = shapePattern.exec(code) ?? []
-  if (width === null || shape === undefined) return code
+  if (options.width === null || !isWidth(options.width) || shape === undefined) return code
+  const width = Number(options.width)
   const height = Math.round((width * Number(h)) / Number(w))
   return code.replace(shape, `width="${width}" height="${height}" style="border: 0"`)
 }

@@ -1,10 +1,11 @@
 import { texts } from '../../../texts/texts.ts'
 import { CheckField, SelectField, TextField } from '../../../ui/field.tsx'
-import { type EmbedOptions, flags, isTime } from './embed-code.ts'
+import { formatNumber } from '../../../ui/format.ts'
+import { type EmbedOptions, flags, isTime, isWidth, widths } from './embed-code.ts'
 import styles from './embed-tab.module.css'
 
 const words = texts.video.embed
-const defaultWidth = 640
+const defaultWidth = '640'
 
 type EmbedOptionsProps = { options: EmbedOptions; onChange(options: EmbedOptions): void }
 
@@ -53,11 +54,14 @@ export function EmbedOptionsForm({ options, onChange }: EmbedOptionsProps) {
         {width !== null && (
           <TextField
             label={words.width}
-            type="number"
-            min={100}
-            max={8_000}
+            inputMode="numeric"
             value={width}
-            onChange={(event) => set({ width: Math.round(Number(event.target.value)) || 0 })}
+            error={
+              isWidth(width)
+                ? undefined
+                : words.widthError(formatNumber(widths.min), formatNumber(widths.max))
+            }
+            onChange={(event) => set({ width: event.target.value })}
           />
         )}
       </div>

@@ -1,12 +1,14 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import type { Video } from '../../../api/types.ts'
 import { texts } from '../../../texts/texts.ts'
-import { buttonClass } from '../../../ui/button.tsx'
+import { Button, buttonClass } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
+import { ErrorText, Loading } from '../../../ui/states.tsx'
+import { useShareLinks } from '../use-share-links.ts'
 import { defaultOptions, embedCode, playerUrl } from './embed-code.ts'
 import { EmbedOptionsForm } from './embed-options.tsx'
 import styles from './embed-tab.module.css'
@@ -15,39 +17,56 @@ const words = texts.video.embed
 
 export function EmbedTab({ video }: { video: Video }) {
   const [options, setOptions] = useState(defaultOptions)
-  const code = embedCode(video.assets, options)
-  const url = playerUrl(video.assets.player, options)
+  const { assets, error, isFetching, renew } = useShareLinks(video, 'embed')
   return (
     <div className={styles.tab}>
       {!video.public && (
         <div className={styles.notice} role="note">
           <strong>{words.privateTitle}</strong>
           <p>{words.privateText}</p>
+          {error && <ErrorText error={error} />}
+          <div>
+            <Button icon="reload" disabled={isFetching} onClick={renew}>
+              {words.newLinks}
+            </Button>
+          </div>
         </div>
       )}
       <Panel title={words.code}>
-        <CodeBlock code={code} label={words.copyCode} />
+        <CodeBlock code={assets && embedCode(assets, options)} label={words.copyCode} />
         <EmbedOptionsForm options={options} onChange={setOptions} />
-        <div>
-          <a className={buttonClass()} href={url} target="_blank" rel="noreferrer">
-            <Icon name="external" size={16} />
-            {words.tryIt}
-          </a>
-        </div>
+        {assets && (
+          <div>
+            <PlayerAnchor className={buttonClass()} url={playerUrl(assets.player, options)} onOpen={renew}>
+              <Icon name="external" size={16} />
+              {words.tryIt}
+            </PlayerAnchor>
+          </div>
+        )}
       </Panel>
-      <Links video={video} />
+      {assets ? <Links video={video} assets={assets} onOpen={renew} /> : !error && <Loading />}
     </div>
   )
 }
 
-function Links({ video: { assets, public: isPublic } }: { video: Video }) {
+type PlayerAnchorProps = { className?: string; url: string; onOpen(): void; children: ReactNode }
+
+/** Whoever opens the URL of a private video uses it up. The page then shows others. */
+const PlayerAnchor = ({ url, onOpen, ...rest }: PlayerAnchorProps) => (
+  <a {...rest} href={url} target="_blank" rel="noreferrer" onClick={onOpen} onAuxClick={onOpen} />
+)
+
+type LinksProps = { video: Video; assets: Video['assets']; onOpen(): void }
+
+function Links({ video, assets, onOpen }: LinksProps) {
   const { publicUrl } = useSession()
+  const oembed = `${publicUrl}/oembed?url=${encodeURIComponent(assets.player)}`
   const links: [string, string | undefined][] = [
     [words.share, assets.player],
     [words.hls, assets.hls],
     [words.mp4, assets.mp4],
     [words.thumbnail, assets.thumbnail],
-    [words.oembed, isPublic ? `${publicUrl}/oembed?url=${encodeURIComponent(assets.player)}` : undefined],
+    [words.oembed, video.public ? oembed : undefined],
   ]
   return (
     <Panel title={words.links}>
@@ -58,9 +77,9 @@ function Links({ video: { assets, public: isPublic } }: { video: Video }) {
               <div key={label} className={styles.link}>
                 <dt>{label}</dt>
                 <dd>
-                  <a href={url} target="_blank" rel="noreferrer">
+                  <PlayerAnchor url={url} onOpen={onOpen}>
                     {url}
-                  </a>
+                  </PlayerAnchor>
                 </dd>
                 <dd>
                   <CopyButton text={url} label={words.copy(label)} isIcon />

@@ -1,11 +1,11 @@
 import { useState } from 'react'
+import { LeaveGuard } from '../../../app/leave-guard.tsx'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
 import { languageName } from '../details/languages.ts'
-import { LeaveGuard } from '../leave-guard.tsx'
 import { usePlayer, usePlayerState } from '../player/use-player.ts'
 import { addCue, problemOf, sortCues, warningOf } from './cue-edits.ts'
 import { CueList } from './cue-list.tsx'
@@ -51,9 +51,9 @@ export function CueEditor({ id, isNew, durationMs, onSaved, onClose }: CueEditor
       <ConfirmDialog
         isOpen={isLeaving}
         onClose={() => setLeaving(false)}
-        title={texts.video.leave.title}
-        description={texts.video.leave.text}
-        action={texts.video.leave.action}
+        title={texts.leave.title}
+        description={texts.leave.text}
+        action={texts.leave.action}
         onConfirm={async () => onClose()}
       />
     </div>

@@ -4,6 +4,7 @@ import { ApiProblem } from '../../../api/problem.ts'
 import { summaryQuery, writeSummary } from '../../../api/summaries.ts'
 import type { Summary, SummaryText } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { LeaveGuard } from '../../../app/leave-guard.tsx'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextArea } from '../../../ui/field.tsx'
@@ -93,6 +94,7 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
           </Button>
         </div>
       )}
+      <LeaveGuard isDirty={isTyped} />
     </form>
   )
 }

@@ -1,6 +1,6 @@
 import { useBlocker } from '@tanstack/react-router'
-import { texts } from '../../texts/texts.ts'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { texts } from '../texts/texts.ts'
+import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 
 /** Asks before the page is left with changes that are not saved. */
 export function LeaveGuard({ isDirty }: { isDirty: boolean }) {
@@ -14,9 +14,9 @@ export function LeaveGuard({ isDirty }: { isDirty: boolean }) {
     <ConfirmDialog
       isOpen={status === 'blocked'}
       onClose={() => reset?.()}
-      title={texts.video.leave.title}
-      description={texts.video.leave.text}
-      action={texts.video.leave.action}
+      title={texts.leave.title}
+      description={texts.leave.text}
+      action={texts.leave.action}
       onConfirm={async () => proceed?.()}
     />
   )

@@ -201,7 +201,7 @@ describe('the dashboard', { skip }, () => {
   /** Opens the details of a new video and types a title that is not saved. */
   async function typeTitle(tab: Page, title: string): Promise<string> {
     const videoId = await createVideo(service, { title: 'Before' })
-    await tab.goto(`${service.url}/dashboard/production/videos/${videoId}?tab=details`)
+    await tab.goto(`${address}/dashboard/production/videos/${videoId}?tab=details`)
     await tab.getByLabel('Title').fill(title)
     return videoId
   }
@@ -299,7 +299,7 @@ describe('the dashboard', { skip }, () => {
         failures++
         return route.fulfill({ status, json: { type: `https://example.com/${kind}`, title: 'For programs' } })
       })
-    await page.goto(`${service.url}/dashboard/production/keys`)
+    await page.goto(`${address}/dashboard/production/keys`)
     await page.getByRole('heading', { name: 'No keys' }).or(page.getByRole('table')).first().waitFor()
     await refuse(500, 'failed')
     const elsewhere = await logInElsewhere(service)
@@ -331,7 +331,7 @@ describe('the dashboard', { skip }, () => {
     await logIn()
     for (const name of ['one', 'two'])
       await call(`${service.url}/players`, { method: 'POST', json: { name } })
-    await page.goto(`${service.url}/dashboard/production/themes`)
+    await page.goto(`${address}/dashboard/production/themes`)
     await page.getByRole('link', { name: 'two' }).waitFor()
     const focused = () => page.evaluate('document.activeElement.innerText')
     await page.keyboard.press('ArrowDown')

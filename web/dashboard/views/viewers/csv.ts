@@ -7,14 +7,17 @@ export type Sheet = {
   total?: number
 }
 
-/** Spreadsheets run cells that begin like this as a formula. */
-const formula = /^[=+\-@\t\r\n＝＋－＠]/
+/**
+ * Spreadsheets run cells that begin like this as a formula. In some languages they also split cells at semicolons, quoted
+ * or not.
+ */
+const formula = /(^|[;\t])(?=[=+\-@\t\r\n＝＋－＠])/g
 
 /** A text that comes from viewers must not become a formula. Numbers stay as they are. */
 function writeCell(cell: Cell): string {
   if (cell === null) return ''
   if (typeof cell === 'number') return String(cell)
-  const text = formula.test(cell) ? `'${cell}` : cell
+  const text = cell.replace(formula, "$1'")
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 

@@ -314,7 +314,9 @@ describe('viewers in the dashboard', { skip }, () => {
     const videoId = await createVideo(service)
     await watch(videoId, 'user-18')
     for (const days of [1, -1]) {
-      const tab = await context.newPage()
+      // The clock is that of all pages of the context.
+      const other = await browser.newContext({ storageState: await context.storageState() })
+      const tab = await other.newPage()
       tab.setDefaultTimeout(patienceMs)
       await tab.clock.setFixedTime(Date.now() + days * day)
       const url = `${service.url}/dashboard/production/viewers?period=24h&media=${videoId}`
@@ -322,7 +324,7 @@ describe('viewers in the dashboard', { skip }, () => {
       await tab.locator('[data-metric=plays]').getByText('1', { exact: true }).waitFor()
       await tab.goto(`${url}&tab=sessions`)
       await tab.getByText(/^(\d+ (second|minute)s? ago|now)$/).waitFor()
-      await tab.close()
+      await other.close()
     }
   })
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { root } from './harness.ts'
+import { patienceMs, root } from './harness.ts'
 
 /** A missing browser is a failure, so that these tests are not skipped unnoticed. */
 export const skip = process.env.TEST_CHROMIUM === 'none' ? 'TEST_CHROMIUM=none' : false
@@ -41,7 +41,15 @@ export async function launchBrowser(args: string[] = []): Promise<Browser | unde
   if (skip) return undefined
   // Without this rule the browser contacts its vendor, for example for updates.
   const isolation = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1'
-  return chromium.launch({ executablePath: findChromium(), args: [isolation, ...args] })
+  const browser = await chromium.launch({ executablePath: findChromium(), args: [isolation, ...args] })
+  // Every page waits as long as the other tests do. `newPage` calls `newContext`.
+  const newContext = browser.newContext.bind(browser)
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(patienceMs)
+    return context
+  }
+  return browser
 }
 
 export type Pages = { url: string; close(): void }

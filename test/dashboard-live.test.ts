@@ -115,6 +115,17 @@ describe('live streams in the dashboard', { skip }, () => {
     await open('production/live')
     const first = page.getByRole('list', { name: 'Live streams' }).getByRole('listitem').first()
     await first.filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
+    // The key / leads to the search, and the arrows to the streams.
+    await page.keyboard.press('/')
+    await page.keyboard.type('newer')
+    await first.getByText('Newer').waitFor()
+    await page.getByLabel('Search live streams').fill('')
+    await page.getByRole('link', { name: hostile }).waitFor()
+    await button('Create a live stream').focus()
+    await page.keyboard.press('ArrowDown')
+    assert.ok((await page.locator(':focus').innerText()).includes(hostile))
+    await page.keyboard.press('ArrowRight')
+    assert.ok((await page.locator(':focus').innerText()).includes('Newer'))
     await page.getByRole('link', { name: hostile }).click()
     await button('End the broadcast').click()
     await confirm('End the broadcast')
@@ -303,7 +314,9 @@ describe('viewers in the dashboard', { skip }, () => {
     const videoId = await createVideo(service)
     await watch(videoId, 'user-18')
     for (const days of [1, -1]) {
-      const tab = await context.newPage()
+      // The clock is that of all pages of the context.
+      const other = await browser.newContext({ storageState: await context.storageState() })
+      const tab = await other.newPage()
       tab.setDefaultTimeout(patienceMs)
       await tab.clock.setFixedTime(Date.now() + days * day)
       const url = `${service.url}/dashboard/production/viewers?period=24h&media=${videoId}`
@@ -311,7 +324,7 @@ describe('viewers in the dashboard', { skip }, () => {
       await tab.locator('[data-metric=plays]').getByText('1', { exact: true }).waitFor()
       await tab.goto(`${url}&tab=sessions`)
       await tab.getByText(/^(\d+ (second|minute)s? ago|now)$/).waitFor()
-      await tab.close()
+      await other.close()
     }
   })
 

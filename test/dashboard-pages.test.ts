@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, patienceMs, root, type Service, sendFile, sharedKinora } from './harness.ts'
+import { logIn as logInElsewhere } from './dashboard.ts'
+import { call, patienceMs, root, type Service, sendFile, sharedKinora, waitFor } from './harness.ts'
 import { createVideo } from './media.ts'
 import { withoutEncoding } from './programs.ts'
 import { ago, hour, insertSessions, type Session } from './session-rows.ts'
@@ -310,6 +311,199 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('button', { name: /^Revoke KINORA_SANDBOX_KEY/ }).click()
     await page.getByText('This key is in the setting KINORA_SANDBOX_KEY.').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  })
+
+  /** Opens the details of a new video and types a title that is not saved. */
+  async function typeTitle(tab: Page, title: string): Promise<string> {
+    const videoId = await createVideo(service, { title: 'Before' })
+    await tab.goto(`${address}/dashboard/production/videos/${videoId}?tab=details`)
+    await tab.getByLabel('Title').fill(title)
+    return videoId
+  }
+  const save = (tab: Page) => tab.getByRole('button', { name: 'Save', exact: true }).click()
+  const hasTitle = (videoId: string, title: string) =>
+    waitFor(async () => (await call(`${service.url}/videos/${videoId}`)).body.title === title)
+
+  test('a session that ends asks for the password over the page, and nothing that was typed is lost', async () => {
+    await logIn()
+    const videoId = await typeTitle(page, 'After')
+    await context.clearCookies()
+    await save(page)
+    const dialog = page.getByRole('dialog', { name: 'Log in' })
+    await dialog.waitFor()
+    // Somebody can also look at the page first.
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    await page.getByRole('status').getByRole('button', { name: 'Log in' }).click()
+    await dialog.getByLabel('Password').fill('wrong')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('The password is wrong.').waitFor()
+    await dialog.getByLabel('Password').fill(password)
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'hidden' })
+    assert.equal(await page.getByLabel('Title').inputValue(), 'After')
+    await save(page)
+    await hasTitle(videoId, 'After')
+  })
+
+  test('a page saves with the session of another tab that has logged in again', async () => {
+    await logIn()
+    // Otherwise the page would notice the end of its session first.
+    await page.route('**/dashboard/changes/*', (route) => route.abort())
+    const videoId = await typeTitle(page, 'Second session')
+    const { status } = await fetchInPage('/dashboard/login', { password })
+    assert.equal(status, 200)
+    await save(page)
+    await hasTitle(videoId, 'Second session')
+
+    await fetchInPage('/dashboard/login', { password })
+    const dataTransfer = await page.evaluateHandle(`(() => {
+      const transfer = new DataTransfer()
+      transfer.items.add(new File(['not a video'], 'third session.mp4'))
+      return transfer
+    })()`)
+    await page.dispatchEvent('main', 'drop', { dataTransfer })
+    await waitFor(
+      async () => (await call(`${service.url}/videos?title=third`)).body.pagination.itemsTotal === 1,
+    )
+    await page.unroute('**/dashboard/changes/*')
+  })
+
+  /** Sends a request as another tab does. */
+  const fetchInPage = (path: string, json: object): Promise<{ status: number }> =>
+    page.evaluate(`fetch('${path}', { method: 'POST', headers: { 'content-type': 'application/json' },
+      body: ${JSON.stringify(JSON.stringify(json))} }).then(({ status }) => ({ status }))`)
+
+  test('code that a new version has replaced is no reason to lose what was typed', async () => {
+    await logIn()
+    await typeTitle(page, 'Typed')
+    const html = (await call(`${service.url}/dashboard`, { key: '' })).text
+    await page.route('**/dashboard', (route) =>
+      route.fulfill({ contentType: 'text/html', body: html.replace(/index-[^.]+\.js/, 'index-new.js') }),
+    )
+    await page.route('**/assets/shortcut-list*', (route) => route.fulfill({ status: 404 }))
+    await page.locator('h1').click()
+    await page.keyboard.press('?')
+    const notice = page.getByRole('status').filter({ hasText: 'The dashboard was updated.' })
+    await notice.getByRole('button', { name: 'Reload' }).waitFor()
+    assert.equal(await page.getByLabel('Title').inputValue(), 'Typed')
+    await page.unroute('**/dashboard')
+    await page.unroute('**/assets/shortcut-list*')
+    page.once('dialog', (dialog) => dialog.accept())
+    await notice.getByRole('button').click()
+    await page.getByLabel('Title').and(page.locator('[value=Before]')).waitFor()
+  })
+
+  test('a view that is opened offline appears when the connection is back, without a reload', async () => {
+    await logIn()
+    await page.evaluate('window.isSame = true')
+    await context.setOffline(true)
+    await page.getByRole('link', { name: 'Player themes' }).click()
+    await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor()
+    await context.setOffline(false)
+    await page.locator('main').getByRole('heading', { name: 'Player themes' }).waitFor()
+    assert.equal(await page.evaluate('window.isSame'), true)
+  })
+
+  test('what is loaded stays if it cannot be loaded again, and "Try again" works if nothing is', async () => {
+    await logIn()
+    const path = '**/dashboard/keys/production'
+    let failures = 0
+    const refuse = (status: number, kind: string) =>
+      page.route(path, (route) => {
+        failures++
+        return route.fulfill({ status, json: { type: `https://example.com/${kind}`, title: 'For programs' } })
+      })
+    await page.goto(`${address}/dashboard/production/keys`)
+    await page.getByRole('heading', { name: 'No keys' }).or(page.getByRole('table')).first().waitFor()
+    await refuse(500, 'failed')
+    const elsewhere = await logInElsewhere(service)
+    const json = { name: 'Made elsewhere' }
+    assert.equal((await elsewhere.call('/dashboard/keys/production', { method: 'POST', json })).status, 201)
+    // The first attempt and two more.
+    await waitFor(() => failures === 3)
+    await page.evaluate(twoFrames)
+    assert.equal(await page.getByText('For programs').count(), 0)
+    await page.unroute(path)
+
+    await refuse(403, 'dashboard-invalid-csrf-token')
+    await page.reload()
+    await page.getByRole('heading', { name: 'You have no access to this' }).waitFor()
+    await page.getByText('Your session has changed.').waitFor()
+    await page.unroute(path)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('cell', { name: 'Made elsewhere', exact: true }).waitFor()
+
+    await page.route('**/dashboard/session', (route) => route.fulfill({ status: 500, json: {} }))
+    await page.reload()
+    await page.getByText('The server answered with status 500.').waitFor()
+    await page.unroute('**/dashboard/session')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('cell', { name: 'Made elsewhere', exact: true }).waitFor()
+  })
+
+  test('the keys move in lists, and shortcuts can be switched off', async () => {
+    await logIn()
+    for (const name of ['one', 'two'])
+      await call(`${service.url}/players`, { method: 'POST', json: { name } })
+    await page.goto(`${address}/dashboard/production/themes`)
+    await page.getByRole('link', { name: 'two' }).waitFor()
+    const focused = () => page.evaluate('document.activeElement.innerText')
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), 'two')
+    await page.keyboard.press('ArrowDown')
+    assert.equal(await focused(), 'one')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    assert.equal(await focused(), 'two')
+
+    await page.keyboard.press('?')
+    const list = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await list.getByLabel('Enable single-key shortcuts').uncheck()
+    await page.keyboard.press('Escape')
+    await list.waitFor({ state: 'hidden' })
+    await page.reload()
+    await page.getByRole('link', { name: 'two' }).waitFor()
+    await page.keyboard.press('?')
+    await page.keyboard.press('Control+k')
+    const palette = page.getByRole('dialog', { name: 'Command palette' })
+    await palette.waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 1)
+    await createVideo(service, { title: '', tags: ['nameless'] })
+    await page.keyboard.type('nameless')
+    await palette.getByRole('option', { name: 'Untitled' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('menuitem', { name: 'Keyboard shortcuts' }).click()
+    await list.getByLabel('Enable single-key shortcuts').check()
+  })
+
+  test('a key is copied without the Clipboard API, and a failure is not called a success', async () => {
+    const other = await browser.newContext()
+    const tab = await other.newPage()
+    tab.setDefaultTimeout(patienceMs)
+    await tab.addInitScript('delete Navigator.prototype.clipboard')
+    await tab.goto(`${service.url}/dashboard/production/keys`)
+    await tab.getByLabel('Password').fill(password)
+    await tab.keyboard.press('Enter')
+    await tab.getByRole('button', { name: 'Create a key' }).first().click()
+    await tab.getByLabel('Name').fill('Copied by hand')
+    await tab.getByRole('button', { name: 'Create', exact: true }).click()
+    const dialog = tab.getByRole('dialog')
+    const key = (await dialog.locator('pre').innerText()).trim()
+    const button = dialog.getByRole('button', { name: 'Copy' })
+    await tab.evaluate(
+      `document.addEventListener('copy', () => { window.copied = String(document.activeElement.value) })`,
+    )
+    await button.click()
+    await dialog.getByText('Copied', { exact: true }).waitFor()
+    assert.equal(await tab.evaluate('window.copied'), key)
+    await dialog.getByText('Copied', { exact: true }).waitFor({ state: 'hidden' })
+    await tab.evaluate('document.execCommand = () => false')
+    await button.click()
+    await tab.getByText('Select the text and copy it yourself.').first().waitFor()
+    assert.equal(await dialog.getByText('Copied', { exact: true }).count(), 0)
+    await other.close()
   })
 
   test('at most 150 KiB are loaded before the first view can be used', (t) => {

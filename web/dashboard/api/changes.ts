@@ -1,5 +1,6 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { Environment } from './client.ts'
+import { sessionQuery } from './session.ts'
 
 /** What the server says has changed. Query keys begin with the environment and the kind. */
 type Change = { kind: string; id: string | null }
@@ -15,7 +16,7 @@ export type ConnectionState = 'connecting' | 'open' | 'lost'
 
 /**
  * Keeps the queries of an environment up to date with the server's events. While the page is hidden there is no
- * connection; when it is shown again, everything on it is reloaded.
+ * connection; when it is shown again, everything on it is reloaded. A new session needs a new instance.
  */
 export class Changes {
   readonly #environment: Environment
@@ -47,14 +48,20 @@ export class Changes {
   }
 
   #connect(): void {
-    if (this.#source) return
+    if (this.#source || document.hidden) return
+    // Another tab may have logged in again.
+    if (this.#client.getQueryData(sessionQuery.queryKey) === null) {
+      this.#reloadSession()
+      return
+    }
     this.#onState('connecting')
     const source = new EventSource(`/dashboard/changes/${this.#environment}`)
     this.#source = source
     source.addEventListener('open', () => {
       this.#onState('open')
-      // What was loaded before may have changed in the meantime.
+      // What was loaded before may have changed in the meantime, and another tab may have logged in again.
       this.#reloadAll()
+      this.#reloadSession()
     })
     source.addEventListener('change', (event) => this.#apply(JSON.parse(event.data)))
     source.addEventListener('resync', () => this.#reloadAll())
@@ -63,8 +70,9 @@ export class Changes {
       // The browser reconnects by itself, except after a response that is not a stream.
       if (source.readyState !== EventSource.CLOSED) return
       this.#disconnect()
-      void this.#client.invalidateQueries({ queryKey: ['session'] })
-      this.#hiddenTimer = setTimeout(() => this.#connect(), 5_000)
+      this.#reloadSession()
+      // A hidden page connects when it is shown.
+      if (!document.hidden) this.#hiddenTimer = setTimeout(() => this.#connect(), 5_000)
     })
   }
 
@@ -97,6 +105,10 @@ export class Changes {
 
   #reloadAll(): void {
     void this.#client.invalidateQueries({ queryKey: [this.#environment] })
+  }
+
+  #reloadSession(): void {
+    void this.#client.invalidateQueries(sessionQuery)
   }
 
   #onVisibility = () => {

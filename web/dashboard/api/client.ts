@@ -20,23 +20,40 @@ export const setCsrfToken = (token: string) => {
 
 export const csrfHeaders = () => ({ 'x-csrf-token': csrfToken })
 
+/** Another tab may have logged in again, which ends the session that this page has loaded. */
+export async function renewCsrfToken(): Promise<void> {
+  setCsrfToken((await request<{ csrfToken: string }>('GET', '/session')).csrfToken)
+}
+
+/** Sends a request with the CSRF token, and once again if the token was that of an earlier session. */
+export async function send(url: string, init: RequestInit): Promise<Response> {
+  const response = await sendOnce(url, init)
+  if (response.status !== 403 || !(await readProblem(response.clone())).isStaleToken) return response
+  await renewCsrfToken()
+  return sendOnce(url, init)
+}
+
+const sendOnce = (url: string, init: RequestInit): Promise<Response> =>
+  fetch(url, { ...init, headers: { ...init.headers, ...(init.method !== 'GET' && csrfHeaders()) } }).catch(
+    (error) => {
+      if (error instanceof DOMException && error.name === 'AbortError') throw error
+      throw new OfflineError(error)
+    },
+  )
+
 /** Requests a URL below /dashboard. Resolves to undefined if the response has no body. */
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const { query, body, signal } = options
   const isForm = body instanceof FormData
   const requestedAt = Date.now()
-  const response = await fetch(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
+  const response = await send(`/dashboard${path}${query ? writeQuery(query) : ''}`, {
     method,
     headers: {
       accept: 'application/json',
-      ...(method !== 'GET' && csrfHeaders()),
       ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
     },
     body: body === undefined ? null : isForm ? body : JSON.stringify(body),
     signal: signal ?? null,
-  }).catch((error) => {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new OfflineError('The server cannot be reached.', { cause: error })
   })
   noteServerTime(response, requestedAt)
   if (!response.ok) throw await readProblem(response)

@@ -8,8 +8,10 @@ const isWorthRetrying = (error: Error) =>
 
 export function createQueryClient(): QueryClient {
   const onError = (error: Error) => {
-    // The session has ended: the router shows the login.
-    if (error instanceof ApiProblem && error.status === 401) client.setQueryData(sessionQuery.queryKey, null)
+    const isLoggedOut = client.getQueryData(sessionQuery.queryKey) === null
+    // The session has ended, unless somebody has logged in since the request was sent.
+    if (error instanceof ApiProblem && error.status === 401 && !isLoggedOut)
+      client.fetchQuery({ ...sessionQuery, staleTime: 0 }).catch(() => {})
   }
   const client = new QueryClient({
     queryCache: new QueryCache({ onError }),

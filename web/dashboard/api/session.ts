@@ -1,4 +1,5 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
+import { texts } from '../texts/texts.ts'
 import { request, setCsrfToken } from './client.ts'
 import { ApiProblem } from './problem.ts'
 import type { Session } from './types.ts'
@@ -6,10 +7,14 @@ import type { Session } from './types.ts'
 /** Whether this page has had a session, which has ended if there is none now. */
 let hasHadSession = false
 
+/** The last session of this page. It stays while the page asks for the password again. */
+let latest: Session | undefined
+
 export const readHasHadSession = () => hasHadSession
 
 const keep = (session: Session): Session => {
   hasHadSession = true
+  latest = session
   setCsrfToken(session.csrfToken)
   return session
 }
@@ -28,11 +33,15 @@ export const sessionQuery = queryOptions({
   },
 })
 
+/** Whether the session has ended while the page was open. */
+export const useHasEnded = () => useSuspenseQuery(sessionQuery).data === null && hasHadSession
+
 /** The session of a page that needs one. The router has loaded it. */
 export function useSession(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
-  if (!data) throw new ApiProblem(401, { title: 'You are logged out.' })
-  return data
+  const session = data ?? latest
+  if (!session) throw new ApiProblem(401, { title: texts.states.noPermission })
+  return session
 }
 
 export const logIn = async (password: string) =>

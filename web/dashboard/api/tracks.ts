@@ -50,7 +50,7 @@ export const trackTextQuery = (environment: Environment, id: TrackId) =>
 export async function fetchTrackText(environment: Environment, id: TrackId): Promise<string> {
   const { src } = await api<StoredTrack>(environment, 'GET', trackPath(id))
   const response = await fetch(ownPath(src), { cache: 'reload' }).catch((error) => {
-    throw new OfflineError('The server cannot be reached.', { cause: error })
+    throw new OfflineError(error)
   })
   if (!response.ok) throw new ApiProblem(response.status, {})
   return response.text()

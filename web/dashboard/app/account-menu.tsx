@@ -7,6 +7,7 @@ import { IconButton } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Menu, MenuChoice, MenuItem, MenuSeparator } from '../ui/menu.tsx'
 import { showError } from '../ui/toast-list.ts'
+import { runCommand } from './commands.ts'
 import { PasswordDialog } from './password-dialog.tsx'
 import { chooseTheme, readTheme, themes } from './theme.ts'
 
@@ -20,7 +21,8 @@ export default function AccountMenu() {
     await end()
     client.clear()
     client.setQueryData(sessionQuery.queryKey, null)
-    await navigate({ to: '/login' })
+    // What is not saved could not be saved any more.
+    await navigate({ to: '/login', ignoreBlocker: true })
   }
   return (
     <>
@@ -35,6 +37,7 @@ export default function AccountMenu() {
           }}
         />
         <MenuSeparator />
+        <MenuItem onSelect={() => runCommand('shortcuts')}>{texts.shortcuts.title}</MenuItem>
         {!passwordIsSetting && (
           <MenuItem onSelect={() => setDialog('password')}>{texts.account.changePassword}</MenuItem>
         )}

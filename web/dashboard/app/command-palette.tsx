@@ -136,7 +136,7 @@ function useVideos(query: string): Item[] {
   return (data?.data ?? []).map((video) => ({
     id: video.videoId,
     group: texts.palette.videos,
-    label: video.title,
+    label: video.title || texts.videos.untitled,
     icon: 'video' as const,
     run: () => void navigate({ href: `/dashboard/${environment}/videos/${video.videoId}` }),
   }))

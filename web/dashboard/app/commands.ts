@@ -18,6 +18,9 @@ function set(next: readonly Command[]): void {
   for (const listener of listeners) listener()
 }
 
+/** Starts a command, if it is registered. */
+export const runCommand = (id: string) => commands.find((each) => each.id === id)?.run()
+
 /** Registers a command while the component is shown. A later one with the same id takes its place. */
 export function useCommand({ id, label, key, run }: Command): void {
   useEffect(() => {

@@ -8,18 +8,20 @@ import {
   Outlet,
   redirect,
 } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { isEnvironment } from '../api/client.ts'
-import { loadCode } from '../api/load-code.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
-import { ErrorState, Loading } from '../ui/states.tsx'
+import { loadPatiently } from '../ui/load-patiently.ts'
 import { readVideoSearch } from '../views/videos/search-params.ts'
 import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
+import { RouteError, RoutePending } from './route-states.tsx'
 import { Shell } from './shell.tsx'
 
-/** The code of a view is loaded when the view is opened. */
-const lazyView: typeof lazyRouteComponent = (load, name) => lazyRouteComponent(() => loadCode(load), name)
+/** The router itself would reload the page if the code cannot be loaded, even offline. */
+const viewOf = <T extends Record<K, () => ReactNode>, K extends string>(load: () => Promise<T>, name: K) =>
+  lazyRouteComponent<T, K>(() => loadPatiently(load), name)
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
@@ -44,7 +46,7 @@ const login = createRoute({
     ...(typeof next === 'string' && /^\/(production|sandbox)(\/|$|\?)/.test(next) && { next }),
     ...(ended === true && { ended }),
   }),
-  component: lazyView(() => import('../views/login/login-view.tsx'), 'LoginView'),
+  component: viewOf(() => import('../views/login/login-view.tsx'), 'LoginView'),
 })
 
 /** Everything but the login belongs to an environment, which is part of the URL. */
@@ -67,14 +69,14 @@ const environment = createRoute({
 const home = createRoute({
   getParentRoute: () => environment,
   path: '/',
-  component: lazyView(() => import('../views/home/home-view.tsx'), 'HomeView'),
+  component: viewOf(() => import('../views/home/home-view.tsx'), 'HomeView'),
 })
 
 const videos = createRoute({
   getParentRoute: () => environment,
   path: 'videos',
   validateSearch: readVideoSearch,
-  component: lazyView(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
+  component: viewOf(() => import('../views/videos/videos-view.tsx'), 'VideosView'),
 })
 
 const video = createRoute({
@@ -82,62 +84,62 @@ const video = createRoute({
   path: 'videos/$videoId',
   validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
     typeof tab === 'string' ? { tab } : {},
-  component: lazyView(() => import('../views/video/video-view.tsx'), 'VideoView'),
+  component: viewOf(() => import('../views/video/video-view.tsx'), 'VideoView'),
 })
 
 const live = createRoute({
   getParentRoute: () => environment,
   path: 'live',
-  component: lazyView(() => import('../views/live/live-view.tsx'), 'LiveView'),
+  component: viewOf(() => import('../views/live/live-view.tsx'), 'LiveView'),
 })
 
 const liveStream = createRoute({
   getParentRoute: () => environment,
   path: 'live/$liveStreamId',
-  component: lazyView(() => import('../views/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
+  component: viewOf(() => import('../views/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
 })
 
 const viewers = createRoute({
   getParentRoute: () => environment,
   path: 'viewers',
   validateSearch: readViewersSearch,
-  component: lazyView(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
+  component: viewOf(() => import('../views/viewers/viewers-view.tsx'), 'ViewersView'),
 })
 
 const webhooks = createRoute({
   getParentRoute: () => environment,
   path: 'webhooks',
-  component: lazyView(() => import('../views/webhooks/webhooks-view.tsx'), 'WebhooksView'),
+  component: viewOf(() => import('../views/webhooks/webhooks-view.tsx'), 'WebhooksView'),
 })
 
 const webhook = createRoute({
   getParentRoute: () => environment,
   path: 'webhooks/$webhookId',
-  component: lazyView(() => import('../views/webhook/webhook-view.tsx'), 'WebhookView'),
+  component: viewOf(() => import('../views/webhook/webhook-view.tsx'), 'WebhookView'),
 })
 
 const themes = createRoute({
   getParentRoute: () => environment,
   path: 'themes',
-  component: lazyView(() => import('../views/themes/themes-view.tsx'), 'ThemesView'),
+  component: viewOf(() => import('../views/themes/themes-view.tsx'), 'ThemesView'),
 })
 
 const theme = createRoute({
   getParentRoute: () => environment,
   path: 'themes/$playerId',
-  component: lazyView(() => import('../views/theme/theme-view.tsx'), 'ThemeView'),
+  component: viewOf(() => import('../views/theme/theme-view.tsx'), 'ThemeView'),
 })
 
 const keys = createRoute({
   getParentRoute: () => environment,
   path: 'keys',
-  component: lazyView(() => import('../views/keys/keys-view.tsx'), 'KeysView'),
+  component: viewOf(() => import('../views/keys/keys-view.tsx'), 'KeysView'),
 })
 
 const system = createRoute({
   getParentRoute: () => environment,
   path: 'system',
-  component: lazyView(() => import('../views/system/system-view.tsx'), 'SystemView'),
+  component: viewOf(() => import('../views/system/system-view.tsx'), 'SystemView'),
 })
 
 const routes = root.addChildren([
@@ -166,11 +168,9 @@ export function createDashboardRouter(client: QueryClient) {
     context: { client },
     defaultPreload: 'intent',
     defaultPreloadStaleTime: 0,
-    defaultPendingComponent: Loading,
+    defaultPendingComponent: RoutePending,
     defaultPendingMs: 300,
-    defaultErrorComponent: ({ error, reset }) => (
-      <ErrorState error={error instanceof Error ? error : new Error(String(error))} onRetry={reset} />
-    ),
+    defaultErrorComponent: RouteError,
     defaultNotFoundComponent: NotFound,
     scrollRestoration: true,
   })

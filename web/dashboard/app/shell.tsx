@@ -1,39 +1,31 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, Outlet, useRouterState } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
 import { Changes, type ConnectionState } from '../api/changes.ts'
+import { noteInterruption } from '../api/connection.ts'
 import { useSession } from '../api/session.ts'
 import { texts } from '../texts/texts.ts'
 import { IconButton } from '../ui/button.tsx'
+import { preloadDialogs } from '../ui/dialog.tsx'
+import { patientLazy } from '../ui/load-patiently.ts'
+import { DropZone } from '../upload/drop-zone.tsx'
 import { rememberEnvironment, useEnvironment } from './environment.ts'
 import { EnvironmentSwitch } from './environment-switch.tsx'
 import { GlobalCommands } from './global-commands.tsx'
 import { Navigation } from './navigation.tsx'
+import { Notices } from './notices.tsx'
 import { usePaletteState } from './palette-state.ts'
 import styles from './shell.module.css'
 import { Shortcuts } from './shortcuts.tsx'
 
 // None of them is needed to see and use the first view.
-const AccountMenu = lazy(() => import('./account-menu.tsx'))
-const CommandPalette = lazy(() => import('./command-palette.tsx'))
-const Drawer = lazy(() => import('./drawer.tsx'))
-const UploadPanel = lazy(() => loadPatiently(() => import('../upload/upload-panel.tsx')))
+const AccountMenu = patientLazy(() => import('./account-menu.tsx'))
+const CommandPalette = patientLazy(() => import('./command-palette.tsx'))
+const Drawer = patientLazy(() => import('./drawer.tsx'))
+const UploadPanel = patientLazy(() => import('../upload/upload-panel.tsx'))
 
 /** A short interruption is not worth a message. */
 const lostMs = 3_000
-
-const retryMs = 5_000
-
-/** The views work without it, so a failure is not worth an error. */
-async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await load()
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, retryMs))
-    }
-  }
-}
 
 /** What surrounds every view: navigation, environment, account, live updates, shortcuts. */
 export function Shell() {
@@ -46,6 +38,7 @@ export function Shell() {
       delete document.documentElement.dataset.environment
     }
   }, [environment])
+  useEffect(preloadDialogs, [])
   const isLost = useChanges()
   const content = useFocusOnNavigation()
   const [isPaletteOpen] = usePaletteState()
@@ -77,7 +70,8 @@ export function Shell() {
           <Outlet />
         </main>
       </div>
-      <div role="status">{isLost && <div className={styles.notice}>{texts.states.reconnecting}</div>}</div>
+      <Notices isLost={isLost} />
+      <DropZone />
       <Suspense>{isPaletteOpen && <CommandPalette />}</Suspense>
       <Shortcuts />
       <GlobalCommands />
@@ -127,17 +121,23 @@ const LazyAccountMenu = () => (
 function useChanges(): boolean {
   const environment = useEnvironment()
   const client = useQueryClient()
+  const { csrfToken } = useSession()
   const [state, setState] = useState<ConnectionState>('connecting')
   const [isLost, setLost] = useState(false)
   useEffect(() => {
     const changes = new Changes(environment, client, setState)
     changes.open()
     return () => changes.close()
-  }, [environment, client])
+    // A stream ends with its session, and each session has another token.
+  }, [environment, client, csrfToken])
   useEffect(() => {
+    noteInterruption(state === 'lost')
     if (state !== 'lost') return setLost(false)
     const timer = setTimeout(() => setLost(true), lostMs)
-    return () => clearTimeout(timer)
+    return () => {
+      noteInterruption(false)
+      clearTimeout(timer)
+    }
   }, [state])
   return isLost
 }

@@ -1,14 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useEffect, useState } from 'react'
-import { readCommands } from './commands.ts'
+import { Suspense, useCallback, useEffect, useState } from 'react'
+import { texts } from '../texts/texts.ts'
+import { patientLazy } from '../ui/load-patiently.ts'
+import { readCommands, useCommand } from './commands.ts'
 import { useEnvironment } from './environment.ts'
 import { destinations } from './navigation.tsx'
 import { setPaletteOpen } from './palette-state.ts'
+import { readUsesShortcuts } from './shortcuts-setting.ts'
 
 /** The second key of "g v" has to follow within this time. */
 const sequenceMs = 1_500
 
-const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
+const ShortcutList = patientLazy(() => import('./shortcut-list.tsx'))
 
 /** Keys belong to the control that has the focus, if it takes text or is part of a dialog or menu. */
 function isTaken(target: EventTarget | null): boolean {
@@ -23,6 +26,8 @@ export function Shortcuts() {
   const [isOpen, setOpen] = useState(false)
   const environment = useEnvironment()
   const navigate = useNavigate()
+  const open = useCallback(() => setOpen(true), [])
+  useCommand({ id: 'shortcuts', label: texts.shortcuts.title, key: '?', run: open })
   useEffect(() => {
     let sequenceUntil = 0
     const onKeyDown = (event: KeyboardEvent) => {
@@ -31,13 +36,13 @@ export function Shortcuts() {
         event.preventDefault()
         return setPaletteOpen(true)
       }
+      if (!readUsesShortcuts()) return
       if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target)) return
       const isSecond = event.timeStamp < sequenceUntil
       sequenceUntil = 0
       const destination = isSecond && destinations.find(({ shortcut }) => shortcut === key)
       if (destination) void navigate({ to: destination.to, params: { environment } })
       else if (key === 'g') sequenceUntil = event.timeStamp + sequenceMs
-      else if (key === '?') setOpen(true)
       else {
         const command = readCommands().find((each) => each.key === key)
         if (!command) return

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { type MouseEvent, useEffect, useState } from 'react'
 import { texts } from '../texts/texts.ts'
 import { Button, IconButton } from './button.tsx'
 import { showError } from './toast-list.ts'
@@ -13,15 +13,30 @@ type CopyButtonProps = {
   onCopied?: () => void
 }
 
-/** The Clipboard API needs https or localhost. A hidden text field works everywhere. */
-export async function copyText(text: string): Promise<void> {
-  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+/** `button` is the one that was pressed, if it is still shown. */
+export async function copyText(text: string, button?: HTMLElement): Promise<void> {
+  if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(texts.actions.copyFailed)
+}
+
+/** Needs https or localhost. */
+const copyByApi = async (text: string) =>
+  navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  )
+
+/** A text field works everywhere. A dialog would take the focus back from a field outside of it. */
+function copyByField(text: string, button: HTMLElement | undefined): boolean {
   const field = document.createElement('textarea')
+  field.className = 'visually-hidden'
   field.value = text
-  document.body.append(field)
+  if (button) button.after(field)
+  else document.body.append(field)
   field.select()
-  document.execCommand('copy')
+  const isCopied = document.execCommand('copy') && document.activeElement === field
   field.remove()
+  button?.focus()
+  return isCopied
 }
 
 export function CopyButton({ text, label = texts.actions.copy, isIcon = false, onCopied }: CopyButtonProps) {
@@ -31,8 +46,8 @@ export function CopyButton({ text, label = texts.actions.copy, isIcon = false, o
     const timer = setTimeout(() => setCopied(false), shownMs)
     return () => clearTimeout(timer)
   }, [isCopied])
-  const onClick = () =>
-    copyText(text ?? '').then(() => {
+  const onClick = ({ currentTarget }: MouseEvent<HTMLElement>) =>
+    copyText(text ?? '', currentTarget).then(() => {
       setCopied(true)
       onCopied?.()
     }, showError)

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { ApiProblem, OfflineError } from '../api/problem.ts'
+import { isForbidden, isMissing, OfflineError } from '../api/problem.ts'
 import { texts } from '../texts/texts.ts'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
@@ -24,17 +24,23 @@ export function EmptyState({ icon, title, children, actions }: EmptyStateProps) 
 /** What a view shows if it could not be loaded. */
 export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const isOffline = error instanceof OfflineError
-  const isMissing = error instanceof ApiProblem && error.status === 404
+  const isGone = isMissing(error)
   const { states } = texts
-  const title = isOffline ? states.offlineTitle : isMissing ? states.notFoundTitle : states.errorTitle
+  const title = isOffline
+    ? states.offlineTitle
+    : isGone
+      ? states.notFoundTitle
+      : isForbidden(error)
+        ? states.noPermissionTitle
+        : states.errorTitle
   return (
     <div role="alert">
       <EmptyState
         icon="warning"
         title={title}
-        actions={onRetry && !isMissing && <Button onClick={onRetry}>{texts.actions.retry}</Button>}
+        actions={onRetry && !isGone && <Button onClick={onRetry}>{texts.actions.retry}</Button>}
       >
-        {isOffline ? states.offline : isMissing ? states.notFound : error.message}
+        {isOffline ? states.offline : isGone ? states.notFound : error.message}
       </EmptyState>
     </div>
   )
@@ -45,7 +51,7 @@ export function ErrorText({ error }: { error: Error }) {
   return (
     <div className={styles.error} role="alert">
       <Icon name="warning" size={16} />
-      <span>{error instanceof OfflineError ? texts.states.offlineTitle : error.message}</span>
+      <span>{error.message}</span>
     </div>
   )
 }

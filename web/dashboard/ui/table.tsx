@@ -1,4 +1,5 @@
-import type { ReactNode } from 'react'
+import { type ReactNode, useRef } from 'react'
+import { useListKeys } from './list-keys.ts'
 import styles from './table.module.css'
 
 export type Column<T> = {
@@ -10,14 +11,23 @@ export type Column<T> = {
   cell(row: T): ReactNode
 }
 
-type TableProps<T> = { label: string; columns: Column<T>[]; rows: T[]; keyOf(row: T): string }
+type TableProps<T> = {
+  label: string
+  columns: Column<T>[]
+  rows: T[]
+  keyOf(row: T): string
+  /** The key "down" leads to it. */
+  isMain?: boolean
+}
 
-export function Table<T>({ label, columns, rows, keyOf }: TableProps<T>) {
+export function Table<T>({ label, columns, rows, keyOf, isMain }: TableProps<T>) {
+  const table = useRef<HTMLTableElement>(null)
+  useListKeys(table, { isMain })
   return (
     // Keyboards can scroll it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region has to be reachable
     <section className={styles.scroll} aria-label={label} tabIndex={0}>
-      <table className={styles.table}>
+      <table ref={table} className={styles.table}>
         <thead>
           <tr>
             {columns.map((column, i) => (

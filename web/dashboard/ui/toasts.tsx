@@ -6,13 +6,11 @@ import { classNames } from './class-names.ts'
 import { readToasts, removeToast, subscribeToToasts } from './toast-list.ts'
 import styles from './toasts.module.css'
 
-export { showError, showToast } from './toast-list.ts'
-
 const shownMs = 6_000
 /** An action such as "Undo" takes time to notice. */
 const shownWithActionMs = 12_000
 
-export function Toasts() {
+export default function Toasts() {
   const shown = useSyncExternalStore(subscribeToToasts, readToasts)
   return (
     <Radix.Provider swipeDirection="right">

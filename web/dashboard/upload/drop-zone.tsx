@@ -1,29 +1,31 @@
-import { type ReactNode, useEffect, useState } from 'react'
+import { useEffect, useState } from 'react'
 import type { Environment } from '../api/client.ts'
 import { useEnvironment } from '../app/environment.ts'
 import { texts } from '../texts/texts.ts'
 import { Icon } from '../ui/icon.tsx'
+import { loadPatiently } from '../ui/load-patiently.ts'
 import { showError } from '../ui/toast-list.ts'
 import styles from './drop-zone.module.css'
 import { type Drop, readDrop } from './picked-files.ts'
 
-const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') ?? false
+/** A field for files takes what is dropped on it. */
+const isForField = ({ target }: Event) => target instanceof Element && target.closest('[type=file]') !== null
 
-/** While it is shown, files can be dropped anywhere on the page. */
-export function DropZone({ children }: { children?: ReactNode }) {
+const hasFiles = (event: DragEvent) =>
+  event.dataTransfer?.types.includes('Files') === true && !isForField(event)
+
+/** Uploads files that are dropped anywhere on the page. */
+export function DropZone() {
   const isOver = useDrop()
   return (
-    <>
-      {children}
-      {isOver && (
-        <div className={styles.overlay}>
-          <div className={styles.message}>
-            <Icon name="upload" size={32} />
-            {texts.upload.dropHere}
-          </div>
+    isOver && (
+      <div className={styles.overlay}>
+        <div className={styles.message}>
+          <Icon name="upload" size={32} />
+          {texts.upload.dropHere}
         </div>
-      )}
-    </>
+      </div>
+    )
   )
 }
 
@@ -32,9 +34,8 @@ function useDrop(): boolean {
   const [isOver, setOver] = useState(false)
   useEffect(() => {
     const onDragOver = (event: DragEvent) => {
-      if (!hasFiles(event)) return
-      event.preventDefault()
-      setOver(true)
+      setOver(hasFiles(event))
+      if (hasFiles(event)) event.preventDefault()
     }
     const onDragLeave = (event: DragEvent) => {
       // Null when the pointer leaves the window.
@@ -60,6 +61,6 @@ function useDrop(): boolean {
 
 /** The first view can be used before the code of the uploads is loaded. */
 async function addDrop(environment: Environment, drop: Promise<Drop>): Promise<void> {
-  const { uploads } = await import('./uploads.ts')
+  const { uploads } = await loadPatiently(() => import('./uploads.ts'))
   uploads.addDrop(environment, await drop)
 }

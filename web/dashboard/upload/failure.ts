@@ -24,8 +24,8 @@ export function judgeFailure(error: Error, failuresBefore: number): Judgement {
     return { state: 'interrupted', needs: 'file', message: texts.upload.unreadable }
   const failed = { state: 'failed', needs: undefined } as const
   if (!(error instanceof ApiProblem)) return { ...failed, message: error.message }
-  const { status, message, retryAfterSeconds = 0 } = error
-  if (status >= 500 || passing.has(status))
+  const { status, message, retryAfterSeconds = 0, isStaleToken } = error
+  if (status >= 500 || passing.has(status) || isStaleToken)
     return { ...lost, retryMs: Math.max(delay, retryAfterSeconds * 1_000), message }
   // It continues after the next login.
   if (status === 401 || status === 403) return { ...lost, message: texts.states.noPermission }

@@ -1,6 +1,6 @@
 import type { DetailedError, Upload } from 'tus-js-client'
-import { apiPath, csrfHeaders, type Environment } from '../api/client.ts'
-import { ApiProblem, OfflineError } from '../api/problem.ts'
+import { apiPath, csrfHeaders, type Environment, renewCsrfToken, send } from '../api/client.ts'
+import { ApiProblem, OfflineError, readProblem } from '../api/problem.ts'
 
 /** Many proxies reject or buffer larger requests. */
 const chunkBytes = 32 * 1024 * 1024
@@ -56,7 +56,7 @@ async function createUpload(
   // Otherwise a file that was changed or removed looks like a lost connection.
   await file.slice(0, 1).arrayBuffer()
   const { Upload } = await import('tus-js-client').catch((error) => {
-    throw new OfflineError('The server cannot be reached.', { cause: error })
+    throw new OfflineError(error)
   })
   let videoId: string | undefined
   const upload = new Upload(file, {
@@ -77,7 +77,12 @@ async function createUpload(
     onUploadUrlAvailable: () => events.onCreated(upload.url!, videoId),
     onProgress: events.onProgress,
     onSuccess: events.onDone,
-    onError: (error) => events.onError(toProblem(error)),
+    onError: async (error) => {
+      const problem = toProblem(error)
+      // The attempt that follows has the token of the present session.
+      if (problem instanceof ApiProblem && problem.isStaleToken) await renewCsrfToken().catch(() => {})
+      events.onError(problem)
+    },
   })
   return upload
 }
@@ -86,7 +91,7 @@ async function createUpload(
 function toProblem(error: Error | DetailedError): Error {
   const response = 'originalResponse' in error ? error.originalResponse : null
   const status = response?.getStatus() ?? 0
-  if (!response || status === 0) return new OfflineError('The server cannot be reached.', { cause: error })
+  if (!response || status === 0) return new OfflineError(error)
   const retryAfter = Number(response.getHeader('retry-after'))
   return new ApiProblem(status, readBody(response.getBody()), retryAfter > 0 ? retryAfter : undefined)
 }
@@ -109,12 +114,6 @@ export async function readOffset(url: string): Promise<number> {
 
 /** Cancels an upload. The server also deletes its video. */
 export async function removeUpload(url: string): Promise<void> {
-  const response = await fetch(url, {
-    method: 'DELETE',
-    headers: { ...csrfHeaders(), 'tus-resumable': '1.0.0' },
-  }).catch((error) => {
-    throw new OfflineError('The server cannot be reached.', { cause: error })
-  })
-  if (!response.ok && response.status !== 404 && response.status !== 410)
-    throw new ApiProblem(response.status, readBody(await response.text()))
+  const response = await send(url, { method: 'DELETE', headers: { 'tus-resumable': '1.0.0' } })
+  if (!response.ok && response.status !== 404 && response.status !== 410) throw await readProblem(response)
 }

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
+import { useSession } from '../api/session.ts'
 import { useEnvironment } from '../app/environment.ts'
 import { texts } from '../texts/texts.ts'
 import { Button, IconButton } from '../ui/button.tsx'
@@ -19,9 +20,11 @@ const isOver = ({ state }: Upload) => state === 'ready' || state === 'processing
 /** The uploads of the environment, at the corner of every view. */
 export default function UploadPanel() {
   const list = useUploads(useEnvironment())
+  const { csrfToken } = useSession()
+  // With each login, uploads that the end of a session has interrupted continue.
   useEffect(() => {
     void uploads.restore()
-  }, [])
+  }, [csrfToken])
   return (
     <>
       <ProcessingWatches list={list} />

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense, useState } from 'react'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
@@ -12,8 +12,8 @@ import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
 // Nobody needs them at first sight.
-const CodeStep = lazy(() => loadCode(() => import('./code-step.tsx')))
-const EmbedStep = lazy(() => loadCode(() => import('./embed-step.tsx')))
+const CodeStep = patientLazy(() => import('./code-step.tsx'))
+const EmbedStep = patientLazy(() => import('./embed-step.tsx'))
 
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export default function GetStarted({ newest }: { newest: string | undefined }) {

@@ -1,18 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { newestVideosQuery } from '../../api/home.ts'
-import { loadCode } from '../../api/load-code.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
-import { DropZone } from '../../upload/drop-zone.tsx'
 import styles from './home-view.module.css'
 
 // There is either this or the steps.
-const Overview = lazy(() => loadCode(() => import('./overview.tsx')))
-const GetStarted = lazy(() => loadCode(() => import('./get-started.tsx')))
+const Overview = patientLazy(() => import('./overview.tsx'))
+const GetStarted = patientLazy(() => import('./get-started.tsx'))
 
 const recentCount = 8
 
@@ -26,38 +25,36 @@ export function HomeView() {
   const isStarting = isFirst || isOpen === true
   if (isOpen === undefined && recent.data) setOpen(isFirst)
   return (
-    <DropZone>
-      <Page
-        title={isStarting ? texts.home.title : texts.home.overviewTitle}
-        intro={isStarting && texts.home.intro}
-        actions={
-          recent.data &&
-          !isFirst && (
-            <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
-              {isStarting ? texts.home.hideSteps : texts.home.steps}
-            </Button>
-          )
-        }
-      >
-        {recent.isPending ? (
-          <Loading />
-        ) : recent.isLoadingError ? (
-          <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
-        ) : (
-          <div className={styles.parts}>
-            {isStarting && (
-              <Suspense fallback={<Loading />}>
-                <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />
-              </Suspense>
-            )}
-            {!isFirst && (
-              <Suspense fallback={<Loading />}>
-                <Overview recent={recent.data.data} />
-              </Suspense>
-            )}
-          </div>
-        )}
-      </Page>
-    </DropZone>
+    <Page
+      title={isStarting ? texts.home.title : texts.home.overviewTitle}
+      intro={isStarting && texts.home.intro}
+      actions={
+        recent.data &&
+        !isFirst && (
+          <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
+            {isStarting ? texts.home.hideSteps : texts.home.steps}
+          </Button>
+        )
+      }
+    >
+      {recent.data ? (
+        <div className={styles.parts}>
+          {isStarting && (
+            <Suspense fallback={<Loading />}>
+              <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />
+            </Suspense>
+          )}
+          {!isFirst && (
+            <Suspense fallback={<Loading />}>
+              <Overview recent={recent.data.data} />
+            </Suspense>
+          )}
+        </div>
+      ) : recent.error ? (
+        <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
+      ) : (
+        <Loading />
+      )}
+    </Page>
   )
 }

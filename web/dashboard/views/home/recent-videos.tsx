@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router'
+import { useRef } from 'react'
 import { ownPath } from '../../api/own-path.ts'
 import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
@@ -6,6 +7,7 @@ import { texts } from '../../texts/texts.ts'
 import { Badge, type BadgeLook } from '../../ui/badge.tsx'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
+import { useListKeys } from '../../ui/list-keys.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Time } from '../../ui/time.tsx'
 import styles from './recent-videos.module.css'
@@ -14,6 +16,8 @@ const looks: Record<string, BadgeLook> = { ready: 'good', processing: 'info', fa
 
 export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
   const environment = useEnvironment()
+  const list = useRef<HTMLUListElement>(null)
+  useListKeys(list)
   return (
     <Panel
       title={texts.home.recent}
@@ -23,7 +27,7 @@ export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
         </Link>
       }
     >
-      <ul className={styles.list}>
+      <ul ref={list} className={styles.list}>
         {videos.map((video) => (
           <li key={video.videoId}>
             <Link

@@ -21,8 +21,7 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
   // Private videos have a new URL in each response, which would load the player again.
   // The owner of a video is no viewer of it.
   const [playerUrl] = useState(`${ownPath(video.assets.player)}#analytics:false`)
-  if (status.isPending) return <Loading />
-  if (status.isLoadingError) return <ErrorText error={status.error} />
+  if (!status.data) return status.error ? <ErrorText error={status.error} /> : <Loading />
   const failure = failureOf(status.data)
   const { playable, qualities } = status.data.encoding
   const isOver = qualities.length > 0 && qualities.every((each) => each.status === 'encoded')

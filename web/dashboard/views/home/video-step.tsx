@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense } from 'react'
 import type { Video } from '../../api/types.ts'
 import { progressQuery } from '../../api/video-progress.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { ErrorText, Loading } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
 import { AddVideo } from './add-video.tsx'
@@ -12,7 +12,7 @@ import { Step } from './step.tsx'
 import { UploadProgress } from './upload-progress.tsx'
 
 // There is no video at first.
-const VideoProgress = lazy(() => loadCode(() => import('./video-progress.tsx')))
+const VideoProgress = patientLazy(() => import('./video-progress.tsx'))
 
 type VideoStepProps = {
   /** The last one of this page. */

@@ -28,7 +28,7 @@ export function KeysView() {
     <Page title={texts.keys.title} intro={texts.keys.intro(texts.environments[environment])} actions={create}>
       {keys.isPending ? (
         <Loading />
-      ) : keys.isLoadingError ? (
+      ) : !keys.data ? (
         <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
       ) : keys.data.length === 0 ? (
         <EmptyState icon="key" title={texts.keys.emptyTitle}>
@@ -36,6 +36,7 @@ export function KeysView() {
         </EmptyState>
       ) : (
         <Table
+          isMain
           label={texts.keys.title}
           rows={keys.data}
           keyOf={({ keyId }) => keyId}

@@ -1,11 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useCallback, useDeferredValue, useState } from 'react'
+import { useCallback, useDeferredValue, useRef, useState } from 'react'
 import { type LiveStream, liveStreamsQuery } from '../../api/live-streams.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { useListKeys } from '../../ui/list-keys.ts'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { CreateLiveDialog } from './create-live-dialog.tsx'
@@ -37,6 +38,8 @@ export function LiveView() {
         <div className={styles.search}>
           <TextField
             type="search"
+            data-search
+            aria-keyshortcuts="/"
             label={<span className="visually-hidden">{texts.live.search}</span>}
             placeholder={texts.live.search}
             maxLength={500}
@@ -75,10 +78,14 @@ const Nothing = ({ isSearch }: { isSearch: boolean }) =>
     </EmptyState>
   )
 
-const Cards = ({ streams, now }: { streams: LiveStream[]; now: number }) => (
-  <ul className={styles.grid} aria-label={texts.live.list}>
-    {streams.map((stream) => (
-      <LiveCard key={stream.liveStreamId} stream={stream} now={now} />
-    ))}
-  </ul>
-)
+function Cards({ streams, now }: { streams: LiveStream[]; now: number }) {
+  const list = useRef<HTMLUListElement>(null)
+  useListKeys(list, { isMain: true })
+  return (
+    <ul ref={list} className={styles.grid} aria-label={texts.live.list}>
+      {streams.map((stream) => (
+        <LiveCard key={stream.liveStreamId} stream={stream} now={now} />
+      ))}
+    </ul>
+  )
+}

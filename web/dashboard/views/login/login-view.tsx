@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
-import { choosePassword, logIn, logInByLink, sessionQuery } from '../../api/session.ts'
+import { choosePassword, logInByLink, sessionQuery } from '../../api/session.ts'
 import type { Session } from '../../api/types.ts'
 import { rememberedEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
@@ -10,6 +10,8 @@ import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import styles from './login-view.module.css'
+import formStyles from './password-form.module.css'
+import { loginError, PasswordForm } from './password-form.tsx'
 
 /** The token of a login link is in the fragment, which browsers do not send to the server. */
 const readLinkToken = () => new URLSearchParams(location.hash.slice(1)).get('link')
@@ -75,42 +77,6 @@ function Card({ title, intro, children }: { title: string; intro?: string; child
   )
 }
 
-function PasswordForm({ onSession }: { onSession(session: Session): void }) {
-  const [password, setPassword] = useState('')
-  const login = useMutation({ mutationFn: logIn, onSuccess: onSession })
-  return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault()
-        login.mutate(password)
-      }}
-    >
-      <TextField
-        type="password"
-        name="password"
-        label={texts.login.password}
-        autoComplete="current-password"
-        autoFocus
-        required
-        value={password}
-        onChange={(event) => setPassword(event.target.value)}
-      />
-      {login.error && <ErrorText error={loginError(login.error)} />}
-      <Button look="primary" type="submit" disabled={login.isPending}>
-        {texts.login.submit}
-      </Button>
-    </form>
-  )
-}
-
-function loginError(error: Error): Error {
-  if (!(error instanceof ApiProblem)) return error
-  if (error.status === 401) return new Error(texts.login.wrong)
-  if (error.status === 429) return new Error(texts.login.tooMany(error.retryAfterSeconds ?? 60))
-  return error
-}
-
 const linkError = (error: Error) =>
   error instanceof ApiProblem && error.status === 401 ? new Error(texts.login.linkFailed) : loginError(error)
 
@@ -129,7 +95,7 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
   return (
     <Card title={texts.login.chooseTitle} intro={texts.login.chooseIntro}>
       <form
-        className={styles.form}
+        className={formStyles.form}
         onSubmit={(event) => {
           event.preventDefault()
           save.mutate({ password })

@@ -17,7 +17,7 @@ export function SystemView() {
     <Page title={texts.system.title} intro={texts.system.intro}>
       {system.isPending ? (
         <Loading />
-      ) : system.isLoadingError ? (
+      ) : !system.data ? (
         <ErrorState error={system.error} onRetry={() => system.refetch()} />
       ) : (
         <>

@@ -24,7 +24,7 @@ export function UsedBy({ playerId }: { playerId: string }) {
     <Panel title={texts.themes.usedBy}>
       {videos.isPending ? (
         <Loading />
-      ) : videos.isLoadingError ? (
+      ) : !videos.data ? (
         <ErrorText error={videos.error} />
       ) : videos.data.data.length === 0 ? (
         <p className={styles.muted}>{texts.themes.usedByNone}</p>

@@ -29,7 +29,7 @@ export function ThemesView() {
     <Page title={texts.themes.title} intro={texts.themes.intro} actions={create}>
       {themes.isPending ? (
         <Loading />
-      ) : themes.isLoadingError ? (
+      ) : !themes.data ? (
         <ErrorState error={themes.error} onRetry={() => themes.refetch()} />
       ) : rows.length === 0 ? (
         <EmptyState icon="palette" title={texts.themes.emptyTitle}>
@@ -56,6 +56,7 @@ function ThemeTable({ themes }: { themes: PlayerTheme[] }) {
   const environment = useEnvironment()
   return (
     <Table
+      isMain
       label={texts.themes.title}
       rows={themes}
       keyOf={({ playerId }) => playerId}

@@ -33,7 +33,7 @@ export default function DeletedVideos() {
     }
   }
   if (videos.isPending) return <Loading />
-  if (videos.isLoadingError) return <ErrorState error={videos.error} onRetry={() => videos.refetch()} />
+  if (!videos.data) return <ErrorState error={videos.error} onRetry={() => videos.refetch()} />
   const { data, pagination } = videos.data
   if (data.length === 0 && page === 1)
     return (
@@ -44,6 +44,7 @@ export default function DeletedVideos() {
   return (
     <>
       <Table
+        isMain
         label={t.title}
         rows={data}
         keyOf={({ videoId }) => videoId}

@@ -1,14 +1,14 @@
-import { lazy, Suspense } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense } from 'react'
 import { videoStates } from '../../api/videos.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { type Layout, layouts } from './layout.ts'
 import { SearchField } from './search-field.tsx'
 import { type Sort, sorts, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
 
-const FilterPopover = lazy(() => loadCode(() => import('./filter-popover.tsx')))
+const FilterPopover = patientLazy(() => import('./filter-popover.tsx'))
 
 type ToolbarProps = {
   search: VideoSearch

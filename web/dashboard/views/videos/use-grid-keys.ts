@@ -1,34 +1,10 @@
 import { type FocusEvent, type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
-
-type Shape = { count: number; columns: number }
-
-const usesArrows =
-  'input, select, textarea, [role=grid], [role=menu], [role=dialog], [role=tablist], [role=combobox]'
-
-/** Where the keys of a grid lead to, or undefined. */
-export function nextIndex(key: string, current: number, { count, columns }: Shape): number | undefined {
-  const last = count - 1
-  const steps: Record<string, number> = {
-    ArrowRight: current + 1,
-    ArrowLeft: current - 1,
-    ArrowDown: current + columns,
-    ArrowUp: current - columns,
-    PageDown: current + 3 * columns,
-    PageUp: current - 3 * columns,
-    Home: 0,
-    End: last,
-  }
-  const next = steps[key]
-  if (next === undefined || last < 0) return undefined
-  // Up and down do not change the column, except at the end, where the last row may be shorter.
-  if (next < 0) return key === 'ArrowUp' || key === 'ArrowLeft' ? current : 0
-  return Math.min(next, last)
-}
+import { nextIndex, usesArrows } from '../../ui/list-keys.ts'
 
 /** One cell has the focus, and the arrow keys move it. The cells have the attribute `data-index`. */
 export function useGridKeys(
   grid: RefObject<HTMLElement | null>,
-  shape: Shape,
+  shape: { count: number; columns: number },
   scrollTo: (index: number) => void,
 ) {
   const [index, setIndex] = useState(0)

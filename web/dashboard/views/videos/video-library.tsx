@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense, useState } from 'react'
 import type { Page } from '../../api/types.ts'
 import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { loadPatiently, patientLazy } from '../../ui/load-patiently.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { FilterChips } from './filter-chips.tsx'
 import { type Layout, readLayout, rememberLayout } from './layout.ts'
@@ -14,11 +14,11 @@ import { useSelection } from './selection.ts'
 import { Toolbar } from './toolbar.tsx'
 import styles from './video-library.module.css'
 
-const loadGrid = () => loadCode(() => import('./video-grid.tsx'))
-const VideoGrid = lazy(loadGrid)
+const loadGrid = () => import('./video-grid.tsx')
+const VideoGrid = patientLazy(loadGrid)
 // Together with the videos, not after them.
-loadGrid().catch(() => {})
-const BulkBar = lazy(() => loadCode(() => import('./bulk-bar.tsx')))
+void loadPatiently(loadGrid)
+const BulkBar = patientLazy(() => import('./bulk-bar.tsx'))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 

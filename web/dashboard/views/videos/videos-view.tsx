@@ -1,21 +1,20 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useMemo, useState } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense, useCallback, useMemo, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { showError } from '../../ui/toast-list.ts'
-import { DropZone } from '../../upload/drop-zone.tsx'
 import { readVideoSearch, type VideoSearch } from './search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
 import styles from './videos-view.module.css'
 
 // Not needed to see the videos.
-const DeletedVideos = lazy(() => loadCode(() => import('./deleted-videos.tsx')))
-const IngestDialog = lazy(() => loadCode(() => import('./ingest-dialog.tsx')))
+const DeletedVideos = patientLazy(() => import('./deleted-videos.tsx'))
+const IngestDialog = patientLazy(() => import('./ingest-dialog.tsx'))
 
 export function VideosView() {
   const environment = useEnvironment()
@@ -68,7 +67,6 @@ export function VideosView() {
       ) : (
         <VideoLibrary search={search} onSearch={onSearch} onUpload={upload} />
       )}
-      <DropZone />
       <Suspense>{isIngesting && <IngestDialog onClose={() => setIngesting(false)} />}</Suspense>
     </Page>
   )

@@ -1,9 +1,9 @@
-import { lazy, Suspense, useRef } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense, useRef } from 'react'
 import { ownPath } from '../../api/own-path.ts'
 import type { CurvePoint, Retention } from '../../api/viewing-sessions.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Skeleton } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -14,7 +14,7 @@ import { useMedia } from './media-names.ts'
 import styles from './retention.module.css'
 import { TableToggle } from './table-toggle.tsx'
 
-const LineChart = lazy(() => loadCode(() => import('./line-chart.tsx')))
+const LineChart = patientLazy(() => import('./line-chart.tsx'))
 
 const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 

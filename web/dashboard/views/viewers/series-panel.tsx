@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
 import { isTooOld, type SeriesPoint, seriesQuery } from '../../api/analytics.ts'
-import { loadCode } from '../../api/load-code.ts'
 import { texts } from '../../texts/texts.ts'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorState, Skeleton } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
@@ -13,7 +13,7 @@ import { TableToggle } from './table-toggle.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import type { MetricName } from './viewers-search.ts'
 
-const LineChart = lazy(() => loadCode(() => import('./line-chart.tsx')))
+const LineChart = patientLazy(() => import('./line-chart.tsx'))
 const chartHeight = 270
 
 /** A metric over time, compared with the previous period. */

@@ -1,6 +1,6 @@
-import { lazy, Suspense } from 'react'
-import { loadCode } from '../../api/load-code.ts'
+import { Suspense } from 'react'
 import { texts } from '../../texts/texts.ts'
+import { patientLazy } from '../../ui/load-patiently.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -10,9 +10,9 @@ import { PeriodPicker } from './period-picker.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import { tabs, type ViewersSearch } from './viewers-search.ts'
 
-const RetentionTab = lazy(() => loadCode(() => import('./retention-tab.tsx')))
-const MetadataTab = lazy(() => loadCode(() => import('./metadata-tab.tsx')))
-const SessionsTab = lazy(() => loadCode(() => import('./sessions-tab.tsx')))
+const RetentionTab = patientLazy(() => import('./retention-tab.tsx'))
+const MetadataTab = patientLazy(() => import('./metadata-tab.tsx'))
+const SessionsTab = patientLazy(() => import('./sessions-tab.tsx'))
 
 const contents = {
   overview: Overview,

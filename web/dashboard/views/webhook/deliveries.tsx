@@ -1,9 +1,10 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useId, useRef, useState } from 'react'
 import { type DeliveryState, deliveriesQuery, deliveryStates } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
+import { useListKeys } from '../../ui/list-keys.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import styles from './deliveries.module.css'
@@ -22,6 +23,8 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
   const [state, setState] = useState<DeliveryState>()
   const [isReplaying, setReplaying] = useState(false)
   const deliveries = useInfiniteQuery(deliveriesQuery(useEnvironment(), webhookId, state))
+  const list = useRef<HTMLUListElement>(null)
+  useListKeys(list)
   const items = deliveries.data?.pages.flatMap(({ data }) => data) ?? []
   return (
     <Panel
@@ -37,14 +40,14 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
     >
       {deliveries.isPending ? (
         <Loading />
-      ) : deliveries.isLoadingError ? (
+      ) : !deliveries.data ? (
         <ErrorState error={deliveries.error} onRetry={() => deliveries.refetch()} />
       ) : items.length === 0 ? (
         <EmptyState icon="webhook" title={state ? texts.webhooks.noneInState : texts.webhooks.noDeliveries}>
           {!state && texts.webhooks.noDeliveriesText}
         </EmptyState>
       ) : (
-        <ul className={styles.list}>
+        <ul ref={list} className={styles.list}>
           {items.map((delivery) => (
             <DeliveryItem
               key={delivery.deliveryId}

@@ -10,7 +10,7 @@ import { BodyText } from './body-text.tsx'
 export function RequestView({ delivery }: { delivery: Delivery }) {
   const details = useQuery(deliveryQuery(useEnvironment(), delivery))
   if (details.isPending) return <Skeleton height={120} />
-  if (details.isLoadingError) return <ErrorText error={details.error} />
+  if (!details.data) return <ErrorText error={details.error} />
   const { url, headers, body } = details.data.request
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return (

@@ -28,7 +28,7 @@ export function WebhooksView() {
     <Page title={texts.webhooks.title} intro={texts.webhooks.intro} actions={create}>
       {webhooks.isPending ? (
         <Loading />
-      ) : webhooks.isLoadingError ? (
+      ) : !webhooks.data ? (
         <ErrorState error={webhooks.error} onRetry={() => webhooks.refetch()} />
       ) : rows.length === 0 ? (
         <EmptyState icon="webhook" title={texts.webhooks.emptyTitle}>
@@ -53,6 +53,7 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const environment = useEnvironment()
   return (
     <Table
+      isMain
       label={texts.webhooks.title}
       rows={webhooks}
       keyOf={({ webhookId }) => webhookId}

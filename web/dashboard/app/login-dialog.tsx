@@ -1,0 +1,23 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { useEffect, useRef } from 'react'
+import { sessionQuery } from '../api/session.ts'
+import { texts } from '../texts/texts.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { PasswordForm } from '../views/login/password-form.tsx'
+
+/** Asks for the password over the page, so that nothing on it is lost. */
+export default function LoginDialog({ onClose }: { onClose(): void }) {
+  const client = useQueryClient()
+  const focused = useRef(document.activeElement)
+  useEffect(() => {
+    const before = focused.current
+    // The dialog still has the focus at this moment.
+    return () => void setTimeout(() => before instanceof HTMLElement && before.focus())
+  }, [])
+  return (
+    <Dialog isOpen onClose={onClose} title={texts.login.title} description={texts.login.endedHere}>
+      <PasswordForm onSession={(session) => client.setQueryData(sessionQuery.queryKey, session)} />
+      <p>{texts.login.lost}</p>
+    </Dialog>
+  )
+}

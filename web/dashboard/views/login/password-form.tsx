@@ -1,0 +1,46 @@
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { logIn } from '../../api/session.ts'
+import type { Session } from '../../api/types.ts'
+import { texts } from '../../texts/texts.ts'
+import { Button } from '../../ui/button.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { ErrorText } from '../../ui/states.tsx'
+import styles from './password-form.module.css'
+
+export function PasswordForm({ onSession }: { onSession(session: Session): void }) {
+  const [password, setPassword] = useState('')
+  const login = useMutation({ mutationFn: logIn, onSuccess: onSession })
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        login.mutate(password)
+      }}
+    >
+      <TextField
+        type="password"
+        name="password"
+        label={texts.login.password}
+        autoComplete="current-password"
+        autoFocus
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      {login.error && <ErrorText error={loginError(login.error)} />}
+      <Button look="primary" type="submit" disabled={login.isPending}>
+        {texts.login.submit}
+      </Button>
+    </form>
+  )
+}
+
+export function loginError(error: Error): Error {
+  if (!(error instanceof ApiProblem)) return error
+  if (error.status === 401) return new Error(texts.login.wrong)
+  if (error.status === 429) return new Error(texts.login.tooMany(error.retryAfterSeconds ?? 60))
+  return error
+}

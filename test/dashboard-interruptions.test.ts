@@ -132,7 +132,8 @@ describe('the dashboard', { skip }, () => {
     for (const reason of [failure, 'The server cannot be reached']) {
       await alert.getByText(reason).waitFor()
       answers.shift()
-      await retry.click()
+      // The page may try again by itself first, and the button is gone then.
+      await retry.click({ timeout: 5_000 }).catch(() => {})
     }
     await alert.waitFor({ state: 'hidden' })
     await tab.getByText('Loading…').first().waitFor({ state: 'hidden' })
@@ -170,7 +171,8 @@ describe('the dashboard', { skip }, () => {
       }
     })()`)
     await drop(`Array.from({ length: 500 }, (_, n) => new File([String(n)], n + '.mp4'))`)
-    await panel().getByText('Uploads done: 500').waitFor()
+    const summary = async () => String(await panel().getByRole('status').textContent())
+    await waitFor(async () => (await summary()) === 'Uploads done: 500', undefined, summary)
     assert.ok((await page.evaluate<number>('mostAtOnce')) <= 3)
     assert.equal((await listed(sandboxKey)).pagination.itemsTotal, before + 500)
     await panel().getByRole('button', { name: 'Clear finished' }).click()

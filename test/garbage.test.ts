@@ -287,7 +287,8 @@ test('no generated request causes an internal error, and every error response is
     routes.map((route) =>
       fc.assert(fc.asyncProperty(requestTo(route, document.components.schemas, ids), check), {
         numRuns: route.body ? 150 : 40,
-        interruptAfterTimeLimit: 15_000,
+        // On a machine that is too slow for this, each route still gets some requests.
+        interruptAfterTimeLimit: 60_000,
       }),
     ),
   )
@@ -410,7 +411,7 @@ test('no generated request of a viewer causes an internal error', async () => {
     fc.asyncProperty(viewerRequest([publicVideo, privateVideo, privateVideo], [...issued, ...signed]), check),
     {
       numRuns: 600,
-      interruptAfterTimeLimit: 15_000,
+      interruptAfterTimeLimit: 60_000,
     },
   )
   assert.doesNotMatch(service.output(), /"level":"error"/)

@@ -19,6 +19,7 @@ const slowest = [
   'dashboard-hooks',
   'dashboard-first-minute',
   'dashboard-video',
+  'dashboard-interruptions',
   'dashboard-pages',
   'postgres',
   'player',

@@ -25,7 +25,8 @@ export class Changes {
   readonly #pendingLists = new Set<string>()
   #source: EventSource | undefined
   #listTimer: ReturnType<typeof setTimeout> | undefined
-  #hiddenTimer: ReturnType<typeof setTimeout> | undefined
+  /** Until the connection is opened again, or closed because the page is hidden. */
+  #connectionTimer: ReturnType<typeof setTimeout> | undefined
   #viewersTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(environment: Environment, client: QueryClient, onState: (state: ConnectionState) => void) {
@@ -41,7 +42,7 @@ export class Changes {
 
   close(): void {
     document.removeEventListener('visibilitychange', this.#onVisibility)
-    clearTimeout(this.#hiddenTimer)
+    clearTimeout(this.#connectionTimer)
     clearTimeout(this.#listTimer)
     clearTimeout(this.#viewersTimer)
     this.#disconnect()
@@ -72,7 +73,7 @@ export class Changes {
       this.#disconnect()
       this.#reloadSession()
       // A hidden page connects when it is shown.
-      if (!document.hidden) this.#hiddenTimer = setTimeout(() => this.#connect(), 5_000)
+      if (!document.hidden) this.#connectionTimer = setTimeout(() => this.#connect(), 5_000)
     })
   }
 
@@ -112,8 +113,8 @@ export class Changes {
   }
 
   #onVisibility = () => {
-    clearTimeout(this.#hiddenTimer)
+    clearTimeout(this.#connectionTimer)
     if (document.visibilityState === 'visible') this.#connect()
-    else this.#hiddenTimer = setTimeout(() => this.#disconnect(), hiddenMs)
+    else this.#connectionTimer = setTimeout(() => this.#disconnect(), hiddenMs)
   }
 }

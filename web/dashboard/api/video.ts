@@ -4,18 +4,32 @@ import type { Page, Pair, Video } from './types.ts'
 import type { Status, ThemeName, VideoEvent } from './video-types.ts'
 import { pathOf } from './videos.ts'
 
-export type VideoChange = {
-  title?: string
-  description?: string
-  tags?: string[]
-  metadata?: Pair[]
-  public?: boolean
-  panoramic?: boolean
-  mp4Support?: boolean
-  language?: string | null
-  playerId?: string | null
-  transcript?: boolean
+/** The attributes of a video that can be changed. */
+export type Details = {
+  title: string
+  description: string
+  tags: string[]
+  metadata: Pair[]
+  public: boolean
+  panoramic: boolean
+  mp4Support: boolean
+  language: string | null
+  playerId: string | null
 }
+
+export const detailsOf = (video: Video): Details => ({
+  title: video.title,
+  description: video.description,
+  tags: video.tags,
+  metadata: video.metadata,
+  public: video.public,
+  panoramic: video.panoramic,
+  mp4Support: video.mp4Support,
+  language: video.language,
+  playerId: video.playerId,
+})
+
+export type VideoChange = Partial<Details> & { transcript?: boolean }
 
 export const videoQuery = (environment: Environment, videoId: string) =>
   queryOptions({
@@ -80,6 +94,15 @@ export const themeNamesQuery = (environment: Environment) =>
 
 export const updateVideo = (environment: Environment, videoId: string, body: VideoChange) =>
   api<Video>(environment, 'PATCH', pathOf(videoId), { body })
+
+/** Creates a video with the details of another one. With `hasSource`, the server also fetches the same file. */
+export const createLike = (environment: Environment, video: Video, hasSource: boolean) =>
+  api<Video>(environment, 'POST', '/videos', {
+    body: { ...(hasSource && { source: sourceOf(video) }), ...detailsOf(video) },
+  })
+
+/** A URL, or the id of a video in `/videos/vi…/source`. */
+const sourceOf = ({ source: { type, uri } }: Video) => (type === 'clone' ? uri.split('/')[2] : uri)
 
 export const retryEncoding = (environment: Environment, videoId: string) =>
   api<Status>(environment, 'POST', `${pathOf(videoId)}/retry`)

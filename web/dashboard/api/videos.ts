@@ -104,26 +104,6 @@ export const importVideo = (
   body: { source: string; title?: string; public: boolean },
 ) => api<Video>(environment, 'POST', '/videos', { body })
 
-/** Creates a video with the details of another one. With `hasSource`, the server also fetches the same file. */
-export const createLike = (environment: Environment, video: Video, hasSource: boolean) =>
-  api<Video>(environment, 'POST', '/videos', {
-    body: {
-      ...(hasSource && { source: sourceOf(video) }),
-      title: video.title,
-      description: video.description,
-      tags: video.tags,
-      metadata: video.metadata,
-      public: video.public,
-      panoramic: video.panoramic,
-      mp4Support: video.mp4Support,
-      language: video.language,
-      playerId: video.playerId,
-    },
-  })
-
-/** A URL, or the id of a video in `/videos/vi…/source`. */
-const sourceOf = ({ source: { type, uri } }: Video) => (type === 'clone' ? uri.split('/')[2] : uri)
-
 export const setPublic = (
   environment: Environment,
   videoId: string,

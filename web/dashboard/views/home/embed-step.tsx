@@ -1,8 +1,8 @@
 import type { Video } from '../../api/types.ts'
+import { useShareLinks } from '../../app/use-share-links.ts'
 import { texts } from '../../texts/texts.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { useShareLinks } from '../video/use-share-links.ts'
 import styles from './step.module.css'
 
 /** The embed code. That of a private video is for one viewer. */

@@ -1,12 +1,12 @@
 import { ownPath } from '../../api/own-path.ts'
 import type { Video } from '../../api/types.ts'
 import type { Status } from '../../api/video-types.ts'
+import { useShareLinks } from '../../app/use-share-links.ts'
 import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { useShareLinks } from './use-share-links.ts'
 import styles from './video-page.module.css'
 import { hasMp4 } from './video-state.ts'
 

@@ -1,7 +1,8 @@
+import type { Details } from '../../../api/video.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import styles from './details-tab.module.css'
-import type { DetailName, Details } from './draft.ts'
+import type { DetailName } from './draft.ts'
 import type { DetailsForm } from './use-details.ts'
 
 const words = texts.video.details

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedNames, changeOf, conflicts, type Details, type Draft, follow, rebase } from './draft.ts'
+import type { Details } from '../../../api/video.ts'
+import { changedNames, changeOf, conflicts, type Draft, follow, rebase } from './draft.ts'
 
 const stored: Details = {
   title: 'One',

@@ -1,35 +1,10 @@
-import type { Pair, Video } from '../../../api/types.ts'
-import type { VideoChange } from '../../../api/video.ts'
-
-/** The attributes that the form edits. */
-export type Details = {
-  title: string
-  description: string
-  tags: string[]
-  metadata: Pair[]
-  public: boolean
-  panoramic: boolean
-  mp4Support: boolean
-  language: string | null
-  playerId: string | null
-}
+import type { Video } from '../../../api/types.ts'
+import { type Details, detailsOf, type VideoChange } from '../../../api/video.ts'
 
 export type DetailName = keyof Details
 
 /** What was typed, and the stored details that it began with. */
 export type Draft = { base: Details; typed: Details }
-
-export const detailsOf = (video: Video): Details => ({
-  title: video.title,
-  description: video.description,
-  tags: video.tags,
-  metadata: video.metadata,
-  public: video.public,
-  panoramic: video.panoramic,
-  mp4Support: video.mp4Support,
-  language: video.language,
-  playerId: video.playerId,
-})
 
 export function startDraft(video: Video): Draft {
   const base = detailsOf(video)

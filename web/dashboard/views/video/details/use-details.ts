@@ -2,21 +2,11 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiProblem } from '../../../api/problem.ts'
 import type { Video } from '../../../api/types.ts'
-import { updateVideo, videoQuery } from '../../../api/video.ts'
+import { type Details, detailsOf, updateVideo, videoQuery } from '../../../api/video.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { showToast } from '../../../ui/toast-list.ts'
-import {
-  changedNames,
-  changeOf,
-  conflicts,
-  type DetailName,
-  type Details,
-  detailsOf,
-  follow,
-  rebase,
-  startDraft,
-} from './draft.ts'
+import { changedNames, changeOf, conflicts, type DetailName, follow, rebase, startDraft } from './draft.ts'
 
 /** The form of the details. What changes elsewhere appears in it, and never replaces what was typed. */
 export function useDetails(video: Video) {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Video } from '../../api/types.ts'
-import { newLinkQuery } from '../../api/video.ts'
-import { useEnvironment } from '../../app/environment.ts'
+import type { Video } from '../api/types.ts'
+import { newLinkQuery } from '../api/video.ts'
+import { useEnvironment } from './environment.ts'
 
 /** The URLs to give away. Those of a private video are for one viewer, and the player of this page uses its own. */
 export function useShareLinks(video: Video, place: 'share' | 'embed' | 'home') {

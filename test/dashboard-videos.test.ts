@@ -377,14 +377,14 @@ describe('videos of the dashboard', { skip }, () => {
     const { total, atOnce } = requests.stop()
     const longest = await page.evaluate<number>('longestTask()')
     const most = (read: (step: Step) => number) => Math.max(...all.map(read))
-    // The benchmark of the dashboard compares the longest task with its goal. On a busy machine it means nothing.
+    // How many requests wait at once and the longest task depend on the speed of the machine. The benchmark of the
+    // dashboard compares the longest task with its goal.
     t.diagnostic(
       `${total} requests, ${atOnce} at once, ${most(({ elements }) => elements)} elements, ` +
         `${most(({ added }) => added)} rows added at once, longest task ${longest} ms`,
     )
     // A page of the list has 60 videos: all of them would be 1,667 requests and millions of elements.
     assert.ok(total <= 2 * steps, `${total} requests`)
-    assert.ok(atOnce <= 4, `${atOnce} requests at once`)
     assert.ok(most(({ elements }) => elements) < 1_000)
     // The rows of the screen, two above and below, and the one with the focus.
     assert.ok(most(({ rows }) => rows) <= 12)

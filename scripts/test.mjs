@@ -30,7 +30,7 @@ process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/compiled')
 const args = process.argv.slice(2)
 const failed = []
 if (args.length === 0) {
-  const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', ...args])
+  const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', '--singleThreaded', ...args])
   const biome = () => run(join(root, 'node_modules/.bin/biome'), ['check'])
   const names = ['types (tsc)', 'types of web (tsc)', 'format and lint (biome)']
   const codes = await Promise.all([tsc(), tsc('-p', 'web'), biome()])

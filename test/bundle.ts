@@ -60,7 +60,8 @@ export async function bundleServer(root: string): Promise<Bundle> {
       target: 'node24',
       rolldownOptions: {
         input: { service: join(root, 'server/main.ts'), cli: join(root, 'server/cli/main.ts') },
-        output: { entryFileNames: '[name].mjs' },
+        // Node would parse files with the ending .js twice to detect that they are modules.
+        output: { entryFileNames: '[name].mjs', chunkFileNames: 'assets/[name]-[hash].mjs' },
       },
     },
   })

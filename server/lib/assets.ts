@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -31,17 +32,18 @@ export const cacheForever = 'public, max-age=31536000, immutable'
 
 /**
  * Loads the files of a build into memory, with their compressed versions. Not by `@fastify/static`, which would call stat
- * for every request. Throws ENOENT if the folder does not exist.
+ * for every request. Reads synchronously, which takes a third of the CPU time: this is a part of every start. Throws ENOENT
+ * if the folder does not exist.
  */
 export async function loadAssets(folder: string): Promise<Map<string, Asset>> {
   const assets = new Map<string, Asset>()
   const names = await readdir(folder, { recursive: true })
   for (const name of names.filter(isServed)) {
-    const body = await readFile(join(folder, name))
+    const body = readFileSync(join(folder, name))
     const encoded: Asset['encoded'] = {}
     for (const [encoding, suffix] of Object.entries(encodings))
       if (names.includes(name + suffix))
-        encoded[encoding as Encoding] = await readFile(join(folder, name + suffix))
+        encoded[encoding as Encoding] = readFileSync(join(folder, name + suffix))
     assets.set(name, { type: types[extname(name)]!, etag: etagOf(body), body, encoded })
   }
   return assets

@@ -39,7 +39,8 @@ async function start(): Promise<void> {
 }
 
 describe('the dashboard', { skip }, () => {
-  const opened = dashboardBrowser(service)
+  // Animations take CPU time as long as the page waits.
+  const opened = dashboardBrowser(service, { reducedMotion: 'reduce' })
   let page: Page
   beforeEach(() => {
     page = opened.page

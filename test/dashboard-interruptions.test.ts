@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import type { Page, Route } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { skip } from './browser.ts'
 import { dashboardBrowser } from './dashboard-page.ts'
 import {
@@ -99,11 +99,12 @@ describe('the dashboard', { skip }, () => {
   /** Requests for what the views show. */
   const data = /\/dashboard\/(api|keys|system)\b/
   const failure = 'The database has a problem'
-  const fail = (route: Route) =>
-    route.fulfill({
-      ...{ status: 500, contentType: 'application/problem+json' },
-      body: JSON.stringify({ type: 'about:blank', title: failure, status: 500 }),
-    })
+  const problem = JSON.stringify({ type: 'about:blank', title: failure, status: 500 })
+  const failed = {
+    responseCode: 500,
+    responseHeaders: [{ name: 'content-type', value: 'application/problem+json' }],
+    body: Buffer.from(problem).toString('base64'),
+  }
 
   test('says in every view why it cannot be loaded, and loads it when that is over', async () => {
     const post = async (path: string, json: object) =>
@@ -129,8 +130,18 @@ describe('the dashboard', { skip }, () => {
   })
 
   async function assertRecovers(tab: Page, path: string): Promise<void> {
-    const answers = [fail, (route: Route) => route.abort('connectionrefused')]
-    await tab.route(data, (route) => (answers[0] ? answers[0](route) : route.continue()))
+    // A route of Playwright would switch off the cache of the browser, and each view would load and compile all code.
+    const client = await opened.context.newCDPSession(tab)
+    const answers = [
+      (requestId: string) => client.send('Fetch.fulfillRequest', { requestId, ...failed }),
+      (requestId: string) =>
+        client.send('Fetch.failRequest', { requestId, errorReason: 'ConnectionRefused' }),
+    ]
+    const proceed = (requestId: string) => client.send('Fetch.continueRequest', { requestId })
+    // A page that is left cancels its requests.
+    client.on('Fetch.requestPaused', ({ requestId }) => (answers[0] ?? proceed)(requestId).catch(() => {}))
+    const patterns = ['api', 'keys', 'system'].map((name) => ({ urlPattern: `*/dashboard/${name}*` }))
+    await client.send('Fetch.enable', { patterns })
     await tab.goto(`${service.url}/dashboard/production${path}`)
     const retry = tab.getByRole('button', { name: 'Try again' }).first()
     const alert = tab.getByRole('alert').first()
@@ -142,7 +153,7 @@ describe('the dashboard', { skip }, () => {
     }
     await alert.waitFor({ state: 'hidden' })
     await tab.getByText('Loading…').first().waitFor({ state: 'hidden' })
-    await tab.unroute(data)
+    await client.detach()
   }
 
   test('keeps what was typed when it cannot be refreshed', async () => {
@@ -152,7 +163,7 @@ describe('the dashboard', { skip }, () => {
     let failures = 0
     await page.route(data, (route) => {
       failures++
-      return fail(route)
+      return route.fulfill({ status: 500, contentType: 'application/problem+json', body: problem })
     })
     await createVideo({ ...service, key: sandboxKey }, { title: 'a change' })
     // The request for the newest videos, repeated twice.

@@ -26,7 +26,9 @@ describe('the first minute', { skip }, () => {
   after(() => browser?.close())
 
   async function openByLink(): Promise<{ page: Page; errors: string[] }> {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+    const page = await browser.newPage({
+      ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
+    })
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))
     page.on('console', (message) => {

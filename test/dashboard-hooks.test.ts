@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { verifySamples } from '../web/dashboard/views/webhook/verify-samples.ts'
 import { launchBrowser, skip } from './browser.ts'
 import { logIn } from './dashboard.ts'
@@ -31,7 +31,7 @@ const hostile = `"><script>window.hacked=1</script><img src=x onerror="window.ha
 describe('the dashboard', { skip }, () => {
   const service: Service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true', ...withoutThumbnails() })
   let browser: Browser
-  let context: BrowserContext
+  let page: Page
   const errors: string[] = []
   const foreign: string[] = []
   /** Another host than that of the public URL, which is localhost. */
@@ -40,20 +40,12 @@ describe('the dashboard', { skip }, () => {
   before(async () => {
     address = service.url.replace('localhost', '127.0.0.1')
     browser = (await launchBrowser())!
-    context = await browser.newContext({ viewport: { width: 1280, height: 900 } })
+    const context = await browser.newContext({
+      ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
+    })
     const [name, value] = (await logIn(service)).cookie.split('=') as [string, string]
     await context.addCookies([{ name, value, url: `${address}/dashboard` }])
-  })
-  after(() => browser?.close())
-
-  async function open(t: TestContext, path: string): Promise<Page> {
-    const page = await context.newPage()
-    t.after(async () => {
-      assert.equal(await page.evaluate('window.hacked'), undefined)
-      assert.deepEqual(errors, [])
-      assert.deepEqual(foreign, [])
-      await page.close()
-    })
+    page = await context.newPage()
     page.on('pageerror', ({ message }) => errors.push(message))
     page.on('console', (message) => {
       if (message.text().includes('Content Security Policy')) errors.push(message.text())
@@ -61,19 +53,27 @@ describe('the dashboard', { skip }, () => {
     page.on('request', (request) => {
       if (!request.url().startsWith(address)) foreign.push(request.url())
     })
+  })
+  after(() => browser?.close())
+
+  /** Loads the page. Whatever the test does, nothing hostile runs. */
+  async function open(t: TestContext, path: string): Promise<void> {
+    t.after(async () => {
+      assert.equal(await page.evaluate('window.hacked'), undefined)
+      assert.deepEqual(errors, [])
+      assert.deepEqual(foreign, [])
+    })
     await page.goto(`${address}/dashboard/${path}`)
     await page.locator('main').getByRole('heading').first().waitFor()
-    return page
   }
 
   test('what belongs to production does not exist in the sandbox', async (t) => {
     const { webhookId } = await createWebhook(service.url, 'https://example.com/production')
     const { playerId } = (await post(`${service.url}/players`, { name: 'Production' })).body
-    const page = await open(t, 'sandbox/webhooks')
-    for (const path of ['webhooks', 'themes']) {
-      await page.goto(`${address}/dashboard/sandbox/${path}`)
-      await page.getByRole('heading', { name: /No (webhooks|themes) yet/ }).waitFor()
-    }
+    await open(t, 'sandbox/webhooks')
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor()
+    await page.goto(`${address}/dashboard/sandbox/themes`)
+    await page.getByRole('heading', { name: 'No themes yet' }).waitFor()
     for (const path of [`webhooks/${webhookId}`, `themes/${playerId}`]) {
       await page.goto(`${address}/dashboard/sandbox/${path}`)
       await page.getByRole('heading', { name: 'This page does not exist' }).waitFor()
@@ -82,7 +82,7 @@ describe('the dashboard', { skip }, () => {
 
   test('a webhook is created, tested, sent again, rotated and deleted', async (t) => {
     const receiver = await startReceiver(t, (_received, response) => response.writeHead(200).end(hostile))
-    const page = await open(t, 'production/webhooks')
+    await open(t, 'production/webhooks')
     await page.getByRole('button', { name: 'Create a webhook' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('URL').fill('https://user:password@example.com')
@@ -169,7 +169,7 @@ describe('the dashboard', { skip }, () => {
     let status = 500
     const receiver = await startReceiver(t, (_received, response) => response.writeHead(status).end(hostile))
     const { webhookId } = await createWebhook(service.url, `${receiver.url}/failing`)
-    const page = await open(t, `production/webhooks/${webhookId}`)
+    await open(t, `production/webhooks/${webhookId}`)
     await page.getByText('Nothing has been delivered yet').waitFor()
     await post(`${service.url}/webhooks/${webhookId}/test`)
     const deliveries = page.getByRole('region', { name: 'Deliveries' })
@@ -187,7 +187,7 @@ describe('the dashboard', { skip }, () => {
 
   test('a webhook that another window has changed is not overwritten', async (t) => {
     const { webhookId } = await createWebhook(service.url, 'https://example.com/first')
-    const page = await open(t, `production/webhooks/${webhookId}`)
+    await open(t, `production/webhooks/${webhookId}`)
     const dialog = page.getByRole('dialog')
     const url = dialog.getByLabel('URL')
     const change = (json: object) => call(`${service.url}/webhooks/${webhookId}`, { method: 'PATCH', json })
@@ -217,7 +217,7 @@ describe('the dashboard', { skip }, () => {
     await makeClip(clip, { size: '320x180', seconds: 1, audioCodec: 'aac' })
     const { playerId } = (await post(`${service.url}/players`, { name: hostile })).body
     const videoId = await uploadVideo(service, clip, { title: hostile, playerId })
-    const page = await open(t, `production/themes/${playerId}`)
+    await open(t, `production/themes/${playerId}`)
     await page.getByRole('region', { name: 'Videos with this theme' }).getByRole('link').waitFor()
     const player = page.getByTitle('Player with this theme')
     await player.waitFor({ timeout: 0 })
@@ -259,7 +259,7 @@ describe('the dashboard', { skip }, () => {
       },
     )
 
-    await uploadLogo(page, 'https://example.com/logo')
+    await uploadLogo('https://example.com/logo')
     await waitFor(
       async () => (await frame.evaluate(`document.querySelectorAll('a.logo-link img').length`)) === 1,
     )
@@ -280,7 +280,7 @@ describe('the dashboard', { skip }, () => {
     assert.equal((await call(`${service.url}/videos/${videoId}`)).body.playerId, null)
   })
 
-  async function uploadLogo(page: Page, link: string) {
+  async function uploadLogo(link: string) {
     const png =
       'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
     const file = page.getByLabel('Image file')
@@ -304,7 +304,7 @@ describe('the dashboard', { skip }, () => {
     // The file never arrives, so it cannot be encoded again.
     const files = await startReceiver(t, (_received, response) => response.writeHead(404).end())
     await post(`${service.url}/videos`, { title: 'Not fetched', source: `${files.url}/film.mp4` })
-    const page = await open(t, 'production/system')
+    await open(t, 'production/system')
     const failures = page.getByRole('region', { name: 'Failures' }).first()
     await failures.getByText(hostile).nth(1).waitFor()
     await failures.getByRole('button', { name: `Encode again ${hostile}` }).waitFor()

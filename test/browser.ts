@@ -41,7 +41,9 @@ export async function launchBrowser(args: string[] = []): Promise<Browser | unde
   if (skip) return undefined
   // Without this rule the browser contacts its vendor, for example for updates.
   const isolation = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1'
-  const browser = await chromium.launch({ executablePath: findChromium(), args: [isolation, ...args] })
+  // Pages of the same context and site share a process, which starts them with warm caches.
+  const reuse = '--renderer-process-limit=1'
+  const browser = await chromium.launch({ executablePath: findChromium(), args: [isolation, reuse, ...args] })
   // Every page waits as long as the other tests do. `newPage` calls `newContext`.
   const newContext = browser.newContext.bind(browser)
   browser.newContext = async (options) => {

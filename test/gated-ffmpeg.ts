@@ -12,8 +12,11 @@ export type GatedFfmpeg = {
   repair(): Promise<void>
 }
 
-/** An ffmpeg whose progress the test controls, so that no test depends on the speed of the machine. */
-export async function gatedFfmpeg(folder: string): Promise<GatedFfmpeg> {
+/**
+ * An ffmpeg whose progress the test controls, so that no test depends on the speed of the machine. `program` is what it
+ * runs.
+ */
+export async function gatedFfmpeg(folder: string, program = 'ffmpeg'): Promise<GatedFfmpeg> {
   const [path, gate, fault] = ['ffmpeg', 'gate', 'fault'].map((name) => join(folder, name)) as [
     string,
     string,
@@ -27,8 +30,8 @@ for argument; do
   case "$before" in -ss | -output_ts_offset) from=\${argument%.*} ;; esac
   before=$argument
 done
-while limit=$(cat '${gate}' 2>/dev/null) && [ "\${from:-0}" -ge "$limit" ]; do sleep 0.05; done
-exec ffmpeg "$@"
+while { read -r limit <'${gate}'; } 2>/dev/null && [ "\${from:-0}" -ge "$limit" ]; do sleep 0.2; done
+exec '${program}' "$@"
 `,
   )
   await chmod(path, 0o755)
@@ -38,7 +41,7 @@ exec ffmpeg "$@"
   }
   return {
     path,
-    encodeUntil: (untilSeconds) => replaceFile(gate, String(untilSeconds)),
+    encodeUntil: (untilSeconds) => replaceFile(gate, `${untilSeconds}\n`),
     encodeAll: () => rm(gate, { force: true }),
     breakFor: (pattern, message) =>
       replaceFile(

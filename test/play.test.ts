@@ -9,6 +9,7 @@ import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
 import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, durationsIn, encodingOf, ffmpeg, ffprobe, media, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 
 // Playback in a real browser with the published hls.js and its default settings, on a page of another origin.
 
@@ -130,7 +131,7 @@ before(async () => {
     response.setHeader('content-type', type).end(content)
   })
   browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
-  gated = await gatedFfmpeg(folder)
+  gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
   service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
   await Promise.all([makeSource(sourceOf('clip'), 14), makeSilent(), makeAudioOnly()])
   for (const name of names) ids[name] = await uploadVideo(service, sourceOf(name))
@@ -290,7 +291,7 @@ describe('hls.js in a browser', { skip }, () => {
   })
 
   test('plays a video from start to end while it is being encoded', async (t) => {
-    await makeSource(sourceOf('growing'), 18, '25')
+    await makeSource(sourceOf('growing'), 18, '10')
     t.after(gated.encodeAll)
     await gated.encodeUntil(1)
     const id = await uploadVideo(service, sourceOf('growing'))
@@ -416,7 +417,7 @@ describe('hls.js in a browser', { skip }, () => {
         await player.run(`video.currentTime = ${time + frameSeconds / 2}`)
         const { videoHeight } = await player.until(`!video.seeking && Math.abs(shown - ${time}) < 0.001`)
         assert.equal(videoHeight, height)
-        let found = await recognize(player, thumbs)
+        let found = { frame: -1, difference: 255 }
         // The screen may be a moment behind the reported time.
         await waitFor(
           async () => {

@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { patienceMs, waitFor } from './harness.ts'
+import { patienceMs } from './harness.ts'
 
 export type Ping = {
   session: { session_id?: string; metadata: object[] }
@@ -25,6 +26,31 @@ type OpenedPlayer = {
 
 export type View = { width?: number; height?: number; context?: BrowserContext }
 
+const size = { width: 640, height: 360 }
+const contexts = new WeakMap<Browser, Promise<BrowserContext>>()
+
+/** Pages of one context share a process that has the player compiled already, as long as one of them is open. */
+function sharedContext(browser: Browser): Promise<BrowserContext> {
+  const create = async () => {
+    const context = await browser.newContext({ viewport: size })
+    await context.newPage()
+    return context
+  }
+  const context = contexts.get(browser) ?? create()
+  contexts.set(browser, context)
+  return context
+}
+
+/**
+ * A slow screen without turning spinners. The progress bar moves with each frame, which takes more CPU time than to decode
+ * the video.
+ */
+const slowScreen = `window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 200)
+  window.cancelAnimationFrame = clearTimeout
+  const still = new CSSStyleSheet()
+  still.replaceSync('*, ::before, ::after { animation-play-state: paused !important }')
+  document.adoptedStyleSheets = [still]`
+
 /** Opens the player page of a video in a new tab. */
 export async function openPlayer(
   t: TestContext,
@@ -32,9 +58,16 @@ export async function openPlayer(
   url: string,
   view: View = {},
 ): Promise<OpenedPlayer> {
-  const { width = 640, height = 360, context } = view
-  const page = await (context ?? browser).newPage(context ? {} : { viewport: { width, height } })
-  t.after(() => page.close())
+  const { width, height, context } = { ...size, ...view }
+  const page = await (context ?? (await sharedContext(browser))).newPage()
+  t.after(async () => {
+    // What a viewer has set must not reach the next test. The page may be one without storage.
+    if (!context) await page.evaluate('localStorage.clear()').catch(() => {})
+    await page.close()
+  })
+  if (!context && (width !== size.width || height !== size.height))
+    await page.setViewportSize({ width, height })
+  await page.addInitScript({ content: slowScreen })
   const recorded = {
     pings: [] as Ping[],
     media: [] as string[],
@@ -57,18 +90,27 @@ export async function openPlayer(
   const withVideo = (expression: string) => `((video) => ${expression})(document.querySelector('video'))`
   return {
     page,
-    // Not with waitForFunction, which needs eval: the Content Security Policy of the page forbids it.
+    // Not with waitForFunction, which needs eval: the Content Security Policy of the page forbids it. The page checks
+    // the condition itself, because each call from here takes CPU time in three processes.
     async until(condition) {
-      let state: unknown
-      await waitFor(
-        async () => {
-          state = await page.evaluate(
-            withVideo('[video?.currentTime, video?.readyState, document.body.innerText]'),
-          )
-          return (await page.evaluate(withVideo(condition))) === true
-        },
-        () => `${condition}: ${JSON.stringify(state)}`,
-      )
+      const code = `(async () => {
+        const start = performance.now()
+        while (${withVideo(condition)} !== true) {
+          if (performance.now() - start > ${patienceMs})
+            return ${withVideo('[video?.currentTime, video?.readyState, document.body.innerText]')}
+          await new Promise((next) => setTimeout(next, 50))
+        }
+      })()`
+      for (;;) {
+        try {
+          const state = await page.evaluate(code)
+          assert.equal(state, undefined, `${condition}: ${JSON.stringify(state)}`)
+          return
+        } catch (error) {
+          // The page was reloaded meanwhile.
+          if (!/Execution context was destroyed/.test(String(error))) throw error
+        }
+      }
     },
     evaluate: (expression) => page.evaluate(withVideo(expression)),
     async statusScreen(name) {

@@ -13,7 +13,7 @@ export type GatedFfmpeg = {
 }
 
 /** An ffmpeg whose progress the test controls, so that no test depends on the speed of the machine. */
-export async function gatedFfmpeg(folder: string): Promise<GatedFfmpeg> {
+export async function gatedFfmpeg(folder: string, program = 'ffmpeg'): Promise<GatedFfmpeg> {
   const [path, gate, fault] = ['ffmpeg', 'gate', 'fault'].map((name) => join(folder, name)) as [
     string,
     string,
@@ -27,8 +27,8 @@ for argument; do
   case "$before" in -ss | -output_ts_offset) from=\${argument%.*} ;; esac
   before=$argument
 done
-while limit=$(cat '${gate}' 2>/dev/null) && [ "\${from:-0}" -ge "$limit" ]; do sleep 0.05; done
-exec ffmpeg "$@"
+while limit=$(cat '${gate}' 2>/dev/null) && [ "\${from:-0}" -ge "$limit" ]; do sleep 0.2; done
+exec ${program} "$@"
 `,
   )
   await chmod(path, 0o755)

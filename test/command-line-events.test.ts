@@ -4,7 +4,16 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
-import { call, productionKey, root, runKinora, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import {
+  call,
+  kinoraCommand,
+  productionKey,
+  root,
+  runKinora,
+  sandboxKey,
+  sharedKinora,
+  waitFor,
+} from './harness.ts'
 import { createWebhook, startReceiver } from './receiver.ts'
 import { recordEvents } from './record-events.ts'
 
@@ -48,7 +57,7 @@ test('events replay delivers an event again to the webhooks that currently subsc
 
 test('webhooks listen prints new events and forwards them with a signature', async (t) => {
   const receiver = await startReceiver(t)
-  const args = ['bin/kinora.mjs', 'webhooks', 'listen', '--forward-to', `${receiver.url}/hook`]
+  const args = [kinoraCommand(), 'webhooks', 'listen', '--forward-to', `${receiver.url}/hook`]
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...process.env, ...env() },
@@ -83,7 +92,7 @@ test('webhooks listen prints new events and forwards them with a signature', asy
 test('with --json, webhooks listen prints its secret and then each event as JSON', async (t) => {
   const receiver = await startReceiver(t)
   const args = ['webhooks', 'listen', '--forward-to', `${receiver.url}/json`, '--json']
-  const child = spawn(process.execPath, ['bin/kinora.mjs', ...args], {
+  const child = spawn(process.execPath, [kinoraCommand(), ...args], {
     cwd: root,
     env: { ...process.env, ...env() },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -7,6 +7,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { type Received, startRtmpServer } from '../server/live/rtmp/test-server.ts'
 import {
   call,
+  kinoraCommand,
   productionKey,
   query,
   root,
@@ -110,7 +111,7 @@ test('live publish encodes other codecs, into a new live stream', async (t) => {
 
 test('without a file, live publish sends a test picture until Ctrl-C', async (t) => {
   const { port, publications, ends } = await startRtmpServer(t)
-  const child = spawn(process.execPath, ['bin/kinora.mjs', 'live', 'publish'], {
+  const child = spawn(process.execPath, [kinoraCommand(), 'live', 'publish'], {
     cwd: root,
     env: { ...process.env, ...env(), KINORA_RTMP_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -11,6 +11,7 @@ import { describe, type TestContext, test } from 'node:test'
 import {
   assertSource,
   call,
+  kinoraCommand,
   MiB,
   productionKey,
   query,
@@ -134,7 +135,7 @@ async function interrupt(
   env: Record<string, string>,
 ) {
   proxy.handle = (name) => (/ (8388608|16777216)$/.test(name) ? 'stall' : 'forward')
-  const child = spawn(process.execPath, ['bin/kinora.mjs', 'upload', path], {
+  const child = spawn(process.execPath, [kinoraCommand(), 'upload', path], {
     cwd: root,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

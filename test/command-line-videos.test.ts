@@ -10,6 +10,7 @@ import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
 import {
   call,
   kinora,
+  kinoraCommand,
   productionKey,
   root,
   runKinora,
@@ -19,6 +20,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { createVideo, encodingOf, ffmpeg, type Quality, uploadVideo, waitForEncoding } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 
 // Runs `kinora videos` and `kinora upload --watch` against a real service.
 
@@ -34,15 +36,15 @@ const ends: (() => unknown)[] = []
 
 before(async () => {
   folder = await temporaryFolder({ after })
-  gated = await gatedFfmpeg(folder)
+  gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
   service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
   clip = join(folder, 'clip.mp4')
   short = join(folder, 'short.mp4')
   text = join(folder, 'text.mp4')
   const codec = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
   await Promise.all([
-    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-t', '8', ...codec, clip),
-    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=25', '-t', '1', ...codec, short),
+    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=6', '-t', '8', ...codec, clip),
+    ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=6', '-t', '1', ...codec, short),
     writeFile(text, 'This is not a video.\n'.repeat(100)),
   ])
 })
@@ -151,7 +153,7 @@ describe('kinora videos status', () => {
   test('--watch prints each change once and ends when all qualities are encoded', async (t) => {
     const videoId = await partlyEncodedVideo(t)
     const counter = await startCounter(t)
-    const args = ['bin/kinora.mjs', 'videos', 'status', videoId, '--watch']
+    const args = [kinoraCommand(), 'videos', 'status', videoId, '--watch']
     const watch = start(t, process.execPath, args, { KINORA_URL: counter.url })
     await waitFor(() => counter.requests >= 3)
     assert.equal(watch.printed(), `${partlyEncoded.join('\n')}\n`)
@@ -182,7 +184,7 @@ describe('kinora videos status', () => {
     const videoId = await partlyEncodedVideo(t)
     const counter = await startCounter(t)
     const columns = 40
-    const command = `stty cols ${columns} && exec '${process.execPath}' bin/kinora.mjs videos status ${videoId} -w`
+    const command = `stty cols ${columns} && exec '${process.execPath}' '${kinoraCommand()}' videos status ${videoId} -w`
     const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: counter.url })
     await waitFor(() => counter.requests >= 2)
     await gated.encodeAll()

@@ -26,7 +26,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { assertEncoded, createVideo, encodingOf, makeClip, uploadVideo } from './media.ts'
-import { withoutEncoding } from './programs.ts'
+import { withoutEncoding, withoutThumbnails } from './programs.ts'
 import { assertComplete, createDeployment, expireLeases, processesWith } from './recovery.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 import { createVideo as createViewable, viewing } from './viewings.ts'
@@ -201,9 +201,9 @@ describe('sources from a URL', () => {
 describe('encoding', () => {
   test('pauses while its video is discarded, and completes once it is restored, also if the service is killed', async (t) => {
     const folder = await temporaryFolder(t)
-    const gated = await gatedFfmpeg(folder)
+    const gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
     const clip = join(folder, 'clip.mp4')
-    await makeClip(clip, { size: '426x240', rate: '25', seconds: 8 })
+    await makeClip(clip, { size: '426x240', rate: '10', seconds: 8 })
     const deployment = await createDeployment(t, {
       ...restoring,
       KINORA_FFMPEG: gated.path,
@@ -237,7 +237,7 @@ describe('encoding', () => {
     running = await deployment.start()
     await expireLeases(database)
     await assertEncoded(running, videoId, ['hls 240p', 'mp4 240p'])
-    await assertComplete(running, deployment, videoId, { events: ['hls 240p', 'mp4 240p'], frames: 200 })
+    await assertComplete(running, deployment, videoId, { events: ['hls 240p', 'mp4 240p'], frames: 80 })
   })
 })
 

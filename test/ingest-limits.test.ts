@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { after, before, suite, type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { openDatabase } from '../server/database.ts'
 import type { GuardedFetch } from '../server/lib/fetch/guarded-fetch.ts'
@@ -63,8 +63,16 @@ async function assertFailed(service: Service, videoId: string, reason: RegExp) {
 const privateNetworks = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
 
 suite('limits of fetches', { concurrency: 3 }, () => {
+  let service: Service
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    service = await kinora({ after: (end) => ends.push(end) }, privateNetworks)
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
   test('compressed content is rejected without another attempt and is not decompressed', async (t) => {
-    const service = await kinora(t, privateNetworks)
     const bomb = gzipSync(Buffer.alloc(64 * MiB))
     for (const coding of ['gzip', 'GZIP', 'deflate', 'br', 'gzip, gzip']) {
       const server = await origin(t, (response) => {
@@ -76,7 +84,6 @@ suite('limits of fetches', { concurrency: 3 }, () => {
   })
 
   test('a file that is shorter than its Content-Length fails after five attempts, and a longer one is cut at its length', async (t) => {
-    const service = await kinora(t, privateNetworks)
     const [tooLong, tooShort] = await Promise.all([
       origin(t, (response) => {
         response.writeHead(200, { 'content-length': film.length + 1 })

@@ -19,6 +19,7 @@ import {
   runKinora,
   sandboxKey,
   sendRaw,
+  sharedKinora,
   temporaryFolder,
   waitFor,
   waitUntilReady,
@@ -28,20 +29,54 @@ import {
 
 const twoAtOnce = { concurrency: 2 }
 
-describe('health', twoAtOnce, () => {
-  test('the health endpoints need no key', async (t) => {
-    const { url } = await kinora(t)
+// The tests of its metrics come first, because they count requests.
+const service = sharedKinora({ KINORA_LOG_LEVEL: 'debug' })
+
+describe('metrics', () => {
+  test('request metrics are labeled by route and contain no ids, keys or unknown paths', async () => {
+    const { url } = service
+    const { id } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
+    for (let n = 0; n < 3; n++) await call(`${url}/videos/${id}`)
+    await call(`${url}/videos/vi0123456789012345678901`)
+    await call(`${url}/sandbox/videos`, { key: sandboxKey })
+    await call(`${url}/no/such/address`)
+    const { headers, text } = await call(`${url}/metrics`, { key: '' })
+    assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+    const count = (labels: string) => {
+      const escaped = labels.replaceAll(/[{}.*+?]/g, '\\$&')
+      return Number(
+        new RegExp(`^kinora_http_request_seconds_count\\{${escaped}\\} (\\d+)$`, 'm').exec(text)?.[1],
+      )
+    }
+    assert.equal(count('route="/videos/:videoId",method="GET",status="200"'), 3)
+    assert.equal(count('route="/videos/:videoId",method="GET",status="404"'), 1)
+    assert.equal(count('route="/videos",method="POST",status="201"'), 1)
+    assert.equal(count('route="none",method="GET",status="404"'), 1)
+    for (const secret of [id, productionKey, sandboxKey, 'no/such', 'vi0123'])
+      assert.ok(!text.includes(secret), secret)
+    for (const name of [
+      'kinora_database_connections{state="idle"}',
+      'process_cpu_seconds_total',
+      'nodejs_heap_size',
+    ])
+      assert.ok(text.includes(name), name)
+  })
+})
+
+describe('health', () => {
+  test('the health endpoints need no key', async () => {
+    const { url } = service
     const alive = await call(`${url}/healthz`, { key: '' })
     assert.deepEqual([alive.status, alive.body], [200, { status: 'alive' }])
     const { body } = await waitUntilReady(url)
     assert.deepEqual(body, { status: 'ready', database: 'reachable', files: 'reachable' })
   })
 
+  // The sweep would write a file into the folder while a test removes it.
+  const disturbed = sharedKinora({ KINORA_LOG_LEVEL: 'silent', KINORA_SWEEP: 'off' })
+
   test('a process that cannot reach its database or its files is alive but not ready, and recovers when they return', async (t) => {
-    const folder = await temporaryFolder(t)
-    // The sweep would write a file into the folder while the test removes it.
-    const env = { KINORA_DATA_DIR: folder, KINORA_LOG_LEVEL: 'silent', KINORA_SWEEP: 'off' }
-    const { url, database } = await kinora(t, env)
+    const { url, database, data: folder } = disturbed
     const readiness = async () => {
       const { status, body } = await call(`${url}/readyz`)
       return [status, body.database, body.files]
@@ -75,8 +110,8 @@ describe('health', twoAtOnce, () => {
     assert.equal((await call(`${url}/videos`)).status, 200)
   })
 
-  test('the service replaces connections that the database terminates, even under load', async (t) => {
-    const service = await kinora(t, { KINORA_LOG_LEVEL: 'silent' })
+  test('the service replaces connections that the database terminates, even under load', async () => {
+    const service = disturbed
     const counts = new Map<number, number>()
     let isStopping = false
     const writers = Array.from({ length: 8 }, async () => {
@@ -145,40 +180,9 @@ describe('settings', twoAtOnce, () => {
   })
 })
 
-describe('metrics', () => {
-  test('request metrics are labeled by route and contain no ids, keys or unknown paths', async (t) => {
-    const { url } = await kinora(t)
-    const { id } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
-    for (let n = 0; n < 3; n++) await call(`${url}/videos/${id}`)
-    await call(`${url}/videos/vi0123456789012345678901`)
-    await call(`${url}/sandbox/videos`, { key: sandboxKey })
-    await call(`${url}/no/such/address`)
-    const { headers, text } = await call(`${url}/metrics`, { key: '' })
-    assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
-    const count = (labels: string) => {
-      const escaped = labels.replaceAll(/[{}.*+?]/g, '\\$&')
-      return Number(
-        new RegExp(`^kinora_http_request_seconds_count\\{${escaped}\\} (\\d+)$`, 'm').exec(text)?.[1],
-      )
-    }
-    assert.equal(count('route="/videos/:videoId",method="GET",status="200"'), 3)
-    assert.equal(count('route="/videos/:videoId",method="GET",status="404"'), 1)
-    assert.equal(count('route="/videos",method="POST",status="201"'), 1)
-    assert.equal(count('route="none",method="GET",status="404"'), 1)
-    for (const secret of [id, productionKey, sandboxKey, 'no/such', 'vi0123'])
-      assert.ok(!text.includes(secret), secret)
-    for (const name of [
-      'kinora_database_connections{state="idle"}',
-      'process_cpu_seconds_total',
-      'nodejs_heap_size',
-    ])
-      assert.ok(text.includes(name), name)
-  })
-})
-
 describe('logs', () => {
-  test('every log line is JSON, requests are logged with their id, and no line contains a secret', async (t) => {
-    const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'debug' })
+  test('every log line is JSON, requests are logged with their id, and no line contains a secret', async () => {
+    const { url, output } = service
     const tokens = (await call(`${url}/auth/api-key`, { method: 'POST', json: { apiKey: productionKey } }))
       .body
     const refresh = { refreshToken: tokens.refresh_token }
@@ -257,8 +261,10 @@ describe('aborted requests', () => {
     sent.destroy()
   }
 
-  test('a request that its client aborts is not logged as an error of the service', async (t) => {
-    const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'info' })
+  test('a request that its client aborts is not logged as an error of the service', async () => {
+    const { url } = service
+    const lengthBefore = service.output().length
+    const output = () => service.output().slice(lengthBefore)
     const { videoId } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
     const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nbytes'
     const cases = [

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { after, before, describe, type TestContext, test } from 'node:test'
 import { provideKeys } from '../server/accounts/keys.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import type { Tables } from '../server/tables.ts'
@@ -17,6 +17,7 @@ import {
   query,
   runKinora,
   sandboxKey,
+  sharedKinora,
   startKinora,
   temporaryFolder,
   waitFor,
@@ -24,7 +25,6 @@ import {
 } from './harness.ts'
 
 const keys = { KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey }
-const twoAtOnce = { concurrency: 2 }
 
 /** Starts a process of the service, with a new data folder unless one is given. It is stopped after the test. */
 async function start(t: TestContext, env: Record<string, string>): Promise<Kinora> {
@@ -51,11 +51,16 @@ async function postgresServers(folder: string): Promise<number[]> {
 const create = (url: string, title: string) =>
   call(`${url}/videos`, { method: 'POST', json: { title, tags: ['kept'] } })
 
-describe('two processes on one Postgres', twoAtOnce, () => {
-  test('a process immediately shows what the other has stored', async (t) => {
-    const KINORA_DATABASE_URL = await createDatabase(t)
-    const env = { KINORA_DATABASE_URL, ...keys }
-    const [one, two] = await Promise.all([start(t, env), start(t, env)])
+describe('two processes on one Postgres', () => {
+  let two: Kinora
+  // Before the database of the other process is dropped.
+  after(() => two?.stop())
+  const one = sharedKinora()
+  before(async () => {
+    two = await startKinora({ KINORA_DATABASE_URL: one.database, KINORA_DATA_DIR: one.data })
+  })
+
+  test('a process immediately shows what the other has stored', async () => {
     for (let n = 1; n <= 10; n++) {
       const [here, there] = n % 2 ? [one.url, two.url] : [two.url, one.url]
       const { id } = (await create(here, `${n}`)).body
@@ -65,9 +70,9 @@ describe('two processes on one Postgres', twoAtOnce, () => {
     }
   })
 
-  test('revoking a key takes effect immediately on both processes, also for tokens made from it', async (t) => {
-    const KINORA_DATABASE_URL = await createDatabase(t)
-    const services = await Promise.all([1, 2].map(() => start(t, { KINORA_DATABASE_URL })))
+  test('revoking a key takes effect immediately on both processes, also for tokens made from it', async () => {
+    const services = [one, two]
+    const KINORA_DATABASE_URL = one.database
     const named = ['--environment', 'production', '--name', 'short-lived', '--json']
     const made = await runKinora(['keys', 'create', ...named], { KINORA_DATABASE_URL })
     assert.equal(made.code, 0, made.stderr)
@@ -123,7 +128,13 @@ describe('two processes on one Postgres', twoAtOnce, () => {
   })
 })
 
-describe('the embedded Postgres', twoAtOnce, () => {
+describe('the embedded Postgres', () => {
+  let env: Record<'KINORA_DATA_DIR' | 'KINORA_LOG_LEVEL', string>
+  // Two tests use the same folder one after the other, because creating a cluster takes longer than either of them.
+  before(async () => {
+    env = { KINORA_DATA_DIR: await temporaryFolder({ after() {} }), ...keys, KINORA_LOG_LEVEL: 'silent' }
+  })
+
   test('the first start prints both keys and a command that creates a video; later starts print no key', async (t) => {
     const KINORA_DATA_DIR = join(await temporaryFolder(t), 'not there yet', 'data')
     const first = await start(t, { KINORA_DATA_DIR })
@@ -153,7 +164,6 @@ describe('the embedded Postgres', twoAtOnce, () => {
   })
 
   test('after kill -9, a restarted service has every accepted video, with a single Postgres server', async (t) => {
-    const env = { KINORA_DATA_DIR: await temporaryFolder(t), ...keys, KINORA_LOG_LEVEL: 'warn' }
     const first = await start(t, env)
     const accepted: string[] = []
     let isKilled = false
@@ -188,7 +198,6 @@ describe('the embedded Postgres', twoAtOnce, () => {
   })
 
   test('requests return 503 while the embedded Postgres is down, and succeed once it is back', async (t) => {
-    const env = { KINORA_DATA_DIR: await temporaryFolder(t), ...keys, KINORA_LOG_LEVEL: 'silent' }
     const { url } = await start(t, env)
     assert.equal((await create(url, 'before')).status, 201)
     const [server] = await postgresServers(env.KINORA_DATA_DIR)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { readConfig } from '../server/config.ts'
 import { openDatabase } from '../server/database.ts'
@@ -15,6 +15,7 @@ import { sweepAll } from '../server/sweep/sweep.ts'
 import {
   call,
   fileExists,
+  type Kinora,
   kinora,
   MiB,
   openUpload,
@@ -22,13 +23,15 @@ import {
   runKinora,
   type Service,
   sendFile,
+  sharedKinora,
   sourcePath,
+  startKinora,
   temporaryFolder,
   waitFor,
 } from './harness.ts'
 import { makeClip, uploadVideo } from './media.ts'
-import { createDeployment } from './recovery.ts'
-import { startS3Store } from './s3-store.ts'
+import { createDeployment, type Deployment } from './recovery.ts'
+import { type S3Store, startS3Store } from './s3-store.ts'
 import { makeVideo, onDisk } from './stored-video.ts'
 
 // The sweep removes files without rows, reports rows without files, and keeps everything in use.
@@ -80,10 +83,23 @@ const waitForJobs = (database: string, ...names: string[]) =>
 /** Makes the next sweep start a new pass at once. */
 const resetSweepState = (database: string) => query(database, `delete from sweep_state where name <> 'store'`)
 
-suite('sweep on disk', { concurrency: 4 }, () => {
-  test('the sweep reports and then removes files that no row refers to, and keeps known, recent, used and foreign files', async (t) => {
-    // The sweep of the service itself could remove the files before the command finds them.
-    const service = await kinora(t, { KINORA_SWEEP: 'off' })
+suite('sweep on disk', () => {
+  // Without a worker: its sweep could remove the files before the test or the command finds them.
+  const service = sharedKinora({ KINORA_ROLES: 'api' })
+  beforeEach(async () => {
+    await resetSweepState(service.database)
+    for (const name of ['videos', 'watermarks', 'live'])
+      await rm(join(service.data, 'files', name), { recursive: true, force: true })
+  })
+
+  /** Starts another process with the same database and files, and kills it after the test. */
+  async function startWorker(t: TestContext, env: Record<string, string> = {}): Promise<Kinora> {
+    const worker = await startKinora({ ...envOf(service), KINORA_ROLES: 'worker', ...env })
+    t.after(() => worker.kill())
+    return worker
+  }
+
+  test('the sweep reports and then removes files that no row refers to, and keeps known, recent, used and foreign files', async () => {
     const { data } = service
     const videoId = await makeVideo(service, onDisk(service))
     const busyId = await makeVideo(service, onDisk(service))
@@ -188,22 +204,20 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('missing files that a row refers to are reported per video, in the log and as a metric', async (t) => {
-    const at = await createDeployment(t)
-    const service = { ...(await at.start({ KINORA_ROLES: 'api' })), ...at }
     const [broken, intact] = [
       await makeVideo(service, onDisk(service)),
       await makeVideo(service, onDisk(service)),
     ]
-    await rm(join(at.data, `files/videos/${broken}/hls/240p/0-x/1.m4s`))
-    await rm(join(at.data, `files/videos/${broken}/mp4/240p-silent-x.mp4`))
-    await query(at.database, `update videos set watermark = '{}' where id = $1`, [broken])
+    await rm(join(service.data, `files/videos/${broken}/hls/240p/0-x/1.m4s`))
+    await rm(join(service.data, `files/videos/${broken}/mp4/240p-silent-x.mp4`))
+    await query(service.database, `update videos set watermark = '{}' where id = $1`, [broken])
     const gone = ['watermark.png', 'hls/240p/0-x/1.m4s', 'mp4/240p-silent-x.mp4'].map(
       (name) => `videos/${broken}/${name}`,
     )
-    assert.deepEqual(await runSweep(envOf(at), '--remove'), [
+    assert.deepEqual(await runSweep(envOf(service), '--remove'), [
       { kind: 'missing', videoId: broken, files: 3, keys: gone },
     ])
-    const worker = await at.start({ KINORA_ROLES: 'worker' })
+    const worker = await startWorker(t, { KINORA_LOG_LEVEL: 'warn' })
     const metric = async () => (await call(`${worker.url}/metrics`)).text
     await waitFor(async () => /kinora_sweep_missing_files_total 3\n/.test(await metric()))
     assert.match(worker.output(), new RegExp(`"videoId":"${broken}".*files of a video are missing`))
@@ -211,24 +225,21 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('a worker sweeps periodically and logs what it removed', async (t) => {
-    const at = await createDeployment(t, { KINORA_LOG_LEVEL: 'info' })
-    const first = await at.start({ KINORA_SWEEP: 'off' })
-    const videoId = await makeVideo({ ...first, ...at }, onDisk({ ...first, ...at }))
+    const videoId = await makeVideo(service, onDisk(service))
     const orphans = [`videos/${newId('vi')}/source`, `videos/${videoId}/mp4/${randomUUID()}.mp4`]
-    await writeOldFiles(at.data, orphans)
-    const reporting = await at.start({ KINORA_SWEEP: 'report' })
+    await writeOldFiles(service.data, orphans)
+    const reporting = await startWorker(t, { KINORA_SWEEP: 'report' })
     await waitFor(() => /the sweep found orphaned files/.test(reporting.output()))
-    assert.deepEqual(await checkExistence(at.data, orphans), [true, true])
-    await resetSweepState(at.database)
-    const service = await at.start()
-    await waitFor(() => /the sweep removed orphaned files/.test(service.output()))
-    assert.deepEqual(await checkExistence(at.data, orphans), [false, false])
-    assert.match(service.output(), /"files":2,"bytes":22/)
-    assert.match((await call(`${service.url}/metrics`)).text, /kinora_sweep_files_total 2\n/)
+    assert.deepEqual(await checkExistence(service.data, orphans), [true, true])
+    await resetSweepState(service.database)
+    const worker = await startWorker(t)
+    await waitFor(() => /the sweep removed orphaned files/.test(worker.output()))
+    assert.deepEqual(await checkExistence(service.data, orphans), [false, false])
+    assert.match(worker.output(), /"files":2,"bytes":22/)
+    assert.match((await call(`${worker.url}/metrics`)).text, /kinora_sweep_files_total 2\n/)
   })
 
-  test('the sweep removes no file of a video while one of its jobs may store files', async (t) => {
-    const service = await kinora(t, { KINORA_ROLES: 'api' })
+  test('the sweep removes no file of a video while one of its jobs may store files', async () => {
     const videoId = await makeVideo(service, onDisk(service))
     const stored = {
       finish: `videos/${videoId}/mp4/240p-silent-${randomUUID()}.mp4`,
@@ -246,11 +257,11 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 
   test('the sweep never touches the files of another database', async (t) => {
-    const service = await kinora(t)
     const videoId = await makeVideo(service, onDisk(service))
     const source = `videos/${videoId}/hls/240p/0-x/0.m4s`
     await utimes(join(service.data, 'files', source), 0, 0)
-    await waitFor(() => fileExists(join(service.data, 'files/kinora-store-id')))
+    await runSweep(envOf(service), '--remove')
+    assert.ok(await fileExists(join(service.data, 'files/kinora-store-id')))
     const other = await kinora(t, { KINORA_DATA_DIR: service.data, KINORA_SWEEP_GRACE_MINUTES: '0' })
     await waitFor(() => /the sweep does not touch the file store/.test(other.output()))
     const grace = { KINORA_SWEEP_GRACE_MINUTES: '0' }
@@ -313,24 +324,33 @@ suite('sweep on disk', { concurrency: 4 }, () => {
   })
 })
 
-suite('sweep on S3', { concurrency: 2 }, () => {
+suite('sweep on S3', () => {
   const isSource = (videoId: string) => (method: string, path: string) =>
     method === 'PUT' && path.split('?')[0] === `/videos/videos/${videoId}/source`
 
-  async function start(t: TestContext, env: Record<string, string> = {}) {
-    const store = await startS3Store(t)
-    const files = openS3Files(store.settings)
+  let store: S3Store
+  let files: Files
+  let at: Deployment
+  let service: Kinora
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    const t = { after: (end: () => unknown) => ends.push(end) }
+    store = await startS3Store(t)
+    files = openS3Files(store.settings)
     t.after(() => files.close())
-    const at = await createDeployment(t, { ...store.env, ...env })
-    return { store, files, at }
-  }
+    at = await createDeployment(t, store.env)
+    service = await at.start()
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
 
-  const listed = async (files: Files, prefix: string) => (await Array.fromAsync(files.list(prefix))).sort()
+  const listed = async (prefix: string) => (await Array.fromAsync(files.list(prefix))).sort()
 
   /** Sweeps as the command does, with the clock two hours ahead. */
-  async function sweepLater(t: TestContext, database: string, files: Files): Promise<Finding[]> {
+  async function sweepLater(t: TestContext): Promise<Finding[]> {
     const log = createLog('silent', false)
-    const config = readConfig({ KINORA_DATABASE_URL: database })
+    const config = readConfig({ KINORA_DATABASE_URL: at.database })
     const { db, close } = await openDatabase(config, log)
     t.after(() => close())
     const findings: Finding[] = []
@@ -340,9 +360,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     return findings
   }
 
-  test('a clone that is deleted during the copy leaves no files', async (t) => {
-    const { store, files, at } = await start(t)
-    const service = await at.start()
+  test('a clone that is deleted during the copy leaves no files', async () => {
     const create = async (json: object) =>
       (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId as string
     const original = await create({ title: 'Film' })
@@ -362,13 +380,13 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     release()
     await waitFor(() => copies()[0]?.state === 'completed')
     await waitForJobs(at.database, 'fetch-source', 'plan-encoding')
-    assert.deepEqual(await listed(files, `videos/${clone}`), [])
-    assert.ok((await listed(files, `videos/${original}`)).includes(`videos/${original}/source`))
+    assert.deepEqual(await listed(`videos/${clone}`), [])
+    assert.ok((await listed(`videos/${original}`)).includes(`videos/${original}/source`))
+    await deleteVideo(service, original)
+    await waitForJobs(at.database, 'remove-files')
   })
 
-  test('a video that is deleted while its parts are joined leaves no parts and no files', async (t) => {
-    const { store, files, at } = await start(t)
-    const service = await at.start()
+  test('a video that is deleted while its parts are joined leaves no parts and no files', async () => {
     const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
     const isCopy = (method: string, path: string) =>
       isSource(videoId)(method, path) && path.includes('partNumber')
@@ -386,13 +404,11 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     release()
     await waitForJobs(at.database, 'store-source', 'plan-encoding')
     await waitFor(async () => (await store.openUploads()).length === 0)
-    assert.deepEqual(await listed(files, `videos/${videoId}`), [])
+    assert.deepEqual(await listed(`videos/${videoId}`), [])
     assert.deepEqual(await Array.fromAsync(files.listUploads()), [])
   })
 
   test('the sweep removes segments that a worker stored for a deleted video before it was killed', async (t) => {
-    const { store, files, at } = await start(t)
-    const service = await at.start()
     const clip = join(await temporaryFolder(t), 'clip.mp4')
     await makeClip(clip, { size: '320x240', rate: '8', seconds: 4 })
     const isSegment = (method: string, path: string) => method === 'PUT' && path.includes('/hls/')
@@ -406,11 +422,11 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     store.hold((method, path) => method === 'DELETE' && path.includes(videoId))
     release()
     await waitFor(() => puts().some(({ state }) => state === 'completed'))
-    await waitFor(async () => (await listed(files, `videos/${videoId}`)).length > 0)
+    await waitFor(async () => (await listed(`videos/${videoId}`)).length > 0)
     await service.kill()
     store.releaseAll()
     await files.put(`watermarks/${newId('watermark_')}/image.png`, Buffer.from('orphan'))
-    const orphans = await listed(files, `videos/${videoId}`)
+    const orphans = await listed(`videos/${videoId}`)
     assert.ok(
       orphans.every((key) => key.includes('/hls/')),
       orphans.join(),
@@ -419,12 +435,13 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await resetSweepState(at.database)
     const next = await at.start({ KINORA_SWEEP_GRACE_MINUTES: '0', KINORA_LOG_LEVEL: 'info' })
     await waitFor(() => /the sweep removed orphaned files/.test(next.output()))
-    assert.deepEqual([...(await listed(files, 'videos')), ...(await listed(files, 'watermarks'))], [])
+    assert.deepEqual([...(await listed('videos')), ...(await listed('watermarks'))], [])
+    await next.stop()
   })
 
   test('the sweep aborts the multipart uploads of a killed process, with or without a lease, and removes their parts', async (t) => {
-    const { store, files, at } = await start(t)
-    const service = await at.start()
+    // Another test has killed the previous one.
+    service = await at.start()
     const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
     const bytes = randomBytes(20 * MiB)
     // The first upload is killed while it sends parts, the second before it could write its lease.
@@ -440,7 +457,7 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     await service.kill()
     store.releaseAll()
 
-    const findings = await sweepLater(t, at.database, files)
+    const findings = await sweepLater(t)
     assert.equal(
       findings.filter(({ kind }) => kind === 'multipart upload').length,
       2,
@@ -451,9 +468,10 @@ suite('sweep on S3', { concurrency: 2 }, () => {
     const next = await at.start()
     for (const i of [1, 2]) {
       const range = `part ${i}/2`
-      const response = await sendFile(`${next.url}/videos/${videoId}/source`, bytes, { range })
+      const part = bytes.subarray(0, 6 * MiB)
+      const response = await sendFile(`${next.url}/videos/${videoId}/source`, part, { range })
       assert.equal(response.status, 201, response.text)
     }
-    await waitFor(async () => (await files.stat(`videos/${videoId}/source`))?.size === 2 * bytes.length)
+    await waitFor(async () => (await files.stat(`videos/${videoId}/source`))?.size === 12 * MiB)
   })
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { type ClientRequest, request } from 'node:http'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { startFauxqs } from 'fauxqs'
 import * as tus from 'tus-js-client'
 import {
@@ -26,12 +26,6 @@ const MiB = 1024 * 1024
 const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
 
 const service = sharedKinora(withoutEncoding())
-
-/** Starts a separate service, for tests that check everything that is stored. */
-async function start(t: TestContext) {
-  const own = await kinora(t, withoutEncoding())
-  return { ...own, folder: own.data }
-}
 
 type Options = Partial<tus.UploadOptions>
 
@@ -609,8 +603,10 @@ test('CORS headers allow and expose the headers of the protocol', async () => {
   }
 })
 
+type Cleanup = { after(end: () => unknown): void }
+
 /** A service with S3 storage, and a function that checks the stored files. */
-async function startOnS3(t: TestContext) {
+async function startOnS3(t: Cleanup) {
   const folder = await temporaryFolder(t)
   const open = (port: number) => startFauxqs({ port, host: '127.0.0.1', logger: false, s3StorageDir: folder })
   let store = await open(0)
@@ -618,6 +614,7 @@ async function startOnS3(t: TestContext) {
   store.createBucket('videos')
   t.after(() => store.stop())
   const service = await kinora(t, {
+    ...withoutEncoding(),
     KINORA_S3_ENDPOINT: `http://127.0.0.1:${port}`,
     KINORA_S3_BUCKET: 'videos',
     KINORA_S3_ACCESS_KEY: 'test',
@@ -652,9 +649,11 @@ async function startOnS3(t: TestContext) {
   }
 }
 
-suite('with a separate service', { concurrency: 3 }, () => {
-  test('a creation whose client disconnects leaves no video', async (t) => {
-    const { url, folder } = await start(t)
+suite('everything that is stored', () => {
+  const own = sharedKinora(withoutEncoding())
+
+  test('a creation whose client disconnects leaves no video', async () => {
+    const { url, data: folder } = own
     const content = randomBytes(MiB)
     const headers = {
       authorization: basic(productionKey),
@@ -677,8 +676,8 @@ suite('with a separate service', { concurrency: 3 }, () => {
     await waitFor(async () => (await readdir(join(folder, 'files/.uploads'))).length === 0)
   })
 
-  test('an upload returns 404 if its video is deleted in the meantime', async (t) => {
-    const { url, folder } = await start(t)
+  test('an upload returns 404 if its video is deleted in the meantime', async () => {
+    const { url, data: folder } = own
     const content = randomBytes(8 * MiB)
     const uploadUrl = await createEmpty(url, content.length)
     const running = patchPartially(uploadUrl, 0, content.length, content.subarray(0, 3 * MiB))
@@ -694,41 +693,8 @@ suite('with a separate service', { concurrency: 3 }, () => {
     assert.deepEqual(await readdir(join(folder, 'files/.uploads')), [])
   })
 
-  test('after SIGKILL an upload continues at the last stored offset', async (t) => {
-    const folder = await temporaryFolder(t)
-    const env = {
-      KINORA_DATABASE_URL: await createDatabase(t),
-      KINORA_DATA_DIR: folder,
-      KINORA_PRODUCTION_KEY: productionKey,
-      KINORA_LOG_LEVEL: 'warn',
-    }
-    const first = await startKinora(env)
-    t.after(() => first.kill())
-    const content = randomBytes(24 * MiB)
-    const uploadUrl = await createEmpty(first.url, content.length)
-    assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
-    const running = patchPartially(
-      uploadUrl,
-      5 * MiB,
-      content.length - 5 * MiB,
-      content.subarray(5 * MiB, 9 * MiB),
-    )
-    await untilReceived(running)
-    await first.kill()
-
-    const second = await startKinora(env)
-    t.after(() => second.stop())
-    const again = uploadUrl.replace(first.url, second.url)
-    const { headers, status } = await head(again)
-    assert.equal(status, 200)
-    assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
-    const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
-    await uploadAll(`${second.url}/tus`, content, options)
-    await assertStored(folder, videoIdOf(again), content)
-  })
-
-  test('a terminated upload leaves nothing behind', async (t) => {
-    const { url, folder, database } = await start(t)
+  test('a terminated upload leaves nothing behind', async () => {
+    const { url, data: folder, database } = own
     const content = randomBytes(2 * MiB)
     const uploadUrl = await createEmpty(url, content.length)
     await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })
@@ -741,8 +707,8 @@ suite('with a separate service', { concurrency: 3 }, () => {
     assert.deepEqual(await query(database, 'select from source_pieces'), [])
   })
 
-  test('terminating an upload into an existing video leaves the video empty', async (t) => {
-    const { url, folder } = await start(t)
+  test('terminating an upload into an existing video leaves the video empty', async () => {
+    const { url, data: folder } = own
     const { body: video } = await call(`${url}/videos`, { method: 'POST', json: { title: 'Mine' } })
     const headers = { 'upload-length': '100', 'upload-metadata': `videoId ${btoa(video.videoId)}` }
     const uploadUrl = (await create(`${url}/tus`, headers)).headers.get('location') ?? ''
@@ -754,16 +720,60 @@ suite('with a separate service', { concurrency: 3 }, () => {
     await uploadAll(`${url}/tus`, content, { metadata: { videoId: video.videoId } })
     await assertStored(folder, video.videoId, content)
   })
+})
 
-  test('on S3, chunks that are smaller than the minimum part size become one file', async (t) => {
-    const { url, assertStored } = await startOnS3(t)
+test('after SIGKILL an upload continues at the last stored offset', async (t) => {
+  const folder = await temporaryFolder(t)
+  const env = {
+    KINORA_DATABASE_URL: await createDatabase(t),
+    KINORA_DATA_DIR: folder,
+    KINORA_PRODUCTION_KEY: productionKey,
+    KINORA_LOG_LEVEL: 'warn',
+  }
+  const first = await startKinora(env)
+  t.after(() => first.kill())
+  const content = randomBytes(24 * MiB)
+  const uploadUrl = await createEmpty(first.url, content.length)
+  assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, 5 * MiB) })).status, 204)
+  const running = patchPartially(
+    uploadUrl,
+    5 * MiB,
+    content.length - 5 * MiB,
+    content.subarray(5 * MiB, 9 * MiB),
+  )
+  await untilReceived(running)
+  await first.kill()
+
+  const second = await startKinora(env)
+  t.after(() => second.stop())
+  const again = uploadUrl.replace(first.url, second.url)
+  const { headers, status } = await head(again)
+  assert.equal(status, 200)
+  assert.equal(Number(headers.get('upload-offset')), 5 * MiB)
+  const options = { uploadUrl: again, chunkSize: 5 * MiB, retryDelays: [0, 1_000, 3_000, 5_000] }
+  await uploadAll(`${second.url}/tus`, content, options)
+  await assertStored(folder, videoIdOf(again), content)
+})
+
+suite('on S3', () => {
+  let onS3: Awaited<ReturnType<typeof startOnS3>>
+  const ends: (() => unknown)[] = []
+  before(async () => {
+    onS3 = await startOnS3({ after: (end) => ends.push(end) })
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  test('chunks that are smaller than the minimum part size become one file', async () => {
+    const { url, assertStored } = onS3
     const content = randomBytes(7 * MiB + 1)
     const uploadUrl = await uploadAll(`${url}/tus`, content, { chunkSize: 1_500_000 })
     await assertStored(videoIdOf(uploadUrl), content)
   })
 
-  test('while the file store is unreachable requests return 503, and the upload continues afterwards', async (t) => {
-    const { url, stopStore, startStore, assertStored } = await startOnS3(t)
+  test('while the file store is unreachable requests return 503, and the upload continues afterwards', async () => {
+    const { url, stopStore, startStore, assertStored } = onS3
     const content = randomBytes(2 * MiB)
     const uploadUrl = await createEmpty(url, content.length)
     assert.equal((await patch(uploadUrl, { offset: 0, body: content.subarray(0, MiB) })).status, 204)

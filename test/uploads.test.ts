@@ -10,7 +10,6 @@ import {
   call,
   fileExists,
   formBody,
-  kinora,
   MiB,
   openUpload,
   productionKey,
@@ -524,7 +523,7 @@ test('a chunk that is sent twice concurrently counts once', async () => {
 })
 
 test('two processes with one file store accept parts of one upload concurrently', async (t) => {
-  const one = await kinora(t, withoutEncoding())
+  const one = service
   const two = await startKinora({
     KINORA_DATABASE_URL: one.database,
     KINORA_DATA_DIR: one.data,

@@ -24,7 +24,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await ffmpeg(...lavfi(numberedFrames({ size: '160x120' })), ...tone(), ...x264, ...aac, clip)
+  await ffmpeg(...lavfi(numberedFrames()), ...tone(), ...x264, ...aac, clip)
   service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {
@@ -313,7 +313,7 @@ describe(`a damaged file plays or is rejected (SEED=${seed})`, () => {
   for (const [family, [name, options]] of Object.entries(families).entries())
     test(`damaged copies of ${name} play or are rejected`, async () => {
       const path = join(folder, name)
-      const inputs = [...lavfi(numberedFrames({ size: '160x120', seconds: 1.5 })), ...tone(440, 1.5)]
+      const inputs = [...lavfi(numberedFrames({ seconds: 1.5 })), ...tone(440, 1.5)]
       await ffmpeg(...inputs, ...splitArgs(`${options} -b:v 100k -strict -1`), path)
       const bytes = await readFile(path)
       assert.ok(bytes.length < 150_000, `${name} has ${bytes.length} bytes`)

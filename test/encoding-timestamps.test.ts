@@ -38,7 +38,7 @@ after(async () => {
 /** Makes 3 s of video with a tone at 25 fps, and damages the file with `change`. */
 async function makeDamaged(name: string, change: (bytes: Buffer) => void): Promise<string> {
   const path = join(folder, name)
-  await ffmpeg(...videoWithTone({ size: '160x120' }), ...x264, ...aac, path)
+  await ffmpeg(...videoWithTone(), ...x264, ...aac, path)
   const bytes = await readFile(path)
   change(bytes)
   await writeFile(path, bytes)

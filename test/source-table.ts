@@ -102,8 +102,14 @@ const codecs: Record<string, Source> = {
     steps: [[...videoWithTone({ seconds: 7 }), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2')]],
   },
   'MPEG-2 in an MPEG program stream': {
-    ...{ file: 'a.mpg', ...usual },
-    steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob')]],
+    // Several smaller frames would share a packet, and only the first frame of a packet has a timestamp.
+    ...{ file: 'a.mpg', ...usual, size: '320x240' },
+    steps: [
+      [
+        ...videoWithTone({ size: '320x240' }),
+        ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob'),
+      ],
+    ],
   },
   'H.264 in FLV': { file: 'a.flv', steps: [[...videoWithTone(), ...x264, ...aac]], ...usual },
   'RGB H.264': {

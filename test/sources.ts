@@ -129,12 +129,6 @@ export async function readBrightness(path: string, size: string, args: string[] 
   ])
 }
 
-/** Decodes the audio to one channel. */
-export async function readAudio(path: string): Promise<{ samples: Float32Array; warnings: string }> {
-  const { bytes, warnings } = await decode(path, splitArgs(`-map 0:a -ac 1 -ar ${sampleRate} -f f32le`))
-  return { samples: new Float32Array(new Uint8Array(bytes).buffer), warnings }
-}
-
 /** Measures the frequency and the level of the audio around a time. */
 export function toneAt(samples: Float32Array, atSeconds: number) {
   const rate = sampleRate

@@ -11,6 +11,7 @@ import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, kinora, query, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { assertComplete, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
 
@@ -19,13 +20,13 @@ import { lacksSwift, startSwift } from './swift.ts'
 let folder: string
 let clip: string
 const seconds = 10
-const frames = seconds * 12
+const frames = seconds * 6
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await makeClip(clip, { size: '640x360', rate: '12', seconds, audioCodec: 'aac' })
+  await makeClip(clip, { size: '640x360', rate: '6', seconds, audioCodec: 'aac' })
 })
 
 /** Starts a store that can stop and restart on the same port. */
@@ -104,7 +105,7 @@ async function assertAllInBucket(
 suite('encoding with an S3 store', { concurrency: 3 }, () => {
   test('a video and its watermark are read from the bucket, encoded into it and played from it', async (t) => {
     const { env, files } = await startStore(t)
-    const service = await kinora(t, env)
+    const service = await kinora(t, { ...env, ...withoutThumbnails() })
     const image = join(folder, 'mark.png')
     await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=64x36', '-frames:v', '1', image)
     const { body } = await sendFile(`${service.url}/watermarks`, await readFile(image))
@@ -123,15 +124,15 @@ suite('encoding with an S3 store', { concurrency: 3 }, () => {
     skip: lacksSwift,
   }, async (t) => {
     const { swift, env, files } = await startSwiftStore(t)
-    const service = await kinora(t, env)
+    const service = await kinora(t, { ...env, ...withoutThumbnails() })
     const small = join(folder, 'small.mp4')
-    await makeClip(small, { size: '320x240', rate: '12', seconds: 4 })
+    await makeClip(small, { size: '320x240', rate: '6', seconds: 4 })
     const videoId = await uploadVideo(service, small)
     // The upload is complete, and jobs do the rest.
     await swift.kill()
     await swift.start()
     const events = ['hls 240p', 'mp4 240p']
-    const frames = 4 * 12
+    const frames = 4 * 6
     await assertEncoded(service, videoId, events)
     await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
@@ -143,7 +144,7 @@ suite('encoding with an S3 store', { concurrency: 3 }, () => {
 
   test('a source without seek support is first copied in the bucket, and the copy is removed at the end', async (t) => {
     const { env, files } = await startStore(t)
-    const service = await kinora(t, env)
+    const service = await kinora(t, { ...env, ...withoutThumbnails() })
     const source = join(folder, 'clip.ts')
     await ffmpeg('-i', clip, '-c', 'copy', source)
     const videoId = await uploadVideo(service, source)

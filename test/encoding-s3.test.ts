@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { before, suite, type TestContext, test } from 'node:test'
+import { after, before, suite, type TestContext, test } from 'node:test'
 import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
 import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { call, kinora, query, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { withoutThumbnails } from './programs.ts'
 import { assertComplete, fakeProgram } from './recovery.ts'
 import { lacksSwift, startSwift } from './swift.ts'
 
@@ -19,17 +20,17 @@ import { lacksSwift, startSwift } from './swift.ts'
 let folder: string
 let clip: string
 const seconds = 10
-const frames = seconds * 12
+const frames = seconds * 6
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
-  await makeClip(clip, { size: '640x360', rate: '12', seconds, audioCodec: 'aac' })
+  await makeClip(clip, { size: '640x360', rate: '6', seconds, audioCodec: 'aac' })
 })
 
 /** Starts a store that can stop and restart on the same port. */
-async function startStore(t: TestContext) {
+async function startStore(t: { after(end: () => unknown): void }) {
   const storage = await temporaryFolder(t)
   const options = { host: '127.0.0.1', logger: false, s3StorageDir: storage } as const
   let server: FauxqsServer = await startFauxqs({ ...options, port: 0 })
@@ -101,10 +102,28 @@ async function assertAllInBucket(
   assert.deepEqual(await found(), known)
 }
 
-suite('encoding with an S3 store', { concurrency: 3 }, () => {
-  test('a video and its watermark are read from the bucket, encoded into it and played from it', async (t) => {
-    const { env, files } = await startStore(t)
-    const service = await kinora(t, env)
+suite('encoding with an S3 store', { concurrency: false }, () => {
+  let store: Awaited<ReturnType<typeof startStore>>
+  let service: Service
+  /** The ffmpeg of the service runs this script first. */
+  let script: string
+  const ends: (() => unknown)[] = []
+
+  before(async () => {
+    const cleanup = { after: (end: () => unknown) => ends.push(end) }
+    store = await startStore(cleanup)
+    script = join(folder, 'script')
+    await writeFile(script, '')
+    const program = await fakeProgram(folder, 'ffmpeg', `. '${script}'`)
+    const settings = { ...store.env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' }
+    service = await kinora(cleanup, settings)
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  test('a video and its watermark are read from the bucket, encoded into it and played from it', async () => {
+    const { files } = store
     const image = join(folder, 'mark.png')
     await ffmpeg('-f', 'lavfi', '-i', 'color=red:s=64x36', '-frames:v', '1', image)
     const { body } = await sendFile(`${service.url}/watermarks`, await readFile(image))
@@ -123,15 +142,15 @@ suite('encoding with an S3 store', { concurrency: 3 }, () => {
     skip: lacksSwift,
   }, async (t) => {
     const { swift, env, files } = await startSwiftStore(t)
-    const service = await kinora(t, env)
+    const service = await kinora(t, { ...env, ...withoutThumbnails() })
     const small = join(folder, 'small.mp4')
-    await makeClip(small, { size: '320x240', rate: '12', seconds: 4 })
+    await makeClip(small, { size: '320x240', rate: '6', seconds: 4 })
     const videoId = await uploadVideo(service, small)
     // The upload is complete, and jobs do the rest.
     await swift.kill()
     await swift.start()
     const events = ['hls 240p', 'mp4 240p']
-    const frames = 4 * 12
+    const frames = 4 * 6
     await assertEncoded(service, videoId, events)
     await assertComplete(service, service, videoId, { events, frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
@@ -141,35 +160,32 @@ suite('encoding with an S3 store', { concurrency: 3 }, () => {
     assert.deepEqual([status, new URL(headers.get('location') ?? '').origin], [302, swift.endpoint])
   })
 
-  test('a source without seek support is first copied in the bucket, and the copy is removed at the end', async (t) => {
-    const { env, files } = await startStore(t)
-    const service = await kinora(t, env)
+  test('a source without seek support is first copied in the bucket, and the copy is removed at the end', async () => {
+    const { files } = store
     const source = join(folder, 'clip.ts')
     await ffmpeg('-i', clip, '-c', 'copy', source)
     const videoId = await uploadVideo(service, source)
     await waitFor(async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/copy/source.mkv`))
     await assertEncoded(service, videoId, events)
-    const [{ plan }] = await query(service.database, 'select plan from encodings')
+    const [{ plan }] = await query(service.database, 'select plan from encodings where video_id = $1', [
+      videoId,
+    ])
     assert.equal(plan.key, `videos/${videoId}/copy/source.mkv`)
     await assertComplete(service, service, videoId, { events, frames: plan.frames, isOnDisk: false })
     await assertAllInBucket(files, service.database, videoId)
   })
 
-  test('the encoding waits while the store is unreachable, and this does not count as a failure', async (t) => {
-    const { env, stop, restart, files } = await startStore(t)
+  test('the encoding waits while the store is unreachable, and this does not count as a failure', async () => {
+    const { stop, restart, files } = store
     // From the second chunk on, ffmpeg starts only after the store has stopped, so it cannot read the source. The output
     // of earlier chunks cannot be stored.
     const stopped = join(folder, 'gone')
-    const program = await fakeProgram(
-      folder,
-      'ffmpeg',
-      `case "$*" in *"/240p.mp4"*"/360p.mp4"*) while ! [ -e '${stopped}' ]; do sleep 0.05; done;; esac`,
-    )
-    const service = await kinora(t, { ...env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' })
+    const wait = `while ! [ -e '${stopped}' ]; do sleep 0.05; done`
+    await writeFile(script, `case "$*" in *"/240p.mp4"*"/360p.mp4"*) ${wait};; esac`)
     const videoId = await uploadVideo(service, clip)
     await waitFor(async () => (await encodingOf(service, videoId)).playable)
     await stop()
-    await ffmpeg('-f', 'lavfi', '-i', 'color=s=16x16', '-frames:v', '1', '-f', 'rawvideo', stopped)
+    await writeFile(stopped, '')
     const waiting = () => query(service.database, 'select failures from chunks where not_before > now()')
     await waitFor(async () => (await waiting()).length >= 2, service.output)
     const chunks = await query(service.database, 'select distinct failures from chunks')

@@ -303,8 +303,9 @@ export async function waitFor(
       if (state === before) throw new Error(`the condition was not true within ${patienceMs} ms\n${detail()}`)
       start = Date.now()
     }
-    // Checks less often over time, because each check takes CPU time from the work that the test waits for.
-    await delay(Math.min(500, 20 + waitedMs / 10))
+    // Checks less often over time, because each check takes CPU time from the work that the test waits for. Work with
+    // progress takes longer, and its end does not pass.
+    await delay(progress ? Math.min(1_500, 50 + waitedMs / 4) : Math.min(500, 20 + waitedMs / 10))
   }
 }
 

@@ -76,12 +76,24 @@ export async function readStreams(paths: string[]): Promise<{ streams: Stream[];
   return { streams, warnings }
 }
 
+/** Returns for each file whether its first frame is a key frame. */
+export async function startsWithKeyFrame(paths: string[]): Promise<boolean[]> {
+  const output = `${paths[0]}.key`
+  const inputs = paths.flatMap((path) => ['-i', path])
+  const maps = paths.flatMap((_, i) => ['-map', `${i}:v`])
+  await ffmpeg(...inputs, ...maps, '-c', 'copy', '-f', 'framecrc', output)
+  const packets = await readFrameList(output)
+  return paths.map((_, i) => packets.find(({ stream }) => stream === i)?.isKey ?? false)
+}
+
 /** Reads the output of the formats framemd5 and framecrc. */
 async function readFrameList(path: string) {
   const lines = (await readFile(path, 'utf8')).split('\n').filter((line) => line && !line.startsWith('#'))
   return lines.map((line) => {
     const [stream, dts, pts, , , hash = ''] = line.split(',').map((field) => field.trim())
-    return { stream: Number(stream), dts: Number(dts), pts: Number(pts), hash }
+    // Flags are printed if there are others than that of a key frame, which is the lowest bit.
+    const flags = Number(/F=(0x\w+)/.exec(line)?.[1] ?? 1)
+    return { stream: Number(stream), dts: Number(dts), pts: Number(pts), hash, isKey: flags % 2 === 1 }
   })
 }
 

@@ -8,6 +8,7 @@ import {
   splitArgs,
   stripes,
   tone,
+  toneInCenter,
   videoWithTone,
   vp8,
   x264,
@@ -35,9 +36,8 @@ export type Source = {
 /** 3 s at 25 fps, with a chunk boundary at 2 s. `long` also has one at 6 s. */
 const usual = { rate: '25/1', frameNumbers: frames(75), hertz: 440 }
 const long = { ...usual, frameNumbers: frames(175) }
-/** For slow encoders. */
-const tiny = { size: '160x120' }
 export const silent = { ...usual, hertz: undefined }
+const striped = { ...silent, rate: '5/1', frameNumbers: [] }
 const codecs: Record<string, Source> = {
   'H.264 and AAC in MP4': {
     file: 'a.mp4',
@@ -45,10 +45,10 @@ const codecs: Record<string, Source> = {
     ...long,
   },
   'HEVC with open GOPs in MOV': {
-    ...{ file: 'a.mov', ...long, ...tiny },
+    ...{ file: 'a.mov', ...long },
     steps: [
       [
-        ...videoWithTone({ seconds: 7, ...tiny }),
+        ...videoWithTone({ seconds: 7 }),
         ...hevc('bframes=4:keyint=30:min-keyint=30'),
         ...splitArgs('-tag:v hvc1'),
         ...alac,
@@ -56,10 +56,8 @@ const codecs: Record<string, Source> = {
     ],
   },
   'HEVC with eight B-frames in MKV': {
-    ...{ file: 'a.mkv', ...long, ...tiny },
-    steps: [
-      [...videoWithTone({ seconds: 7, ...tiny }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')],
-    ],
+    ...{ file: 'a.mkv', ...long },
+    steps: [[...videoWithTone({ seconds: 7 }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')]],
   },
   'H.264 with open GOPs and 16 B-frames': {
     ...{ file: 'b.mp4', ...long },
@@ -72,40 +70,46 @@ const codecs: Record<string, Source> = {
     ],
   },
   'VP8 and Vorbis in WebM': {
-    ...{ file: 'a.webm', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
+    ...{ file: 'a.webm', ...usual },
+    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
   },
   'VP9 and Opus in WebM': {
-    ...{ file: 'b.webm', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
+    ...{ file: 'b.webm', ...usual },
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
   },
   'AV1 in MP4': {
-    ...{ file: 'c.mp4', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...alac]],
+    ...{ file: 'c.mp4', ...usual },
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...alac]],
   },
   'MPEG-4 with B-frames and MP3 in AVI': {
     ...{ file: 'a.avi', ...usual, frameNumbers: [0, ...frames(75)] },
     steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg4 -bf 2 -q:v 3 -g 40 -c:a libmp3lame')]],
   },
   '10-bit ProRes and PCM in MOV': {
-    ...{ file: 'b.mov', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')]],
+    ...{ file: 'b.mov', ...usual },
+    steps: [[...videoWithTone(), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')]],
   },
   'MJPEG in AVI': {
     ...{ file: 'b.avi', ...usual },
     steps: [[...videoWithTone(), ...splitArgs('-c:v mjpeg -q:v 4 -pix_fmt yuvj420p -c:a pcm_s16le')]],
   },
   'Theora and Vorbis in Ogg': {
-    ...{ file: 'a.ogv', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
+    ...{ file: 'a.ogv', ...usual },
+    steps: [[...videoWithTone(), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
   },
   'MPEG-2 in an MPEG transport stream': {
     ...{ file: 'a.ts', ...long },
     steps: [[...videoWithTone({ seconds: 7 }), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2')]],
   },
   'MPEG-2 in an MPEG program stream': {
-    ...{ file: 'a.mpg', ...usual },
-    steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob')]],
+    // Several smaller frames would share a packet, and only the first frame of a packet has a timestamp.
+    ...{ file: 'a.mpg', ...usual, size: '320x240' },
+    steps: [
+      [
+        ...videoWithTone({ size: '320x240' }),
+        ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2 -f vob'),
+      ],
+    ],
   },
   'H.264 in FLV': { file: 'a.flv', steps: [[...videoWithTone(), ...x264, ...aac]], ...usual },
   'RGB H.264': {
@@ -175,7 +179,7 @@ const frameFormats: Record<string, Source> = {
     ...{ file: 'sa.mp4', ...usual },
     steps: [
       [
-        ...lavfi(numberedFrames({ size: '322x242', filter: 'format=yuv444p,crop=321:241:0:0' })),
+        ...lavfi(numberedFrames({ size: '162x122', filter: 'format=yuv444p,crop=161:121:0:0' })),
         ...[...tone(), ...splitArgs('-c:v libx264 -preset ultrafast'), ...alac],
       ],
     ],
@@ -190,7 +194,7 @@ const frameFormats: Record<string, Source> = {
   },
   'non-square pixels': {
     ...{ file: 'sd.mp4', ...usual },
-    steps: [[...videoWithTone({ size: '240x240', filter: 'setsar=4/3' }), ...x264, ...alac]],
+    steps: [[...videoWithTone({ size: '120x120', filter: 'setsar=4/3' }), ...x264, ...alac]],
   },
   'interlaced video': {
     ...{ file: 'se.mp4', ...usual, frameNumbers: frames(75, (i) => 2 * i), tolerance: 1 },
@@ -217,7 +221,7 @@ const frameFormats: Record<string, Source> = {
   },
   // Levels from 0 to 255 are converted to the limited range of video.
   'full-range video': {
-    ...{ file: 'sh.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 126, 181, 235] },
+    ...{ file: 'sh.mp4', ...striped, levels: [16, 126, 181, 235] },
     steps: [
       [
         ...stripes([0, 512, 768, 1023]),
@@ -228,18 +232,18 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, 90 nits, 273 nits (brighter than white), and the maximum of PQ.
   HDR10: {
-    ...{ file: 'si.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 226, 235] },
+    ...{ file: 'si.mp4', ...striped, levels: [16, 172, 226, 235] },
     steps: [
       [...stripes([64, 500, 600, 940]), ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc')],
     ],
   },
   'HDR10 tagged only with its transfer function': {
-    ...{ file: 'sj.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 226, 235] },
+    ...{ file: 'sj.mp4', ...striped, levels: [16, 172, 226, 235] },
     steps: [[...stripes([64, 500, 600, 940]), ...hevc('transfer=smpte2084')]],
   },
   // Black, 90 nits, 157 nits and white. Nothing is brighter than white, so there is no headroom to reserve.
   'HDR10 with nothing brighter than white': {
-    ...{ file: 'sl.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 172, 214, 235] },
+    ...{ file: 'sl.mp4', ...striped, levels: [16, 172, 214, 235] },
     steps: [
       [
         ...stripes([64, 500, 550, 573]),
@@ -249,7 +253,7 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, skin tone, white, and the maximum.
   HLG: {
-    ...{ file: 'sk.mp4', ...silent, ...tiny, frameNumbers: [], levels: [16, 138, 221, 235] },
+    ...{ file: 'sk.mp4', ...striped, levels: [16, 138, 221, 235] },
     steps: [
       [
         ...stripes([64, 500, 721, 940]),
@@ -273,7 +277,7 @@ const audioLayouts: Record<string, Source> = {
   },
   '5.1 audio with only a center channel': {
     ...{ file: 'tc.mp4', ...usual },
-    steps: [[...lavfi(numberedFrames()), ...lavfi('sine=f=440:d=3:r=48000,pan=5.1|FC=c0'), ...x264, ...aac]],
+    steps: [[...lavfi(numberedFrames()), ...toneInCenter, ...x264, ...aac]],
   },
   'mono audio at 22.05 kHz': {
     ...{ file: 'td.mp4', ...usual },
@@ -313,10 +317,10 @@ const audioLayouts: Record<string, Source> = {
 
 const containers: Record<string, Source> = {
   'an edit list': {
-    ...{ file: 'ua.mov', ...usual, frameNumbers: frames(187, (i) => i + 38) },
+    ...{ file: 'ua.mov', ...usual, frameNumbers: frames(174, (i) => i + 26) },
     steps: [
-      [...videoWithTone({ seconds: 9 }), ...x264, ...aac, 'mov'],
-      splitArgs('-ss 1.5 -i {last} -c copy'),
+      [...videoWithTone({ seconds: 8 }), ...x264, ...aac, 'mov'],
+      splitArgs('-ss 1.02 -i {last} -c copy'),
     ],
   },
   // Without an edit list, the video stream starts late by its B-frame delay.
@@ -332,8 +336,8 @@ const containers: Record<string, Source> = {
     ],
   },
   'a browser recording without duration and index': {
-    ...{ file: 'uc.webm', ...usual, ...tiny },
-    steps: [[...videoWithTone(tiny), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
+    ...{ file: 'uc.webm', ...usual },
+    steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
   },
   'a single frame': {
     file: 'va.mp4',

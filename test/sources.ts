@@ -11,7 +11,7 @@ const columns = 12
 const bits = `if(lt(Y,4),if(mod(floor(N/pow(2,X)),2),215,40),128)`
 
 /** Returns a lavfi graph whose frames show their number. */
-export function numberedFrames({ size = '320x240', rate = '25', seconds = 3, filter = '' } = {}): string {
+export function numberedFrames({ size = '160x120', rate = '25', seconds = 3, filter = '' } = {}): string {
   const graph = [
     `color=gray:s=${columns}x6:r=${rate}:d=${seconds}`,
     `format=yuv444p,geq=lum='${bits}':cb=128:cr=128`,
@@ -23,8 +23,12 @@ export function numberedFrames({ size = '320x240', rate = '25', seconds = 3, fil
 }
 
 export const lavfi = (graph: string) => ['-f', 'lavfi', '-i', graph]
+/** A tone in the middle of each second. Silence is encoded in a third of the time. */
+const toneGraph = (frequency: number, seconds: number, rate: number) =>
+  `sine=f=${frequency}:r=${rate}:d=${seconds},volume='between(mod(t,1),0.3,0.7)':eval=frame`
 export const tone = (frequency = 440, seconds = 3, rate = 48_000) =>
-  lavfi(`sine=f=${frequency}:r=${rate}:d=${seconds}`)
+  lavfi(toneGraph(frequency, seconds, rate))
+export const toneInCenter = lavfi(`${toneGraph(440, 3, 48_000)},pan=5.1|FC=c0`)
 export const splitArgs = (text: string) => text.split(' ').filter(Boolean)
 
 export const x264 = splitArgs('-c:v libx264 -preset ultrafast -crf 18 -bf 2 -g 50 -pix_fmt yuv420p')
@@ -40,13 +44,14 @@ export const aac = splitArgs('-c:a aac')
 export const alac = splitArgs('-c:a alac')
 export const hevc = (params: string) =>
   splitArgs(`-c:v libx265 -preset superfast -x265-params log-level=none:open-gop=1:scenecut=0:${params}`)
-// A positive speed lets the encoder use the time that is left until the next frame.
-export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used -16 -b:v 1M')
-/** Four vertical stripes with these 10-bit luma levels, 160x120. */
+// A positive speed lets the encoder use the time that is left until the next frame. Its threads wait for each other in
+// loops, which takes CPU time on a busy machine.
+export const vp8 = splitArgs('-c:v libvpx -deadline realtime -cpu-used -16 -b:v 1M -threads 1')
+/** Four vertical stripes with these 10-bit luma levels, 160x120 at 5 fps. */
 export const stripes = (levels: number[]) => {
   const [a, b, c, d] = levels
   const lum = `if(lt(X,40),${a},if(lt(X,80),${b},if(lt(X,120),${c},${d})))`
-  return lavfi(`color=s=160x120:r=25:d=3,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`)
+  return lavfi(`color=s=160x120:r=5:d=3,format=yuv420p10le,geq=lum='${lum}':cb=512:cr=512`)
 }
 
 /** Returns the raw frames or samples, and ffmpeg's warnings. */
@@ -122,12 +127,6 @@ export async function readBrightness(path: string, size: string, args: string[] 
   return Array.from({ length: bytes.length / pixels / 3 }, (_, i) => [
     ...bytes.subarray(i * 3 * pixels, (i * 3 + 1) * pixels),
   ])
-}
-
-/** Decodes the audio to one channel. */
-export async function readAudio(path: string): Promise<{ samples: Float32Array; warnings: string }> {
-  const { bytes, warnings } = await decode(path, splitArgs(`-map 0:a -ac 1 -ar ${sampleRate} -f f32le`))
-  return { samples: new Float32Array(new Uint8Array(bytes).buffer), warnings }
 }
 
 /** Measures the frequency and the level of the audio around a time. */

@@ -16,31 +16,45 @@ import { remuxArgs } from './remux.ts'
 const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 let folder: string
 
+// The tests register their files before any of them runs. ffmpeg makes many files in one run, because its start takes
+// longer than the work.
+
+/** The arguments for the files that are made from each source. */
+const outputs: Record<'h264.mp4' | 'vp8.webm', string[]> = { 'h264.mp4': [], 'vp8.webm': [] }
+const runs: string[][] = []
+const cuts: { name: string; source: string; part: number }[] = []
+const decoded = new Map<string, { picture: number; sound: number }>()
+
+const at = (name: string) => path.join(folder, name)
+const ffmpeg = (...args: string[]) => run('ffmpeg', ['-nostdin', '-y', ...args], { cwd: folder })
+
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kinora-extent-'))
-  const inputs = ['-f', 'lavfi', '-i', 'testsrc2=s=128x96:r=25:d=6', '-f', 'lavfi', '-i', 'sine=d=6:r=48000']
-  await make('h264.mp4', [...inputs, ...'-c:v libx264 -preset veryfast -bf 2 -g 50 -c:a aac'.split(' ')])
-  await make('vp8.webm', [
-    ...inputs,
-    ...'-c:v libvpx -cpu-used 8 -deadline realtime -g 50 -c:a libopus'.split(' '),
-  ])
+  const inputs = '-v error -f lavfi -i testsrc2=s=128x96:r=25:d=6 -f lavfi -i sine=d=6:r=48000'
+  const x264 = '-c:v libx264 -preset veryfast -bf 2 -g 50 -c:a aac h264.mp4'
+  const vp8 = '-c:v libvpx -cpu-used -16 -deadline realtime -threads 1 -g 50 -c:a libopus vp8.webm'
+  await ffmpeg(...`${inputs} ${x264} ${vp8}`.split(' '))
+  for (const [source, args] of Object.entries(outputs)) await ffmpeg('-v', 'error', '-i', source, ...args)
+  for (const args of runs) await ffmpeg('-v', 'error', ...args)
+  for (const { name, source, part } of cuts) {
+    await copyFile(at(source), at(name))
+    await truncate(at(name), Math.floor((await stat(at(name))).size * part))
+  }
+  await decodeAll([...decoded.keys()])
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-async function make(name: string, args: string[]): Promise<string> {
-  const file = path.join(folder, name)
-  await run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args, file])
-  return file
+function encode(name: string, source: keyof typeof outputs, options: string): string {
+  outputs[source].push(...options.split(' '), name)
+  return name
 }
 
-const copy = (name: string, source: string, ...more: string[]) =>
-  make(name, ['-i', path.join(folder, source), '-c', 'copy', ...more])
+const copy = (name: string, source: keyof typeof outputs, options = '') =>
+  encode(name, source, `-c copy ${options}`.trim())
 
-async function cut(name: string, source: string, part: number): Promise<string> {
-  const file = path.join(folder, name)
-  await copyFile(path.join(folder, source), file)
-  await truncate(file, Math.floor((await stat(file)).size * part))
-  return file
+function cut(name: string, source: string, part: number): string {
+  cuts.push({ name, source, part })
+  return name
 }
 
 async function extentOf(file: string): Promise<{ media: SourceMedia; extent: Extent }> {
@@ -53,28 +67,21 @@ async function remuxed(file: string, media: SourceMedia): Promise<string> {
   return `${file}.remuxed`
 }
 
-/** The ends of the decoded streams, on the timeline of ffmpeg. */
-async function decodedEnds(file: string): Promise<{ picture: number; sound: number }> {
+/** Finds the ends of the decoded streams of each file, on the timeline of ffmpeg. */
+async function decodeAll(names: string[]): Promise<void> {
+  const format = '-fps_mode passthrough -enc_time_base:v -1 -f framehash'.split(' ')
+  const hashes = names.flatMap((name, i) => ['-map', `${i}:v?`, '-map', `${i}:a?`, ...format, `${name}.hash`])
+  await ffmpeg('-v', 'quiet', ...names.flatMap((name) => ['-i', name]), ...hashes)
+  for (const name of names) decoded.set(name, endsIn(await readFile(at(`${name}.hash`), 'utf8')))
+}
+
+function endsIn(text: string): { picture: number; sound: number } {
   const ends = { picture: 0, sound: 0 }
-  const format = [
-    '-map',
-    '0:v?',
-    '-map',
-    '0:a?',
-    '-fps_mode',
-    'passthrough',
-    '-enc_time_base:v',
-    '-1',
-    '-f',
-    'framehash',
-    '-',
-  ]
-  const { stdout } = await run('ffmpeg', ['-v', 'quiet', '-nostdin', '-i', file, ...format])
   const bases = new Map(
-    [...stdout.matchAll(/^#tb (\d): (\d+)\/(\d+)$/gm)].map((m) => [m[1], Number(m[2]) / Number(m[3])]),
+    [...text.matchAll(/^#tb (\d): (\d+)\/(\d+)$/gm)].map((m) => [m[1], Number(m[2]) / Number(m[3])]),
   )
-  const isSound = new Set([...stdout.matchAll(/^#media_type (\d): audio$/gm)].map((m) => m[1]))
-  for (const [, stream, pts, duration] of stdout.matchAll(/^(\d),\s*-?\d+,\s*(-?\d+),\s*(\d+),/gm)) {
+  const isSound = new Set([...text.matchAll(/^#media_type (\d): audio$/gm)].map((m) => m[1]))
+  for (const [, stream, pts, duration] of text.matchAll(/^(\d),\s*-?\d+,\s*(-?\d+),\s*(\d+),/gm)) {
     const kind = isSound.has(stream) ? 'sound' : 'picture'
     ends[kind] = Math.max(ends[kind], (Number(pts) + Number(duration)) * bases.get(stream)!)
   }
@@ -89,63 +96,46 @@ function isNear(actual: number | undefined, expected: number, tolerance: number)
 }
 
 describe('the extent of a seekable source equals the end of its decoded streams', { concurrency: 2 }, () => {
-  const isSeekable = (title: string, create: () => Promise<string>) =>
+  const isSeekable = (title: string, name: string) => {
+    decoded.set(name, { picture: 0, sound: 0 })
     test(title, async () => {
-      const file = await create()
-      const { extent } = await extentOf(file)
+      const { extent } = await extentOf(at(name))
       assert.equal(extent.isSeekable, true)
-      const decoded = await decodedEnds(file)
-      if (decoded.picture) isNear(extent.videoEndSeconds, decoded.picture, 0.002)
+      const ends = decoded.get(name)!
+      assert.ok(ends.picture || ends.sound, 'nothing was decoded')
+      if (ends.picture) isNear(extent.videoEndSeconds, ends.picture, 0.002)
       else assert.equal(extent.videoEndSeconds, undefined)
       // A decoder returns entire packets, even if the edit list ends within one.
-      if (decoded.sound) isNear(extent.audioEndSeconds, decoded.sound, 0.03)
+      if (ends.sound) isNear(extent.audioEndSeconds, ends.sound, 0.03)
       else assert.equal(extent.audioEndSeconds, undefined)
     })
-  isSeekable('mp4', async () => path.join(folder, 'h264.mp4'))
-  isSeekable('webm', async () => path.join(folder, 'vp8.webm'))
-  isSeekable('mkv', () => copy('a.mkv', 'h264.mp4'))
-  isSeekable('mov without audio', () => copy('b.mov', 'h264.mp4', '-an'))
-  isSeekable('m4a', () => copy('c.m4a', 'h264.mp4', '-vn'))
-  isSeekable('an mp4 that starts at 100 s', () => copy('d.mp4', 'h264.mp4', '-output_ts_offset', '100'))
-  isSeekable('an mkv that starts at 100 s', () => copy('e.mkv', 'h264.mp4', '-output_ts_offset', '100'))
-  isSeekable('a fragmented mp4', () => copy('f.mp4', 'h264.mp4', '-movflags', 'frag_keyframe+empty_moov'))
-  isSeekable('a fragmented mp4 with one index', () =>
-    copy('g.mp4', 'h264.mp4', '-movflags', 'dash+global_sidx'),
-  )
-  const later = (name: string) => {
-    const source = path.join(folder, 'h264.mp4')
-    return make(name, [
-      '-i',
-      source,
-      '-itsoffset',
-      '2',
-      '-i',
-      source,
-      '-map',
-      '0:v',
-      '-map',
-      '1:a',
-      '-c',
-      'copy',
-    ])
   }
-  isSeekable('audio that begins late and ends late, mp4', () => later('h.mp4'))
-  isSeekable('audio that begins late and ends late, mkv', () => later('i.mkv'))
-  const shorter = (name: string) => {
-    const source = path.join(folder, 'h264.mp4')
-    return make(name, ['-i', source, '-t', '1', '-i', source, '-map', '0:v', '-map', '1:a', '-c', 'copy'])
-  }
-  isSeekable('audio that ends before the last key frame, mp4', () => shorter('j.mp4'))
-  isSeekable('audio that ends before the last key frame, mkv', () => shorter('k.mkv'))
-  isSeekable('a single key frame', () =>
-    make('l.mp4', '-f lavfi -i testsrc2=s=64x48:r=25:d=20 -c:v libx264 -preset ultrafast -g 9999'.split(' ')),
-  )
+  isSeekable('mp4', 'h264.mp4')
+  isSeekable('webm', 'vp8.webm')
+  isSeekable('mkv', copy('a.mkv', 'h264.mp4'))
+  isSeekable('mov without audio', copy('b.mov', 'h264.mp4', '-an'))
+  isSeekable('m4a', copy('c.m4a', 'h264.mp4', '-vn'))
+  isSeekable('an mp4 that starts at 100 s', copy('d.mp4', 'h264.mp4', '-output_ts_offset 100'))
+  isSeekable('an mkv that starts at 100 s', copy('e.mkv', 'h264.mp4', '-output_ts_offset 100'))
+  isSeekable('a fragmented mp4', copy('f.mp4', 'h264.mp4', '-movflags frag_keyframe+empty_moov'))
+  isSeekable('a fragmented mp4 with one index', copy('g.mp4', 'h264.mp4', '-movflags dash+global_sidx'))
+  const both = '-map 0:v -map 1:a -c copy'
+  runs.push(`-i h264.mp4 -itsoffset 2 -i h264.mp4 ${both} h.mp4 ${both} i.mkv`.split(' '))
+  isSeekable('audio that begins late and ends late, mp4', 'h.mp4')
+  isSeekable('audio that begins late and ends late, mkv', 'i.mkv')
+  runs.push(`-i h264.mp4 -t 1 -i h264.mp4 ${both} j.mp4 ${both} k.mkv`.split(' '))
+  isSeekable('audio that ends before the last key frame, mp4', 'j.mp4')
+  isSeekable('audio that ends before the last key frame, mkv', 'k.mkv')
+  const pattern = '-f lavfi -i testsrc2=s=64x48:r=25:d=20'
+  runs.push(`${pattern} -c:v libx264 -preset ultrafast -g 9999 l.mp4`.split(' '))
+  isSeekable('a single key frame', 'l.mp4')
 })
 
 describe('a source that is not seekable keeps its length when it is remuxed', { concurrency: 2 }, () => {
-  const isCopied = (title: string, create: () => Promise<string>, seconds: number, kinds = 'picture sound') =>
+  const isCopied = (title: string, name: string, seconds: number, kinds = 'picture sound') => {
+    decoded.set(name, { picture: 0, sound: 0 })
     test(title, async () => {
-      const file = await create()
+      const file = at(name)
       const { media, extent } = await extentOf(file)
       assert.deepEqual(extent, {
         videoStartSeconds: undefined,
@@ -153,7 +143,7 @@ describe('a source that is not seekable keeps its length when it is remuxed', { 
         audioEndSeconds: undefined,
         isSeekable: false,
       })
-      const before = await decodedEnds(file)
+      const before = decoded.get(name)!
       const after = await extentOf(await remuxed(file, media))
       assert.equal(after.extent.isSeekable, true)
       assert.equal(after.media.picture?.codec, media.picture?.codec)
@@ -166,67 +156,42 @@ describe('a source that is not seekable keeps its length when it is remuxed', { 
         isNear(ends[kind], before[kind], 0.09)
       }
     })
-  isCopied('a transport stream', () => copy('a.ts', 'h264.mp4'), 6)
-  isCopied(
-    'a truncated transport stream',
-    async () => cut('b.ts', path.basename(await copy('b0.ts', 'h264.mp4')), 0.6),
-    3.6,
-  )
-  isCopied(
-    'a truncated mp4',
-    async () => {
-      return cut('c.mp4', path.basename(await copy('c0.mp4', 'h264.mp4', '-movflags', '+faststart')), 0.6)
-    },
-    3.6,
-  )
-  isCopied(
-    'a truncated mkv',
-    async () => cut('d.mkv', path.basename(await copy('d0.mkv', 'h264.mp4')), 0.6),
-    3.6,
-  )
-  isCopied('a webm recorded by a browser', () => copy('e.webm', 'vp8.webm', '-live', '1'), 6)
-  isCopied(
-    'a truncated webm recorded by a browser',
-    async () => {
-      return cut('f.webm', path.basename(await copy('f0.webm', 'vp8.webm', '-live', '1')), 0.6)
-    },
-    3.6,
-  )
-  isCopied('flv', () => copy('g.flv', 'h264.mp4'), 6)
-  isCopied('ADTS', () => copy('h.aac', 'h264.mp4', '-vn'), 6, 'sound')
-  const encode = (name: string, options: string) =>
-    make(name, ['-i', path.join(folder, 'h264.mp4'), ...options.split(' ')])
-  isCopied('avi with B-frames', () => encode('i.avi', '-c:v mpeg4 -bf 2 -c:a libmp3lame'), 6)
+  }
+  isCopied('a transport stream', copy('a.ts', 'h264.mp4'), 6)
+  isCopied('a truncated transport stream', cut('b.ts', 'a.ts', 0.6), 3.6)
+  const indexed = copy('c0.mp4', 'h264.mp4', '-movflags +faststart')
+  isCopied('a truncated mp4', cut('c.mp4', indexed, 0.6), 3.6)
+  isCopied('a truncated mkv', cut('d.mkv', 'a.mkv', 0.6), 3.6)
+  isCopied('a webm recorded by a browser', copy('e.webm', 'vp8.webm', '-live 1'), 6)
+  isCopied('a truncated webm recorded by a browser', cut('f.webm', 'e.webm', 0.6), 3.6)
+  isCopied('flv', copy('g.flv', 'h264.mp4'), 6)
+  isCopied('ADTS', copy('h.aac', 'h264.mp4', '-vn'), 6, 'sound')
+  isCopied('avi with B-frames', encode('i.avi', 'h264.mp4', '-c:v mpeg4 -bf 2 -c:a libmp3lame'), 6)
   isCopied(
     'H.264 in avi, whose frames have no presentation times',
-    () => copy('j.avi', 'h264.mp4', '-bsf:v', 'h264_mp4toannexb'),
+    copy('j.avi', 'h264.mp4', '-bsf:v h264_mp4toannexb'),
     6,
   )
-  isCopied('an MPEG program stream', () => encode('k.mpg', '-c:v mpeg2video -bf 2 -c:a mp2 -f vob'), 6)
-  isCopied('ogg', () => encode('l.ogv', '-c:v libtheora -c:a libvorbis'), 6)
-  isCopied('asf', () => encode('m.asf', '-c:v wmv2 -c:a wmav2'), 6)
-  isCopied('mxf', () => encode('n.mxf', '-c:v mpeg2video -c:a pcm_s16le -ar 48000'), 6)
-  isCopied('mp3', () => encode('o.mp3', '-vn -c:a libmp3lame'), 6, 'sound')
-  isCopied('wav', () => encode('p.wav', '-vn'), 6, 'sound')
-  isCopied('flac', () => encode('q.flac', '-vn'), 6, 'sound')
-  isCopied(
-    'audio without a Matroska codec id: LATM',
-    () => copy('r.ts', 'h264.mp4', '-mpegts_flags', 'latm'),
-    6,
-  )
+  const mpeg2 = '-c:v mpeg2video -bf 2 -c:a mp2 -f vob'
+  isCopied('an MPEG program stream', encode('k.mpg', 'h264.mp4', mpeg2), 6)
+  isCopied('ogg', encode('l.ogv', 'h264.mp4', '-c:v libtheora -c:a libvorbis'), 6)
+  isCopied('asf', encode('m.asf', 'h264.mp4', '-c:v wmv2 -c:a wmav2'), 6)
+  isCopied('mxf', encode('n.mxf', 'h264.mp4', '-c:v mpeg2video -c:a pcm_s16le -ar 48000'), 6)
+  isCopied('mp3', encode('o.mp3', 'h264.mp4', '-vn -c:a libmp3lame'), 6, 'sound')
+  isCopied('wav', encode('p.wav', 'h264.mp4', '-vn'), 6, 'sound')
+  isCopied('flac', encode('q.flac', 'h264.mp4', '-vn'), 6, 'sound')
+  isCopied('audio without a Matroska codec id: LATM', copy('r.ts', 'h264.mp4', '-mpegts_flags latm'), 6)
   isCopied(
     'audio without a Matroska codec id: Blu-ray PCM',
-    () => encode('s.m2ts', '-c:v copy -c:a pcm_bluray -ac 2'),
+    encode('s.m2ts', 'h264.mp4', '-c:v copy -c:a pcm_bluray -ac 2'),
     6,
   )
 })
 
+cut('turned.mp4', 'c0.mp4', 0.6)
+
 test('a copy of a truncated mp4 keeps its rotation', async () => {
-  const file = await cut(
-    'turned.mp4',
-    path.basename(await copy('whole.mp4', 'h264.mp4', '-movflags', '+faststart')),
-    0.6,
-  )
+  const file = at('turned.mp4')
   const bytes = await readFile(file)
   const matrix = [0, 0x10000, 0, -0x10000, 0, 0, 0, 0, 0x40000000]
   for (const [i, word] of matrix.entries()) bytes.writeInt32BE(word, bytes.indexOf('tkhd') + 44 + 4 * i)
@@ -237,9 +202,10 @@ test('a copy of a truncated mp4 keeps its rotation', async () => {
 })
 
 test('the end of a long file is found through its index, over HTTP too', async () => {
-  const source = path.join(folder, 'h264.mp4')
+  const copies = '-c copy long.mp4 -c copy long.mkv'
+  await ffmpeg(...`-v error -stream_loop 300 -i h264.mp4 ${copies}`.split(' '))
   for (const name of ['long.mp4', 'long.mkv']) {
-    const file = await make(name, ['-stream_loop', '300', '-i', source, '-c', 'copy'])
+    const file = at(name)
     const { size } = await stat(file)
     const { url, servedBytes, close } = await serve(file, size)
     try {

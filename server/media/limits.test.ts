@@ -16,25 +16,11 @@ let version: number
 before(async () => {
   version = Number(/version n?(\d+)/.exec((await run('ffprobe', ['-version'])).stdout)?.[1] ?? 0)
   folder = await mkdtemp(path.join(tmpdir(), 'kinora-limits-'))
-  const picture = [
-    '-f',
-    'lavfi',
-    '-i',
-    'testsrc2=s=64x48:r=25:d=1',
-    '-c:v',
-    'libx264',
-    '-preset',
-    'ultrafast',
-  ]
-  await ffmpeg([...picture, at('secret.mp4')])
-  await ffmpeg([...picture, at('secret.ts')])
+  const x264 = ['-c:v', 'libx264', '-preset', 'ultrafast']
+  const fragmented = ['-movflags', 'frag_keyframe+empty_moov+default_base_moof', '-f', 'mp4']
   await ffmpeg([
-    ...picture,
-    '-movflags',
-    'frag_keyframe+empty_moov+default_base_moof',
-    '-f',
-    'mp4',
-    at('secret.m4s'),
+    ...['-f', 'lavfi', '-i', 'testsrc2=s=64x48:r=25:d=1'],
+    ...[...x264, at('secret.mp4'), ...x264, at('secret.ts'), ...x264, ...fragmented, at('secret.m4s')],
   ])
 })
 after(() => rm(folder, { recursive: true, force: true }))

@@ -11,32 +11,54 @@ const tools = { ffmpeg: 'ffmpeg', ffprobe: 'ffprobe' }
 let folder: string
 let encoders: string
 
+/** The files of all tests. One run of ffmpeg makes them, because its start takes longer than the work. */
+const fixtures: { name: string; inputs: string[]; options: string[] }[] = []
+
+const at = (name: string) => path.join(folder, name)
+const ffmpeg = (...args: string[]) =>
+  run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { cwd: folder })
+
+/** Registers a file that contains a stream of each input, which is a graph of lavfi. */
+function fixture(name: string, inputs: string[], ...options: string[]): string {
+  fixtures.push({ name, inputs, options })
+  return name
+}
+
+/** This ffmpeg may have been built without an encoder. */
+const missingEncoder = (options: string[]) =>
+  options.find((word) => /^lib(svtav1|x265|vpx|theora)/.test(word) && !encoders.includes(word))
+
 before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'kinora-probe-'))
   encoders = (await run('ffmpeg', ['-v', 'error', '-encoders'])).stdout
+  const made = fixtures.filter(({ options }) => !missingEncoder(options))
+  const graphs = [...new Set(made.flatMap(({ inputs }) => inputs))]
+  await ffmpeg(
+    ...graphs.flatMap((graph) => ['-f', 'lavfi', '-i', graph]),
+    ...made.flatMap(({ name, inputs, options }) => [
+      ...inputs.flatMap((graph) => ['-map', String(graphs.indexOf(graph))]),
+      ...options,
+      name,
+    ]),
+  )
 })
 after(() => rm(folder, { recursive: true, force: true }))
 
-const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=s=160x120:r=25:d=1']
-const SOUND = ['-f', 'lavfi', '-i', 'sine=d=1:r=48000']
+const PICTURE = 'testsrc2=s=160x120:r=25:d=1'
+const SOUND = 'sine=d=1:r=48000'
 const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p']
-
-async function make(name: string, args: string[]): Promise<string> {
-  const file = path.join(folder, name)
-  await run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args, file])
-  return file
-}
 
 type Expected = Partial<Omit<SourceMedia, 'picture' | 'sound'>> & {
   picture?: object | undefined
   sound?: object | undefined
 }
 
-function isRead(title: string, name: string, args: string[], expected: Expected): void {
+function isRead(title: string, name: string, inputs: string[], options: string[], expected: Expected): void {
+  fixture(name, inputs, ...options)
   test(title, async (t) => {
-    const encoder = args.find((word) => /^lib(svtav1|x265|vpx|theora)/.test(word))
-    if (encoder && !encoders.includes(encoder)) return t.skip(`this ffmpeg has no ${encoder}`)
-    const media = await probe(tools, await make(name, args))
+    const missing = missingEncoder(options)
+    if (missing) return t.skip(`this ffmpeg has no ${missing}`)
+    const media = await probe(tools, at(name))
     assert.partialDeepStrictEqual(media, expected)
     for (const kind of ['picture', 'sound'] as const)
       if (kind in expected && !expected[kind]) assert.equal(media[kind], undefined)
@@ -45,19 +67,19 @@ function isRead(title: string, name: string, args: string[], expected: Expected)
 
 describe('the probe reads codecs and containers', { concurrency: 2 }, () => {
   const size = { width: 160, height: 120, rate: { num: 25, den: 1 } }
-  const both = [...PICTURE, ...SOUND]
-  isRead('H.264 and AAC in mp4', 'a.mp4', [...both, ...X264, '-c:a', 'aac'], {
+  const both = [PICTURE, SOUND]
+  isRead('H.264 and AAC in mp4', 'a.mp4', both, [...X264, '-c:a', 'aac'], {
     container: 'mov',
     durationSeconds: 1,
     picture: { ...size, codec: 'h264', isInterlaced: false, dynamicRange: 'sdr', sourceRate: 25 },
     sound: { codec: 'aac', sampleRate: 48_000, channels: 1, index: 1 },
   })
-  isRead('HEVC of 10 bits in mkv', 'b.mkv', [...PICTURE, '-c:v', 'libx265', '-pix_fmt', 'yuv420p10le'], {
+  isRead('HEVC of 10 bits in mkv', 'b.mkv', [PICTURE], ['-c:v', 'libx265', '-pix_fmt', 'yuv420p10le'], {
     container: 'matroska',
     picture: { ...size, codec: 'hevc' },
     sound: undefined,
   })
-  isRead('VP8 in webm', 'c.webm', [...both, '-c:v', 'libvpx', '-c:a', 'libopus'], {
+  isRead('VP8 in webm', 'c.webm', both, ['-c:v', 'libvpx', '-c:a', 'libopus'], {
     container: 'matroska',
     picture: { ...size, codec: 'vp8' },
     sound: { codec: 'opus', sampleRate: 48_000 },
@@ -65,37 +87,38 @@ describe('the probe reads codecs and containers', { concurrency: 2 }, () => {
   isRead(
     'VP9 in webm',
     'd.webm',
-    [...PICTURE, '-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
+    [PICTURE],
+    ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8'],
     {
       picture: { ...size, codec: 'vp9' },
     },
   )
-  isRead('AV1 in mp4', 'e.mp4', [...PICTURE, '-c:v', 'libsvtav1', '-preset', '12', '-pix_fmt', 'yuv420p'], {
+  isRead('AV1 in mp4', 'e.mp4', [PICTURE], ['-c:v', 'libsvtav1', '-preset', '12', '-pix_fmt', 'yuv420p'], {
     picture: { ...size, codec: 'av1' },
   })
-  isRead('MPEG-4 and MP3 in avi', 'f.avi', [...both, '-c:v', 'mpeg4', '-c:a', 'libmp3lame'], {
+  isRead('MPEG-4 and MP3 in avi', 'f.avi', both, ['-c:v', 'mpeg4', '-c:a', 'libmp3lame'], {
     container: 'avi',
     picture: { ...size, codec: 'mpeg4' },
     sound: { codec: 'mp3', sampleRate: 48_000, channels: 1 },
   })
-  isRead('ProRes 4:2:2 and PCM in mov', 'g.mov', [...both, '-c:v', 'prores', '-c:a', 'pcm_s16le'], {
+  isRead('ProRes 4:2:2 and PCM in mov', 'g.mov', both, ['-c:v', 'prores', '-c:a', 'pcm_s16le'], {
     picture: { ...size, codec: 'prores' },
     sound: { codec: 'pcm_s16le', sampleRate: 48_000, channels: 1 },
   })
-  isRead('MJPEG in mov', 'h.mov', [...PICTURE, '-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'], {
+  isRead('MJPEG in mov', 'h.mov', [PICTURE], ['-c:v', 'mjpeg', '-pix_fmt', 'yuvj420p'], {
     picture: { ...size, codec: 'mjpeg' },
   })
-  isRead('Theora in ogg', 'i.ogv', [...both, '-c:v', 'libtheora', '-c:a', 'flac'], {
+  isRead('Theora in ogg', 'i.ogv', both, ['-c:v', 'libtheora', '-c:a', 'flac'], {
     container: 'ogg',
     picture: { ...size, codec: 'theora' },
     sound: { codec: 'flac', sampleRate: 48_000, channels: 1 },
   })
-  isRead('MPEG-2 in a transport stream', 'j.ts', [...both, '-c:v', 'mpeg2video', '-c:a', 'mp2'], {
+  isRead('MPEG-2 in a transport stream', 'j.ts', both, ['-c:v', 'mpeg2video', '-c:a', 'mp2'], {
     container: 'mpegts',
     picture: { ...size, codec: 'mpeg2video' },
     sound: { codec: 'mp2', sampleRate: 48_000, channels: 1 },
   })
-  isRead('H.264 in flv', 'k.flv', [...both, ...X264, '-c:a', 'aac'], {
+  isRead('H.264 in flv', 'k.flv', both, [...X264, '-c:a', 'aac'], {
     container: 'flv',
     picture: { ...size, codec: 'h264' },
   })
@@ -105,14 +128,14 @@ describe('the probe reads codecs and containers', { concurrency: 2 }, () => {
     ['l.wav', 'pcm_s16le'],
     ['l.flac', 'flac'],
   ] as const)
-    isRead(`audio only: ${name.slice(2)}`, name, SOUND, {
+    isRead(`audio only: ${name.slice(2)}`, name, [SOUND], [], {
       picture: undefined,
       sound: { codec, sampleRate: 48_000, channels: 1 },
     })
 })
 
 describe('the probe reads video streams', { concurrency: 2 }, () => {
-  const source = (spec: string) => ['-f', 'lavfi', '-i', `testsrc2=${spec}`, ...X264]
+  const source = (spec: string) => [`testsrc2=${spec}`]
   for (const [sourceRate, num, den] of [
     ['24000/1001', 24_000, 1001],
     ['30000/1001', 30_000, 1001],
@@ -129,34 +152,36 @@ describe('the probe reads video streams', { concurrency: 2 }, () => {
       isRead(
         `${sourceRate} frames a second in ${container} become ${num}/${den}`,
         `r${sourceRate.replace('/', '-')}.${container}`,
-        [...source(`s=64x48:d=1:r=${sourceRate}`), '-r', sourceRate],
+        source(`s=64x48:d=1:r=${sourceRate}`),
+        [...X264, '-r', sourceRate],
         { picture: { rate: { num, den } } },
       )
   const gaps = "select='not(eq(mod(n,7),3))'"
-  isRead('30 frames a second with gaps', 'vfr.mkv', [...source('s=64x48:r=30:d=2'), '-vf', gaps], {
+  isRead('30 frames a second with gaps', 'vfr.mkv', source('s=64x48:r=30:d=2'), [...X264, '-vf', gaps], {
     picture: { rate: { num: 30, den: 1 } },
   })
-  isRead('a single frame', 'one.mkv', [...source('s=64x48:r=25:d=1'), '-frames:v', '1'], {
+  isRead('a single frame', 'one.mkv', source('s=64x48:r=25:d=1'), [...X264, '-frames:v', '1'], {
     picture: { width: 64, rate: { num: 25, den: 1 } },
   })
-  isRead('odd sizes', 'odd.mkv', [...PICTURE, '-vf', 'scale=161:99,setsar=1', '-c:v', 'ffv1'], {
+  isRead('odd sizes', 'odd.mkv', [PICTURE], ['-vf', 'scale=161:99,setsar=1', '-c:v', 'ffv1'], {
     picture: { width: 161, height: 99 },
   })
-  isRead('pixels that are not square', 'sar.mp4', [...source('s=180x144:d=1'), '-vf', 'setsar=64/45'], {
+  isRead('pixels that are not square', 'sar.mp4', source('s=180x144:d=1'), [...X264, '-vf', 'setsar=64/45'], {
     picture: { width: 256, height: 144 },
   })
   isRead(
     'an interlaced transport stream keeps its frame rate',
     'tff.ts',
-    [...PICTURE, ...X264, '-x264-params', 'tff=1'],
+    [PICTURE],
+    [...X264, '-x264-params', 'tff=1'],
     {
       picture: { isInterlaced: true, rate: { num: 25, den: 1 } },
     },
   )
-  isRead('PQ', 'pq.mp4', [...PICTURE, ...X264, '-x264-params', 'transfer=smpte2084'], {
+  isRead('PQ', 'pq.mp4', [PICTURE], [...X264, '-x264-params', 'transfer=smpte2084'], {
     picture: { dynamicRange: 'pq' },
   })
-  isRead('HLG', 'hlg.mp4', [...PICTURE, ...X264, '-x264-params', 'transfer=arib-std-b67'], {
+  isRead('HLG', 'hlg.mp4', [PICTURE], [...X264, '-x264-params', 'transfer=arib-std-b67'], {
     picture: { dynamicRange: 'hlg' },
   })
 
@@ -166,25 +191,21 @@ describe('the probe reads video streams', { concurrency: 2 }, () => {
     box.write('clli', 4, 'latin1')
     box.writeUInt16BE(1_234, 8)
     box.writeUInt16BE(400, 10)
-    for (const [transfer, peakNits] of [
-      ['smpte2084', 1_234],
-      ['arib-std-b67', undefined],
+    for (const [transfer, plain, peakNits] of [
+      ['smpte2084', 'pq.mp4', 1_234],
+      ['arib-std-b67', 'hlg.mp4', undefined],
     ] as const) {
-      const file = await make(`${transfer}.mp4`, [
-        ...PICTURE,
-        ...X264,
-        '-x264-params',
-        `transfer=${transfer}`,
-      ])
-      await writeFile(file, addToSampleEntry(await readFile(file), box))
+      const file = at(`${transfer}.mp4`)
+      await writeFile(file, addToSampleEntry(await readFile(at(plain)), box))
       assert.equal((await probe(tools, file)).picture?.peakNits, peakNits)
-      const mkv = await make(`${transfer}.mkv`, ['-i', file, '-c', 'copy'])
-      assert.equal((await probe(tools, mkv)).picture?.peakNits, peakNits)
+      await ffmpeg('-i', file, '-c', 'copy', `${transfer}.mkv`)
+      assert.equal((await probe(tools, at(`${transfer}.mkv`))).picture?.peakNits, peakNits)
     }
   })
 
+  fixture('side.mp4', [PICTURE], ...X264)
   test('a rotated video has its displayed size', async () => {
-    const file = await make('side.mp4', [...PICTURE, ...X264])
+    const file = at('side.mp4')
     const bytes = await readFile(file)
     const matrix = [0, 0x10000, 0, -0x10000, 0, 0, 0, 0, 0x40000000]
     for (const [i, word] of matrix.entries()) bytes.writeInt32BE(word, bytes.indexOf('tkhd') + 44 + 4 * i)
@@ -192,11 +213,11 @@ describe('the probe reads video streams', { concurrency: 2 }, () => {
     assert.partialDeepStrictEqual((await probe(tools, file)).picture, { width: 120, height: 160 })
   })
 
+  fixture('tag.mkv', [PICTURE], ...X264, '-metadata:s:v', 'rotate=90')
   test('a rotate tag has no effect, because ffmpeg ignores it', async () => {
-    const file = await make('tag.mkv', [...PICTURE, ...X264, '-metadata:s:v', 'rotate=90'])
-    assert.partialDeepStrictEqual((await probe(tools, file)).picture, { width: 160, height: 120 })
-    const png = await make('tag.png', ['-i', file, '-frames:v', '1'])
-    assert.equal((await readFile(png)).readUInt32BE(16), 160)
+    assert.partialDeepStrictEqual((await probe(tools, at('tag.mkv'))).picture, { width: 160, height: 120 })
+    await ffmpeg('-i', 'tag.mkv', '-frames:v', '1', 'tag.png')
+    assert.equal((await readFile(at('tag.png'))).readUInt32BE(16), 160)
   })
 })
 
@@ -212,32 +233,30 @@ function addToSampleEntry(bytes: Buffer, box: Buffer): Buffer {
 }
 
 describe('the probe chooses one stream of each kind', { concurrency: 2 }, () => {
-  const second = ['-f', 'lavfi', '-i', 'sine=d=1:r=44100']
-  const two = [...PICTURE, ...SOUND, ...second, '-map', '0', '-map', '1', '-map', '2', ...X264]
-  isRead('the first of two audio streams', 'two.mkv', [...two, '-disposition:a', '0'], {
+  const two = [PICTURE, SOUND, 'sine=d=1:r=44100']
+  isRead('the first of two audio streams', 'two.mkv', two, [...X264, '-disposition:a', '0'], {
     sound: { index: 1 },
   })
   isRead(
     'the audio stream that is marked as default',
     'default.mkv',
-    [...two, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
+    two,
+    [...X264, '-disposition:a:0', '0', '-disposition:a:1', 'default'],
     { sound: { index: 2, sampleRate: 44_100 } },
   )
-  isRead('5.1 audio', 'six.mp4', [...SOUND, '-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0'], {
+  isRead('5.1 audio', 'six.mp4', [SOUND], ['-af', 'pan=5.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0'], {
     sound: { channels: 6, codec: 'aac', index: 0, sampleRate: 48_000 },
   })
-  const cover = [...SOUND, ...PICTURE, '-map', '0', '-map', '1', '-frames:v', '1', '-c:v', 'png']
-  isRead('cover art is not a video stream', 'cover.mp3', [...cover, '-disposition:v', 'attached_pic'], {
+  const cover = ['-frames:v', '1', '-c:v', 'png', '-disposition:v', 'attached_pic']
+  isRead('cover art is not a video stream', 'cover.mp3', [SOUND, PICTURE], cover, {
     picture: undefined,
     sound: { codec: 'mp3', index: 0, sampleRate: 48_000, channels: 1 },
   })
   isRead(
     'the video stream next to cover art',
     'cover.mp4',
-    [
-      ...[...PICTURE, ...PICTURE, '-map', '0', '-map', '1'],
-      ...['-c:v:0', 'libx264', '-c:v:1', 'png', '-frames:v:1', '1', '-disposition:v:1', 'attached_pic'],
-    ],
+    [PICTURE, PICTURE],
+    [...['-c:v:0', 'libx264', '-c:v:1', 'png', '-frames:v:1', '1', '-disposition:v:1', 'attached_pic']],
     { picture: { codec: 'h264' } },
   )
 })

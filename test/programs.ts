@@ -1,70 +1,32 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 // Starting ffmpeg or ffprobe takes 0.1 s of CPU time, most of it spent on linking 200 libraries. These scripts stand in
 // where a test does not look at the result, and run the real program for everything else.
 
 /**
- * Returns a value of LD_PRELOAD with which the program starts in 40% of the time. The dynamic linker searches each of
+ * Returns a value of LD_PRELOAD with which the program starts in 60% of the time. The dynamic linker searches each of
  * 44,000 symbols in the libraries from first to last, so the libraries with the most symbols come first. Other linkers
  * than that of glibc print nothing here.
  */
-function librariesFirst(program: string, folder: string): string {
+function librariesFirst(program: string): string {
   const env = { ...process.env, LD_DEBUG: 'bindings' }
   const { stderr } = spawnSync(program, ['-version'], { env, encoding: 'utf8', maxBuffer: 256 * 1024 * 1024 })
   const counts = new Map<string, number>()
   for (const [, library = ''] of stderr.matchAll(/ to (\/[^\s:]+\.so[^\s:]*) \[0\]: normal symbol/g))
     counts.set(library, (counts.get(library) ?? 0) + 1)
-  const sorted = [...counts].sort(([, a], [, b]) => b - a).map(([library]) => library)
-  const lazy = sorted.map((library) => copyWithLazyBinding(library, folder)).join(':')
-  const { status } = spawnSync(program, ['-version'], { env: { ...process.env, LD_PRELOAD: lazy } })
-  return status === 0 ? lazy : sorted.join(':')
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([library]) => library)
+    .join(':')
 }
-
-/**
- * Copies a library and changes it so that a function is searched at its first call. Most libraries of Debian demand that
- * all functions are searched at the start, and most of them are never called. Returns the path of the copy, or of the
- * library if nothing is to be changed. On x86, such libraries have no code for a later search.
- */
-function copyWithLazyBinding(library: string, folder: string): string {
-  const elf = readFileSync(library)
-  if (process.arch !== 'arm64' || elf.readUInt16LE(18) !== elfArm64) return library
-  const copy = join(folder, basename(library))
-  if (existsSync(copy)) return copy
-  const [start, size, count] = [Number(elf.readBigUInt64LE(32)), elf.readUInt16LE(54), elf.readUInt16LE(56)]
-  const headers = Array.from({ length: count }, (_, i) => start + i * size)
-  const headerOf = (type: number) => headers.find((header) => elf.readUInt32LE(header) === type)
-  const [dynamic, readOnly] = [headerOf(segmentType.dynamic), headerOf(segmentType.readOnlyAfterStart)]
-  if (dynamic === undefined || readOnly === undefined) return library
-  let isChanged = false
-  for (let at = Number(elf.readBigUInt64LE(dynamic + 8)); elf.readBigUInt64LE(at) !== 0n; at += 16) {
-    const bit = bindNow.get(elf.readBigUInt64LE(at)) ?? 0n
-    const flags = elf.readBigUInt64LE(at + 8)
-    if ((flags & bit) === 0n) continue
-    elf.writeBigUInt64LE(flags & ~bit, at + 8)
-    isChanged = true
-  }
-  if (!isChanged) return library
-  // The addresses of functions are written after the start.
-  elf.writeUInt32LE(segmentType.unused, readOnly)
-  writeFileSync(copy, elf)
-  return copy
-}
-
-const elfArm64 = 183
-const segmentType = { unused: 0, dynamic: 2, readOnlyAfterStart: 0x6474e552 }
-/** The flags DF_BIND_NOW of DT_FLAGS and DF_1_NOW of DT_FLAGS_1. */
-const bindNow = new Map([
-  [30n, 8n],
-  [0x6ffffffbn, 1n],
-])
 
 /** Prints stored output for the calls that the service makes at every start. */
-const startUp = (program: string, libraries: string, answers: Record<string, string>) =>
+const startUp = (program: string, answers: Record<string, string>) =>
   Object.entries(answers)
     .map(([args, file]) => `case "$*" in '${args}') exec cat '${file}';; esac`)
-    .concat(`LD_PRELOAD='${librariesFirst(program, libraries)}' exec '${program}' "$@"`)
+    .concat(`LD_PRELOAD='${librariesFirst(program)}' exec '${program}' "$@"`)
     .join('\n')
 
 /** Writes the same image for every thumbnail and sprite sheet. */
@@ -80,15 +42,15 @@ export function writePrograms(folder: string): void {
   const ffmpeg = execFileSync('sh', ['-c', 'command -v ffmpeg'], { encoding: 'utf8' }).trim()
   const ffprobe = execFileSync('sh', ['-c', 'command -v ffprobe'], { encoding: 'utf8' }).trim()
   const file = (name: string) => join(folder, name)
-  for (const name of ['bin', 'libraries']) mkdirSync(file(name), { recursive: true })
+  mkdirSync(file('bin'), { recursive: true })
   writeFileSync(file('filters'), execFileSync(ffmpeg, ['-hide_banner', '-filters'], { stdio: 'pipe' }))
   writeFileSync(file('version'), execFileSync(ffprobe, ['-version'], { stdio: 'pipe' }))
   const lavfi = ['-v', 'error', '-f', 'lavfi', '-i', 'testsrc2=s=160x90', '-frames:v', '1']
   execFileSync(ffmpeg, [...lavfi, file('image.jpg')])
   const gray = Uint8Array.from({ length: 32 * 32 }, (_, i) => (i * 37) % 256)
   writeFileSync(file('gray'), gray)
-  const start = startUp(ffmpeg, file('libraries'), { '-hide_banner -filters': file('filters') })
-  const probe = startUp(ffprobe, file('libraries'), { '-version': file('version') })
+  const start = startUp(ffmpeg, { '-hide_banner -filters': file('filters') })
+  const probe = startUp(ffprobe, { '-version': file('version') })
   const scripts = {
     'bin/ffmpeg': start,
     'bin/ffprobe': probe,

@@ -10,7 +10,6 @@ import { findPostmaster, readPidFile } from '../server/lib/postgres/process.ts'
 import { ensureSystemUser } from '../server/lib/system-user.ts'
 import { call, kinora, productionKey, root, startKinora, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
-import { withoutThumbnails } from './programs.ts'
 import { fakeProgram } from './recovery.ts'
 
 // Isolation from other users of the machine and from an ffmpeg that a malicious file controls.
@@ -72,7 +71,7 @@ suite('ffmpeg', { concurrency: 2 }, () => {
   test('works with a data folder inside a folder that only root can enter', rootOnly, async (t) => {
     const closed = join(await temporaryFolder(t), 'closed')
     await mkdir(closed, { mode: 0o700 })
-    const service = await kinora(t, { KINORA_DATA_DIR: join(closed, 'data'), ...withoutThumbnails() })
+    const service = await kinora(t, { KINORA_DATA_DIR: join(closed, 'data') })
     await assertEncoded(service, await uploadVideo(service, clip), events)
   })
 
@@ -92,7 +91,7 @@ suite('the data folder', { concurrency: 2 }, () => {
     const data = join(await temporaryFolder(t), 'data')
     await mkdir(join(data, 'files'), { recursive: true })
     for (const path of [data, join(data, 'files')]) await chmod(path, 0o755)
-    const service = await kinora(t, { KINORA_DATA_DIR: data, ...withoutThumbnails() })
+    const service = await kinora(t, { KINORA_DATA_DIR: data })
     const videoId = await uploadVideo(service, clip)
     await assertEncoded(service, videoId, events)
     for (const name of ['', 'files', 'work', 'files/videos', `files/videos/${videoId}`])
@@ -108,7 +107,7 @@ suite('the data folder', { concurrency: 2 }, () => {
     const data = await temporaryFolder(t)
     await writeFile(join(data, 'holiday.jpg'), '')
     await chmod(data, 0o755)
-    const service = await kinora(t, { KINORA_DATA_DIR: data, ...withoutThumbnails() })
+    const service = await kinora(t, { KINORA_DATA_DIR: data })
     await assertEncoded(service, await uploadVideo(service, clip), events)
     assert.equal(await modeOf(data), '755')
     for (const name of ['files', 'work']) assert.equal(await modeOf(join(data, name)), '750', name)

@@ -387,6 +387,7 @@ suite('long uploads', { concurrency: 3 }, () => {
     assert.equal((await query(service.database, 'select from videos')).length, 1)
     // A job removes the files of the video that the tus request created.
     await waitFor(async () => (await newFiles()).length === 0)
+    assert.deepEqual(await newFiles(), [])
     const response = await sendFile(sourceOf(service, videoId), big)
     assert.equal(response.status, 201, response.text)
     await assertSource(service.data, videoId, big)

@@ -239,12 +239,24 @@ describe('the dashboard', { skip }, () => {
 
     await page.getByLabel('Behind the title', { exact: true }).fill('url(javascript:alert(1))')
     await page.getByText('This is not a CSS color').waitFor()
+    const refused = page.waitForResponse((response) => response.request().method() === 'PATCH')
     await page.getByRole('button', { name: 'Save' }).click()
+    assert.equal((await refused).status(), 400)
     await page.getByText('This is not a CSS color').waitFor()
-    await page.getByLabel('Behind the title', { exact: true }).fill('black')
+    await page.getByLabel('Behind the title', { exact: true }).fill('navy')
 
+    // Another window saves while this one waits for the server and is edited again.
+    const other = Promise.withResolvers<void>()
+    const path = `**/players/${playerId}`
+    await page.route(path, (route) => other.promise.then(() => route.continue()), { times: 1 })
+    const asked = page.waitForRequest(path)
+    await page.getByRole('button', { name: 'Save' }).click()
+    const answered = (await asked).response()
+    await page.getByLabel('Behind the title', { exact: true }).fill('black')
     const json = { link: 'blue', linkHover: 'green' }
     await call(`${service.url}/players/${playerId}`, { method: 'PATCH', json })
+    other.resolve()
+    await (await answered)?.finished()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Changed in another window since you began to edit: Buttons.').waitFor()
     assert.equal((await saved()).link, 'blue')

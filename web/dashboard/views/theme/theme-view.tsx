@@ -32,7 +32,7 @@ export function ThemeView() {
 
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
   const draft = useDraft(theme)
-  const { values, isChanged, save } = draft
+  const { values, isChanged, error } = draft
   const name = theme.name || texts.themes.unnamed
   return (
     <Page
@@ -50,17 +50,17 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
             className={styles.settings}
             onSubmit={(event) => {
               event.preventDefault()
-              save.mutate()
+              draft.save()
             }}
           >
-            <ThemeForm values={values} error={save.error} onChange={draft.set} />
+            <ThemeForm values={values} error={error} onChange={draft.set} />
             {isChanged && (
               <div className={styles.bar}>
-                {save.error && <ErrorText error={save.error} />}
+                {error && <ErrorText error={error} />}
                 <div className={styles.actions}>
                   <span role="status">{texts.themes.unsaved}</span>
                   <Button onClick={draft.discard}>{texts.themes.discard}</Button>
-                  <Button look="primary" type="submit" disabled={save.isPending}>
+                  <Button look="primary" type="submit" disabled={draft.isSaving}>
                     {texts.actions.save}
                   </Button>
                 </div>

@@ -24,17 +24,30 @@ function nameOf(field: FieldName): string {
   return { ...colors, ...optionTexts, name }[field]
 }
 
+const valuesOf = (draft: Draft) =>
+  Object.fromEntries([...draft].map(([name, { to }]) => [name, to])) as Partial<ThemeFields>
+
+/** What was changed again while it was being saved is still unsaved. */
+function withoutSaved(draft: Draft, sent: Draft, saved: PlayerTheme): Draft {
+  const rest: Draft = new Map()
+  for (const [name, change] of draft) {
+    if (!sent.has(name)) rest.set(name, change)
+    else if (change.to !== sent.get(name)!.to) rest.set(name, { from: saved[name], to: change.to })
+  }
+  return rest
+}
+
 /** Unsaved changes of a theme. Only changed fields are sent, so that two windows can change different ones. */
 export function useDraft(theme: PlayerTheme) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const [draft, setDraft] = useState<Draft>(new Map())
   const { playerId } = theme
-  const changes = Object.fromEntries([...draft].map(([name, { to }]) => [name, to])) as Partial<ThemeFields>
+  const changes = valuesOf(draft)
   const save = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (sent: Draft) => {
       const current = await loadTheme(environment, playerId)
-      const conflicts = [...draft].filter(
+      const conflicts = [...sent].filter(
         ([name, { from, to }]) => current[name] !== from && current[name] !== to,
       )
       if (conflicts.length > 0)
@@ -42,23 +55,28 @@ export function useDraft(theme: PlayerTheme) {
           conflicts.map(([name]) => name),
           current,
         )
-      return saveTheme(environment, playerId, changes)
+      return saveTheme(environment, playerId, valuesOf(sent))
     },
-    onSuccess: (saved) => {
+    onSuccess: (saved, sent) => {
       client.setQueryData(themeQuery(environment, playerId).queryKey, saved)
-      setDraft(new Map())
+      setDraft((before) => withoutSaved(before, sent, saved))
       showToast(texts.themes.saved)
-    },
-    onError: (error) => {
-      // Saving again overwrites what the other window has saved.
-      if (error instanceof ConflictError)
-        setDraft(new Map([...draft].map(([name, { to }]) => [name, { from: error.current[name], to }])))
     },
   })
   return {
     values: { ...theme, ...changes },
     isChanged: draft.size > 0,
-    save,
+    error: save.error,
+    isSaving: save.isPending,
+    save: () =>
+      save.mutate(draft, {
+        // Not called after a reset, when the message of this error does not appear either.
+        onError: (error) => {
+          // Saving again overwrites what the other window has saved.
+          if (error instanceof ConflictError)
+            setDraft(new Map([...draft].map(([name, { to }]) => [name, { from: error.current[name], to }])))
+        },
+      }),
     set<Name extends FieldName>(name: Name, to: ThemeFields[Name]) {
       save.reset()
       setDraft((before) => {

@@ -48,6 +48,9 @@ function explain(error: unknown): string {
 /** On Ctrl-C, the terminal and npm both send a signal. Signals within this time count as one. */
 const sameSignalMs = 1_000
 
+/** A database or a file store that does not answer must not keep the process running. Ending it loses nothing. */
+const stopTimeoutMs = 30_000
+
 /** Runs until a signal arrives. A second signal ends the process at once. */
 export async function serve(): Promise<void> {
   let service: Promise<RunningService> | undefined
@@ -58,6 +61,10 @@ export async function serve(): Promise<void> {
       return
     }
     stoppingSince = Date.now()
+    setTimeout(() => {
+      console.error(`kinora did not stop within ${stopTimeoutMs / 1000} s and ends now`)
+      process.exit(1)
+    }, stopTimeoutMs)
     await (await service)?.close()
     process.exit(0)
   }

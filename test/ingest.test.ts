@@ -106,7 +106,8 @@ async function assertFailed(videoId: string, reason: RegExp, url = service.url):
     encoding.qualities.map(({ type, status }: { type: string; status: string }) => [type, status]),
     [['hls', 'failed']],
   )
-  assert.equal(await fileExists(sourcePath(service.data, videoId)), false)
+  // Removed after the status has changed.
+  await waitFor(async () => !(await fileExists(sourcePath(service.data, videoId))))
 }
 
 async function uploadVideo(content: Buffer): Promise<string> {

@@ -16,6 +16,8 @@ export type LossyPostgres = {
   /** Closes all connections and accepts none until `start`. */
   stop(): void
   start(): void
+  /** Keeps all connections open and forwards nothing any more. */
+  freeze(): void
 }
 
 /** ReadyForQuery outside a transaction: the end of the response to a commit or to a single statement. */
@@ -31,6 +33,7 @@ export async function lossyPostgres(
     folder ? connect(join(folder, '.s.PGSQL.5432')) : connect(Number(target.port || 5432), target.hostname)
   let armed: { statement: RegExp; done: () => void } | undefined
   let isStopped = false
+  let isFrozen = false
   const sockets = new Set<Socket>()
 
   const server = createServer((client) => {
@@ -48,6 +51,7 @@ export async function lossyPostgres(
         })
     }
     client.on('data', (chunk) => {
+      if (isFrozen) return
       if (armed?.statement.test(chunk.toString('latin1'))) {
         lost = armed
         armed = undefined
@@ -55,6 +59,7 @@ export async function lossyPostgres(
       postgres.write(chunk)
     })
     postgres.on('data', (chunk) => {
+      if (isFrozen) return
       if (!lost || !chunk.subarray(-readyAndIdle.length).equals(readyAndIdle)) return client.write(chunk)
       client.destroy()
       lost.done()
@@ -76,6 +81,9 @@ export async function lossyPostgres(
       new Promise((done) => {
         armed = { statement, done }
       }),
+    freeze() {
+      isFrozen = true
+    },
     stop() {
       isStopped = true
       for (const socket of sockets) socket.destroy()

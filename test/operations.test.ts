@@ -12,6 +12,7 @@ import { isUnreachable, openDb, openPool } from '../server/lib/db.ts'
 import {
   call,
   createDatabase,
+  type Kinora,
   kinora,
   productionKey,
   query,
@@ -20,10 +21,12 @@ import {
   sandboxKey,
   sendRaw,
   sharedKinora,
+  startKinora,
   temporaryFolder,
   waitFor,
   waitUntilReady,
 } from './harness.ts'
+import { lossyPostgres } from './lossy-postgres.ts'
 
 // The service as an operator sees it: health, settings, metrics, logs and startup errors.
 
@@ -178,6 +181,21 @@ describe('settings', twoAtOnce, () => {
     for (const path of ['/videos', '/docs', '/auth/api-key'])
       assert.equal((await call(url + path)).body.type.split('/').pop(), 'unrecognized-request-url')
   })
+})
+
+test('a service whose database does not answer stops nevertheless', async (t) => {
+  let service: Kinora | undefined
+  t.after(() => service?.kill())
+  const postgres = await lossyPostgres(t, await createDatabase(t))
+  service = await startKinora({
+    KINORA_DATABASE_URL: postgres.url,
+    KINORA_DATA_DIR: await temporaryFolder(t),
+  })
+  postgres.freeze()
+  await waitFor(async () => (await call(`${service!.url}/readyz`)).status === 503)
+  const { process, output } = service
+  process.kill('SIGTERM')
+  await waitFor(() => process.exitCode !== null, output)
 })
 
 describe('logs', () => {

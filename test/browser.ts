@@ -43,7 +43,9 @@ export async function launchBrowser(args: string[] = []): Promise<Browser | unde
   const isolation = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1'
   // Pages of the same context and site share a process, which starts them with warm caches.
   const reuse = '--renderer-process-limit=1'
-  const browser = await chromium.launch({ executablePath: findChromium(), args: [isolation, reuse, ...args] })
+  const browser = await chromium.launch({
+    ...{ executablePath: findChromium(), args: [isolation, reuse, ...args], timeout: patienceMs },
+  })
   // Every page waits as long as the other tests do. `newPage` calls `newContext`.
   const newContext = browser.newContext.bind(browser)
   browser.newContext = async (options) => {

@@ -157,6 +157,24 @@ describe('live streams in the dashboard', { skip }, () => {
     await page.getByText('The details are saved.').first().waitFor()
     assert.deepEqual([(await read()).name, (await read()).record], ['Mine', false])
 
+    // What is typed before the server answers stays.
+    const answer = Promise.withResolvers<void>()
+    const path = `**/live-streams/${id}`
+    await page.route(path, async (route) => {
+      if (route.request().method() === 'PATCH') await answer.promise
+      await route.continue()
+    })
+    await name.fill('Sent')
+    const sent = page.waitForRequest((request) => request.method() === 'PATCH')
+    await details.getByRole('button', { name: 'Save' }).click()
+    await sent
+    await name.fill('Typed meanwhile')
+    answer.resolve()
+    await details.getByRole('button', { name: 'Save', disabled: false }).waitFor()
+    assert.equal((await read()).name, 'Sent')
+    assert.equal(await name.inputValue(), 'Typed meanwhile')
+    await page.unroute(path)
+
     await name.fill('Not saved')
     await page.getByRole('link', { name: 'Videos' }).click()
     await page.getByText('Leave without saving?').waitFor()

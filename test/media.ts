@@ -132,7 +132,13 @@ export type Quality = { type: string; quality: string; status: string; progress:
 export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
 
 export async function encodingOf({ url, key = productionKey }: Target, videoId: string): Promise<Encoding> {
-  const { body, text } = await call(`${url}/videos/${videoId}/status`, { key })
+  let response: ApiResponse | undefined
+  // On a busy machine, a request may get no database connection in time. Clients ask again.
+  await waitFor(async () => {
+    response = await call(`${url}/videos/${videoId}/status`, { key })
+    return response.status !== 503
+  })
+  const { body, text } = response!
   assert.ok(body?.encoding, text)
   return body.encoding
 }

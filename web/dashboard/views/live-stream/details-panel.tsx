@@ -18,16 +18,16 @@ import { ThumbnailField } from './thumbnail-field.tsx'
 
 /** The attributes. Only those that were changed are saved. */
 export function DetailsPanel({ stream }: { stream: LiveStream }) {
-  const { base, draft, edited, isConflict, set, reset } = useDraft(stream)
+  const { base, draft, edited, isConflict, set, reset, accept } = useDraft(stream)
   const saveFields = useSaveLiveStream(stream.liveStreamId)
   const save = useMutation({
-    mutationFn: () => {
-      const change = Object.fromEntries(edited.map((field) => [field, draft[field as keyof Draft]]))
+    mutationFn: (sent: Draft) => {
+      const change = Object.fromEntries(edited.map((field) => [field, sent[field as keyof Draft]]))
       // Who was told of the other change may replace it.
       return saveFields(change, isConflict ? stream : base)
     },
-    onSuccess: (saved) => {
-      reset(saved)
+    onSuccess: (saved, sent) => {
+      accept(saved, sent)
       showToast(texts.live.saved)
     },
   })
@@ -44,7 +44,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
         className={styles.form}
         onSubmit={(event: FormEvent) => {
           event.preventDefault()
-          save.mutate()
+          save.mutate(draft)
         }}
       >
         <TextField

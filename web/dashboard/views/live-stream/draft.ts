@@ -37,5 +37,13 @@ export function useDraft(stream: LiveStream) {
       setBase(to)
       setDraft(draftOf(to))
     },
+    /** What was typed while the draft was being saved stays. */
+    accept: (saved: LiveStream, sent: Draft) => {
+      setBase(saved)
+      setDraft((now) => {
+        const typed = fields.filter((field) => now[field] !== sent[field])
+        return { ...draftOf(saved), ...Object.fromEntries(typed.map((field) => [field, now[field]])) }
+      })
+    },
   }
 }

@@ -1,14 +1,22 @@
 import { setTimeout } from 'node:timers/promises'
+import type { JobHandlers } from './lib/queue.ts'
 import { type Jobs, queues } from './queues.ts'
 import type { JobHandler, Service, Task, WorkerContext } from './slice.ts'
 import { slices } from './slices.ts'
 
+/** Tasks begin one after the other, because each task that begins while others run opens another database connection. */
+const betweenTasksMs = 50
+
 /** Runs the jobs, tasks and services of all slices. */
 export async function startWorker(context: WorkerContext): Promise<Service> {
-  await startJobs(context)
+  await context.queue.work(jobHandlers(context))
   const services = slices.flatMap(({ services = [] }) => services).map((start) => start(context))
   const closing = new AbortController()
-  const tasks = slices.flatMap(({ tasks = [] }) => tasks).map((task) => repeat(task, context, closing.signal))
+  const tasks = slices
+    .flatMap(({ tasks = [] }) => tasks)
+    .map(async (task, i) => {
+      if (await pause(i * betweenTasksMs, closing.signal)) await repeat(task, context, closing.signal)
+    })
   return {
     channels: Object.assign({}, ...services.map(({ channels }) => channels)),
     async close() {
@@ -18,15 +26,16 @@ export async function startWorker(context: WorkerContext): Promise<Service> {
   }
 }
 
-async function startJobs(context: WorkerContext): Promise<void> {
-  const start = async <N extends keyof Jobs>(name: N) => {
+function jobHandlers(context: WorkerContext): JobHandlers<Jobs> {
+  const handlerOf = <N extends keyof Jobs>(name: N) => {
     const handlers: JobHandler<N>[] = slices.flatMap(({ jobs }) => jobs?.[name] ?? [])
     if (handlers.length === 0) throw new Error(`no slice handles the jobs of the queue ${name}`)
-    await context.queue.work(name, async (job, retries) => {
+    return async (job: Jobs[N], retries: number) => {
       for (const handle of handlers) await handle(context, job, retries)
-    })
+    }
   }
-  for (const name of Object.keys(queues) as (keyof Jobs)[]) await start(name)
+  const names = Object.keys(queues) as (keyof Jobs)[]
+  return Object.fromEntries(names.map((name) => [name, handlerOf(name)])) as JobHandlers<Jobs>
 }
 
 async function repeat({ name, everyMs, run }: Task, context: WorkerContext, closing: AbortSignal) {

@@ -93,7 +93,7 @@ export async function start(config: Config): Promise<RunningService> {
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
       onClose(() => worker.close())
-      await listener.subscribe(worker.channels)
+      await listener.subscribe({ ...worker.channels, ...context.queue.channels })
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../server/database.ts'
 import type { Db } from '../server/lib/db.ts'
+import { Listener } from '../server/lib/listener.ts'
 import { createLog } from '../server/lib/log.ts'
 import { openQueue, type Queue } from '../server/lib/queue.ts'
 import type { Tables } from '../server/tables.ts'
-import { createDatabase, temporaryFolder } from './harness.ts'
+import { createDatabase, temporaryFolder, waitFor } from './harness.ts'
 
 type Jobs = { count: { n: number } }
 
@@ -14,7 +15,7 @@ const never = 3_600_000
 
 async function withQueue(
   t: TestContext,
-  pollEveryMs: number,
+  { pollEveryMs = never, concurrency = 1 },
   run: (queue: Queue<Jobs>, db: Db<Tables>) => Promise<void>,
 ) {
   const config = { databaseUrl: await createDatabase(t), dataDir: await temporaryFolder(t) }
@@ -22,7 +23,7 @@ async function withQueue(
   let isClosed = false
   const queue = await openQueue<Jobs>({
     connection,
-    queues: { count: { concurrency: 1, retryLimit: 3, retryDelay: 1, retryBackoff: false } },
+    queues: { count: { concurrency, retryLimit: 3, retryDelay: 1, retryBackoff: false } },
     supervise: false,
     onError(error) {
       // Dropping the database may terminate a connection that is being closed.
@@ -30,9 +31,13 @@ async function withQueue(
     },
     pollEveryMs,
   })
+  const listener = new Listener(connection, 'listener', { warn() {} })
+  await listener.open()
+  await listener.subscribe(queue.channels)
   try {
     await run(queue, db)
   } finally {
+    await listener.close()
     await queue.close()
     isClosed = true
     await close()
@@ -40,25 +45,64 @@ async function withQueue(
 }
 
 test('a worker runs all waiting jobs one after the other, without another notification', (t) =>
-  withQueue(t, never, async (queue, db) => {
+  withQueue(t, {}, async (queue, db) => {
     for (let n = 0; n < 5; n++) await queue.send(db, 'count', { n })
     const run = await new Promise<number[]>((resolve) => {
       const seen: number[] = []
-      void queue.work('count', async ({ n }) => {
-        if (seen.push(n) === 5) resolve(seen)
+      void queue.work({
+        async count({ n }) {
+          if (seen.push(n) === 5) resolve(seen)
+        },
       })
     })
     assert.deepEqual(run, [0, 1, 2, 3, 4])
   }))
 
+test('a notification starts a job, and as many jobs as allowed run at the same time', (t) =>
+  withQueue(t, { concurrency: 3 }, async (queue, db) => {
+    const running: { n: number; end(): void }[] = []
+    let ended = 0
+    await queue.work({
+      async count({ n }) {
+        await new Promise<void>((end) => running.push({ n, end }))
+        ended++
+      },
+    })
+    const send = async (...numbers: number[]) => {
+      for (const n of numbers) await queue.send(db, 'count', { n })
+    }
+    const isRunning = (...numbers: number[]) =>
+      waitFor(() => numbers.every((each) => running.some(({ n }) => n === each)))
+    await send(0)
+    await isRunning(0)
+    await send(1, 2, 3, 4)
+    await isRunning(0, 1, 2)
+    assert.equal(running.length, 3)
+    running[1]!.end()
+    await isRunning(3)
+    assert.equal(running.length, 4)
+    for (const { end } of running) end()
+    await isRunning(4)
+    running.at(-1)!.end()
+    await waitFor(() => ended === 5)
+    // All workers are idle now, after they have looked for more jobs.
+    await send(5)
+    await isRunning(5)
+    running.at(-1)!.end()
+    await waitFor(() => ended === 6)
+    assert.equal(running.length, 6, 'each job has run once')
+  }))
+
 test('a failed job is retried, although nothing notifies the worker when the retry is due', (t) =>
-  withQueue(t, 50, async (queue, db) => {
+  withQueue(t, { pollEveryMs: 50 }, async (queue, db) => {
     const attempts: number[] = []
     const succeeded = new Promise<void>((resolve) => {
-      void queue.work('count', async (_, retries) => {
-        attempts.push(retries)
-        if (retries === 0) throw new Error('fails once')
-        resolve()
+      void queue.work({
+        async count(_, retries) {
+          attempts.push(retries)
+          if (retries === 0) throw new Error('fails once')
+          resolve()
+        },
       })
     })
     await queue.send(db, 'count', { n: 1 })

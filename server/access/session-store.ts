@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
 import { type Db, prepare } from '../lib/db.ts'
+import { maxEntries } from '../lib/lru.ts'
 import type { Tables } from '../tables.ts'
 import type { PlaybackSessionRow } from './tables.ts'
 
 export type PlaybackSession = Pick<PlaybackSessionRow, 'session' | 'viewer' | 'opened_at'>
 
 // A session never changes, and nobody looks up the session of a deleted video.
-const cache = new LRUCache<string, PlaybackSession>({ max: 10_000 })
+const cache = new LRUCache<string, PlaybackSession>(maxEntries(10_000))
 
 const find = prepare<PlaybackSession>(
   'find-playback-session',

@@ -6,6 +6,7 @@ import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { isId } from '../lib/ids.ts'
+import { maxEntries } from '../lib/lru.ts'
 import { graceSeconds } from './session-store.ts'
 import { findPublicKey } from './signing-key-store.ts'
 
@@ -138,7 +139,7 @@ function formatResumeToken(secret: Buffer, token: string, seconds: number): stri
 }
 
 /** A viewer requests many files in a row. */
-const keyCache = new LRUCache<string, KeyObject>({ max: 10_000, ttl: 2_000 })
+const keyCache = new LRUCache<string, KeyObject>({ ...maxEntries(10_000), ttl: 2_000 })
 
 /** Called when a key is deleted. Other processes notice it when their entry expires. */
 export const clearKeyCache = () => keyCache.clear()

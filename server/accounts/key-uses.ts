@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from '../lib/lru.ts'
 import type { Tables } from '../tables.ts'
 import { noteKeyUse } from './store.ts'
 
@@ -9,7 +10,7 @@ const maxKeys = 10_000
 /** Stores when keys were last used, at most once a minute for each key. No request waits for it or fails with it. */
 export class KeyUses {
   readonly #db: Kysely<Tables>
-  readonly #notedAt = new LRUCache<string, number>({ max: maxKeys })
+  readonly #notedAt = new LRUCache<string, number>(maxEntries(maxKeys))
 
   constructor(db: Kysely<Tables>) {
     this.#db = db

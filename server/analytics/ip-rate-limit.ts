@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from '../lib/lru.ts'
 import { networkOf } from '../lib/network.ts'
 
 /** 50 reports a second allow for 500 viewers behind one proxy, each reporting every ten seconds. */
@@ -14,7 +15,7 @@ type Bucket = { tokens: number; refilledAt: number }
  */
 export function createIpRateLimit(now: () => number) {
   // A bucket that is evicted starts full again. A flood from this many networks is not stopped by a limit per network.
-  const buckets = new LRUCache<string, Bucket>({ max: maxNetworks })
+  const buckets = new LRUCache<string, Bucket>(maxEntries(maxNetworks))
 
   return function consume(ipAddress: string, cost: number): number {
     const network = networkOf(ipAddress)

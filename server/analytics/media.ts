@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { batch } from '../lib/batch.ts'
 import type { Db } from '../lib/db.ts'
+import { maxEntries } from '../lib/lru.ts'
 import type { Tables } from '../tables.ts'
 import { findMedia, type Media } from './media-store.ts'
 
@@ -12,9 +13,9 @@ const maxBatchSize = 500
 
 /** Looks up media in batches, and caches them for a short time. */
 export function createMediaLookup(db: Db<Tables>, now: () => number) {
-  const cache = new LRUCache<string, { media: Promise<Media | undefined>; expiresAt: number }>({
-    max: maxCached,
-  })
+  const cache = new LRUCache<string, { media: Promise<Media | undefined>; expiresAt: number }>(
+    maxEntries(maxCached),
+  )
   const load = batch(maxBatchSize, async (ids: string[]) => {
     const found = await findMedia(db, ids)
     return ids.map((id) => found.get(id))

@@ -1,5 +1,6 @@
 import Bowser from 'bowser'
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from '../lib/lru.ts'
 
 /** The device, operating system and browser that a User-Agent header describes. */
 export type UserAgent = {
@@ -22,7 +23,7 @@ const deviceTypes: Record<string, string> = {
 }
 
 const maxHeaderLength = 1_000
-const cache = new LRUCache<string, UserAgent>({ max: 5_000 })
+const cache = new LRUCache<string, UserAgent>(maxEntries(5_000))
 
 /** Cached, because parsing takes about 20 µs and thousands of viewers share a few hundred headers. */
 export function readUserAgent(header: string | undefined): UserAgent {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from './lru.ts'
 
 /** Tags of languages, scripts, regions and variants. Extensions and private tags name no language. */
 const tagPattern = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/i
@@ -31,7 +32,7 @@ const englishNames = () => {
 }
 
 /** A lookup takes 20 µs, and a list may have hundreds of languages. */
-const names = new LRUCache<string, string>({ max: 1_000 })
+const names = new LRUCache<string, string>(maxEntries(1_000))
 
 /** The name of a language in that language, such as `Français`. In English if the native name is unknown. */
 export function nativeName(language: string): string {

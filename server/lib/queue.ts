@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, PgBoss } from 'pg-boss'
 import { type Connection, connectionOptions, type Db } from './db.ts'
@@ -12,13 +13,17 @@ export type Queues<Jobs> = Record<keyof Jobs & string, QueueOptions>
 export type Queue<Jobs> = {
   /** Enqueues a job in the caller's transaction, so that the job exists only if the transaction commits. */
   send<N extends keyof Jobs & string, T>(db: Db<T>, name: N, data: Jobs[N]): Promise<void>
-  /** Starts running the jobs of a queue. A handler that throws is retried. */
-  work<N extends keyof Jobs & string>(name: N, handler: JobHandler<Jobs[N]>): Promise<void>
+  /** Starts running jobs. A job whose handler throws is retried. */
+  work(handlers: JobHandlers<Jobs>): Promise<void>
+  /** The notification channel of new jobs. Without a notification, a job starts at the next poll. */
+  channels: Record<string, (name?: string) => void>
   close(): Promise<void>
 }
 
 /** `retries` is the number of earlier attempts. */
 export type JobHandler<Data> = (data: Data, retries: number) => Promise<void>
+
+export type JobHandlers<Jobs> = { [N in keyof Jobs & string]: JobHandler<Jobs[N]> }
 
 /**
  * A worker that sends no heartbeat for this long is considered dead, and its job goes to another worker. The handover
@@ -31,6 +36,9 @@ const heartbeatRefreshSeconds = 3
 const pollEverySeconds = 5
 /** How often pg-boss polls for each worker. Our own poll finds due jobs of all queues with one query. */
 const pollWorkerEverySeconds = 600
+const schema = 'pgboss'
+/** The channel on which pg-boss notifies of new jobs, with the name of the queue. */
+const jobsChannel = `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
 
 export async function openQueue<Jobs extends Record<string, object>>(options: {
   connection: Connection
@@ -47,7 +55,9 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     max: 4,
     supervise: options.supervise,
     schedule: false,
-    useListenNotify: true,
+    schema,
+    // pg-boss would use a connection of its own, and wake all workers of a queue for each job.
+    useListenNotify: false,
     monitorIntervalSeconds: pollEverySeconds,
     superviseIntervalSeconds: pollEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
@@ -59,52 +69,99 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     throw error
   }
 
-  /** The ids of the workers of each queue. */
-  const workers = new Map<string, string[]>()
+  const pools = new Map<string, WorkerPool>()
   const poll = async () => {
-    for (const name of await findDueQueues(boss, [...workers.keys()]))
-      for (const id of workers.get(name)!) boss.notifyWorker(id)
+    for (const name of await findDueQueues(boss, [...pools.keys()])) await pools.get(name)!.grow()
   }
-  const stopPolling = repeat(poll, options.pollEveryMs ?? pollEverySeconds * 1000, options.onError)
+  let isClosing = false
+  const report = (error: Error) => {
+    if (!isClosing) options.onError(error)
+  }
+  const stopPolling = repeat(poll, options.pollEveryMs ?? pollEverySeconds * 1000, report)
   return {
     async send(db, name, data) {
       await boss.send(name, data, { db: fromKysely(db) })
     },
-    async work(name, handler) {
-      const ids: string[] = []
-      workers.set(name, ids)
-      for (let i = 0; i < options.queues[name].concurrency; i++)
-        ids.push(await startWorker<Jobs[typeof name]>(boss, name, handler))
+    async work(handlers) {
+      for (const [name, handler] of Object.entries<JobHandler<never>>(handlers)) {
+        const { concurrency } = options.queues[name]!
+        pools.set(name, createWorkerPool({ boss, name, concurrency, handler, onError: report }))
+      }
+      await poll().catch(report)
+    },
+    channels: {
+      [jobsChannel]: (name) => {
+        if (name === undefined) void poll().catch(report)
+        else pools.get(name)?.wake()
+      },
     },
     async close() {
+      isClosing = true
       stopPolling()
       await boss.stop({ graceful: true, timeout: 10_000 })
     },
   }
 }
 
-/** Runs one job at a time. */
-async function startWorker<Data extends object>(
-  boss: PgBoss,
-  name: string,
-  handler: JobHandler<Data>,
-): Promise<string> {
-  const workOptions = {
-    heartbeatRefreshSeconds,
-    pollingIntervalSeconds: 2,
-    notifyPollingIntervalSeconds: pollWorkerEverySeconds,
+/** The workers of a queue. */
+type WorkerPool = {
+  /** Makes an idle worker look for a job. Adds a worker if none is idle. */
+  wake(): void
+  /** Adds a worker, which looks for a job. Wakes one if there are enough. */
+  grow(): Promise<void>
+}
+
+/**
+ * Each worker runs one job at a time. A worker that has found a job wakes another one, because there may be more jobs.
+ * Waking all workers for each job would take a query of each of them.
+ */
+function createWorkerPool<Data extends object>({
+  boss,
+  name,
+  concurrency,
+  handler,
+  onError,
+}: {
+  boss: PgBoss
+  name: string
+  concurrency: number
+  handler: JobHandler<Data>
+  onError: (error: Error) => void
+}): WorkerPool {
+  const workOptions = { heartbeatRefreshSeconds, pollingIntervalSeconds: pollWorkerEverySeconds }
+  const idle = new Set<string>()
+  let size = 0
+
+  async function addWorker(): Promise<void> {
+    size++
+    let id = ''
+    id = await boss.work<Data>(name, workOptions, async ([job]) => {
+      if (!job) return
+      idle.delete(id)
+      wake()
+      try {
+        await handler(job.data, job.retryCount)
+      } finally {
+        idle.add(id)
+        // pg-boss would wait for a notification, although more jobs may be waiting.
+        boss.notifyWorker(id)
+      }
+    })
+    idle.add(id)
   }
-  let id = ''
-  id = await boss.work<Data>(name, workOptions, async ([job]) => {
-    if (!job) return
-    try {
-      await handler(job.data, job.retryCount)
-    } finally {
-      // pg-boss would wait for a notification, although more jobs may be waiting.
-      boss.notifyWorker(id)
-    }
-  })
-  return id
+  function wake(): void {
+    const [id] = idle
+    if (id === undefined) return void grow().catch(onError)
+    // Another one is next, in case this one waits for a broken connection.
+    idle.delete(id)
+    idle.add(id)
+    boss.notifyWorker(id)
+  }
+  async function grow(): Promise<void> {
+    if (size < concurrency) await addWorker()
+    else if (idle.size > 0) wake()
+  }
+  return { wake, grow }
 }
 
 /** Finds the queues with a job that is due. Retries and the jobs of dead workers become due without a notification. */

@@ -15,6 +15,9 @@ const options = {
   useDefaults: false,
   // "5" is not a number, and 5 is not a title.
   coerceTypes: false,
+  // The schemas are ours. Compiling the schema of schemas would delay the first request.
+  validateSchema: false,
+  meta: false,
   formats: { text: isText, 'date-time': true, uri: true },
 } as const
 

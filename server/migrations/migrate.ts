@@ -24,6 +24,7 @@ import * as broadcasts from './0021_broadcasts.ts'
 import * as dashboard from './0022_dashboard.ts'
 import * as videoSearch from './0023_video_search.ts'
 import * as mp4Size from './0024_mp4_size.ts'
+import * as videoText from './0025_video_text.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -51,6 +52,7 @@ const migrations = {
   '0022_dashboard': dashboard,
   '0023_video_search': videoSearch,
   '0024_mp4_size': mp4Size,
+  '0025_video_text': videoText,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../context.ts'
 import { batch } from '../lib/batch.ts'
+import { maxEntries } from '../lib/lru.ts'
 import { findMasterStates, findVideoStates, type MasterState, type VideoState } from './store.ts'
 
 /** Videos in one statement. */
@@ -21,7 +22,7 @@ export class EncodedCache<Loaded extends object> {
   readonly #entries: LRUCache<string, Loaded>
 
   constructor(max: number) {
-    this.#entries = new LRUCache({ max })
+    this.#entries = new LRUCache(maxEntries(max))
   }
 
   async load(

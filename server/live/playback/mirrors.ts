@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from '../../lib/lru.ts'
 import type { Broadcast } from '../broadcast-store.ts'
 import type { LiveBroadcast } from '../live-broadcast.ts'
 import { Mirror, type MirrorDeps } from './mirror.ts'
@@ -20,7 +21,7 @@ type Lost = { fence: number; failures: number; retryAt: number }
 export class Mirrors {
   readonly #deps: MirrorDeps
   readonly #followed = new Map<string, Followed>()
-  readonly #lost = new LRUCache<string, Lost>({ max: 10_000 })
+  readonly #lost = new LRUCache<string, Lost>(maxEntries(10_000))
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 

@@ -5,6 +5,7 @@ import { countViewers } from '../../analytics/live-viewers.ts'
 import type { Context } from '../../context.ts'
 import type { App } from '../../lib/http.ts'
 import { isId } from '../../lib/ids.ts'
+import { maxEntries } from '../../lib/lru.ts'
 import type { WakeSignal } from '../../lib/wake-signal.ts'
 import { liveMedium, livePath } from '../../live-streams/paths.ts'
 import { loadEntry } from '../../players/assets.ts'
@@ -76,7 +77,7 @@ async function findVersion(
 
 /** Counts the viewers of streams whose owner wants to show the number. */
 function viewerCounts({ db, now }: Context): (stream: WatchedStream) => Promise<number | null> {
-  const counts = new LRUCache<string, Promise<number>>({ max: 10_000, ttl: viewersFreshMs })
+  const counts = new LRUCache<string, Promise<number>>({ ...maxEntries(10_000), ttl: viewersFreshMs })
   return async (stream) => {
     const { id: mediaId, environment, showsViewers } = stream
     if (!showsViewers || stateOf(stream) !== 'live') return null

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
+import { maxEntries } from '../../lib/lru.ts'
 
 /** Long enough to answer many viewers with one query. */
 const freshMs = 1_000
@@ -12,8 +13,12 @@ const max = 10_000
 /** Caches the results of a query by their keys for a moment, and for longer while the database is away. */
 export class QueryCache<T extends object> {
   readonly #query: (key: string) => Promise<T | undefined>
-  readonly #fresh = new LRUCache<string, Promise<T | undefined>>({ max, ttl: freshMs, ttlResolution: 0 })
-  readonly #known = new LRUCache<string, T>({ max, ttl: knownMs, ttlResolution: 0 })
+  readonly #fresh = new LRUCache<string, Promise<T | undefined>>({
+    ...maxEntries(max),
+    ttl: freshMs,
+    ttlResolution: 0,
+  })
+  readonly #known = new LRUCache<string, T>({ ...maxEntries(max), ttl: knownMs, ttlResolution: 0 })
 
   constructor(query: (key: string) => Promise<T | undefined>) {
     this.#query = query

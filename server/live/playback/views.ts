@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Context } from '../../context.ts'
+import { maxEntries } from '../../lib/lru.ts'
 import { type Broadcast, findBroadcast } from '../broadcast-store.ts'
 import type { Broadcasts, LiveBroadcast } from '../live-broadcast.ts'
 import { loadBroadcast } from '../load-broadcast.ts'
@@ -22,7 +23,7 @@ export class Views {
   readonly #mirrors: Mirrors
   readonly #streams: QueryCache<WatchedStream>
   readonly #rows: QueryCache<Broadcast>
-  readonly #stored = new LRUCache<string, Promise<LiveBroadcast>>({ max: 200, ttl: freshMs })
+  readonly #stored = new LRUCache<string, Promise<LiveBroadcast>>({ ...maxEntries(200), ttl: freshMs })
 
   constructor(context: Deps) {
     const { config, db } = context

@@ -47,13 +47,18 @@ export function startPiped(command: string, args: readonly string[], options: Pi
   // Without free descriptors there are no pipes.
   if (!child.stdin || child.pid === undefined) return neverStarted(started)
   const stderr = new ByteLog(STDERR_TAIL_BYTES)
+  const { stdin } = child
   const ended = new Promise<RunError | undefined>((resolve) => {
     child.once('close', (exitCode, signal) => {
       const end = { command: shown, exitCode, signal, stderr: stderr.toString() }
       resolve(exitCode === 0 ? undefined : new RunError(describeExit(exitCode, signal), end))
     })
   })
-  const kill = () => killGroup(child)
+  const kill = () => {
+    killGroup(child)
+    // Frees what the command has not read. On a busy machine, the exit comes much later.
+    stdin.destroy()
+  }
   // Anything that it started would keep the pipes open.
   child.once('exit', kill)
   // A failed kill. `ended` reports everything else.
@@ -66,8 +71,8 @@ export function startPiped(command: string, args: readonly string[], options: Pi
     output.on('error', () => {})
   }
   // The command may exit before it has read everything.
-  child.stdin.on('error', () => {})
-  return { pid: child.pid, input: child.stdin, kill, ended }
+  stdin.on('error', () => {})
+  return { pid: child.pid, input: stdin, kill, ended }
 }
 
 const neverStarted = (ended: PipedProcess['ended']): PipedProcess => ({

@@ -46,12 +46,15 @@ export type Broadcast = {
   stop(): Promise<void>
 }
 
+/** When the streams end. */
+type Seconds = { audio: number; video: number }
+
 /** Sends a picture with a clock and a tone to an RTMP server, as an encoder does: live, and with key frames every 2 s. */
 export function broadcastClock(
   url: string,
-  options: ClockOptions & { ffmpeg?: string; preset?: string; kbps?: number },
+  options: ClockOptions & { ffmpeg?: string; preset?: string; kbps?: number; seconds?: Seconds },
 ): Broadcast {
-  const { rate, ffmpeg = 'ffmpeg', preset = 'ultrafast', kbps = 400 } = options
+  const { rate, ffmpeg = 'ffmpeg', preset = 'ultrafast', kbps = 400, seconds } = options
   const child = spawn(
     ffmpeg,
     [
@@ -60,12 +63,14 @@ export function broadcastClock(
         '-loglevel',
         'error',
         '-re',
+        ...(seconds ? ['-t', String(seconds.audio)] : []),
         '-f',
         'lavfi',
         '-i',
         'sine=frequency=440:sample_rate=44100',
       ],
       ...['-filter_complex', clockFilter(options), '-map', '[v]', '-map', '0:a'],
+      ...(seconds ? ['-t', String(seconds.video)] : []),
       ...[
         '-c:v',
         'libx264',

@@ -52,7 +52,11 @@ async function createStream(json: object): Promise<LiveStream> {
 }
 
 /** Starts an encoder. It stops with the test at the latest. */
-function publish(t: TestContext, { streamKey }: LiveStream, clock: typeof small): Broadcast {
+function publish(
+  t: TestContext,
+  { streamKey }: LiveStream,
+  clock: Parameters<typeof broadcastClock>[1],
+): Broadcast {
   const [server] = /rtmp:\/\/\S+/.exec(service.output()) ?? []
   const broadcast = broadcastClock(`${server}/${streamKey}`, clock)
   t.after(() => broadcast.stop())
@@ -162,6 +166,19 @@ describe('the player of a live stream', { skip }, () => {
       ])
       return rows.length === 0
     })
+  })
+
+  test('goes on after a reconnect if the audio had ended before the video', async (t) => {
+    const stream = await createStream({})
+    const url = `${service.url}/live/${stream.liveStreamId}`
+    const { until, statusScreen } = await openPlayer(t, browser!, url)
+    await statusScreen('waiting')
+    // The last segment is one frame without audio.
+    publish(t, stream, { ...small, seconds: { audio: 5.99, video: 6.1 } })
+    await until(playing)
+    await until(`${notice} === 'away'`)
+    publish(t, stream, large)
+    await until(`video.videoWidth === 400 && video.readyState >= 3 && ${notice} !== 'away'`)
   })
 
   test('of a private live stream uses up its token when there is something to play', async (t) => {

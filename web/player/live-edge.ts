@@ -4,6 +4,7 @@ import type { Media } from './media.ts'
 const maxBehindSeconds = 6
 /** A viewer who has not rewound is taken back to live at this latency, for instance after a lost connection. */
 const maxFollowSeconds = 10
+const stallCheckMs = 1_000
 /** A seek to this close to live is a seek to live. */
 const snapSeconds = 2
 
@@ -38,11 +39,16 @@ export function followLive({ video, stream }: Media, isAway: () => boolean, sign
     // Until the first play, the position is where the stream was when the page was opened.
     isFollowing = video.played.length === 0 || behindSeconds() < maxBehindSeconds
   })
-  on('timeupdate', () => {
+  const catchUp = () => {
     // While the encoder is away, there is nothing newer to watch.
     if (!isFollowing || isAway() || video.paused || video.seeking) return
     if (behindSeconds() > maxFollowSeconds) video.currentTime = range()[1]
-  })
+  }
+  on('timeupdate', catchUp)
+  // A stalled video has no `timeupdate`. If the audio of a broadcast ends before the video, hls.js has loaded everything
+  // up to its end, waits for the end of the audio, and does not load what follows after the encoder is back.
+  const timer = setInterval(catchUp, stallCheckMs)
+  signal.addEventListener('abort', () => clearInterval(timer))
 
   return {
     range,

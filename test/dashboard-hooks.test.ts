@@ -271,6 +271,20 @@ describe('the dashboard', { skip }, () => {
       },
     )
 
+    // A change that is reverted while it is being saved becomes a change again.
+    const reverted = Promise.withResolvers<void>()
+    const buttons = page.getByLabel('Buttons', { exact: true })
+    await buttons.fill('orange')
+    await page.route(path, (route) => reverted.promise.then(() => route.continue()), { times: 1 })
+    const patched = page.waitForResponse((response) => response.request().method() === 'PATCH')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await buttons.fill('red')
+    reverted.resolve()
+    await patched
+    await waitFor(async () => (await saved()).link === 'orange')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await waitFor(async () => (await saved()).link === 'red')
+
     await uploadLogo('https://example.com/logo')
     await waitFor(
       async () => (await frame.evaluate(`document.querySelectorAll('a.logo-link img').length`)) === 1,

@@ -85,15 +85,15 @@ export const discardedQuery = (environment: Environment, page: number) =>
       }),
   })
 
+export type TagSuggestion = { value: string; videoCount: number }
+
 /** Tags that contain the text, the most used first. */
 export const tagSuggestionsQuery = (environment: Environment, value: string) =>
   queryOptions({
     queryKey: [environment, 'videos', 'list', 'tags', value],
     queryFn: async ({ signal }) => {
       const query = { value, pageSize: 8, sortBy: 'videoCount', sortOrder: 'desc' }
-      return (
-        await api<Page<{ value: string; videoCount: number }>>(environment, 'GET', '/tags', { query, signal })
-      ).data
+      return (await api<Page<TagSuggestion>>(environment, 'GET', '/tags', { query, signal })).data
     },
   })
 

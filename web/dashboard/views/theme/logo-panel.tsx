@@ -18,22 +18,7 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const { playerId, assets } = theme
-  const [file, setFile] = useState<File>()
-  const [link, setLink] = useState(assets.link ?? '')
   const [isRemoving, setRemoving] = useState(false)
-  const input = useRef<HTMLInputElement>(null)
-  const query = themeQuery(environment, playerId)
-  const upload = useMutation({
-    mutationFn: () => uploadLogo(environment, playerId, file!, link.trim()),
-    onSuccess: (saved) => {
-      client.setQueryData(query.queryKey, saved)
-      setFile(undefined)
-      if (input.current) input.current.value = ''
-      showToast(texts.themes.logoSaved)
-    },
-  })
-  const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
-  const isShown = fields.file !== undefined || fields.link !== undefined
   return (
     <Panel
       title={texts.themes.logo}
@@ -46,42 +31,7 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
       }
     >
       {assets.logo && <CurrentLogo logo={assets.logo} link={assets.link} />}
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          upload.mutate()
-        }}
-      >
-        <Field label={texts.themes.logoFile} hint={texts.themes.logoHint} error={fields.file}>
-          {(control) => (
-            <input
-              {...control}
-              ref={input}
-              type="file"
-              accept="image/png,image/jpeg"
-              required
-              onChange={(event) => setFile(event.target.files?.[0])}
-            />
-          )}
-        </Field>
-        <TextField
-          type="url"
-          label={texts.themes.logoLink}
-          hint={texts.themes.logoLinkHint}
-          placeholder="https://example.com"
-          maxLength={2048}
-          value={link}
-          error={fields.link}
-          onChange={(event) => setLink(event.target.value)}
-        />
-        {upload.error && !isShown && <ErrorText error={upload.error} />}
-        <div>
-          <Button type="submit" icon="upload" disabled={!file || upload.isPending}>
-            {assets.logo ? texts.themes.logoReplace : texts.themes.logoUpload}
-          </Button>
-        </div>
-      </form>
+      <LogoForm theme={theme} />
       <ConfirmDialog
         isOpen={isRemoving}
         onClose={() => setRemoving(false)}
@@ -90,11 +40,68 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
         action={texts.themes.logoRemove}
         onConfirm={async () => {
           await deleteLogo(environment, playerId)
-          await client.invalidateQueries(query)
+          await client.invalidateQueries(themeQuery(environment, playerId))
           showToast(texts.themes.logoRemoved)
         }}
       />
     </Panel>
+  )
+}
+
+function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const [file, setFile] = useState<File>()
+  const [link, setLink] = useState(assets.link ?? '')
+  const input = useRef<HTMLInputElement>(null)
+  const upload = useMutation({
+    mutationFn: () => uploadLogo(environment, playerId, file!, link.trim()),
+    onSuccess: (saved) => {
+      client.setQueryData(themeQuery(environment, playerId).queryKey, saved)
+      setFile(undefined)
+      if (input.current) input.current.value = ''
+      showToast(texts.themes.logoSaved)
+    },
+  })
+  const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
+  const isShown = fields.file !== undefined || fields.link !== undefined
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault()
+        upload.mutate()
+      }}
+    >
+      <Field label={texts.themes.logoFile} hint={texts.themes.logoHint} error={fields.file}>
+        {(control) => (
+          <input
+            {...control}
+            ref={input}
+            type="file"
+            accept="image/png,image/jpeg"
+            required
+            onChange={(event) => setFile(event.target.files?.[0])}
+          />
+        )}
+      </Field>
+      <TextField
+        type="url"
+        label={texts.themes.logoLink}
+        hint={texts.themes.logoLinkHint}
+        placeholder="https://example.com"
+        maxLength={2048}
+        value={link}
+        error={fields.link}
+        onChange={(event) => setLink(event.target.value)}
+      />
+      {upload.error && !isShown && <ErrorText error={upload.error} />}
+      <div>
+        <Button type="submit" icon="upload" disabled={!file || upload.isPending}>
+          {assets.logo ? texts.themes.logoReplace : texts.themes.logoUpload}
+        </Button>
+      </div>
+    </form>
   )
 }
 

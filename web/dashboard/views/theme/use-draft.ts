@@ -7,7 +7,7 @@ import { showToast } from '../../ui/toast-list.ts'
 
 type FieldName = keyof ThemeFields
 type Value = string | boolean
-/** What was changed in this window: the value that it replaces, and the new one. */
+/** What was edited in this window: the value that it replaces, and the new one. Both are equal if the edit was reverted. */
 type Draft = Map<FieldName, { from: Value; to: Value }>
 
 /** Another window has saved other values for fields that were changed here. */
@@ -23,6 +23,8 @@ function nameOf(field: FieldName): string {
   const { colors, optionTexts, name } = texts.themes
   return { ...colors, ...optionTexts, name }[field]
 }
+
+const changesOf = (draft: Draft): Draft => new Map([...draft].filter(([, { from, to }]) => from !== to))
 
 const valuesOf = (draft: Draft) =>
   Object.fromEntries([...draft].map(([name, { to }]) => [name, to])) as Partial<ThemeFields>
@@ -43,7 +45,7 @@ export function useDraft(theme: PlayerTheme) {
   const client = useQueryClient()
   const [draft, setDraft] = useState<Draft>(new Map())
   const { playerId } = theme
-  const changes = valuesOf(draft)
+  const changes = changesOf(draft)
   const save = useMutation({
     mutationFn: async (sent: Draft) => {
       const current = await loadTheme(environment, playerId)
@@ -64,27 +66,24 @@ export function useDraft(theme: PlayerTheme) {
     },
   })
   return {
-    values: { ...theme, ...changes },
-    isChanged: draft.size > 0,
+    values: { ...theme, ...valuesOf(changes) },
+    isChanged: changes.size > 0,
     error: save.error,
     isSaving: save.isPending,
     save: () =>
-      save.mutate(draft, {
+      save.mutate(changes, {
         // Not called after a reset, when the message of this error does not appear either.
         onError: (error) => {
           // Saving again overwrites what the other window has saved.
           if (error instanceof ConflictError)
-            setDraft(new Map([...draft].map(([name, { to }]) => [name, { from: error.current[name], to }])))
+            setDraft(new Map([...changes].map(([name, { to }]) => [name, { from: error.current[name], to }])))
         },
       }),
     set<Name extends FieldName>(name: Name, to: ThemeFields[Name]) {
       save.reset()
       setDraft((before) => {
-        const from = before.get(name)?.from ?? theme[name]
-        const next = new Map(before)
-        if (from === to) next.delete(name)
-        else next.set(name, { from, to })
-        return next
+        const from = changesOf(before).get(name)?.from ?? theme[name]
+        return new Map(before).set(name, { from, to })
       })
     },
     discard() {

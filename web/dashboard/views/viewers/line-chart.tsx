@@ -10,7 +10,56 @@ import { useColorScheme } from './use-color-scheme.ts'
 
 /** Lines over time or position. A slider moves the tooltip by keyboard, and reads out the values. */
 export default function LineChart(props: LineChartProps) {
-  const { points, series, summary, format, max, onChoose } = props
+  const { points, series, summary, format, onChoose } = props
+  const { host, index, left, moveTo, hideCursor } = useChart(props)
+  const shown = index !== undefined && index < points.length ? index : undefined
+  const describe = (at: number) =>
+    texts.viewers.pointAt(
+      points[at]?.long ?? '',
+      series.map(({ label, values }) => `${label} ${formatAt(values[at], format)}`).join(', '),
+    )
+  return (
+    <div className={styles.wrap}>
+      <Legend series={series} />
+      <div className={styles.chart}>
+        <div ref={host} role="img" aria-label={summary} className={styles.canvas} />
+        {shown !== undefined && (
+          <ChartTooltip
+            title={points[shown]!.long}
+            left={left}
+            rows={series.map(({ label, color, values }) => ({
+              label,
+              color,
+              value: formatAt(values[shown], format),
+            }))}
+          />
+        )}
+        <input
+          type="range"
+          className={styles.slider}
+          aria-label={texts.viewers.point}
+          aria-valuetext={describe(shown ?? points.length - 1)}
+          min={0}
+          max={Math.max(0, points.length - 1)}
+          value={shown ?? points.length - 1}
+          onFocus={() => shown === undefined && moveTo(points.length - 1)}
+          onBlur={hideCursor}
+          onChange={(event) => moveTo(Number(event.target.value))}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter' && shown !== undefined) onChoose?.(shown)
+          }}
+        />
+      </div>
+    </div>
+  )
+}
+
+const formatAt = (value: number | null | undefined, format: (value: number) => string) =>
+  value === null || value === undefined ? '–' : format(value)
+
+/** Draws the chart into the element `host`. `index` and `left` tell where the cursor is. */
+function useChart(props: LineChartProps) {
+  const { points, series, max } = props
   const host = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>(undefined)
   const [index, setIndex] = useState<number>()
@@ -56,57 +105,17 @@ export default function LineChart(props: LineChartProps) {
     if (!chart) return
     chart.setCursor({ left: chart.valToPos(next, 'x'), top: 0 }, true)
   }
-  const shown = index !== undefined && index < points.length ? index : undefined
-  const describe = (at: number) =>
-    texts.viewers.pointAt(
-      points[at]?.long ?? '',
-      series.map(({ label, values }) => `${label} ${formatAt(values[at], format)}`).join(', '),
-    )
-  return (
-    <div className={styles.wrap}>
-      <div className={styles.legend} aria-hidden="true">
-        {series.map(({ label, color, isDashed }) => (
-          <span key={label} className={styles.entry}>
-            <span
-              className={isDashed ? styles.dashed : styles.solid}
-              style={{ borderColor: `var(${color})` }}
-            />
-            {label}
-          </span>
-        ))}
-      </div>
-      <div className={styles.chart}>
-        <div ref={host} role="img" aria-label={summary} className={styles.canvas} />
-        {shown !== undefined && (
-          <ChartTooltip
-            title={points[shown]!.long}
-            left={left}
-            rows={series.map(({ label, color, values }) => ({
-              label,
-              color,
-              value: formatAt(values[shown], format),
-            }))}
-          />
-        )}
-        <input
-          type="range"
-          className={styles.slider}
-          aria-label={texts.viewers.point}
-          aria-valuetext={describe(shown ?? points.length - 1)}
-          min={0}
-          max={Math.max(0, points.length - 1)}
-          value={shown ?? points.length - 1}
-          onFocus={() => shown === undefined && moveTo(points.length - 1)}
-          onBlur={() => plot.current?.setCursor({ left: -10, top: -10 }, true)}
-          onChange={(event) => moveTo(Number(event.target.value))}
-          onKeyDown={(event) => {
-            if (event.key === 'Enter' && shown !== undefined) onChoose?.(shown)
-          }}
-        />
-      </div>
-    </div>
-  )
+  const hideCursor = () => plot.current?.setCursor({ left: -10, top: -10 }, true)
+  return { host, index, left, moveTo, hideCursor }
 }
 
-const formatAt = (value: number | null | undefined, format: (value: number) => string) =>
-  value === null || value === undefined ? '–' : format(value)
+const Legend = ({ series }: Pick<LineChartProps, 'series'>) => (
+  <div className={styles.legend} aria-hidden="true">
+    {series.map(({ label, color, isDashed }) => (
+      <span key={label} className={styles.entry}>
+        <span className={isDashed ? styles.dashed : styles.solid} style={{ borderColor: `var(${color})` }} />
+        {label}
+      </span>
+    ))}
+  </div>
+)

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { type KeyboardEvent, useDeferredValue, useId, useRef, useState } from 'react'
+import { type KeyboardEvent, type Ref, useDeferredValue, useId, useRef, useState } from 'react'
 import { api, type Environment } from '../../api/client.ts'
 import type { LiveStream } from '../../api/live-streams.ts'
 import type { Page, Video } from '../../api/types.ts'
@@ -76,35 +76,7 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
         // A click on a result moves the focus to it.
         onBlur={(event) => !list.current?.contains(event.relatedTarget) && setText('')}
       />
-      <div
-        ref={list}
-        className={styles.list}
-        role="listbox"
-        id={`${id}-list`}
-        aria-label={texts.viewers.media}
-        hidden={found.length === 0}
-      >
-        {found.map((item, i) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the input
-          <div
-            key={item.id}
-            role="option"
-            id={`${id}-${i}`}
-            aria-selected={i === current}
-            tabIndex={-1}
-            className={styles.item}
-            onMouseMove={() => setSelected(i)}
-            onClick={() => choose(item)}
-          >
-            <span className={styles.title} dir="auto">
-              {item.title}
-            </span>
-            <span className={styles.kind}>
-              {item.isLive ? texts.viewers.mediaLive : texts.viewers.mediaVideo}
-            </span>
-          </div>
-        ))}
-      </div>
+      <Results ref={list} id={id} found={found} current={current} onPoint={setSelected} onSelect={choose} />
       {isOpen && found.length === 0 && (
         <div className={styles.list} role="status">
           <div className={styles.item}>{texts.viewers.mediaNothing}</div>
@@ -113,3 +85,44 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
     </div>
   )
 }
+
+type ResultsProps = {
+  ref: Ref<HTMLDivElement>
+  id: string
+  found: Found[]
+  current: number
+  onPoint(index: number): void
+  onSelect(item: Found): void
+}
+
+const Results = ({ ref, id, found, current, onPoint, onSelect }: ResultsProps) => (
+  <div
+    ref={ref}
+    className={styles.list}
+    role="listbox"
+    id={`${id}-list`}
+    aria-label={texts.viewers.media}
+    hidden={found.length === 0}
+  >
+    {found.map((item, i) => (
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the input
+      <div
+        key={item.id}
+        role="option"
+        id={`${id}-${i}`}
+        aria-selected={i === current}
+        tabIndex={-1}
+        className={styles.item}
+        onMouseMove={() => onPoint(i)}
+        onClick={() => onSelect(item)}
+      >
+        <span className={styles.title} dir="auto">
+          {item.title}
+        </span>
+        <span className={styles.kind}>
+          {item.isLive ? texts.viewers.mediaLive : texts.viewers.mediaVideo}
+        </span>
+      </div>
+    ))}
+  </div>
+)

@@ -6,7 +6,7 @@ import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
 import { patientLazy } from '../../ui/load-patiently.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Skeleton } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
+import { type Column, Table } from '../../ui/table.tsx'
 import { useStable } from '../../ui/use-stable.ts'
 import type { ChartSeries } from './chart-types.ts'
 import { CsvButton } from './csv-button.tsx'
@@ -19,6 +19,9 @@ const LineChart = patientLazy(() => import('./line-chart.tsx'))
 const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 
 type RetentionPanelProps = { videoId: string; retention: Retention }
+
+/** A part of the video, with one share for each line. */
+type Row = CurvePoint & { shares: number[] }
 
 /** The curve, and the player at the position that was chosen on it. */
 export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
@@ -38,7 +41,10 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
     const message = { message: 'setCurrentTime', currentTime: curve[index]?.from ?? 0 }
     frame.current?.contentWindow?.postMessage(message, location.origin)
   }
-  const rows = curve.map((point, i) => ({ ...point, shares: series.map(({ values }) => values[i] ?? 0) }))
+  const rows: Row[] = curve.map((point, i) => ({
+    ...point,
+    shares: series.map(({ values }) => values[i] ?? 0),
+  }))
   return (
     <div className={styles.columns}>
       <Panel
@@ -71,26 +77,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
             onChoose={seek}
           />
         </Suspense>
-        <TableToggle>
-          <Table
-            label={texts.viewers.retentionTitle}
-            rows={rows}
-            keyOf={({ from }) => String(from)}
-            columns={[
-              { label: texts.viewers.position, cell: ({ from }) => formatDuration(from) },
-              {
-                label: texts.viewers.retentionViewers,
-                isNumber: true,
-                cell: ({ viewers }) => formatNumber(viewers),
-              },
-              ...series.map(({ label }, i) => ({
-                label,
-                isNumber: true,
-                cell: ({ shares }: (typeof rows)[number]) => formatPercent(shares[i] ?? 0),
-              })),
-            ]}
-          />
-        </TableToggle>
+        <RetentionTable rows={rows} labels={series.map(({ label }) => label)} />
       </Panel>
       {media && player && (
         <Panel title={<bdi>{media.title}</bdi>}>
@@ -105,6 +92,31 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
         </Panel>
       )}
     </div>
+  )
+}
+
+function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
+  const columns: Column<Row>[] = [
+    { label: texts.viewers.position, cell: ({ from }) => formatDuration(from) },
+    {
+      label: texts.viewers.retentionViewers,
+      isNumber: true,
+      cell: ({ viewers }) => formatNumber(viewers),
+    },
+    ...labels.map((label, i) => ({
+      ...{ label, isNumber: true },
+      cell: ({ shares }: Row) => formatPercent(shares[i] ?? 0),
+    })),
+  ]
+  return (
+    <TableToggle>
+      <Table
+        label={texts.viewers.retentionTitle}
+        rows={rows}
+        keyOf={({ from }) => String(from)}
+        columns={columns}
+      />
+    </TableToggle>
   )
 }
 

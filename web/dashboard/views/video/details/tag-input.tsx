@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useDeferredValue, useId, useState } from 'react'
-import { tagSuggestionsQuery } from '../../../api/videos.ts'
+import { type TagSuggestion, tagSuggestionsQuery } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Field } from '../../../ui/field.tsx'
@@ -48,17 +48,7 @@ export function TagInput({ tags, error, onChange }: TagInputProps) {
       {({ className, ...control }) => (
         <div className={styles.box}>
           {tags.map((tag) => (
-            <span key={tag} className={styles.tag}>
-              <bdi>{tag}</bdi>
-              <button
-                type="button"
-                className={styles.remove}
-                aria-label={words.removeTag(tag)}
-                onClick={() => onChange(tags.filter((each) => each !== tag))}
-              >
-                <Icon name="close" size={12} />
-              </button>
-            </span>
+            <Tag key={tag} tag={tag} onRemove={() => onChange(tags.filter((each) => each !== tag))} />
           ))}
           <input
             {...control}
@@ -87,36 +77,56 @@ export function TagInput({ tags, error, onChange }: TagInputProps) {
             }}
             onKeyDown={onKeyDown}
           />
-          <div
-            id={listId}
-            role="listbox"
-            aria-label={words.suggestions}
-            hidden={suggestions.length === 0}
-            className={styles.list}
-          >
-            {suggestions.map(({ value, videoCount }, i) => (
-              // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the input
-              <div
-                key={value}
-                id={`${listId}-${i}`}
-                role="option"
-                tabIndex={-1}
-                aria-selected={i === selected}
-                className={styles.option}
-                // The input keeps the focus.
-                onMouseDown={(event) => event.preventDefault()}
-                onClick={() => add(value)}
-              >
-                <bdi>{value}</bdi>
-                <span className={styles.count}>{words.tagCount(videoCount, formatNumber(videoCount))}</span>
-              </div>
-            ))}
-          </div>
+          <Suggestions id={listId} suggestions={suggestions} selected={selected} onSelect={add} />
         </div>
       )}
     </Field>
   )
 }
+
+const Tag = ({ tag, onRemove }: { tag: string; onRemove(): void }) => (
+  <span className={styles.tag}>
+    <bdi>{tag}</bdi>
+    <button type="button" className={styles.remove} aria-label={words.removeTag(tag)} onClick={onRemove}>
+      <Icon name="close" size={12} />
+    </button>
+  </span>
+)
+
+type SuggestionsProps = {
+  id: string
+  suggestions: TagSuggestion[]
+  selected: number
+  onSelect(tag: string): void
+}
+
+const Suggestions = ({ id, suggestions, selected, onSelect }: SuggestionsProps) => (
+  <div
+    id={id}
+    role="listbox"
+    aria-label={words.suggestions}
+    hidden={suggestions.length === 0}
+    className={styles.list}
+  >
+    {suggestions.map(({ value, videoCount }, i) => (
+      // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the input
+      <div
+        key={value}
+        id={`${id}-${i}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={i === selected}
+        className={styles.option}
+        // The input keeps the focus.
+        onMouseDown={(event) => event.preventDefault()}
+        onClick={() => onSelect(value)}
+      >
+        <bdi>{value}</bdi>
+        <span className={styles.count}>{words.tagCount(videoCount, formatNumber(videoCount))}</span>
+      </div>
+    ))}
+  </div>
+)
 
 function useSuggestions(text: string, tags: string[], isOpen: boolean) {
   const environment = useEnvironment()

@@ -58,31 +58,14 @@ export function TrackList({ video, kind, tracks, onEdit }: TrackListProps) {
             label: <span className="visually-hidden">{texts.actions.more}</span>,
             isNumber: true,
             cell: (track) => (
-              <div className={styles.actions}>
-                <Button look="quiet" icon="edit" onClick={() => onEdit(track.language)}>
-                  {words.editCues}
-                  <span className="visually-hidden"> {languageName(track.language)}</span>
-                </Button>
-                <a
-                  className={buttonClass('quiet')}
-                  href={ownPath(track.src)}
-                  download={`${video.title || video.videoId}.${track.language}.vtt`}
-                >
-                  <Icon name="download" size={16} />
-                  {words.download}
-                  <span className="visually-hidden"> {languageName(track.language)}</span>
-                </a>
-                <Menu trigger={<IconButton icon="more" label={texts.actions.more} />}>
-                  {kind === 'captions' && (
-                    <MenuItem icon="check" onSelect={() => setDefault.mutate(track)}>
-                      {track.isDefault ? words.noDefault : words.makeDefault}
-                    </MenuItem>
-                  )}
-                  <MenuItem icon="trash" isDangerous onSelect={() => setDeleting(track)}>
-                    {texts.actions.delete}
-                  </MenuItem>
-                </Menu>
-              </div>
+              <TrackActions
+                title={video.title || videoId}
+                kind={kind}
+                track={track}
+                onEdit={() => onEdit(track.language)}
+                onSetDefault={() => setDefault.mutate(track)}
+                onDelete={() => setDeleting(track)}
+              />
             ),
           },
         ]}
@@ -100,5 +83,43 @@ export function TrackList({ video, kind, tracks, onEdit }: TrackListProps) {
         }}
       />
     </>
+  )
+}
+
+type TrackActionsProps = {
+  /** The title of the video, for the name of the file. */
+  title: string
+  kind: TrackKind
+  track: Track
+  onEdit(): void
+  onSetDefault(): void
+  onDelete(): void
+}
+
+function TrackActions({ title, kind, track, onEdit, onSetDefault, onDelete }: TrackActionsProps) {
+  const { language, isDefault, src } = track
+  const name = <span className="visually-hidden"> {languageName(language)}</span>
+  return (
+    <div className={styles.actions}>
+      <Button look="quiet" icon="edit" onClick={onEdit}>
+        {words.editCues}
+        {name}
+      </Button>
+      <a className={buttonClass('quiet')} href={ownPath(src)} download={`${title}.${language}.vtt`}>
+        <Icon name="download" size={16} />
+        {words.download}
+        {name}
+      </a>
+      <Menu trigger={<IconButton icon="more" label={texts.actions.more} />}>
+        {kind === 'captions' && (
+          <MenuItem icon="check" onSelect={onSetDefault}>
+            {isDefault ? words.noDefault : words.makeDefault}
+          </MenuItem>
+        )}
+        <MenuItem icon="trash" isDangerous onSelect={onDelete}>
+          {texts.actions.delete}
+        </MenuItem>
+      </Menu>
+    </div>
   )
 }

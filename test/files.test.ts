@@ -201,7 +201,7 @@ function contract(
       const { store, files } = await start(t)
       const other = await store.open()
       t.after(() => other.close())
-      const bytes = randomBytes(22 * MiB + 5)
+      const bytes = randomBytes(33 * MiB + 5)
       const forms = [
         ['known', 5 * MiB],
         ['length', 6 * MiB + 1],
@@ -585,23 +585,18 @@ describe('files on disk', () => {
   })
 })
 
-contract(
-  'on S3',
-  async (t) => {
-    const { folder, settings } = await startS3Store(t)
-    return {
-      open: async () => openS3Files(settings),
-      list: async () => {
-        const objects = 'buckets/videos/objects/'
-        const isContent = (path: string) =>
-          path.startsWith('_multipart') || /^(?!.*check).*\.data$/.test(path)
-        const found = (await listFolder(folder)).filter(isContent)
-        return found.map((path) => path.replace(objects, '').replace(/\.data$/, '')).sort()
-      },
-    }
-  },
-  { isSlow: true },
-)
+contract('on S3', async (t) => {
+  const { folder, settings } = await startS3Store(t)
+  return {
+    open: async () => openS3Files(settings),
+    list: async () => {
+      const objects = 'buckets/videos/objects/'
+      const isContent = (path: string) => path.startsWith('_multipart') || /^(?!.*check).*\.data$/.test(path)
+      const found = (await listFolder(folder)).filter(isContent)
+      return found.map((path) => path.replace(objects, '').replace(/\.data$/, '')).sort()
+    },
+  }
+})
 
 // One Swift for all tests, because its four processes take seconds of CPU to start. Each test has its own bucket.
 let swift: Promise<Swift> | undefined

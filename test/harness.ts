@@ -218,6 +218,19 @@ export async function call(
   }
 }
 
+/** Like `call`, for requests that may get no database connection in time: it asks again after 503, as clients do. */
+export async function callUntilAvailable(url: string, options: CallOptions = {}): Promise<ApiResponse> {
+  let response: ApiResponse | undefined
+  await waitFor(
+    async () => {
+      response = await call(url, options)
+      return response.status !== 503
+    },
+    () => response?.text ?? '',
+  )
+  return response!
+}
+
 type CallOptions = {
   method?: string
   /** '' sends no key. */
@@ -282,7 +295,7 @@ export function assertProblem(response: ApiResponse, status: number, slug: strin
 }
 
 /** Much longer than anything takes on a busy machine, so that no test depends on speed. */
-export const patienceMs = 120_000
+export const patienceMs = 300_000
 
 /**
  * Waits until the condition is true. Without `progress`, it fails after `patienceMs`. With `progress`, it fails only if the

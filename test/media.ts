@@ -3,7 +3,16 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type ApiResponse, call, productionKey, query, type Service, sendFile, waitFor } from './harness.ts'
+import {
+  type ApiResponse,
+  call,
+  callUntilAvailable,
+  productionKey,
+  query,
+  type Service,
+  sendFile,
+  waitFor,
+} from './harness.ts'
 
 const execute = promisify(execFile)
 
@@ -132,13 +141,7 @@ export type Quality = { type: string; quality: string; status: string; progress:
 export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
 
 export async function encodingOf({ url, key = productionKey }: Target, videoId: string): Promise<Encoding> {
-  let response: ApiResponse | undefined
-  // On a busy machine, a request may get no database connection in time. Clients ask again.
-  await waitFor(async () => {
-    response = await call(`${url}/videos/${videoId}/status`, { key })
-    return response.status !== 503
-  })
-  const { body, text } = response!
+  const { body, text } = await callUntilAvailable(`${url}/videos/${videoId}/status`, { key })
   assert.ok(body?.encoding, text)
   return body.encoding
 }

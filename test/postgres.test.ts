@@ -303,6 +303,8 @@ describe('crash recovery', twoAtOnce, () => {
 
     const next = await database.open()
     assert.equal(await findPostmaster(database.cluster), pid)
+    const locks = () => query(next.connection, `SELECT FROM pg_locks WHERE locktype = 'advisory'`)
+    await until('the server has noticed that the opener is gone', async () => (await locks()).length === 1)
     await next.close()
     assert.deepEqual(await findPostgresProcesses(database.cluster), [])
   })

@@ -66,7 +66,8 @@ test('processes that receive the same reports concurrently count each session on
     createSessionWriter({ db, log, secret: Buffer.from('shared'), now: () => new Date() }),
   )
   const reports = Array.from({ length: 60 }, (_, i) => {
-    const { event, report } = viewing(videoId, 30_000 + i * 100)
+    // Later sessions load later, so that no two have the same time even if this loop is slow.
+    const { event, report } = viewing(videoId, 36_000 - i * 100)
     const sender = { ipAddress: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
     return [0, 1, 2, 3].map((n) =>
       readReport(report([event(1 + n, n === 0 ? 'play' : 'progress', { at: n })]) as Loose, sender),
@@ -245,7 +246,7 @@ test('after kill -9, every acknowledged report is stored exactly once', async (t
     fetch(`${url}/collector/vod`, { method: 'POST', body: JSON.stringify(body) })
   let isKilled = false
   const viewer = async (number: number) => {
-    const { event, report } = viewing(videoId, 50_000 + number * 100)
+    const { event, report } = viewing(videoId, 52_000 - number * 100)
     for (let at = 0; !isKilled; at++) {
       const response = await collect(
         service.url,

@@ -66,7 +66,7 @@ async function assertRejected(videoId: string, content: Buffer, range: string | 
   assertProblem(response, 400, slug, name)
 }
 
-/** Every file of the store that takes up space. */
+/** Every file of an upload that takes up space. */
 async function listStored(): Promise<string[]> {
   const root = join(service.data, 'files')
   const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch((error) => {
@@ -75,7 +75,9 @@ async function listStored(): Promise<string[]> {
     throw error
   })
   if (!entries) return listStored()
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const paths = entries
+    .filter((entry) => entry.isFile() && entry.name !== 'kinora-store-id')
+    .map((entry) => join(entry.parentPath, entry.name))
   const blocks = await Promise.all(
     paths.map((path) =>
       stat(path).then(

@@ -100,8 +100,8 @@ const errorsOf = (sound: Float32Array, source: Float32Array) =>
     return sum / frameSamples
   })
 
-const oneChunk = [0, 600]
-const fourChunks = [0, 151, 300, 451, 600]
+const oneChunk = [0, 1400]
+const fourChunks = [0, 351, 700, 1051, 1400]
 const tones = (t: number) =>
   [220, 440.3, 1000.7, 3010, 6020].reduce((sum, hz, i) => sum + 0.1 * Math.sin(2 * Math.PI * hz * t + i), 0)
 const sweep = (t: number) => 0.4 * Math.sin(2 * Math.PI * (100 * t + 130 * t * t))
@@ -130,11 +130,11 @@ for (const rate of [48000, 44100]) {
   test(`clicks at ${rate} Hz stay at their sample in one chunk and in four chunks`, async () => {
     const isClick = (n: number) => n % (rate / 2) === 5000
     const click = (_: number, n: number) => (isClick(n) ? 0.9 : 0)
-    const source = await writeSource('clicks.wav', rate, 13, click, click)
+    const source = await writeSource('clicks.wav', rate, 30, click, click)
     for (const borders of [oneChunk, fourChunks]) {
       const sound = await encode(source, borders)
-      assert.equal(sound.length, 600 * frameSamples)
-      for (let half = 0; half < 25; half++) {
+      assert.equal(sound.length, 1400 * frameSamples)
+      for (let half = 0; half < 59; half++) {
         const expected = Math.round(((half * rate) / 2 + 5000) * (audioSampleRate / rate))
         assert.ok(Math.abs(peakNear(sound, expected) - expected) <= 1, `click ${half}`)
       }
@@ -149,13 +149,13 @@ for (const [name, rate, more] of [
   ['joins.flv', 44100, { coarseStartSeconds: 0 }],
 ] as const) {
   test(`four chunks of ${name} join without a difference to one chunk`, async () => {
-    const borders = [0, 66, 136, 202, 270]
-    const wav = await writeSource('source.wav', rate, 6, tones, sweep)
+    const borders = [0, 131, 272, 403, 540]
+    const wav = await writeSource('source.wav', rate, 12, tones, sweep)
     await ffmpeg('-i', wav, '-b:a', '256k', ...(name.endsWith('wav') ? [] : ['-c:a', 'aac']), at(name))
     const sameTime = 'aresample=48000:async=1:min_comp=0:first_pts=0'
     await ffmpeg('-i', at(name), '-af', sameTime, '-f', 'f32le', at('source.pcm'))
     const source = await leftOf(at('source.pcm'))
-    const whole = errorsOf(await encode(at(name), [0, 270], more), source).toSorted((a, b) => a - b)
+    const whole = errorsOf(await encode(at(name), [0, 540], more), source).toSorted((a, b) => a - b)
     const chunks = errorsOf(await encode(at(name), borders, more), source)
     const most = 2 * whole[Math.floor(0.98 * whole.length)]!
     for (const border of borders.slice(1, -1)) {

@@ -39,14 +39,14 @@ test('a client that asks but does not read fills no memory, and gets further ans
 
 test('an encoder gets in while thousands of connections do nothing', async (t) => {
   const { port, sockets, publications } = await startRtmpServer(t)
-  await Promise.all(Array.from({ length: 1_050 }, () => open(t, port)))
+  await Promise.all(Array.from({ length: 1_500 }, () => open(t, port)))
   await until(() => sockets.size <= 1_000)
   const client = await open(t, port)
   const tcUrl = `rtmp://127.0.0.1:${port}/s`
   const options = { app: 's', tcUrl, streamKey: 'key', answerTimeoutMs: 60_000, onDrain() {} }
   const encoder = await RtmpClient.publish(client, options)
   // The encoder is no longer one of the connections that make room for others.
-  await Promise.all(Array.from({ length: 1_050 }, () => open(t, port)))
+  await Promise.all(Array.from({ length: 1_100 }, () => open(t, port)))
   encoder.send('video', 0, Buffer.from([0x17, 0]))
   await until(() => publications[0]?.messages.length === 1)
   await encoder.close()

@@ -24,7 +24,8 @@ export async function completeSource(
   const { db, queue, now } = context
   const isRecorded = await db.transaction().execute(async (trx) => {
     if (!(await store.lockSource(trx, videoId))) return false
-    await store.updateSource(trx, videoId, { ...change, state: 'stored', updated_at: now() })
+    // Another job of the same clone may have found the original deleted.
+    await store.updateSource(trx, videoId, { ...change, state: 'stored', failure: null, updated_at: now() })
     await queue.send(trx, 'plan-encoding', { videoId })
     return true
   })

@@ -48,12 +48,8 @@ async function receive(deps: Deps, source: SourceRow, reference: string): Promis
   } catch (error) {
     if (error instanceof FetchPaused) return
     if (!(error instanceof SourceFetchError)) throw error
+    if (!(await store.failSource(deps.db, videoId, error.message, deps.now()))) return
     deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
-    await store.updateSource(deps.db, videoId, {
-      state: 'failed',
-      failure: error.message,
-      updated_at: deps.now(),
-    })
     await deps.files.abandonUpload(source.handle)
   }
 }

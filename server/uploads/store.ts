@@ -31,6 +31,23 @@ export async function updateSource(
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
 }
 
+/** False when the source has arrived in the meantime: another job of the same video may have fetched it. */
+export async function failSource(
+  db: Db<Tables>,
+  videoId: string,
+  failure: string,
+  now: Date,
+): Promise<boolean> {
+  const failed = await db
+    .updateTable('sources')
+    .set({ state: 'failed', failure, updated_at: now })
+    .where('video_id', '=', videoId)
+    .where('state', '=', 'receiving')
+    .returning('video_id')
+    .executeTakeFirst()
+  return failed !== undefined
+}
+
 /** Stops the fetching of a source until it is resumed. */
 export async function pauseSource(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await trx.updateTable('sources').set({ is_paused: true }).where('video_id', '=', videoId).execute()

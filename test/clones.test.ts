@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { openDatabase } from '../server/database.ts'
+import { openDiskFiles } from '../server/lib/files/disk.ts'
+import type { Files } from '../server/lib/files/files.ts'
+import { createLog } from '../server/lib/log.ts'
+import { openQueue } from '../server/lib/queue.ts'
+import { type Jobs, queues } from '../server/queues.ts'
+import { fetchSource } from '../server/uploads/fetch-source.ts'
+import { removeFiles, storeSource } from '../server/uploads/store-source.ts'
+import { assertSource, call, sendFile, sharedKinora } from './harness.ts'
+
+// A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
+// The tests run the jobs themselves.
+
+const service = sharedKinora({ KINORA_ROLES: 'api' })
+const film = randomBytes(100_000)
+
+async function create(json: object): Promise<string> {
+  return (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Film', ...json } })).body
+    .videoId
+}
+
+async function createClone(t: TestContext) {
+  const config = { databaseUrl: service.database, dataDir: service.data }
+  const log = createLog('silent', false)
+  const { db, connection, close } = await openDatabase(config, log)
+  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+  t.after(async () => {
+    await queue.close()
+    await close()
+  })
+  const fetch = { request: () => assert.fail('there is nothing to fetch'), async close() {} }
+  const files = await openDiskFiles(join(service.data, 'files'))
+  const deps = { db, files, queue, log, fetch, now: () => new Date() }
+  const original = await create({})
+  assert.equal((await sendFile(`${service.url}/videos/${original}/source`, film)).status, 201)
+  await storeSource(deps, { videoId: original })
+  const clone = await create({ source: original })
+  return {
+    clone,
+    runJob: (copy: Files['copy'] = files.copy) =>
+      fetchSource({ ...deps, files: { ...files, copy } }, { videoId: clone }),
+    copy: files.copy,
+    async deleteOriginal() {
+      assert.equal((await call(`${service.url}/videos/${original}`, { method: 'DELETE' })).status, 204)
+      await removeFiles(deps, { videoId: original, handle: null })
+    },
+  }
+}
+
+async function assertCloned(videoId: string) {
+  const { ingest, encoding } = (await call(`${service.url}/videos/${videoId}/status`)).body
+  assert.deepEqual([ingest.status, ingest.filesize, ingest.failure], ['ingested', film.length, undefined])
+  assert.deepEqual(
+    encoding.qualities.filter(({ status }: { status: string }) => status === 'failed'),
+    [],
+  )
+  await assertSource(service.data, videoId, film)
+}
+
+test('a job that finds the original deleted does not fail a clone that another job has completed', async (t) => {
+  const { clone, runJob, copy, deleteOriginal } = await createClone(t)
+  await runJob(async (from, to) => {
+    await runJob()
+    await deleteOriginal()
+    await copy(from, to)
+  })
+  await assertCloned(clone)
+})
+
+test('a job completes a clone although another job has found the original deleted', async (t) => {
+  const { clone, runJob, copy, deleteOriginal } = await createClone(t)
+  await runJob(async (from, to) => {
+    await copy(from, to)
+    await deleteOriginal()
+    await runJob()
+    const { ingest } = (await call(`${service.url}/videos/${clone}/status`)).body
+    assert.equal(ingest.failure, 'The video to copy has no content.')
+  })
+  await assertCloned(clone)
+})

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -13,6 +12,7 @@ import {
   call,
   fileExists,
   type Kinora,
+  listFiles,
   MiB,
   openUpload,
   productionKey,
@@ -285,11 +285,7 @@ describe('the end of its time', () => {
         )
       )[0].n
     await waitFor(async () => Number(await counts()) === 0)
-    const files = async () =>
-      (await readdir(join(data, 'files'), { recursive: true, withFileTypes: true })).filter((each) =>
-        each.isFile(),
-      )
-    await waitFor(async () => (await files()).every(({ name }) => name === 'kinora-store-id'))
+    await waitFor(async () => (await listFiles(service)).length === 0)
 
     await restore(service, kept)
     const tags = await call(`${url}/tags`, { key: productionKey })

@@ -3,7 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, readFile, stat } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -177,12 +177,42 @@ export async function kinora(t: Cleanup, env: Record<string, string> = {}): Prom
 export const deleteAllVideos =
   'delete from video_count_changes; delete from video_counts; delete from all_videos'
 
+const storeIdKey = 'kinora-store-id'
+
+/**
+ * Does what the first sweep does. On a busy machine the sweep starts when tests have deleted rows already, and it would
+ * take the files of their videos for those of another database.
+ */
+async function identifyStore({ database, data }: Service): Promise<void> {
+  await query(database, `insert into sweep_state values ('store', $1) on conflict do nothing`, [
+    { id: randomUUID() },
+  ])
+  const [row] = await query(database, `select value from sweep_state where name = 'store'`)
+  await writeFile(join(data, 'files', storeIdKey), row.value.id)
+}
+
+/** The paths of all files in the store, without the one that identifies it. */
+export async function listFiles({ data }: Pick<Service, 'data'>): Promise<string[]> {
+  const entries = await readdir(join(data, 'files'), { recursive: true, withFileTypes: true }).catch(
+    (error) => {
+      // A folder was removed while the others were read.
+      if (error.code === 'ENOENT') return undefined
+      throw error
+    },
+  )
+  if (!entries) return listFiles({ data })
+  return entries
+    .filter((entry) => entry.isFile() && entry.name !== storeIdKey)
+    .map(({ parentPath, name }) => join(parentPath, name))
+}
+
 /** Starts one service for all tests of a file, because a start takes longer than most tests. Each test begins without videos. */
 export function sharedKinora(env: Record<string, string> = {}): Service {
   const service = {} as Service
   const ends: (() => unknown)[] = []
   before(async () => {
     Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
+    if (env.KINORA_ROLES !== 'api') await identifyStore(service)
   })
   beforeEach(() => query(service.database, deleteAllVideos))
   after(async () => {

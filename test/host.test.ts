@@ -62,6 +62,7 @@ suite('ffmpeg', { concurrency: 2 }, () => {
     const encoding = await waitForEncoding(service, await uploadVideo(service, clip))
     assert.ok(encoding.qualities.every(({ status }) => status === 'failed'))
     assert.match(service.output(), /which is no file/)
+    await service.stop()
     for (const name of await readdir(service.data, { recursive: true })) {
       const path = join(service.data, name)
       if ((await stat(path)).isFile()) assert.doesNotMatch(await readFile(path, 'latin1'), /secret of root/)

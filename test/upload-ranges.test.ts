@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { stat } from 'node:fs/promises'
 import { afterEach, test } from 'node:test'
 import {
   type ApiResponse,
@@ -11,6 +10,7 @@ import {
   callRaw,
   type FileOptions,
   formBody,
+  listFiles,
   MiB,
   openUpload,
   productionKey,
@@ -68,16 +68,7 @@ async function assertRejected(videoId: string, content: Buffer, range: string | 
 
 /** Every file of an upload that takes up space. */
 async function listStored(): Promise<string[]> {
-  const root = join(service.data, 'files')
-  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch((error) => {
-    // A folder was removed while the others were read.
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (!entries) return listStored()
-  const paths = entries
-    .filter((entry) => entry.isFile() && entry.name !== 'kinora-store-id')
-    .map((entry) => join(entry.parentPath, entry.name))
+  const paths = await listFiles(service)
   const blocks = await Promise.all(
     paths.map((path) =>
       stat(path).then(

@@ -29,6 +29,8 @@ async function start(t: TestContext, answer?: (response: ServerResponse, fd: num
     assert.ok(canSendFile(response))
     sendFile(response, fd, from, length)
   })
+  // A busy machine may pause between two requests.
+  server.keepAliveTimeout = 0
   server.on('connection', (socket) => accepted.push(socket))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')

@@ -25,23 +25,25 @@ export function watchProcess(
   onExceeded: (limit: ExceededLimit) => void,
 ): { reportProgress(): void; close(): void } {
   const { cpuMs: maxCpuMs = Number.POSITIVE_INFINITY, idleMs = Number.POSITIVE_INFINITY } = limits
-  let aliveAt = performance.now()
+  const checkEveryMs = Math.max(10, Math.min(maxCheckEveryMs, idleMs / 4, maxCpuMs / 4))
+  // A late check counts as one: if this process stood still, the other one may have, too.
+  let idleForMs = 0
   let cpuMsWhenAlive = 0
   const check = () => {
     const cpuMs = readCpuMs(pid) ?? 0
     if (cpuMs - cpuMsWhenAlive >= aliveCpuMs) {
       cpuMsWhenAlive = cpuMs
-      aliveAt = performance.now()
-    }
-    const isIdle = performance.now() - aliveAt > idleMs
+      idleForMs = 0
+    } else idleForMs += checkEveryMs
+    const isIdle = idleForMs > idleMs
     if (cpuMs <= maxCpuMs && !isIdle) return
     clearInterval(timer)
     onExceeded(isIdle ? 'idle' : 'cpu')
   }
-  const timer = setInterval(check, Math.max(10, Math.min(maxCheckEveryMs, idleMs / 4, maxCpuMs / 4)))
+  const timer = setInterval(check, checkEveryMs)
   return {
     reportProgress() {
-      aliveAt = performance.now()
+      idleForMs = 0
     },
     close: () => clearInterval(timer),
   }

@@ -44,8 +44,12 @@ test('CPU time and idle time are limited, slowness is not', async () => {
   assert.deepEqual([failureOf(idle), blameOf(idle), isFinal(idle, 1)], ['stalled', 'environment', false])
   // Runs longer than the idle limit, without output but always busy.
   const work = 'i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done; echo done'
-  const { stdout } = await run('sh', ['-c', work], { limits: { idleMs: 1_000, cpuMs: 60_000 } })
-  assert.equal(stdout, 'done\n')
+  const limits = { idleMs: 1_000, cpuMs: 60_000 }
+  // Repeated if the machine gave it no CPU time for a second.
+  let result = await run('sh', ['-c', work], { limits }).catch((error) => error)
+  for (let i = 0; i < 20 && result.limit === 'idle'; i++)
+    result = await run('sh', ['-c', work], { limits }).catch((error) => error)
+  assert.equal(result.stdout, 'done\n', String(result))
 })
 
 test('kills are retried for a long time, crashes and memory shortages a few times', async () => {

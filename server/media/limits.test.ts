@@ -28,7 +28,7 @@ after(() => rm(folder, { recursive: true, force: true }))
 const at = (name: string) => path.join(folder, name)
 // With a time limit, because opening the FIFO below would block forever.
 const ffmpeg = (args: string[]) =>
-  run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { signal: AbortSignal.timeout(15_000) })
+  run('ffmpeg', ['-v', 'error', '-nostdin', '-y', ...args], { signal: AbortSignal.timeout(300_000) })
 
 describe('a file that refers to other files is rejected before any of them is opened', () => {
   const dash = (name: string) => `<?xml version="1.0"?>
@@ -154,7 +154,7 @@ test('a child process gets no more memory and CPU time than its limits', async (
   await assert.rejects(limited('while :; do :; done', { cpuSeconds: 1 }), /SIGXCPU|SIGKILL/)
 })
 
-test('4 GiB of address space are enough to encode 4K in six qualities', { timeout: 60_000 }, async () => {
+test('4 GiB of address space are enough to encode 4K in six qualities', async () => {
   await ffmpeg(
     '-f lavfi -i testsrc2=s=3840x2160:r=30 -frames:v 3 -c:v libx264 -preset ultrafast -pix_fmt yuv420p10le'
       .split(' ')

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { run } from '../lib/run.ts'
 import { chooseRate } from './frame-rate.ts'
 import { probe, type SourceMedia } from './probe.ts'
@@ -296,13 +298,18 @@ test('the frame rate is chosen from the nominal and the average rate', () => {
 
 test('the file is not blamed for an ffprobe that hangs or is killed', async () => {
   const hanging = path.join(folder, 'hanging')
-  await writeFile(hanging, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 })
+  const started = path.join(folder, 'started')
+  await writeFile(hanging, `#!/bin/sh\ntouch '${started}'\nexec sleep 60\n`, { mode: 0o755 })
   await assert.rejects(probe({ ...tools, ffprobe: hanging }, '/x', { idleMs: 100 }), {
     name: 'RunError',
     limit: 'idle',
   })
-  const signal = AbortSignal.timeout(100)
-  await assert.rejects(probe({ ...tools, ffprobe: hanging }, '/x', { signal }), { name: 'RunError' })
+  await rm(started, { force: true })
+  const stop = new AbortController()
+  const stopped = probe({ ...tools, ffprobe: hanging }, '/x', { signal: stop.signal })
+  while (!existsSync(started)) await setImmediate()
+  stop.abort()
+  await assert.rejects(stopped, { name: 'RunError' })
 })
 
 test('the video is not blamed for a missing file or a missing ffprobe', async () => {

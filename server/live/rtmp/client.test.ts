@@ -9,14 +9,14 @@ import { RtmpClient, RtmpClientError, type RtmpClientOptions } from './client.ts
 import { ClientSession, encodeMetadata, RtmpRefused, type Step } from './client-session.ts'
 import { beginHandshake, Handshake } from './handshake.ts'
 import { RtmpSession } from './session.ts'
-import { startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
+import { patienceMs, startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
 
 const names = { app: 's', tcUrl: 'rtmp://127.0.0.1/s', streamKey: 'secret-key' }
 
 function open(t: TestContext, port: number, options: Partial<RtmpClientOptions> = {}): Promise<RtmpClient> {
   const socket = connect(port, '127.0.0.1')
   t.after(() => socket.destroy())
-  return RtmpClient.publish(socket, { ...names, answerTimeoutMs: 10_000, onDrain() {}, ...options })
+  return RtmpClient.publish(socket, { ...names, answerTimeoutMs: patienceMs, onDrain() {}, ...options })
 }
 
 const isFailure = (pattern: RegExp) => (error: unknown) =>
@@ -165,7 +165,7 @@ const session = [
 test('a server that asks but does not read gets a few answers only', async () => {
   // Never finishes a write, as a socket whose peer does not read.
   const stuck = Object.assign(new Duplex({ read() {}, write() {} }), { setNoDelay() {} })
-  const options = { ...names, answerTimeoutMs: 10_000, onDrain() {} }
+  const options = { ...names, answerTimeoutMs: patienceMs, onDrain() {} }
   const publishing = RtmpClient.publish(stuck as unknown as Socket, options)
   stuck.push(Buffer.concat([beginHandshake(), Buffer.alloc(1536), ...session]))
   const client = await publishing

@@ -22,8 +22,13 @@ export class RtmpClientError extends Error {}
 
 /** Answers to the server that are not sent yet. A server that asks but does not read gets no more of them. */
 const maxWaitingAnswers = 64
-/** How long a server may take to receive the end of the stream. */
-const endTimeoutMs = 2_000
+/**
+ * How often it is checked whether the server receives the end of the stream, and the number of checks without progress,
+ * and in total, after which the connection is closed. Checks are counted because a busy process is late for them.
+ */
+const endCheckMs = 500
+const maxStalledEndChecks = 4
+const maxEndChecks = 20
 
 /** Publishes one stream to an RTMP server. */
 export class RtmpClient {
@@ -91,9 +96,16 @@ export class RtmpClient {
     if (this.#socket.destroyed) return
     this.#session.end()
     this.#socket.end()
-    const timer = setTimeout(() => this.#socket.destroy(), endTimeoutMs)
+    let waitingBytes = this.#socket.writableLength
+    let [checks, stalledChecks] = [0, 0]
+    const timer = setInterval(() => {
+      const { writableLength } = this.#socket
+      stalledChecks = writableLength < waitingBytes ? 0 : stalledChecks + 1
+      waitingBytes = writableLength
+      if (stalledChecks === maxStalledEndChecks || ++checks === maxEndChecks) this.#socket.destroy()
+    }, endCheckMs)
     await this.ended
-    clearTimeout(timer)
+    clearInterval(timer)
   }
 
   /** Closes the connection at once. */

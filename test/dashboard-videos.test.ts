@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
 import { skip } from './browser.ts'
-import { dashboardBrowser } from './dashboard-page.ts'
+import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
 import { call, patienceMs, query, sandboxKey, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import { createVideo, makeClip } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
@@ -316,7 +316,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByLabel('Add', { exact: true }).fill('new, next')
     await page.getByLabel('Remove', { exact: true }).fill('old')
     await page.keyboard.press('Enter')
-    await page.getByText('Changed 3 videos.', { exact: true }).waitFor()
+    await waitForToast(page, 'Changed 3 videos.')
     assert.deepEqual(
       (await list()).map(({ tags }) => tags),
       [['old', 'a'], ...['b', 'c', 'd'].map((title) => [title, 'new', 'next'])],
@@ -326,7 +326,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('button', { name: 'Select all 4' }).click()
     await page.getByRole('button', { name: 'Make private' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Make private' }).click()
-    await page.getByText('Changed 4 videos.', { exact: true }).waitFor()
+    await waitForToast(page, 'Changed 4 videos.')
     assert.deepEqual(
       (await list()).map((video) => video.public),
       [false, false, false, false],
@@ -336,10 +336,10 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('checkbox', { name: 'Select c' }).click({ modifiers: ['Shift'] })
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('button', { name: 'Delete 2 videos' }).click()
-    await page.getByText('Deleted 2 videos.', { exact: true }).waitFor()
+    await waitForToast(page, 'Deleted 2 videos.')
     assert.deepEqual(await titles(), ['a', 'd'])
     await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByText('Restored 2 videos.', { exact: true }).waitFor()
+    await waitForToast(page, 'Restored 2 videos.')
     assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
 
     await call(`${service.url}/videos/${(await list())[0]!.videoId}`, { method: 'DELETE' })

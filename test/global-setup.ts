@@ -19,7 +19,9 @@ const quiet = { info() {}, warn() {}, error() {} }
 async function openPostgres(): Promise<pg.Client> {
   postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log: quiet })
   const { user, password, host, database } = postgres.connection
-  process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?host=${encodeURIComponent(host)}`
+  // No request fails because it gets no connection in time on a busy machine.
+  const parameters = new URLSearchParams({ host, connect_timeout: '120' })
+  process.env.TEST_POSTGRES = `postgres://${user}:${password}@localhost/${database}?${parameters}`
   const client = new pg.Client(process.env.TEST_POSTGRES)
   await client.connect()
   return client

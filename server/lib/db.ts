@@ -61,6 +61,16 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as 'text')
 }
 
+/** A request that gets no connection within this time fails with 503. */
+const defaultConnectTimeoutMs = 5_000
+
+/** The parameter of libpq, in seconds, which pg ignores. */
+function connectTimeoutMsOf(connection: Connection): number {
+  const parameters = typeof connection === 'string' ? URL.parse(connection)?.searchParams : undefined
+  const seconds = Number(parameters?.get('connect_timeout'))
+  return seconds > 0 ? seconds * 1_000 : defaultConnectTimeoutMs
+}
+
 export function openPool(connection: Connection, onError: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
     ...connectionOptions(connection),
@@ -68,8 +78,7 @@ export function openPool(connection: Connection, onError: (error: Error) => void
     types: { getTypeParser } as pg.CustomTypesConfig,
     application_name: 'kinora',
     max: 20,
-    // A request that gets no connection within this time fails with 503.
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connectTimeoutMsOf(connection),
     keepAlive: true,
   })
   // The pool replaces a broken idle connection, but without this listener the error would end the process.

@@ -7,6 +7,9 @@ import { slices } from './slices.ts'
 /** Tasks begin one after the other, because each task that begins while others run opens another database connection. */
 const betweenTasksMs = 50
 
+/** A task that failed does not wait for its next turn, which may be an hour away. */
+const retryTaskAfterMs = 10_000
+
 /** Runs the jobs, tasks and services of all slices. */
 export async function startWorker(context: WorkerContext): Promise<Service> {
   await context.queue.work(jobHandlers(context))
@@ -39,11 +42,14 @@ function jobHandlers(context: WorkerContext): JobHandlers<Jobs> {
 }
 
 async function repeat({ name, everyMs, run }: Task, context: WorkerContext, closing: AbortSignal) {
+  let waitMs: number
   do {
+    waitMs = everyMs
     await run(context, closing).catch((err) => {
+      waitMs = Math.min(everyMs, retryTaskAfterMs)
       if (!closing.aborted) context.log.warn({ err, task: name }, 'task failed, will be retried')
     })
-  } while (await pause(everyMs, closing))
+  } while (await pause(waitMs, closing))
 }
 
 /** Resolves to true after the time, and to false when the signal aborts. */

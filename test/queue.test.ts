@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
 import { openDatabase } from '../server/database.ts'
 import type { Db } from '../server/lib/db.ts'
 import { Listener } from '../server/lib/listener.ts'
@@ -91,6 +92,32 @@ test('a notification starts a job, and as many jobs as allowed run at the same t
     running.at(-1)!.end()
     await waitFor(() => ended === 6)
     assert.equal(running.length, 6, 'each job has run once')
+  }))
+
+test('a job that is taken for dead while it still runs is not run a second time by the same process', (t) =>
+  withQueue(t, { pollEveryMs: 50, concurrency: 2 }, async (queue, db) => {
+    const state = async () => {
+      const { rows } = await sql<{
+        state: string
+      }>`select state from pgboss.job where name = 'count'`.execute(db)
+      return rows[0]?.state
+    }
+    const end = Promise.withResolvers<void>()
+    let runs = 0
+    await queue.work({
+      async count() {
+        runs++
+        await end.promise
+      },
+    })
+    await queue.send(db, 'count', { n: 1 })
+    await waitFor(() => runs === 1)
+    // What the supervisor of pg-boss does after missed heartbeats.
+    await sql`update pgboss.job set state = 'retry', start_after = now(), retry_count = 1`.execute(db)
+    await waitFor(async () => (await state()) === 'active')
+    end.resolve()
+    await waitFor(async () => (await state()) === 'completed')
+    assert.equal(runs, 1)
   }))
 
 test('a failed job is retried, although nothing notifies the worker when the retry is due', (t) =>

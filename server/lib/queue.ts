@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { fromKysely, PgBoss } from 'pg-boss'
+import { fromKysely, type Job, PgBoss } from 'pg-boss'
 import { type Connection, connectionOptions, type Db } from './db.ts'
 
 type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
@@ -130,7 +130,15 @@ function createWorkerPool<Data extends object>({
 }): WorkerPool {
   const workOptions = { heartbeatRefreshSeconds, pollingIntervalSeconds: pollWorkerEverySeconds }
   const idle = new Set<string>()
+  // After a pause of this process, pg-boss considers a job dead that still runs here, and starts it again.
+  const running = new Map<string, Promise<void>>()
   let size = 0
+
+  function runJob({ id, data, retryCount }: Job<Data>): Promise<void> {
+    const run = running.get(id) ?? handler(data, retryCount).finally(() => running.delete(id))
+    running.set(id, run)
+    return run
+  }
 
   async function addWorker(): Promise<void> {
     size++
@@ -140,7 +148,7 @@ function createWorkerPool<Data extends object>({
       idle.delete(id)
       wake()
       try {
-        await handler(job.data, job.retryCount)
+        await runJob(job)
       } finally {
         idle.add(id)
         // pg-boss would wait for a notification, although more jobs may be waiting.

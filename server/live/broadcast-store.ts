@@ -30,21 +30,23 @@ export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
  * Begins a broadcast, or continues one whose encoder is away. While another encoder is connected, it returns the lease of
- * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
+ * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued. Undefined if
+ * the live stream was deleted.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,
   { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
   owner_url: string,
   abandonedLease: Date | undefined,
-): Promise<Claimed | { leaseUntil: Date }> {
+): Promise<Claimed | { leaseUntil: Date } | undefined> {
   // Serializes encoders that connect at the same time.
-  await trx
+  const stream = await trx
     .selectFrom('live_streams')
     .select('id')
     .where('id', '=', live_stream_id)
     .forUpdate()
-    .executeTakeFirstOrThrow()
+    .executeTakeFirst()
+  if (!stream) return undefined
   const current = await trx
     .selectFrom('broadcasts')
     .select(['id', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])

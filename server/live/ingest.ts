@@ -25,6 +25,7 @@ const claimRetryMs = 500
 const renewalMs = 2_500
 /** How long a shutdown waits until everything is stored. */
 const maxCloseMs = 30_000
+const unknownKey = { refused: 'The stream key is unknown.' }
 
 type IngestContext = Context & {
   broadcasts: Broadcasts
@@ -100,7 +101,7 @@ export class Ingest {
   async #publish(streamKey: string, connection: Connection): Promise<PublishAnswer> {
     const { db, log } = this.#context
     const stream = await findByStreamKey(db, streamKey)
-    if (!stream) return { refused: 'The stream key is unknown.' }
+    if (!stream) return unknownKey
     const refuse = async (reason: string) => {
       await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason }).catch((err) =>
         log.warn({ err, liveStreamId: stream.id }, 'live: a refusal was not recorded'),
@@ -110,6 +111,7 @@ export class Ingest {
     // The encoder may return before everything of its last connection is stored.
     await this.#stored(stream.id)
     const claimed = await this.#claim(stream, connection)
+    if (claimed === 'deleted') return unknownKey
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     if (!claimed && connection.isClosed()) return { refused: 'The encoder has left.' }
     if (!claimed) return refuse('Another encoder is sending to this live stream.')
@@ -136,7 +138,7 @@ export class Ingest {
    * Undefined if another encoder is sending: its owner renews the lease. The lease of an owner that was killed ends
    * within five seconds.
    */
-  async #claim(stream: StoredLiveStream, { isClosed }: Connection): Promise<Claimed | undefined> {
+  async #claim(stream: StoredLiveStream, { isClosed }: Connection): Promise<Claimed | 'deleted' | undefined> {
     let leaseUntil: Date | undefined
     const isUseless = () => this.#closing.signal.aborted || isClosed()
     for (let waitedMs = 0; !isUseless(); waitedMs += claimRetryMs) {
@@ -144,6 +146,7 @@ export class Ingest {
       const claimed = await this.#context.db
         .transaction()
         .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandonedLease))
+      if (!claimed) return 'deleted'
       if ('claim' in claimed) return claimed
       if (leaseUntil && claimed.leaseUntil > leaseUntil) return undefined
       leaseUntil = claimed.leaseUntil

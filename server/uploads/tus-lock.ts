@@ -101,10 +101,12 @@ export function createReadLock(deps: Deps, videoId: string, activeRequests: Acti
       if (!membership) return
       const until = deps.now().getTime() + readWaitMs
       try {
-        for (;;) {
+        for (let polls = 0; ; polls++) {
           const wait = membership.listen()
           const source = await store.findSource(deps.db, videoId)
-          if (!source || !isLocked(source, deps.now()) || deps.now().getTime() > until) return
+          if (!source || !isLocked(source, deps.now())) return
+          // Polls count too: if this process stood still, the active request had no time to end.
+          if (deps.now().getTime() > until && polls >= readWaitMs / pollMs) return
           await requestRelease(deps, videoId, activeRequests)
           await wait(pollMs)
         }

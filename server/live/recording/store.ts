@@ -122,6 +122,7 @@ export function findByKey(db: Db<Tables>, key: RecordingKey): Promise<Selectable
     .executeTakeFirst()
 }
 
+/** Changes nothing if another run of the job has ended the recording in the meantime. */
 export async function updateRecording(
   db: Db<Tables>,
   key: RecordingKey,
@@ -132,6 +133,7 @@ export async function updateRecording(
     .set(change)
     .where('broadcast_id', '=', key.broadcast_id)
     .where('part', '=', key.part)
+    .where('state', '=', 'waiting')
     .execute()
 }
 

@@ -164,8 +164,13 @@ suite('encoding with an S3 store', { concurrency: false }, () => {
     const { files } = store
     const source = join(folder, 'clip.ts')
     await ffmpeg('-i', clip, '-c', 'copy', source)
+    // The encoding waits until the test has seen the copy.
+    const seen = join(folder, 'seen')
+    const wait = `while ! [ -e '${seen}' ]; do sleep 0.05; done`
+    await writeFile(script, `case "$*" in *"/240p.mp4"*) ${wait};; esac`)
     const videoId = await uploadVideo(service, source)
     await waitFor(async () => (await keysOf(files, videoId)).includes(`videos/${videoId}/copy/source.mkv`))
+    await writeFile(seen, '')
     await assertEncoded(service, videoId, events)
     const [{ plan }] = await query(service.database, 'select plan from encodings where video_id = $1', [
       videoId,

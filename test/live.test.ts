@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, beforeEach, test } from 'node:test'
-import type { FlvTag } from '../server/live/media/flv-stream.ts'
+import { type FlvTag, flvTagType } from '../server/live/media/flv-stream.ts'
 import {
   type ApiResponse,
   assertProblem,
@@ -84,6 +84,13 @@ async function waitForSegments(url: string, count: number): Promise<string> {
   return text
 }
 
+/** Sends what changes nothing until the returned function is called: the service closes a silent connection. */
+function stayConnected(encoder: Encoder): () => void {
+  const configuration = source.find(({ type }) => type === flvTagType.audio)!
+  const timer = setInterval(() => encoder.send([configuration]).catch(() => {}), 1_000).unref()
+  return () => clearInterval(timer)
+}
+
 /** Everything that a media playlist refers to, as one file per init segment. */
 async function download(playlistUrl: string): Promise<Buffer[]> {
   const files: Buffer[][] = []
@@ -129,6 +136,7 @@ test('a request for a part that does not exist yet is answered when it does', as
   const { streamKey, assets } = await create()
   const encoder = await Encoder.connect(service, streamKey)
   await encoder.send(source)
+  const stopSending = stayConnected(encoder)
   const [playlist] = await waitForMaster(assets.hls)
   const text = await waitForSegments(playlist!, 2)
   const [, hint] = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(text) ?? []
@@ -142,6 +150,7 @@ test('a request for a part that does not exist yet is answered when it does', as
   assert.equal(reloaded.headers.get('cache-control'), 'public, max-age=10')
   const delta = await get(`${playlist}?_HLS_msn=1&_HLS_skip=YES`)
   assert.equal(delta.status, 200)
+  stopSending()
   await encoder.close()
 })
 
@@ -183,8 +192,10 @@ test('a second encoder is refused while the first one sends, and accepted as soo
   const { liveStreamId: id, streamKey } = await create()
   const first = await Encoder.connect(service, streamKey)
   await first.send(source)
+  const stopSending = stayConnected(first)
   await assert.rejects(Encoder.connect(service, streamKey), /Another encoder is sending/)
   assert.match((await show(id)).lastRefusal.reason, /Another encoder is sending/)
+  stopSending()
   await first.abort()
   const second = await Encoder.connect(service, streamKey)
   await second.close()
@@ -224,6 +235,8 @@ test('complete ends the broadcast at once, and the published client calls it', a
   const [playlist] = await waitForMaster(assets.hls)
   await liveStreams.complete(id)
   await waitFor(async () => (await broadcastsOf(id))[0].state === 'ended')
+  // The database knows of the end first.
+  await waitFor(async () => /#EXT-X-ENDLIST/.test((await get(playlist!)).text))
   const text = await waitForSegments(playlist!, 3)
   assert.match(text, /2-1\.m4s\n#EXT-X-ENDLIST\n$/)
   assert.doesNotMatch(text, /#EXT-X-PART/)
@@ -302,15 +315,19 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
   const { liveStreamId: id, streamKey, assets } = await create()
   const encoder = await Encoder.connect(service, streamKey)
   await encoder.send(makeSource({ seconds: 12, keyFrames: 250 }))
+  // After the end, a busy machine might not encode the rest in time.
+  const stopSending = stayConnected(encoder)
   const [playlist] = await waitForMaster(assets.hls)
   assert.match(playlist!, /\/top\/index\.m3u8$/)
-  await encoder.close()
   const text = await waitForSegments(playlist!, 5)
   const durations = [...text.matchAll(/#EXTINF:([\d.]+),/g)].map(([, seconds]) => Number(seconds))
   assert.ok(Math.max(...durations) < 2.5, durations.join())
-  const [{ health }] = await broadcastsOf(id)
-  assert.match(health.problems.join(), /Key frames are more than 4 s apart/)
+  // The health is stored with the next renewal of the lease.
+  const problems = async () => String((await broadcastsOf(id))[0].health?.problems)
+  await waitFor(async () => /Key frames are more than 4 s apart/.test(await problems()))
   assert.equal((await get(playlist!.replace('/top/', '/source/'))).status, 404)
+  stopSending()
+  await encoder.close()
 })
 
 test('a private live stream needs its token, for every file', async () => {
@@ -349,10 +366,12 @@ test('deleting a live stream ends its broadcast', async () => {
   await encoder.send(source)
   const [playlist] = await waitForMaster(assets.hls)
   assert.equal((await call(`${streams()}/${id}`, { method: 'DELETE' })).status, 204)
-  const state = async () =>
-    (await query(service.database, 'select state from broadcasts where live_stream_id = $1', [id]))[0]?.state
-  await waitFor(async () => (await state()) === 'ended')
-  assert.deepEqual(await eventsOf(id), ['live-stream.broadcast.started', 'live-stream.broadcast.ended'])
+  await waitFor(async () => (await eventsOf(id)).includes('live-stream.broadcast.ended'))
+  // The recording may already be a video.
+  assert.deepEqual((await eventsOf(id)).slice(0, 2), [
+    'live-stream.broadcast.started',
+    'live-stream.broadcast.ended',
+  ])
   await waitFor(async () => (await get(playlist!)).status === 404)
   await encoder.close()
 })

@@ -71,18 +71,28 @@ test('webhooks listen prints new events and forwards them with a signature', asy
   try {
     await waitFor(() => printed.includes('passed on'))
     const secret = /signed with (\S+)/.exec(printed)?.[1] ?? ''
-    await recordEvents(service.database, 2)
-    const [first, second] = await receiver.waitForRequests('/hook', 2)
-    for (const each of [first!, second!]) {
+    const outcomes = () => printed.match(/-> .+\n/g) ?? []
+    let recorded = 0
+    await waitFor(
+      async () => {
+        await recordEvents(service.database, 2)
+        recorded += 2
+        await waitFor(() => outcomes().length === recorded)
+        // An event that a busy machine does not answer in time is not passed on again.
+        return outcomes().slice(-2).join('') === '-> 204\n-> 204\n'
+      },
+      () => printed,
+    )
+    const received = receiver.requestsTo('/hook')
+    for (const each of received) {
       const expected = createHmac('sha256', secret).update(each.body).digest('hex')
       assert.equal(each.headers['x-api-video-signature'], expected)
     }
     assert.deepEqual(
-      [first, second].map((each) => JSON.parse(each!.body).videoId),
+      received.slice(-2).map((each) => JSON.parse(each.body).videoId),
       ['vi0', 'vi1'],
     )
-    await waitFor(() => (printed.match(/-> 204/g)?.length ?? 0) === 2)
-    assert.equal(receiver.requestsTo('/hook').length, 2)
+    assert.ok(received.length <= recorded, `${received.length} of ${recorded}`)
   } finally {
     child.kill('SIGINT')
     await exited
@@ -102,8 +112,13 @@ test('with --json, webhooks listen prints its secret and then each event as JSON
   const next = async () => JSON.parse((await lines.next()).value ?? '')
   const first = await next()
   assert.deepEqual([Object.keys(first), first.forwardTo], [['forwardTo', 'secret'], `${receiver.url}/json`])
-  await recordEvents(service.database, 1)
-  const event = await next()
+  let event: { response?: number } = {}
+  await waitFor(async () => {
+    await recordEvents(service.database, 1)
+    event = await next()
+    // An event that a busy machine does not answer in time is not passed on again.
+    return event.response !== undefined
+  })
   const [latest] = (await call(`${service.url}/events`)).body.data
   assert.deepEqual(event, { ...latest, response: 204 })
 })

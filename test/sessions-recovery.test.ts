@@ -162,20 +162,29 @@ test('no report is stored for a deleted video, even if it is deleted at the same
 test('the deletion of sessions succeeds after a deadlock with a report', async (t) => {
   const videoId = await createVideo(service)
   const [first, last] = ['ps0g00first', 'ps0g00last']
-  await insertSessions(service.database, [
-    { id: first, media_id: videoId, loaded_at: ago(5_000) },
-    { id: last, media_id: videoId, loaded_at: ago(4_000) },
-  ])
   const lock = 'select 1 from viewing_sessions where id = $1 for update'
-  const other = await beginTransaction(t)
-  // Makes Postgres abort the other transaction.
-  await other.query("set local deadlock_timeout = '1min'")
-  await other.query(lock, [last])
-  const deleted = deleteSessions(openTables(t), { mediaId: videoId })
-  await waitForLock()
-  await other.query(lock, [first])
-  await other.query('commit')
-  assert.equal(await deleted, 2)
+  const db = openTables(t)
+  await waitFor(async () => {
+    await insertSessions(service.database, [
+      { id: first, media_id: videoId, loaded_at: ago(5_000) },
+      { id: last, media_id: videoId, loaded_at: ago(4_000) },
+    ])
+    const other = await beginTransaction(t)
+    // Makes Postgres abort the deletion, which it checks once, after a wait of a second. A busy machine may be too late
+    // for that, and Postgres aborts this transaction instead.
+    await other.query("set local deadlock_timeout = '5s'")
+    await other.query(lock, [last])
+    const deleted = deleteSessions(db, { mediaId: videoId })
+    await waitForLock()
+    const error = await other.query(lock, [first]).then(
+      () => undefined,
+      (error) => error,
+    )
+    await other.query('commit')
+    assert.equal(await deleted, 2)
+    assert.ok(error === undefined || error.code === '40P01', error)
+    return error === undefined
+  })
 })
 
 test('the queue of waiting reports is limited by bytes', async (t) => {
@@ -204,14 +213,31 @@ test('a query that has begun can read a partition that is about to be dropped', 
   await reader.connect()
   try {
     await reader.query('begin; lock table only viewing_sessions in access share mode')
-    const dropped = db.transaction().execute((trx) => dropPartition(trx, partition(-20)))
-    dropped.catch(() => {})
+    let dropped: Promise<void> | undefined
+    let isOver = true
+    // The drop has succeeded, or given up.
+    const drop = () =>
+      db
+        .transaction()
+        .execute((trx) => dropPartition(trx, partition(-20)))
+        .catch((error) => assert.ok(isLockUnavailable(error), error))
+        .finally(() => {
+          isOver = true
+        })
     const waiting = "select from pg_locks where not granted and relation = 'viewing_sessions'::regclass"
-    await waitFor(async () => (await query(service.database, waiting)).length > 0)
+    await waitFor(async () => {
+      // A busy machine may look when the drop has given up already.
+      if (isOver) {
+        await dropped
+        isOver = false
+        dropped = drop()
+        dropped.catch(() => {})
+      }
+      return (await query(service.database, waiting)).length > 0
+    })
     await reader.query(`lock table ${partition(-20)} in access share mode nowait`)
     await reader.query('commit')
-    // The drop has succeeded, or given up.
-    await dropped.catch((error) => assert.ok(isLockUnavailable(error), error))
+    await dropped
   } finally {
     await reader.end()
   }
@@ -240,7 +266,6 @@ test('an old partition that is locked by a reader does not block the removal of 
 // This test must be the last one, because it kills the shared service.
 test('after kill -9, every acknowledged report is stored exactly once', async (t) => {
   const videoId = await createVideo(service)
-  const sent = viewing(videoId, 60_000)
   const acknowledged: { session: string; at: number }[] = []
   const collect = (url: string, body: unknown) =>
     fetch(`${url}/collector/vod`, { method: 'POST', body: JSON.stringify(body) })
@@ -270,23 +295,32 @@ test('after kill -9, every acknowledged report is stored exactly once', async (t
     assert.equal(counts.get(`${session} ${at}`), 1, `${session} at ${at}`)
 
   await insertOldData(service.database)
-  const again = await startKinora({
-    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
-    KINORA_ANALYTICS_DAYS: '3',
-  })
+  const startAgain = () =>
+    startKinora({
+      ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
+      KINORA_ANALYTICS_DAYS: '3',
+    })
+  let again = await startAgain()
   t.after(() => again.stop())
   await t.test('a report that is sent again to another process belongs to the same session', async () => {
+    const sent = viewing(await createVideo({ ...service, url: again.url }), 60_000)
     const repeated = sent.report([sent.event(0, 'ready', { at: 0 }), sent.event(1, 'play', { at: 0 })])
     const ids = new Set<string>()
     for (let i = 0; i < 3; i++) {
       const response = await collect(again.url, repeated)
+      assert.equal(response.status, 200)
       ids.add(((await response.json()) as { session: string }).session)
     }
     assert.equal(ids.size, 1)
   })
   await t.test(
     'old partitions and sessions are removed, and the partitions of the next days are created',
-    () => assertExpired(service.database),
+    () =>
+      assertExpired(service.database, async () => {
+        if (!again.output().includes('old partition is in use')) return
+        await again.stop()
+        again = await startAgain()
+      }),
   )
 })
 
@@ -312,22 +346,28 @@ async function insertOldData(database: string): Promise<void> {
   )
 }
 
-async function assertExpired(database: string): Promise<void> {
+/** A partition that was in use at the start of the service is dropped ten minutes later, or after a restart. */
+async function assertExpired(database: string, restartIfInUse: () => Promise<void>): Promise<void> {
+  const outdated = [-10, -4].flatMap((offset) => [partition(offset), partition(offset, 'events')])
   let partitions: string[] = []
   let old: string[] = []
   const isDone = async () => {
     const tables = await query(database, "select relname from pg_class where relname ~ '^viewing_.*_2\\d+$'")
     partitions = tables.map(({ relname }) => relname)
+    // They would be in use by the next query.
+    if (partitions.some((name) => outdated.includes(name))) {
+      await restartIfInUse()
+      return false
+    }
     const sessions = await query(database, "select environment from viewing_sessions where media_id = 'old'")
     old = sessions.map(({ environment }) => environment)
-    return !partitions.includes(partition(-4)) && partitions.includes(partition(2)) && old.length === 1
+    return partitions.includes(partition(2)) && old.length === 1
   }
   await waitFor(isDone, () => `${partitions} ${old}`)
   assert.deepEqual(old, ['production'])
   for (const offset of [-3, 0, 1, 2])
     for (const kind of ['sessions', 'events'])
       assert.ok(partitions.includes(partition(offset, kind)), partition(offset, kind))
-  assert.ok(!partitions.includes(partition(-10)) && !partitions.includes(partition(-4, 'events')))
   const past = await query(database, "select plays::int from past_plays where media_id = 'past'")
   assert.deepEqual(past, [{ plays: 7 }], 'the plays of removed sessions are no longer counted')
 }

@@ -227,13 +227,16 @@ test('a bound token fills its video with tus, with or without the id, and a term
   }
 })
 
-test('if two tokens are bound to one video, the first one that sends bytes owns the upload', async () => {
+test('if two tokens are bound to one video, the first one that sends bytes owns the upload', async (t) => {
   const videoId = await newVideo()
   const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
   // An upload that has received nothing has no owner yet and can be replaced.
   const empty = (await createTus(one, undefined, big.length)).headers.get('location') ?? ''
   const slow = openUpload(`${service.url}/upload?token=${other}`, big, { key: '', before: { videoId } })
   await slow.write(2 * MiB)
+  // A client that is silent for ten seconds counts as gone.
+  const timer = setInterval(() => slow.write(1), 500)
+  t.after(() => clearInterval(timer))
   await waitFor(
     async () =>
       (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length > 0,
@@ -241,6 +244,7 @@ test('if two tokens are bound to one video, the first one that sends bytes owns 
   assert.equal(await patch(empty, small), 404)
   const already = await send(one, first, { range: 'part 1/2', before: { videoId } })
   assertProblem(already, 400, 'video-content-range-already-initiated', 'Content-Range')
+  clearInterval(timer)
   const response = await slow.end()
   assert.equal(response.status, 201, response.text)
   await assertSource(service.data, videoId, big)

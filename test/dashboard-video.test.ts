@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core'
 import { languages } from '../server/videos/languages.ts'
 import { spokenLanguages } from '../web/dashboard/views/video/details/languages.ts'
 import { servePages, skip } from './browser.ts'
-import { dashboardBrowser } from './dashboard-page.ts'
+import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
 import { call, kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
@@ -64,7 +64,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByRole('tab', { name: 'Embed' }).click()
     await page.getByRole('tab', { name: 'Details' }).click()
     await save(page)
-    await page.getByText('The changes are saved.').first().waitFor()
+    await waitForToast(page, 'The changes are saved.')
     const { updatedAt, assets, ...saved } = await stored()
     assert.deepEqual(saved, {
       ...Object.fromEntries(Object.entries(before).filter(([name]) => name in saved)),
@@ -72,7 +72,7 @@ describe('the page of a video', { skip }, () => {
       tags: ['tutorial'],
       metadata: [{ key: 'viewer', value: '__viewer__' }],
     })
-    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Second')
+    await page.getByRole('heading', { level: 1, name: 'Second', exact: true }).waitFor()
     const analytics = await page.getByRole('link', { name: 'Analytics' }).getAttribute('href')
     assert.equal(analytics, `/dashboard/production/viewers?media=${videoId}`)
     assert.deepEqual(errors, [])
@@ -90,7 +90,7 @@ describe('the page of a video', { skip }, () => {
     assert.equal((await stored()).title, 'Theirs')
     await page.getByRole('button', { name: 'Keep mine' }).click()
     await save(page)
-    await page.getByText('The changes are saved.').first().waitFor()
+    await waitForToast(page, 'The changes are saved.')
     const { title, description } = await stored()
     assert.deepEqual({ title, description }, { title: 'Mine', description: 'From another tab' })
   })
@@ -124,12 +124,13 @@ describe('the page of a video', { skip }, () => {
     )
     await page.getByRole('button', { name: 'More actions for cue 1' }).click()
     await page.getByRole('menuitem', { name: 'Split' }).click()
+    await page.getByLabel('Cue 3: Text').waitFor()
     await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('x')
     await page.getByText('Cues to correct before they can be saved: 1').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
     await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('0:00.25')
     await save(page)
-    await page.getByText('The captions are saved.').first().waitFor()
+    await waitForToast(page, 'The captions are saved.')
     const { text } = await call(`${service.url}/vod/${videoId}/captions/en.vtt`, { key: '' })
     assert.equal(
       text,
@@ -157,7 +158,7 @@ describe('the page of a video', { skip }, () => {
     const { failure } = (await api(`/videos/${id}/status`)).body.encoding.qualities[0]
     await page.getByText(failure).first().waitFor()
     await retry.click()
-    await page.getByText('The failed qualities are encoded again.').first().waitFor()
+    await waitForToast(page, 'The failed qualities are encoded again.')
     await page.getByText('Failed', { exact: true }).first().waitFor()
     assert.deepEqual(errors, [])
   })
@@ -250,6 +251,8 @@ describe('the page of a video', { skip }, () => {
     const { title, tags, metadata, public: isPublic, source } = await stored(second)
     assert.deepEqual({ title, tags, metadata, public: isPublic }, details)
     assert.equal(source.uri, 'http://127.0.0.1/film.mp4')
+    // The page of the first video has the same buttons.
+    await page.locator(`iframe[src*="${second}"]`).waitFor()
     await again.waitFor()
     const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
     await page.getByLabel('Upload a file').setInputFiles(file)
@@ -271,7 +274,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByText('Leave without saving?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await save(page)
-    await page.getByText('The summary is saved.').first().waitFor()
+    await waitForToast(page, 'The summary is saved.')
   })
 
   test('hostile texts are shown as texts in every tab', async () => {

@@ -4,6 +4,7 @@ import {
   assertProblem,
   call,
   deleteAllVideos,
+  identifyStore,
   type Kinora,
   kinora,
   query,
@@ -29,6 +30,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   const settings = { KINORA_RESTORE_DAYS: '30', KINORA_SANDBOX_HOURS: '24', ...withoutEncoding() }
   service = await kinora({ after: (end) => ends.push(end) }, settings)
+  await identifyStore(service)
   const shared = { KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data }
   final = await startKinora({ ...shared, KINORA_ROLES: 'api', KINORA_LOG_LEVEL: 'warn' })
   ends.unshift(() => final.stop())

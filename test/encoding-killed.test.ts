@@ -5,6 +5,7 @@ import { before, suite, test } from 'node:test'
 import {
   assertProblem,
   call,
+  callUntilAvailable,
   kinora,
   query,
   type Service,
@@ -95,7 +96,7 @@ suite('killed programs', { concurrency: 2 }, () => {
         service.database,
         `update pgboss.job set start_after = now(), retry_count = 19 where ${waiting} and retry_count < 19`,
       )
-      const { body } = await call(`${service.url}/videos/${unreadable}/status`)
+      const { body } = await callUntilAvailable(`${service.url}/videos/${unreadable}/status`)
       return body.encoding.qualities.length > 0
     }, service.output)
     const [quality] = (await waitForEncoding(service, unreadable)).qualities

@@ -183,7 +183,7 @@ const storeIdKey = 'kinora-store-id'
  * Does what the first sweep does. On a busy machine the sweep starts when tests have deleted rows already, and it would
  * take the files of their videos for those of another database.
  */
-async function identifyStore({ database, data }: Service): Promise<void> {
+export async function identifyStore({ database, data }: Service): Promise<void> {
   await query(database, `insert into sweep_state values ('store', $1) on conflict do nothing`, [
     { id: randomUUID() },
   ])

@@ -14,7 +14,17 @@ import { createLog } from '../server/lib/log.ts'
 import { openQueue } from '../server/lib/queue.ts'
 import { type Jobs, queues } from '../server/queues.ts'
 import { fetchSource } from '../server/uploads/fetch-source.ts'
-import { assertSource, call, fileExists, kinora, MiB, type Service, sourcePath, waitFor } from './harness.ts'
+import {
+  assertSource,
+  call,
+  callUntilAvailable,
+  fileExists,
+  kinora,
+  MiB,
+  type Service,
+  sourcePath,
+  waitFor,
+} from './harness.ts'
 
 // Fetches from malicious or faulty servers fail, and the status shows the reason.
 
@@ -43,7 +53,7 @@ async function create({ url }: Service, source: string): Promise<string> {
 }
 
 const statusOf = async ({ url }: Service, videoId: string) =>
-  (await call(`${url}/videos/${videoId}/status`)).body
+  (await callUntilAvailable(`${url}/videos/${videoId}/status`)).body
 
 async function assertFailed(service: Service, videoId: string, reason: RegExp) {
   await waitFor(

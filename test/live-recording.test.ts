@@ -306,12 +306,14 @@ test('after kills, what was stored is recorded exactly once, with the files in S
   const broadcaster = await start()
   const [stream, longStream] = [await createStream(broadcaster), await createStream(broadcaster)]
   await publish(broadcaster, longStream, '-i', clip)
-  await query(database, beginAfterTwelveHours)
   const encoder = startEncoder(broadcaster, stream, '-re', '-stream_loop', '-1', '-i', clip)
   const stored = `select from live_segments join broadcasts on id = broadcast_id where live_stream_id = $1 and sequence >= 1`
   await waitFor(async () => (await query(database, stored, [stream.liveStreamId])).length > 0)
   await broadcaster.kill()
   if (encoder.exitCode === null) await once(encoder, 'exit')
+  // Not earlier, because each process looks for long broadcasts all the time.
+  const ofLongStream = 'broadcast_id = (select id from broadcasts where live_stream_id = $1)'
+  await query(database, `${beginAfterTwelveHours} and ${ofLongStream}`, [longStream.liveStreamId])
 
   // The next process is killed when the files of both recordings are stored, but their videos are not.
   const blocker = new pg.Client(database)

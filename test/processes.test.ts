@@ -95,7 +95,8 @@ describe('two processes on one Postgres', () => {
 
     const revoked = await runKinora(['keys', 'revoke', ...named], { KINORA_DATABASE_URL })
     assert.equal(revoked.code, 0, revoked.stderr)
-    assert.deepEqual(await statuses(), [401, 401, 401, 401])
+    // Postgres notifies the processes.
+    await waitFor(async () => (await statuses()).every((status) => status === 401))
     for (const { url } of services) {
       assert.equal((await call(`${url}/auth/api-key`, login)).status, 400)
       const refresh = { method: 'POST', json: { refreshToken: tokens.refresh_token }, key: '' }
@@ -150,7 +151,7 @@ describe('the embedded Postgres', () => {
     assert.ok(line.includes(`-u ${keyOf('production')}: `))
     const hasCurl = spawnSync('curl', ['--version']).status === 0
     const response = hasCurl
-      ? JSON.parse(spawnSync('sh', ['-c', `${line} --silent --max-time 10`], { encoding: 'utf8' }).stdout)
+      ? JSON.parse(spawnSync('sh', ['-c', `${line} --silent --max-time 300`], { encoding: 'utf8' }).stdout)
       : (await call(url, { method: 'POST', key: keyOf('production')!, json: JSON.parse(json) })).body
     assert.match(response.id, /^vi/)
     assert.equal(response.title, 'My first video')
@@ -298,7 +299,9 @@ describe('shutdown', { concurrency: 3 }, () => {
     const service = await kinora(t)
     service.process.kill('SIGINT')
     await assertExits(service)
-    assert.equal(service.output().match(/"level":"warn".*/)?.[0], undefined)
+    // On a busy machine the connection for notifications may have been lost before.
+    const warning = /"level":"warn"(?!.*lost the connection for notifications).*/
+    assert.equal(service.output().match(warning)?.[0], undefined)
   })
 
   test('a client that never finishes its request does not block the shutdown', async (t) => {

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { chmod, readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import {
   createDatabase,
   type Kinora,
+  listFiles,
   productionKey,
   query,
   sandboxKey,
   startKinora,
   temporaryFolder,
+  waitFor,
 } from './harness.ts'
 import { download, eventsOf, readStreams } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
@@ -142,25 +145,29 @@ export async function assertComplete(
   if (isOnDisk) await assertNoOrphans({ database, data }, videoId)
 }
 
-/** Checks that a row refers to each file of the video. Thumbnails are left out: their job may still be running. */
+/** Waits until a row refers to each file of the video. Thumbnails are left out: their job may still be running. */
 export async function assertNoOrphans(
   { database, data }: Pick<Deployment, 'database' | 'data'>,
   videoId: string,
 ) {
-  const rows = await query(
-    database,
-    `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1
-     union all select key from renditions where video_id = $1 and key is not null`,
-    [videoId],
-  )
-  const root = join(data, 'files')
-  const entries = await readdir(join(root, 'videos', videoId), { recursive: true, withFileTypes: true })
-  const found = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !path.includes(`${videoId}/pictures/`))
-  assert.deepEqual(
-    found.map((path) => relative(root, path)).sort(),
-    [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort(),
+  let files: string[] = []
+  let keys: string[] = []
+  // The last job removes files after it has recorded the MP4.
+  await waitFor(
+    async () => {
+      const rows = await query(
+        database,
+        `select key || '/' || i - 1 || '.m4s' as key from segments, generate_subscripts(sizes, 1) i where video_id = $1
+         union all select key from renditions where video_id = $1 and key is not null`,
+        [videoId],
+      )
+      keys = [`videos/${videoId}/source`, ...rows.map(({ key }) => key)].sort()
+      files = (await listFiles({ data }))
+        .map((path) => relative(join(data, 'files'), path))
+        .filter((path) => path.startsWith(`videos/${videoId}/`) && !path.includes(`${videoId}/pictures/`))
+        .sort()
+      return isDeepStrictEqual(files, keys)
+    },
+    () => `files: ${files.join('\n')}\nrows: ${keys.join('\n')}`,
   )
 }

@@ -19,13 +19,32 @@ import { createVideo, type Event, iso, type Loose, viewing } from './viewings.ts
 
 const service = sharedKinora({ KINORA_COUNTRY_HEADER: 'X-Country', KINORA_TRUST_PROXY: '127.0.0.1' })
 
+let longestDelayMs = 0
+
 /** Sends a report as a page does, without a key and as text. */
-const send = (report: unknown, headers: Record<string, string> = {}, path = 'vod'): Promise<ApiResponse> =>
-  call(`${service.url}/collector/${path}`, {
+async function send(report: Loose, headers: Record<string, string> = {}, path = 'vod'): Promise<ApiResponse> {
+  const response = await call(`${service.url}/collector/${path}`, {
     method: 'POST',
     key: '',
     headers: { 'content-type': 'text/plain;charset=UTF-8', ...headers },
     body: typeof report === 'string' ? report : JSON.stringify(report),
+  })
+  const sentAt = report.sat ?? Date.parse(report.emitted_at)
+  longestDelayMs = Math.max(longestDelayMs, Date.now() - sentAt || 0)
+  return response
+}
+
+/** Starts a failed test again if a report took 5 seconds, which the service takes for a wrong clock. */
+const testInTime = (name: string, run: () => Promise<void>) =>
+  test(name, async () => {
+    for (;;) {
+      longestDelayMs = 0
+      try {
+        return await run()
+      } catch (error) {
+        if (longestDelayMs < 5_000) throw error
+      }
+    }
   })
 
 async function sessionIdOf(response: Promise<ApiResponse>): Promise<string> {
@@ -42,8 +61,9 @@ const eventsOf = async (sessionId: string) =>
   (await call(`${service.url}/analytics/sessions/${sessionId}/events?pageSize=100`)).body
 
 describe('reports', () => {
-  test('the reports of one playback form one session, with watch data and viewer', async () => {
+  testInTime('the reports of one playback form one session, with watch data and viewer', async () => {
     const videoId = await createVideo(service)
+    const startedAt = Date.now()
     const { event, report } = viewing(videoId, 30_000, {
       referrer: 'https://shop.example/page?x=1',
       metadata: [{ viewer: 'v1' }],
@@ -68,7 +88,8 @@ describe('reports', () => {
     const [found] = data
     assert.equal(found.session.sessionId, session)
     assert.deepEqual(found.session.metadata, [{ key: 'viewer', value: 'v1' }])
-    assert.ok(Math.abs(Date.parse(found.session.loadedAt) - (Date.now() - 30_000)) < 20_000)
+    const loadedAgoMs = startedAt - Date.parse(found.session.loadedAt)
+    assert.ok(loadedAgoMs > 20_000 && loadedAgoMs < 40_000, String(loadedAgoMs))
     assert.deepEqual(found.location, { country: 'FR', city: null })
     assert.equal(found.referrer.url, 'https://shop.example/page?x=1')
     assert.deepEqual([found.referrer.medium, found.referrer.source], ['referral', 'shop.example'])
@@ -100,7 +121,7 @@ describe('reports', () => {
     assert.doesNotMatch(JSON.stringify(row), /127\.0\.0\.1/, 'an IP address is stored')
   })
 
-  test('the second report format uses numeric event types and an id from the client', async () => {
+  testInTime('the second report format uses numeric event types and an id from the client', async () => {
     const videoId = await createVideo(service)
     const start = Date.now() - 20_000
     const report = (pid: string, eve: unknown[]) => ({
@@ -135,7 +156,7 @@ describe('reports', () => {
     )
   })
 
-  test('repeated and reordered reports are counted once, including the first', async () => {
+  testInTime('repeated and reordered reports are counted once, including the first', async () => {
     const videoId = await createVideo(service)
     const { event, report } = viewing(videoId)
     const beginning = [
@@ -161,7 +182,7 @@ describe('reports', () => {
     )
   })
 
-  test('two tabs are two sessions; reloading a tab adds a play to its session', async () => {
+  testInTime('two tabs are two sessions; reloading a tab adds a play to its session', async () => {
     const videoId = await createVideo(service)
     const tabs = [viewing(videoId, 30_000), viewing(videoId, 29_999)]
     const ids: string[] = []
@@ -392,16 +413,22 @@ describe('reads', () => {
     const other = new pg.Client(service.database)
     await other.connect()
     t.after(() => other.end())
-    await other.query('begin; lock table viewing_sessions in access exclusive mode')
     const paths = [
       ...[`analytics/videos/${videoId}`, 'data/metrics/play/count', 'analytics/metadata'],
       'analytics/videos/plays?dimension=country',
     ]
-    // Four reads run, a hundred wait, and one is rejected.
-    const responses = Array.from({ length: 105 }, (_, i) => call(`${service.url}/${paths[i % paths.length]}`))
-    assertProblem(await Promise.race(responses), 503, 'service-unavailable')
-    await other.query('commit')
-    const rejected = (await Promise.all(responses)).filter(({ status }) => status !== 200)
+    let rejected: ApiResponse[]
+    do {
+      await other.query('begin; lock table viewing_sessions in access exclusive mode')
+      // Four reads run, a hundred wait, and one is rejected.
+      const responses = Array.from({ length: 105 }, (_, i) =>
+        call(`${service.url}/${paths[i % paths.length]}`),
+      )
+      assertProblem(await Promise.race(responses), 503, 'service-unavailable')
+      await other.query('commit')
+      rejected = (await Promise.all(responses)).filter(({ status }) => status !== 200)
+      // On a busy machine the lock may outlast the time limit of the reads.
+    } while (rejected.some(({ text }) => text.includes('takes too long')))
     assert.equal(rejected.length, 1)
   })
 

@@ -466,9 +466,14 @@ describe('a generated summary', () => {
   }
 
   test('is requested with the video and made from its transcript, with an event', async () => {
-    speech.answer = answerWords(longText)
+    const listed = Promise.withResolvers<void>()
+    speech.answer = async (request, response) => {
+      await listed.promise
+      answerWords(longText)(request, response)
+    }
     const videoId = await create({ transcriptSummary: true, transcriptSummaryAttributes: ['takeaways'] })
     const list = await api().list({ videoId })
+    listed.resolve()
     assert.equal(list.data[0]!.sourceStatus, 'waiting')
     assert.equal(list.data[0]!.origin, 'auto')
     const { summaryId } = await waitForSummary(videoId, 'completed')

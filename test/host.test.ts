@@ -8,7 +8,15 @@ import { promisify } from 'node:util'
 import { clusterOf } from '../server/lib/postgres/cluster.ts'
 import { findPostmaster, readPidFile } from '../server/lib/postgres/process.ts'
 import { ensureSystemUser } from '../server/lib/system-user.ts'
-import { call, kinora, productionKey, root, startKinora, temporaryFolder, waitFor } from './harness.ts'
+import {
+  callUntilAvailable,
+  kinora,
+  productionKey,
+  root,
+  startKinora,
+  temporaryFolder,
+  waitFor,
+} from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { fakeProgram } from './recovery.ts'
 
@@ -34,7 +42,10 @@ suite('ffmpeg', { concurrency: 2 }, () => {
     const observed = join(folder, randomUUID())
     await mkdir(observed)
     await chmod(observed, 0o777)
-    const script = `env > '${observed}/env' && id -u > '${observed}/uid'`
+    // Complete files replace each other, because the programs may still run when the test reads them.
+    const write = (command: string, name: string) =>
+      `${command} > '${observed}/${name}-'$$ && mv '${observed}/${name}-'$$ '${observed}/${name}'`
+    const script = `${write('env', 'env')} && ${write('id -u', 'uid')}`
     const service = await kinora(t, {
       KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', script),
       KINORA_FFPROBE: await fakeProgram(
@@ -127,7 +138,8 @@ suite('the start of the service', { concurrency: 2 }, () => {
     )
     process.kill((await findPostmaster(cluster))!, 'SIGKILL')
     const { url } = await starting
-    assert.equal((await call(`${url}/videos`)).status, 200)
+    // On a busy machine, the service may be ready before Postgres is killed.
+    assert.equal((await callUntilAvailable(`${url}/videos`)).status, 200)
   })
 
   test('loads no package that the settings do not require', async () => {

@@ -14,7 +14,8 @@ import { frameHashes } from './media.ts'
 
 // What encoders and viewers may do wrong, by accident or on purpose. A healthy broadcast runs all the time.
 
-const service = sharedKinora()
+// The encoder that stalls from the start is followed by another one in the last test.
+const service = sharedKinora({ KINORA_LIVE_RECONNECT_SECONDS: '3600' })
 
 type Stream = { liveStreamId: string; streamKey: string; assets: { hls: string } }
 

@@ -30,10 +30,11 @@ const script = `
   let appendedLevel
   for (const type of ['playing', 'waiting', 'seeked', 'ended', 'resize', 'error']) {
     video.addEventListener(type, () => {
-      const { currentTime, videoHeight, buffered } = video
+      const { currentTime, videoHeight, buffered, played } = video
       const atMs = Math.round(performance.now() - openedAt)
       const ahead = buffered.length === 0 ? 0 : buffered.end(buffered.length - 1) - currentTime
-      events.push({ type, atMs, currentTime, videoHeight, ahead, ranges: buffered.length })
+      const playedFrom = played.length === 0 ? currentTime : played.start(0)
+      events.push({ type, atMs, currentTime, playedFrom, videoHeight, ahead, ranges: buffered.length })
       if (type === 'error') errors.push({ details: video.error?.message ?? '', fatal: true })
     })
   }
@@ -93,6 +94,8 @@ type Look = {
     type: string
     atMs: number
     currentTime: number
+    /** Where playback began. A busy browser reports events late. */
+    playedFrom: number
     videoHeight: number
     /** Buffered seconds after the current time. */
     ahead: number
@@ -204,6 +207,8 @@ function stallsIn({ events }: Look): Look['events'] {
 
 /** hls.js also reports these if the browser gets too little CPU time to decode buffered data. */
 const stallErrors = ['bufferStalledError', 'bufferNudgeOnStall']
+const faultsIn = ({ errors }: Look) =>
+  errors.filter(({ details, fatal }) => fatal || !stallErrors.includes(details))
 
 /**
  * Plays the video from start to end without errors and stalls. The video is fully buffered first, so a stall without
@@ -220,8 +225,7 @@ async function playToEnd(t: TestContext, id: string): Promise<Look> {
     const seen = await player.until('video.ended')
     await player.page.close()
     const stallsOf = ({ errors }: Look) => errors.filter(({ details }) => stallErrors.includes(details))
-    const errors = seen.errors.filter(({ details, fatal }) => fatal || !stallErrors.includes(details))
-    assert.deepEqual(errors, [], JSON.stringify(seen.events))
+    assert.deepEqual(faultsIn(seen), [], JSON.stringify(seen.events))
     assert.ok(near(seen.currentTime, seen.duration, 0.001), `ended at ${seen.currentTime} s`)
     assert.equal(seen.ranges.length, 1, JSON.stringify(seen.ranges))
     const stalls = stallsIn(seen)
@@ -311,26 +315,22 @@ describe('hls.js in a browser', { skip }, () => {
     })
     await player.until('video.currentTime > 2.5')
     await player.run('video.playbackRate = 2')
-    // A second viewer must not start at 2 s, which is three segments before the end of the playlist. A busy browser
-    // reports `playing` a moment after the start.
+    // A second viewer must not start at 2 s, which is three segments before the end of the playlist.
     const other = await play(t, id)
     const second = await other.until('events.some(({ type }) => type === "playing")')
     const started = second.events.find(({ type }) => type === 'playing')!
-    assert.ok(started.currentTime < 1.9, JSON.stringify(second.events))
-    assert.deepEqual((await other.until('video.currentTime > 1')).errors, [])
+    assert.ok(started.playedFrom < 1.9, JSON.stringify(second.events))
+    assert.deepEqual(faultsIn(await other.until('video.currentTime > 1')), [])
     await other.page.close()
 
     await player.until('events.at(-1)?.type === "waiting" && video.currentTime > 13')
     await gated.encodeAll()
     const seen = await player.until('video.ended')
     const first = seen.events.find(({ type }) => type === 'playing')!
-    assert.ok(first.currentTime < 1.9, JSON.stringify(first))
+    assert.ok(first.playedFrom < 1.9, JSON.stringify(first))
     assert.ok(near(seen.currentTime, 18, 1 / 25), `ended at ${seen.currentTime} s`)
-    // The only accepted error is that the buffer ran empty.
-    assert.deepEqual(
-      seen.errors.filter(({ details, fatal }) => fatal || details !== 'bufferStalledError'),
-      [],
-    )
+    // The only accepted errors are stalls: the buffer ran empty.
+    assert.deepEqual(faultsIn(seen), [])
     // Stalls with buffered data mean that the browser was too slow.
     const stalls = stallsIn(seen).filter(({ ahead }) => ahead < 0.5)
     assert.ok(
@@ -344,26 +344,32 @@ describe('hls.js in a browser', { skip }, () => {
 
   test('switches the quality during playback without a gap', async (t) => {
     const player = await openPage(t)
-    await player.run(`startHls(${JSON.stringify(manifestOf(ids.clip))}, 0)`)
+    // Paused between the steps, because on a busy machine the video could end before the last one.
+    await player.run(`window.awaited = undefined
+      video.addEventListener('playing', () => video.pause(), { once: true })
+      video.addEventListener('resize', () => { if (video.videoHeight === awaited) video.pause() })
+      startHls(${JSON.stringify(manifestOf(ids.clip))}, 0)`)
     await player.until('events.some(({ type }) => type === "playing") && video.videoHeight === 240')
-    // Paused while the new quality loads, because on a busy machine the video could end before that.
     const steps = [
       ['currentLevel', 1, 360],
       ['currentLevel', 0, 240],
       ['nextLevel', 1, 360],
     ] as const
     for (const [property, level, height] of steps) {
-      await player.run(`video.pause(); appendedLevel = undefined; hls.${property} = ${level}`)
+      await player.run(`appendedLevel = undefined; hls.${property} = ${level}`)
       await player.until(`appendedLevel === ${level}`)
-      await player.run('video.playbackRate = 2; video.play()')
-      await player.until(`video.videoHeight === ${height}`)
+      await player.run(`if (video.videoHeight !== ${height}) {
+        awaited = ${height}
+        video.playbackRate = 2
+        video.play().catch(() => {})
+      }`)
+      await player.until(`video.videoHeight === ${height} && video.paused`)
     }
+    await player.run('awaited = undefined; video.playbackRate = 2; video.play()')
     const seen = await player.until('video.ended')
     // hls.js aborts the requests of the old quality and may have to wait for the first segment of the new one.
     assert.deepEqual(
-      seen.errors.filter(
-        ({ details, fatal }) => fatal || (details !== 'aborted' && !stallErrors.includes(details)),
-      ),
+      faultsIn(seen).filter(({ details, fatal }) => fatal || details !== 'aborted'),
       [],
     )
     assert.equal(seen.ranges.length, 1, JSON.stringify(seen.ranges))
@@ -386,22 +392,26 @@ describe('hls.js in a browser', { skip }, () => {
       ...segmentStarts.map((start) => start - 0.001),
       ...[clipSeconds - 1, 0, 7.5, 0.5],
     ]
-    for (const position of positions) {
-      await player.run(`events.length = 0; video.currentTime = ${position}`)
-      const seen = await player.until(
-        `!video.seeking && video.currentTime > ${position + 0.25} && events.some(({ type }) => type === 'seeked')`,
-      )
-      assert.deepEqual(seen.errors, [], `at ${position} s`)
+    // Paused, because on a busy machine the video goes on, or ends, before the page reports the position.
+    const seek = async (position: number) => {
+      await player.run(`video.pause(); events.length = 0; video.currentTime = ${position}`)
+      const seen = await player.until(`!video.seeking && events.some(({ type }) => type === 'seeked')`)
       const { currentTime } = seen.events.find(({ type }) => type === 'seeked')!
       assert.ok(near(currentTime, position, 0.2), `${currentTime} s instead of ${position} s`)
+      await player.run('video.play()')
+    }
+    for (const position of positions) {
+      await seek(position)
+      const seen = await player.until(`video.currentTime > ${position + 0.25}`)
+      assert.deepEqual(faultsIn(seen), [], `at ${position} s`)
     }
     for (let n = 0; n < 2; n++) {
       await player.run(`video.currentTime = ${clipSeconds - 0.2}; video.play()`)
       await player.until('video.ended')
-      await player.run('video.currentTime = 0; video.play()')
-      await player.until('!video.ended && video.currentTime > 0.3 && video.currentTime < 10')
+      await seek(0)
+      await player.until('video.currentTime > 0.3')
     }
-    assert.deepEqual((await player.look()).errors, [])
+    assert.deepEqual(faultsIn(await player.look()), [])
   })
 
   test('shows the frames of the source in each quality', async (t) => {
@@ -428,7 +438,7 @@ describe('hls.js in a browser', { skip }, () => {
         )
         assert.ok(found.difference < 8, `${height}p: ${JSON.stringify(found)}`)
       }
-      assert.deepEqual((await player.look()).errors, [])
+      assert.deepEqual(faultsIn(await player.look()), [])
       await player.page.close()
     }
   })
@@ -465,12 +475,13 @@ describe('the MP4 in a browser', { skip }, () => {
     const begun = await player.until('video.currentTime > 0.5')
     assert.ok(near(begun.duration, clipSeconds, frameSeconds), `lasts ${begun.duration} s`)
     assert.equal(begun.videoHeight, 360)
-    await player.run('video.currentTime = 12')
+    await player.run('video.currentTime = 12; video.play()')
     await player.until('!video.seeking && video.currentTime > 12.3')
-    await player.run('video.currentTime = 1')
-    await player.until('!video.seeking && video.currentTime > 1.3 && video.currentTime < 5')
+    // On a busy machine the video may have ended already.
+    await player.run('video.currentTime = 1; video.play()')
+    await player.until('!video.seeking && video.currentTime > 1.3')
     await session.detach()
-    await player.run(`video.currentTime = ${clipSeconds - 0.5}`)
+    await player.run(`video.currentTime = ${clipSeconds - 0.5}; video.play()`)
     const seen = await player.until('video.ended')
     assert.deepEqual(seen.errors, [])
     assert.ok(seen.audioBytes > 0)

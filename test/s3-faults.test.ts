@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { hash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -151,12 +157,14 @@ describe('readers', () => {
       const [first, ...others] = seen.map(({ headers }) => headers)
       assert.equal(first?.['if-match'], undefined)
       assert.ok(others.length >= 2)
-      for (const { range: asked, 'if-match': etag } of others) {
-        const [, start, end] = /^bytes=(\d+)-(\d*)$/.exec(asked ?? '') ?? []
-        assert.ok(Number(start) > from && Number(start) <= from + 600_000, asked)
-        assert.equal(end, range ? String(to) : '')
-        assert.match(etag ?? '', /^"[0-9a-f]{32}/)
+      const continues = ({ range: asked = '', 'if-match': etag = '' }: IncomingHttpHeaders) => {
+        const [, start, end] = /^bytes=(\d+)-(\d*)$/.exec(asked) ?? []
+        const isNext = Number(start) > from && Number(start) <= from + 600_000
+        return isNext && end === (range ? String(to) : '') && /^"[0-9a-f]{32}/.test(etag)
       }
+      // With a short idle limit, a busy machine may repeat a request before its first bytes have arrived.
+      const isContinued = then === 'hangs' ? others.some(continues) : others.every(continues)
+      assert.ok(isContinued, JSON.stringify(others))
     }
   })
 

@@ -195,7 +195,7 @@ suite('sweep on disk', () => {
     for (const { parentPath, name } of folders)
       assert.notEqual((await readdir(join(parentPath, name))).length, 0, `${name} is empty`)
 
-    assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '2' }), [])
+    assert.deepEqual(await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '30' }), [])
     const late = await runSweep({ ...envOf(service), KINORA_SWEEP_GRACE_MINUTES: '0' }, '--remove')
     assert.deepEqual(
       keysOf(late),
@@ -295,6 +295,9 @@ suite('sweep on disk', () => {
     const abandoned = (await listed()).find((name) => name !== recorded)!
     const open = upload(running)
     await open.write(5 * MiB)
+    // It must not become too slow while another process starts.
+    const sending = setInterval(() => open.write(1_024).catch(() => {}), 1_000)
+    t.after(() => clearInterval(sending))
     await waitFor(async () => (await listed()).length === 3)
     const owner = abandoned.split('.')[0]
     const work = join(at.data, 'work')
@@ -302,6 +305,7 @@ suite('sweep on disk', () => {
     await writeOldFiles(at.data, [spooled], 0)
     for (const name of [`${owner}.${randomUUID()}`, randomUUID()])
       await mkdir(join(work, name), { recursive: true })
+    await waitFor(() => fileExists(join(uploads, abandoned, 'whole')))
     await killed.kill()
     // Old enough that the last transaction of the process must have ended.
     for (const name of ['', 'claims', 'whole'])
@@ -316,6 +320,7 @@ suite('sweep on disk', () => {
       2,
       'the recorded upload and the upload of the running process remain',
     )
+    clearInterval(sending)
     const response = await open.end()
     assert.equal(response.status, 201, response.text)
     const last = await sendFile(`${running.url}/videos/${videoId}/source`, bytes, { range: 'part 2/2' })
@@ -374,11 +379,12 @@ suite('sweep on S3', () => {
         !isSource(original)(method, path) && /\/vi\w+\/source$/.test(path) && method === 'PUT',
     )
     clone = await create({ title: 'Clone', source: original })
-    await waitFor(() => copies().length === 1)
+    await waitFor(() => copies().length > 0)
     await deleteVideo(service, clone)
     await waitForJobs(at.database, 'remove-files')
     release()
-    await waitFor(() => copies()[0]?.state === 'completed')
+    // A request that was held for too long is sent again.
+    await waitFor(() => copies().some(({ state }) => state === 'completed'))
     await waitForJobs(at.database, 'fetch-source', 'plan-encoding')
     assert.deepEqual(await listed(`videos/${clone}`), [])
     assert.ok((await listed(`videos/${original}`)).includes(`videos/${original}/source`))
@@ -398,7 +404,7 @@ suite('sweep on S3', () => {
       })
       assert.equal(response.status, 201, response.text)
     }
-    await waitFor(() => store.requests.filter(({ method, path }) => isCopy(method, path)).length === 2)
+    await waitFor(() => store.requests.filter(({ method, path }) => isCopy(method, path)).length >= 2)
     await deleteVideo(service, videoId)
     await waitForJobs(at.database, 'remove-files')
     release()

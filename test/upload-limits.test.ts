@@ -146,7 +146,7 @@ test('a client that pauses can complete its chunk, unless another request sent t
 
 test('of a hundred requests for a chunk that is being written, a few wait and the others are rejected immediately', async () => {
   const videoId = await newVideo(service)
-  const content = randomBytes(20_000)
+  const content = randomBytes(50_000)
   const uploadUrl = (await newTusUpload(service, 10)) ?? ''
   const range = 'part 1/1'
   const writer = openUpload(sourceOf(service, videoId), content, { range })
@@ -158,9 +158,9 @@ test('of a hundred requests for a chunk that is being written, a few wait and th
     responses.push(response)
     return response
   })
-  // The writer keeps sending. Otherwise it would lose its lease to a waiting request.
+  // The writer keeps sending. Otherwise it would lose its lease to a waiting request, or be too slow.
   await waitFor(async () => {
-    await writer.write(1)
+    await writer.write(64)
     return responses.length === 96
   })
   for (const response of responses) {
@@ -195,6 +195,7 @@ test('of a hundred requests for a chunk that is being written, a few wait and th
     errors.filter((line) => !line.includes('timeout exceeded when trying to connect')),
     [],
   )
+  await waitFor(async () => (await listUnfinished(service)).length === 0)
 })
 
 test('an upload without new chunks for seven days is removed, and its video accepts another upload', async () => {
@@ -206,6 +207,8 @@ test('an upload without new chunks for seven days is removed, and its video acce
   for (const videoId of [abandoned, active]) await sendPart(service, videoId, 0)
   assert.equal((await sendFile(sourceOf(service, complete), big)).status, 201)
   await assertSource(service.data, complete, big)
+  // The source is stored before the folder of the upload is removed.
+  await waitFor(async () => (await listUnfinished(service)).length === 2)
   const backdate = (videoId: string, by: string) =>
     query(service.database, 'update sources set updated_at = now() - $2::interval where video_id = $1', [
       videoId,

@@ -10,6 +10,7 @@ import { insertEncoding } from '../server/encoding/encoding-store.ts'
 import { listWork } from '../server/encoding/plan.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import type { Tables } from '../server/tables.ts'
+import { gatedFfmpeg } from './gated-ffmpeg.ts'
 import {
   call,
   createDatabase,
@@ -41,14 +42,21 @@ async function makeTiny(seconds: number): Promise<string> {
 }
 
 test('a short video is encoded while an earlier long video is still in progress', async (t) => {
-  const service = await kinora(t, { ...withoutThumbnails(), KINORA_ENCODE_SLOTS: '1' })
+  const gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
+  const env = { KINORA_ENCODE_SLOTS: '1', KINORA_ENCODE_STALL_SECONDS: '600', KINORA_FFMPEG: gated.path }
+  const service = await kinora(t, env)
   const shortClip = await makeTiny(8)
+  // The long video stops in its first minute until the short one is there, and again long before its end.
+  await gated.encodeUntil(42)
   const long = await uploadVideo(service, await makeTiny(600))
   const encoded = async () =>
     (await query(service.database, `select from segments where video_id = $1 and rendition = '240p'`, [long]))
       .length
   await waitFor(async () => (await encoded()) >= 3)
   const [short, encodedBefore] = [await uploadVideo(service, shortClip), await encoded()]
+  const planned = async () => (await query(service.database, 'select from encodings')).length
+  await waitFor(async () => (await planned()) === 2)
+  await gated.encodeUntil(200)
   await assertEncoded(service, short, ['hls 240p', 'mp4 240p'])
   const meanwhile = (await encoded()) - encodedBefore
   t.diagnostic(`${meanwhile} chunks of the long video were encoded meanwhile`)
@@ -77,7 +85,8 @@ test('a production video does not wait for a flood of sandbox videos', async (t)
   const before = await query(
     service.database,
     `select from events where environment = 'sandbox' and payload ->> 'encoding' = 'hls'
-       and position < (select max(position) from events where environment = 'production')`,
+       and position < (
+         select max(position) from events where environment = 'production' and payload ->> 'encoding' = 'hls')`,
   )
   t.diagnostic(`${before.length} of ${flood} sandbox videos were encoded before`)
   assert.ok(before.length < flood / 2, `${before.length} of ${flood} sandbox videos were encoded before`)

@@ -110,7 +110,7 @@ describe('the player of a live stream', { skip }, () => {
     await page.keyboard.press('k')
     await until('video.paused')
     await page.keyboard.press('Home')
-    await until(`video.currentTime < 1 && ${isLive} === false`)
+    await until(`video.currentTime < 1 && !video.seeking && ${isLive} === false`)
     await until(`/^[0-9]+:[0-9]{2} behind$/.test(document.querySelector('.latency').textContent)`)
     await page.locator('media-live-button').click()
     await until(`!video.paused && video.currentTime > 6 && ${isLive}`)
@@ -131,10 +131,14 @@ describe('the player of a live stream', { skip }, () => {
     assert.deepEqual(more, [], 'a reconnect of the encoder is not another session')
     const viewers = `${service.url}/data/metrics/ccv/live?filterBy[mediaId]=${liveStreamId}`
     await waitFor(async () => (await call(viewers)).body.data === 1)
-    const events = await call(`${service.url}/analytics/sessions/${session.sessionId}/events`)
-    assert.ok(
-      events.body.data.some(({ type }: { type: string }) => type === 'seek.backward'),
-      events.text,
+    let events = ''
+    await waitFor(
+      async () => {
+        const { body, text } = await call(`${service.url}/analytics/sessions/${session.sessionId}/events`)
+        events = text
+        return body.data.some(({ type }: { type: string }) => type === 'seek.backward')
+      },
+      () => events,
     )
     assert.equal((await call(sessions, { key: sandboxKey })).status, 404)
 

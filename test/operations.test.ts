@@ -7,6 +7,7 @@ import { request } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { isUnreachable, openDb, openPool } from '../server/lib/db.ts'
 import {
@@ -85,22 +86,34 @@ describe('health', () => {
       const { status, body } = await call(`${url}/readyz`)
       return [status, body.database, body.files]
     }
+    // On a busy machine a check can exceed its time limit.
+    const waitForReadiness = (...expected: unknown[]) =>
+      waitFor(async () => isDeepStrictEqual(await readiness(), expected))
     await rm(join(folder, 'files'), { recursive: true })
-    assert.deepEqual(await readiness(), [503, 'reachable', 'unreachable'])
+    await waitForReadiness(503, 'reachable', 'unreachable')
     await mkdir(join(folder, 'files'))
-    assert.deepEqual(await readiness(), [200, 'reachable', 'reachable'])
+    await waitForReadiness(200, 'reachable', 'reachable')
 
     const name = new URL(database).pathname.slice(1)
     const renamed = `${name}_renamed`
     const server = process.env.TEST_POSTGRES!
     t.after(() => query(server, `drop database if exists ${renamed} with (force)`))
     await query(server, `alter database ${name} allow_connections false`)
-    await query(
-      server,
-      `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
-    )
-    await query(server, `alter database ${name} rename to ${renamed}`)
-    assert.deepEqual(await readiness(), [503, 'unreachable', 'reachable'])
+    // A connection that is being made may not be listed yet. It keeps the database in use.
+    await waitFor(async () => {
+      await query(
+        server,
+        `select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = '${name}'`,
+      )
+      return query(server, `alter database ${name} rename to ${renamed}`).then(
+        () => true,
+        (error) => {
+          if (error.code !== '55006') throw error
+          return false
+        },
+      )
+    })
+    await waitForReadiness(503, 'unreachable', 'reachable')
     assert.equal((await call(`${url}/healthz`)).status, 200)
     const rejected = await call(`${url}/videos`)
     assert.deepEqual(
@@ -110,8 +123,8 @@ describe('health', () => {
 
     await query(server, `alter database ${renamed} rename to ${name}`)
     await query(server, `alter database ${name} allow_connections true`)
-    await waitFor(async () => (await readiness())[0] === 200)
-    assert.equal((await call(`${url}/videos`)).status, 200)
+    await waitForReadiness(200, 'reachable', 'reachable')
+    assert.equal((await callUntilAvailable(`${url}/videos`)).status, 200)
   })
 
   test('the service replaces connections that the database terminates, even under load', async () => {
@@ -304,7 +317,13 @@ describe('aborted requests', () => {
     // The service removes the upload that tus created, because the client never received its URL.
     const videosTotal = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal
     await waitFor(async () => (await videosTotal()) === 1, output)
-    assert.doesNotMatch(output(), /"level":"(?:warn|error|fatal)"|request failed/)
+    // On a busy machine the background work of the service may lose its connection to the database.
+    const background =
+      /"msg":"(?:lost the connection for notifications|task failed, |a database connection was lost|error in the job queue)/
+    const foreground = output()
+      .split('\n')
+      .filter((line) => !background.test(line))
+    assert.doesNotMatch(foreground.join('\n'), /"level":"(?:warn|error|fatal)"|request failed/)
     await waitUntilReady(url)
   })
 })

@@ -16,11 +16,25 @@ export type Receiver = {
   requestsTo(path: string): Received[]
   /** Waits until the path has received this many requests, and returns them. */
   waitForRequests(path: string, count: number): Promise<Received[]>
+  /** Waits until the path has received this many events, and returns the first request of each delivery. */
+  waitForEvents(path: string, count: number): Promise<Received[]>
 }
 
 type Respond = (received: Received, response: ServerResponse, request: IncomingMessage) => void
 
 const succeed: Respond = (_received, response) => response.writeHead(204).end()
+
+/**
+ * Leaves out repeated attempts: on a busy machine this process may answer too late. A redelivery counts as repeated
+ * too.
+ */
+function firstOfEach(requests: Received[]): Received[] {
+  const byDelivery = Map.groupBy(
+    requests,
+    ({ headers }) => `${headers['x-api-video-webhookid']} ${headers['webhook-id']}`,
+  )
+  return [...byDelivery.values()].map(([first]) => first!)
+}
 
 /** An HTTP server that receives webhooks. */
 export async function startReceiver(
@@ -54,6 +68,14 @@ export async function startReceiver(
       )
       return requestsTo(path)
     },
+    async waitForEvents(path, count) {
+      const found = () => firstOfEach(requestsTo(path))
+      await waitFor(
+        () => found().length >= count,
+        () => `${path} received ${found().length} of ${count} events`,
+      )
+      return found()
+    },
   }
 }
 
@@ -77,6 +99,9 @@ export type Attempt = {
   answer: string | null
   error: string | null
 }
+/** On a busy machine an answer may be too late. */
+export const lateError = 'No answer within 5 seconds.'
+
 export type Delivery = {
   deliveryId: string
   eventId: string
@@ -85,6 +110,10 @@ export type Delivery = {
   nextAttemptAt: string | null
   attempts: Attempt[]
 }
+
+/** The attempts without those that this process, which receives them, answered too late. */
+export const answeredOf = ({ attempts }: Delivery): Attempt[] =>
+  attempts.filter(({ error }) => error !== lateError)
 
 export async function deliveriesOf(base: string, webhookId: string, query = ''): Promise<Delivery[]> {
   const { status, body, text } = await call(`${base}/webhooks/${webhookId}/deliveries?pageSize=100${query}`)

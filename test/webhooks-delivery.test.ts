@@ -4,7 +4,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
@@ -15,9 +15,12 @@ import { deleteOldEvents } from '../server/webhooks/expire.ts'
 import { call, kinora, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo } from './media.ts'
 import {
+  answeredOf,
   createWebhook,
+  type Delivery,
   deliveriesOf,
   encoded,
+  lateError,
   post,
   type Received,
   startReceiver,
@@ -27,7 +30,18 @@ import { recordEvents, withDb } from './record-events.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 
-beforeEach(() => query(service.database, 'delete from webhooks; delete from deliveries; delete from events'))
+// The service may save outcomes of the previous test at the same time, and Postgres ends one side of a deadlock.
+beforeEach(() =>
+  waitFor(() =>
+    query(service.database, 'delete from webhooks; delete from deliveries; delete from events').then(
+      () => true,
+      (error) => {
+        if (error.code !== '40P01') throw error
+        return false
+      },
+    ),
+  ),
+)
 
 const hook = (webhookId: string) => `${service.url}/webhooks/${webhookId}`
 const verify = (secret: string, { body, headers }: Received) => new Webhook(secret).verify(body, headers)
@@ -53,12 +67,13 @@ test('an event is delivered exactly as logged and signed in both formats', async
   assert.deepEqual(verify(webhook.standardSecret, received!), JSON.parse(body))
 
   const [delivery] = await waitForDeliveries(service.url, webhook.webhookId, 1)
-  const { state, eventId, type, attempts, nextAttemptAt } = delivery!
+  const { state, eventId, type, nextAttemptAt } = delivery!
   assert.deepEqual(
     { state, eventId, type, nextAttemptAt },
     { state: 'succeeded', eventId: logged.id, type: encoded, nextAttemptAt: null },
   )
-  const [{ status, answer, error, durationMs }, ...more] = attempts as [(typeof attempts)[0]]
+  const [attempt, ...more] = answeredOf(delivery!)
+  const { status, answer, error, durationMs } = attempt!
   assert.deepEqual(
     { status, answer, error, more },
     { status: 200, answer: 'thank you', error: null, more: [] },
@@ -71,29 +86,40 @@ test('an event is delivered exactly as logged and signed in both formats', async
   assert.deepEqual([request.url, request.body], [`${receiver.url}/a?b=c`, body])
   const names = ['content-type', 'x-api-video-webhookid', 'webhook-id', 'webhook-timestamp']
   assert.deepEqual(Object.keys(request.headers), names)
-  for (const name of names) assert.equal(request.headers[name], headers[name], name)
+  const last = receiver.requestsTo('/a?b=c').at(-1)!
+  for (const name of names) assert.equal(request.headers[name], last.headers[name], name)
 })
 
 test('an event is delivered once to each webhook that subscribes to it', async (t) => {
   const receiver = await startReceiver(t)
-  await createWebhook(service.url, `${receiver.url}/both`, [encoded, 'live-stream.broadcast.ended'])
-  await createWebhook(service.url, `${receiver.url}/one`)
-  await createWebhook(service.url, `${receiver.url}/one`)
-  await createWebhook(service.url, `${receiver.url}/other`, ['video.source.recorded'])
+  const webhooks = [
+    await createWebhook(service.url, `${receiver.url}/both`, [encoded, 'live-stream.broadcast.ended']),
+    await createWebhook(service.url, `${receiver.url}/one`),
+    await createWebhook(service.url, `${receiver.url}/one`),
+    await createWebhook(service.url, `${receiver.url}/other`, ['video.source.recorded']),
+  ]
   await recordEvents(service.database, 1)
   await withDb(service.database, async (trx) => {
     const live = { liveStreamId: 'li1' }
     await recordEvent(trx, 'production', 'live-stream.broadcast.ended', live, new Date())
     await recordEvent(trx, 'sandbox', 'live-stream.broadcast.ended', live, new Date())
   })
-  await receiver.waitForRequests('/both', 2)
-  await receiver.waitForRequests('/one', 2)
+  await receiver.waitForEvents('/both', 2)
+  await receiver.waitForEvents('/one', 2)
   // These deliveries come after any that would have been sent by mistake.
   await recordEvents(service.database, 1)
-  await receiver.waitForRequests('/both', 3)
-  await receiver.waitForRequests('/one', 4)
+  await receiver.waitForEvents('/both', 3)
+  await receiver.waitForEvents('/one', 4)
   assert.equal(receiver.requestsTo('/other').length, 0)
-  assert.equal(receiver.received.length, 7)
+  const deliveries: Delivery[] = []
+  for (const [i, count] of [3, 2, 2, 0].entries()) {
+    const found = await waitForDeliveries(service.url, webhooks[i]!.webhookId, count)
+    assert.equal(found.length, count)
+    deliveries.push(...found)
+  }
+  for (const each of deliveries) assert.equal(answeredOf(each).length, 1, JSON.stringify(each))
+  const sent = deliveries.flatMap(({ attempts }) => attempts).length
+  assert.ok(receiver.received.length <= sent, `${receiver.received.length} requests of ${sent} attempts`)
 })
 
 test('a failed delivery is attempted three times, three seconds apart, with identical bytes, and can be redelivered', async (t) => {
@@ -108,13 +134,13 @@ test('a failed delivery is attempted three times, three seconds apart, with iden
   await recordEvents(service.database, 1)
   const [failed] = await waitForDeliveries(service.url, never.webhookId, 1)
   const [succeeded] = await waitForDeliveries(service.url, second.webhookId, 1)
-  assert.equal(failed!.state, 'failed')
-  assert.deepEqual(
-    failed!.attempts.map(({ status, answer, error }) => [status, answer, error]),
-    Array(3).fill([503, 'busy', 'The response has status 503.']),
-  )
+  assert.deepEqual([failed!.state, failed!.attempts.length], ['failed', 3])
+  const answered = answeredOf(failed!)
+  assert.ok(answered.length > 0)
+  for (const { status, answer, error } of answered)
+    assert.deepEqual([status, answer, error], [503, 'busy', 'The response has status 503.'])
   const requests = receiver.requestsTo('/never')
-  assert.equal(requests.length, 3)
+  assert.ok(requests.length >= answered.length && requests.length <= 3, `${requests.length} requests`)
   assert.deepEqual(new Set(requests.map(({ body }) => body)).size, 1)
   assert.deepEqual(new Set(requests.map(({ headers }) => headers['webhook-id'])).size, 1)
   for (const request of requests) verify(never.standardSecret, request)
@@ -126,10 +152,8 @@ test('a failed delivery is attempted three times, three seconds apart, with iden
     assert.ok(attempt - previous >= 3_000, `${attempt - previous} ms`)
   }
   assert.equal(succeeded!.state, 'succeeded')
-  assert.deepEqual(
-    succeeded!.attempts.map(({ status }) => status),
-    [503, 200],
-  )
+  const statuses = succeeded!.attempts.map(({ status, error }) => (error === lateError ? 'late' : status))
+  assert.match(statuses.join(), /^503,(?:late,)?200$|^late,(?:503,|late,)?200$/)
 
   assert.equal((await deliveriesOf(service.url, never.webhookId, '&state=succeeded')).length, 0)
   assert.equal((await deliveriesOf(service.url, never.webhookId, '&state=failed')).length, 1)
@@ -139,18 +163,18 @@ test('a failed delivery is attempted three times, three seconds apart, with iden
   })
   const all = await post(`${hook(never.webhookId)}/redeliver`, { since })
   assert.deepEqual([all.status, all.body], [202, { count: 1 }])
-  await receiver.waitForRequests('/never', 4)
   const [again] = await waitForDeliveries(service.url, never.webhookId, 1)
   assert.equal(again!.state, 'succeeded')
   assert.equal(again!.deliveryId, failed!.deliveryId)
   assert.deepEqual(
-    again!.attempts.map(({ status }) => status),
-    [503, 503, 503, 200],
+    answeredOf(again!).map(({ status }) => status),
+    [...answered.map(({ status }) => status), 200],
   )
+  const sent = receiver.requestsTo('/never').length
   const one = await post(`${hook(never.webhookId)}/deliveries/${failed!.deliveryId}/redeliver`)
   assert.deepEqual([one.status, one.body.state], [202, 'pending'])
-  const [first, , , , last] = await receiver.waitForRequests('/never', 5)
-  assert.equal(last!.body, first!.body)
+  const last = (await receiver.waitForRequests('/never', sent + 1)).at(-1)
+  assert.equal(last!.body, requests[0]!.body)
   assert.equal((await post(`${hook(never.webhookId)}/redeliver`, { since: 'now' })).body.name, 'since')
 })
 
@@ -166,7 +190,7 @@ test('after a rotation, requests are signed with both the new and the previous s
   assert.equal(both!.headers['x-api-video-signature-previous'], hmac(old.signatureSecret, both!.body))
   await query(service.database, "update webhooks set previous_until = now() - interval '1 second'")
   await recordEvents(service.database, 1)
-  const [, alone] = await receiver.waitForRequests('/r', 2)
+  const [, alone] = await receiver.waitForEvents('/r', 2)
   verify(fresh.standardSecret, alone!)
   assert.throws(() => verify(old.standardSecret, alone!))
   assert.equal(alone!.headers['x-api-video-signature-previous'], undefined)
@@ -184,7 +208,7 @@ test('a test delivery of every event type can be sent and is not in the event lo
     const sent = await post(`${hook(webhook.webhookId)}/test`, { event })
     assert.deepEqual([sent.status, sent.body.type, sent.body.state], [202, event, 'pending'])
   }
-  const all = await receiver.waitForRequests('/t', 7)
+  const all = await receiver.waitForEvents('/t', 7)
   assert.deepEqual(
     new Set(all.map(({ body }) => JSON.parse(body).type)),
     new Set(kinds.items.enum as string[]),
@@ -198,13 +222,20 @@ test('a test delivery of every event type can be sent and is not in the event lo
 })
 
 test('a deleted webhook receives no further attempts', async (t) => {
-  const receiver = await startReceiver(t, (_received, response) => response.writeHead(500).end())
+  let deletion: Promise<unknown> | undefined
+  const receiver = await startReceiver(t, async ({ path }, response) => {
+    // Deleted during the first attempt, so that no other is due.
+    if (path === '/gone') deletion ??= call(hook(gone.webhookId), { method: 'DELETE' })
+    await deletion
+    response.writeHead(500).end()
+  })
   const gone = await createWebhook(service.url, `${receiver.url}/gone`)
-  await createWebhook(service.url, `${receiver.url}/stays`)
+  const stays = await createWebhook(service.url, `${receiver.url}/stays`)
   await recordEvents(service.database, 1)
   await receiver.waitForRequests('/gone', 1)
-  await call(hook(gone.webhookId), { method: 'DELETE' })
-  await receiver.waitForRequests('/stays', 3)
+  await deletion
+  const [failed] = await waitForDeliveries(service.url, stays.webhookId, 1)
+  assert.equal(failed!.attempts.length, 3)
   assert.equal(receiver.requestsTo('/gone').length, 1)
   assert.equal((await call(`${hook(gone.webhookId)}/deliveries`)).status, 404)
 })
@@ -220,7 +251,7 @@ test('events of one video arrive in order even if the receiver is slow', async (
       for (const videoId of ['viA', 'viB'])
         await recordEvent(trx, 'production', encoded, { videoId, encoding: 'hls', quality }, new Date())
   })
-  const all = (await receiver.waitForRequests('/o', 12)).map(({ body }) => JSON.parse(body))
+  const all = (await receiver.waitForEvents('/o', 12)).map(({ body }) => JSON.parse(body))
   for (const videoId of ['viA', 'viB']) {
     const got = all.filter((each) => each.videoId === videoId).map(({ quality }) => quality)
     assert.deepEqual(got, qualities)
@@ -236,10 +267,6 @@ test('deliveries to broken receivers fail with a reason and do not delay others'
   secure.listen(0, '127.0.0.1')
   await once(secure, 'listening')
   t.after(() => secure.close())
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const nobody = closed.address() as AddressInfo
-  closed.close()
 
   const silentRequests = { open: 0, maxOpen: 0 }
   const receiver = await startReceiver(t, ({ path }, response, request) => {
@@ -262,7 +289,7 @@ test('deliveries to broken receivers fail with a reason and do not delay others'
       url: `https://127.0.0.1:${(secure.address() as AddressInfo).port}/`,
       reason: /No secure connection/,
     },
-    nobody: { url: `http://127.0.0.1:${nobody.port}/`, reason: /No connection/ },
+    nobody: { url: 'http://127.0.0.1:8/', reason: /No connection/ },
     nowhere: { url: 'http://nowhere.invalid/', reason: /could not be resolved|No answer/ },
   }
   const ids = new Map<string, string>()
@@ -271,7 +298,7 @@ test('deliveries to broken receivers fail with a reason and do not delay others'
   await createWebhook(service.url, `${receiver.url}/good`)
   // More than the concurrency limit of one webhook.
   await recordEvents(service.database, 40)
-  await receiver.waitForRequests('/good', 40)
+  await receiver.waitForEvents('/good', 40)
   // The limit is 16. A new request may arrive here before the end of those that timed out.
   assert.ok(silentRequests.maxOpen > 0 && silentRequests.maxOpen <= 24, `${silentRequests.maxOpen}`)
   for (const [name, webhookId] of ids) {
@@ -280,16 +307,21 @@ test('deliveries to broken receivers fail with a reason and do not delay others'
     for (const { state, attempts } of deliveries) {
       assert.equal(state, 'failed', name)
       assert.equal(attempts.length, 3, name)
-      for (const { error } of attempts) assert.match(error ?? '', bad[name]!.reason, name)
+      for (const { error } of attempts)
+        if (error !== lateError) assert.match(error ?? '', bad[name]!.reason, name)
     }
+    const errors = deliveries.flatMap(({ attempts }) => attempts).map(({ error }) => error ?? '')
+    assert.ok(
+      errors.some((error) => bad[name]!.reason.test(error)),
+      name,
+    )
   }
   const silent = () => deliveriesOf(service.url, ids.get('silent')!)
   await waitFor(async () => (await silent()).some(({ attempts }) => attempts.length > 0))
   const tried = (await silent()).find(({ attempts }) => attempts.length > 0)
   assert.match(tried!.attempts[0]!.error!, bad.silent!.reason)
   await recordEvents(service.database, 1)
-  await receiver.waitForRequests('/good', 41)
-  assert.equal(receiver.requestsTo('/good').length, 41)
+  assert.equal((await receiver.waitForEvents('/good', 41)).length, 41)
 })
 
 test('a host name that resolves to a private IP address is rejected on delivery', async (t) => {
@@ -300,7 +332,7 @@ test('a host name that resolves to a private IP address is rejected on delivery'
   await recordEvents(strict.database, 1)
   const [delivery] = await waitForDeliveries(strict.url, webhookId, 1)
   assert.equal(delivery!.state, 'failed')
-  assert.match(delivery!.attempts[0]!.error!, /localhost is in a private or reserved network/)
+  assert.match(answeredOf(delivery!)[0]!.error!, /localhost is in a private or reserved network/)
   assert.equal(receiver.received.length, 0)
 })
 
@@ -311,7 +343,7 @@ test('encoding events arrive in order: HLS from the lowest quality up, then MP4'
   await makeClip(clip, { size: '640x360', seconds: 1 })
   const videoId = await uploadVideo(service, clip, { mp4Support: true })
   await assertEncoded(service, videoId, ['hls 240p', 'hls 360p', 'mp4 360p'])
-  const got = (await receiver.waitForRequests('/e', 3)).map(({ body }) => JSON.parse(body))
+  const got = (await receiver.waitForEvents('/e', 3)).map(({ body }) => JSON.parse(body))
   assert.deepEqual(
     got.map(({ encoding, quality }) => `${encoding} ${quality}`),
     ['hls 240p', 'hls 360p', 'mp4 360p'],

@@ -403,6 +403,10 @@ describe('several processes', { concurrency: true }, () => {
     await waitFor(waiting)
     await next.commit().execute()
     assert.deepEqual([await late, third.position.nextSequence], [false, 1])
+
+    // An encoder waits for the previous one while its live stream is deleted.
+    await query(database, 'delete from live_streams where id = $1', [id])
+    assert.equal(await db.transaction().execute(claim), undefined)
   })
 
   test('while the file store fails, viewers get new segments from memory, and everything is stored later', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, patienceMs, productionKey, sandboxKey, sharedKinora } from './harness.ts'
+import { call, patienceMs, productionKey, sandboxKey, sharedKinora, waitFor } from './harness.ts'
 
 // The API page in a browser: Scalar's reference, and the page without scripts.
 
@@ -35,6 +35,7 @@ async function openReference(t: TestContext, width: number): Promise<Opened> {
 
 async function findOperation(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Open Search' }).click()
+  await page.locator('input:focus').waitFor()
   await page.keyboard.type(name.toLowerCase())
   await page.getByRole('option', { name }).first().click()
   await page.getByRole('heading', { name }).first().waitFor()
@@ -80,7 +81,10 @@ test('the reference finds an operation and sends requests with the key of the re
   // The same page on a phone. Loading it once more would take seconds.
   await page.keyboard.press('Escape')
   await page.setViewportSize({ width: 390, height: 844 })
-  assert.ok(((await page.evaluate('document.documentElement.scrollWidth')) as number) <= 390)
+  await waitFor(
+    async () => (await page.evaluate<number>('document.documentElement.scrollWidth')) <= 390,
+    () => 'the page is wider than the phone',
+  )
   await choose(page, /^Server/, /sandbox$/)
   await page.getByRole('button', { name: 'Open Menu' }).click()
   await findOperation(page, 'List and search videos')

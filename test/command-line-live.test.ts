@@ -150,8 +150,6 @@ test('live publish ends with a sentence when the service closes the connection',
 
 test('a failed command prints one sentence', async (t) => {
   const refusing = await startRtmpServer(t, { refuse: () => 'The stream key is unknown.' })
-  const stopped = await startRtmpServer(t)
-  await stopped.stop()
   const { liveStreamId } = await create()
   const text = join(folder, 'text.mp4')
   await writeFile(text, 'This is not a video.\n'.repeat(100))
@@ -162,11 +160,8 @@ test('a failed command prints one sentence', async (t) => {
     [['key', liveStreamId, '--rotate'], sandbox, /answered 404: .*\(liveStreamId\)/],
     [['publish', ...stream], sandbox, /answered 404: .*\(liveStreamId\)/],
     [['publish', ...stream], to(refusing.port), /refused the stream: The stream key is unknown\./],
-    [
-      ['publish', ...stream],
-      to(stopped.port),
-      /No connection to localhost could be made\. Check KINORA_RTMP_PORT\./,
-    ],
+    // Nothing listens on this port, and no server that picks a free port gets it.
+    [['publish', ...stream], to(2), /No connection to localhost could be made\. Check KINORA_RTMP_PORT\./],
     [['publish', ...stream], { KINORA_RTMP_PORT: 'x' }, /KINORA_RTMP_PORT must be a whole number/],
     [['publish', join(folder, 'none.mp4'), ...stream], {}, /none\.mp4 cannot be read: /],
     [['publish', text, ...stream], {}, /text\.mp4 cannot be sent: The file is not a video/],

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { before, describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { verifySamples } from '../web/dashboard/views/webhook/verify-samples.ts'
-import { launchBrowser, skip } from './browser.ts'
-import { logIn } from './dashboard.ts'
+import { skip } from './browser.ts'
+import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
 import {
   call,
   productionKey,
@@ -30,37 +30,29 @@ const hostile = `"><script>window.hacked=1</script><img src=x onerror="window.ha
 
 describe('the dashboard', { skip }, () => {
   const service: Service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true', ...withoutThumbnails() })
-  let browser: Browser
+  const opened = dashboardBrowser(service, {
+    ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
+  })
   let page: Page
-  const errors: string[] = []
   const foreign: string[] = []
   /** Another host than that of the public URL, which is localhost. */
   let address: string
 
   before(async () => {
     address = service.url.replace('localhost', '127.0.0.1')
-    browser = (await launchBrowser())!
-    const context = await browser.newContext({
-      ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
-    })
-    const [name, value] = (await logIn(service)).cookie.split('=') as [string, string]
-    await context.addCookies([{ name, value, url: `${address}/dashboard` }])
-    page = await context.newPage()
-    page.on('pageerror', ({ message }) => errors.push(message))
-    page.on('console', (message) => {
-      if (message.text().includes('Content Security Policy')) errors.push(message.text())
-    })
+    for (const { name, value } of await opened.context.cookies())
+      await opened.context.addCookies([{ name, value, url: `${address}/dashboard` }])
+    page = opened.page
     page.on('request', (request) => {
       if (!request.url().startsWith(address)) foreign.push(request.url())
     })
   })
-  after(() => browser?.close())
 
   /** Loads the page. Whatever the test does, nothing hostile runs. */
   async function open(t: TestContext, path: string): Promise<void> {
     t.after(async () => {
       assert.equal(await page.evaluate('window.hacked'), undefined)
-      assert.deepEqual(errors, [])
+      assert.deepEqual(opened.errors, [])
       assert.deepEqual(foreign, [])
     })
     await page.goto(`${address}/dashboard/${path}`)
@@ -224,7 +216,10 @@ describe('the dashboard', { skip }, () => {
     assert.match((await player.getAttribute('src'))!, /#analytics:false;/)
     const frame = (await (await player.elementHandle())!.contentFrame())!
     const colorOf = (name: string) =>
-      frame.evaluate(`document.querySelector('media-controller')?.style.getPropertyValue('${name}')`)
+      frame
+        .evaluate(`document.querySelector('media-controller')?.style.getPropertyValue('${name}')`)
+        // The frame may still be loading.
+        .catch(() => undefined)
 
     await page.getByLabel('Buttons', { exact: true }).fill('red')
     await waitFor(async () => (await colorOf('--link')) === 'red')
@@ -248,7 +243,7 @@ describe('the dashboard', { skip }, () => {
     // Another window saves while this one waits for the server and is edited again.
     const other = Promise.withResolvers<void>()
     const path = `**/players/${playerId}`
-    await page.route(path, (route) => other.promise.then(() => route.continue()), { times: 1 })
+    await page.route(path, (route) => other.promise.then(() => route.continue()))
     const asked = page.waitForRequest(path)
     await page.getByRole('button', { name: 'Save' }).click()
     const answered = (await asked).response()
@@ -257,11 +252,12 @@ describe('the dashboard', { skip }, () => {
     await call(`${service.url}/players/${playerId}`, { method: 'PATCH', json })
     other.resolve()
     await (await answered)?.finished()
+    await page.unroute(path)
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Changed in another window since you began to edit: Buttons.').waitFor()
     assert.equal((await saved()).link, 'blue')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('The theme is saved.').first().waitFor()
+    await waitForToast(page, 'The theme is saved.')
     const { link, linkHover, hideTitle, trackPlayed, backgroundTop } = await saved()
     assert.deepEqual(
       { link, linkHover, hideTitle, trackPlayed, backgroundTop },
@@ -275,12 +271,13 @@ describe('the dashboard', { skip }, () => {
     const reverted = Promise.withResolvers<void>()
     const buttons = page.getByLabel('Buttons', { exact: true })
     await buttons.fill('orange')
-    await page.route(path, (route) => reverted.promise.then(() => route.continue()), { times: 1 })
+    await page.route(path, (route) => reverted.promise.then(() => route.continue()))
     const patched = page.waitForResponse((response) => response.request().method() === 'PATCH')
     await page.getByRole('button', { name: 'Save' }).click()
     await buttons.fill('red')
     reverted.resolve()
     await patched
+    await page.unroute(path)
     await waitFor(async () => (await saved()).link === 'orange')
     await page.getByRole('button', { name: 'Save' }).click()
     await waitFor(async () => (await saved()).link === 'red')

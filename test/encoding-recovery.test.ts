@@ -33,6 +33,9 @@ before(async () => {
   await makeClip(clip, { size: '640x360', rate: '4', seconds })
 })
 
+/** A program that hangs is not killed before the test goes on, however slow the machine is. */
+const patient = { KINORA_ENCODE_STALL_SECONDS: '3600' }
+
 const chunksOf = (deployment: Deployment, videoId: string) =>
   query(deployment.database, 'select * from chunks where video_id = $1 order by id', [videoId])
 
@@ -51,7 +54,7 @@ async function startTwo(t: TestContext) {
   const deployment = await createDeployment(t, withoutThumbnails())
   const marker = join(folder, randomUUID())
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/240p.mp4*/360p.mp4*', marker))
-  const one = await deployment.start({ KINORA_FFMPEG: hanging })
+  const one = await deployment.start({ KINORA_FFMPEG: hanging, ...patient })
   const videoId = await uploadVideo(one, clip)
   await waitFor(() => fileExists(marker))
   const two = await deployment.start()
@@ -81,15 +84,18 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
     }
     t.diagnostic(`killed after ${kills.join('; ')}`)
     // Jobs that were interrupted often have long retry delays, which the test skips.
+    const skipDelays = () =>
+      query(deployment.database, `update pgboss.job set start_after = now() where state = 'retry'`)
     await waitFor(async () => {
-      await query(deployment.database, `update pgboss.job set start_after = now() where state = 'retry'`)
+      await skipDelays()
       return isDone()
     })
     await assertEncoded(service, videoId, events)
-    await waitFor(
-      async () =>
-        (await query(deployment.database, `select from pgboss.job where state = 'active'`)).length === 0,
-    )
+    const jobs = `select from pgboss.job where data->>'videoId' = $1 and state < 'completed'`
+    await waitFor(async () => {
+      await skipDelays()
+      return (await query(deployment.database, jobs, [videoId])).length === 0
+    })
     await assertComplete(service, deployment, videoId, { events, frames })
     // Each start removes the work folders of killed services.
     await waitFor(async () => (await readdir(join(deployment.data, 'work')).catch(() => [])).length === 0)
@@ -158,13 +164,17 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       script = join(folder, randomUUID())
       await writeFile(script, '')
       const program = await fakeProgram(folder, 'ffmpeg', `. '${script}'`)
-      service = await deployment.start({ KINORA_FFMPEG: program })
+      service = await deployment.start({ KINORA_FFMPEG: program, ...patient })
     })
     after(async () => {
       for (const end of ends) await end()
     })
 
     test('a completed video has no files that a killed worker stored without recording them', async () => {
+      // The MP4 is made after the last quality, and orphans are removed afterwards.
+      const go = join(folder, randomUUID())
+      const wait = `while [ ! -e '${go}' ]; do sleep 0.05; done`
+      await writeFile(script, `case "$*" in */output.mp4*) ${wait};; esac`)
       const videoId = await uploadVideo(service, clip)
       await waitFor(async () => (await encodingOf(service, videoId)).playable)
       const files = join(deployment.data, 'files/videos', videoId)
@@ -177,6 +187,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
         await mkdir(dirname(join(files, orphan)), { recursive: true })
         await writeFile(join(files, orphan), 'left behind')
       }
+      await writeFile(go, '')
       await assertEncoded(service, videoId, events)
       await waitFor(async () => !(await fileExists(join(files, orphans[2]!))))
       await assertNoOrphans(deployment, videoId)

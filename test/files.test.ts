@@ -813,7 +813,7 @@ describe('files on S3', () => {
     assert.deepEqual(await store.openUploads(), ['elsewhere/a'])
   })
 
-  /** Requests that a test holds must not time out, however slow the machine is. */
+  /** Requests that a test holds or counts must not time out, however slow the machine is. */
   const patient = { idleMs: patienceMs, totalMs: patienceMs }
   const isPart = (method: string, path: string) => method === 'PUT' && path.includes('partNumber=')
   const isAbort = ({ method, path }: { method: string; path: string }) =>
@@ -853,7 +853,7 @@ describe('files on S3', () => {
 
   test('a part that is stored after the abort is aborted again', async (t) => {
     const store = await startS3Store(t)
-    const files = openS3Files(store.settings)
+    const files = openS3Files({ ...store.settings, limits: patient })
     t.after(() => files.close())
     // As in S3: an abort removes the existing parts, and a pending part is stored afterwards.
     store.ignoreAborts(2)

@@ -95,7 +95,11 @@ export async function openPlayer(
     async until(condition) {
       const code = `(async () => {
         const start = performance.now()
-        while (${withVideo(condition)} !== true) {
+        const isTrue = () => {
+          // Before the video is in the page, the condition may throw.
+          try { return ${withVideo(condition)} === true } catch { return false }
+        }
+        while (!isTrue()) {
           if (performance.now() - start > ${patienceMs})
             return ${withVideo('[video?.currentTime, video?.readyState, document.body.innerText]')}
           await new Promise((next) => setTimeout(next, 50))

@@ -8,7 +8,7 @@ import { slices } from './slices.ts'
 const betweenTasksMs = 50
 
 /** A task that failed does not wait for its next turn, which may be an hour away. */
-const retryTaskAfterMs = 10_000
+const retryTaskAfterMs = 60_000
 
 /** Runs the jobs, tasks and services of all slices. */
 export async function startWorker(context: WorkerContext): Promise<Service> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { AmfError, decodeAmf, encodeAmf } from './amf0.ts'
 import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
@@ -175,6 +176,32 @@ test('a server that asks but does not read gets a few answers only', async () =>
   client.abort('The test has ended.')
   assert.equal((await client.ended).message, 'The test has ended.')
 })
+
+for (const [what, reads, expectedChecks] of [
+  ['reads nothing is given two seconds', 0, 4],
+  ['stops reading is given two more seconds', 5, 9],
+  ['reads slowly is given ten seconds', 100, 20],
+] as const)
+  test(`at the end of a stream, a server that ${what}`, async (t) => {
+    const written: (() => void)[] = []
+    const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => void written.push(done) })
+    const options = { ...names, answerTimeoutMs: patienceMs, onDrain() {} }
+    const slow = Object.assign(socket, { setNoDelay() {} }) as unknown as Socket
+    const publishing = RtmpClient.publish(slow, options)
+    socket.push(Buffer.concat([beginHandshake(), Buffer.alloc(1536), ...session]))
+    const client = await publishing
+    for (let i = 0; i < 100; i++) client.send('video', i, Buffer.alloc(1_000))
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const closed = client.close()
+    let checks = 0
+    for (; !socket.destroyed; checks++) {
+      if (checks < reads) written.shift()?.()
+      await setImmediate()
+      t.mock.timers.tick(500)
+    }
+    assert.equal(checks, expectedChecks)
+    await closed
+  })
 
 test('the client announces itself as an encoder does, and answers pings and windows', () => {
   const { session: client, steps, sentMessages } = begin()

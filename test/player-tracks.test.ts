@@ -5,7 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, kinora, type Service, sendFile, temporaryFolder } from './harness.ts'
+import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { openPlayer, type View } from './player-page.ts'
 import { withoutThumbnails } from './programs.ts'
@@ -261,7 +261,11 @@ describe('captions', { skip }, () => {
       ['Size', '200%'],
       ['Background', 'None'],
     ] as const) {
-      await page.getByRole('menuitem', { name: menu }).click()
+      // While the other menu still closes, a click may not open this one.
+      await waitFor(async () => {
+        if (!(await radio(page, choice).isVisible())) await page.getByRole('menuitem', { name: menu }).click()
+        return radio(page, choice).isVisible()
+      })
       await radio(page, choice).click()
     }
     assert.deepEqual(await evaluate(style), [size * 2, 'rgba(0, 0, 0, 0)'])

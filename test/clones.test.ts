@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { openDatabase } from '../server/database.ts'
-import { openDiskFiles } from '../server/lib/files/disk.ts'
 import type { Files } from '../server/lib/files/files.ts'
-import { createLog } from '../server/lib/log.ts'
-import { openQueue } from '../server/lib/queue.ts'
-import { type Jobs, queues } from '../server/queues.ts'
 import { fetchSource } from '../server/uploads/fetch-source.ts'
 import { removeFiles, storeSource } from '../server/uploads/store-source.ts'
 import { assertSource, call, sendFile, sharedKinora } from './harness.ts'
+import { openJobContext } from './job-context.ts'
 
 // A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
 // The tests run the jobs themselves.
@@ -24,17 +19,9 @@ async function create(json: object): Promise<string> {
 }
 
 async function createClone(t: TestContext) {
-  const config = { databaseUrl: service.database, dataDir: service.data }
-  const log = createLog('silent', false)
-  const { db, connection, close } = await openDatabase(config, log)
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
-  t.after(async () => {
-    await queue.close()
-    await close()
-  })
   const fetch = { request: () => assert.fail('there is nothing to fetch'), async close() {} }
-  const files = await openDiskFiles(join(service.data, 'files'))
-  const deps = { db, files, queue, log, fetch, now: () => new Date() }
+  const deps = { ...(await openJobContext(t, service)), fetch }
+  const { files } = deps
   const original = await create({})
   assert.equal((await sendFile(`${service.url}/videos/${original}/source`, film)).status, 201)
   await storeSource(deps, { videoId: original })

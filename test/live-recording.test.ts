@@ -6,13 +6,8 @@ import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
-import { openDatabase } from '../server/database.ts'
-import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { createLog } from '../server/lib/log.ts'
-import { openQueue } from '../server/lib/queue.ts'
 import { recordBroadcast } from '../server/live/recording/record.ts'
-import { type Jobs, queues } from '../server/queues.ts'
 import {
   assertProblem,
   call,
@@ -25,6 +20,7 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { openJobContext } from './job-context.ts'
 import { assertEncoded, ffmpeg, frameHashes, readStreams } from './media.ts'
 import { withoutEncoding, withoutThumbnails } from './programs.ts'
 import { createDeployment, expireLeases } from './recovery.ts'
@@ -183,23 +179,15 @@ test('a run of the job that fails leaves the recording alone that another run ha
   const stream = await createStream(service)
   await publish(service, stream, '-i', clip)
   await record(service, stream)
-  const config = { databaseUrl: service.database, dataDir: service.data }
-  const log = createLog('silent', false)
-  const { db, connection, close } = await openDatabase(config, log)
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
-  t.after(async () => {
-    await queue.close()
-    await close()
-  })
+  const context = await openJobContext(t, service)
   const setState = (state: string) => query(service.database, 'update recordings set state = $1', [state])
-  const disk = await openDiskFiles(join(service.data, 'files'))
   const put = async () => {
     await setState('recorded')
     throw new Error('the store has failed')
   }
   await setState('waiting')
   const [{ broadcast_id: broadcastId, part }] = await query(service.database, 'select * from recordings')
-  const deps = { db, queue, log, files: { ...disk, put }, now: () => new Date() }
+  const deps = { ...context, files: { ...context.files, put } }
   await assert.rejects(recordBroadcast(deps, { broadcastId, part }, 0), /the store has failed/)
   const [recording] = await waitForRecordings(service, stream)
   assert.deepEqual([recording!.state, recording!.reason], ['recorded', null])

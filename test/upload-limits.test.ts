@@ -8,11 +8,6 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
-import { openDatabase } from '../server/database.ts'
-import { openDiskFiles } from '../server/lib/files/disk.ts'
-import { createLog } from '../server/lib/log.ts'
-import { openQueue } from '../server/lib/queue.ts'
-import { type Jobs, queues } from '../server/queues.ts'
 import { createUploadCoordinator } from '../server/uploads/coordinator.ts'
 import { receiveChunk } from '../server/uploads/receive.ts'
 import { acquireLock } from '../server/uploads/store.ts'
@@ -37,6 +32,7 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { openJobContext } from './job-context.ts'
 import { withoutEncoding } from './programs.ts'
 
 // Clients that stop, are slow or send ten thousand chunks, full disks, and abandoned uploads.
@@ -198,7 +194,7 @@ test('of a hundred requests for a chunk that is being written, a few wait and th
   await waitFor(async () => (await listUnfinished(service)).length === 0)
 })
 
-test('an upload without new chunks for seven days is removed, and its video accepts another upload', async () => {
+test('an upload without new chunks for seven days is removed, and its video accepts another upload', async (t) => {
   const [abandoned, active, complete] = [
     await newVideo(service),
     await newVideo(service),
@@ -222,16 +218,7 @@ test('an upload without new chunks for seven days is removed, and its video acce
   const handles = await query(service.database, 'select video_id, handle from sources')
   const folderOf = (videoId: string) =>
     join(service.data, 'files/.uploads', handles.find((row) => row.video_id === videoId)!.handle)
-  const config = { databaseUrl: service.database, dataDir: service.data }
-  const { db, connection, close } = await openDatabase(config, createLog('silent', false))
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
-  try {
-    const files = await openDiskFiles(join(service.data, 'files'))
-    await removeAbandonedUploads({ db, files, queue, now: () => new Date() })
-  } finally {
-    await queue.close()
-    await close()
-  }
+  await removeAbandonedUploads(await openJobContext(t, service))
 
   assert.equal(await fileExists(folderOf(abandoned)), false)
   assert.equal(await fileExists(folderOf(active)), true)
@@ -253,9 +240,8 @@ test('an upload without new chunks for seven days is removed, and its video acce
 })
 
 test('a request reads the same number of rows with ten thousand chunks as with ten', async (t) => {
-  const config = { databaseUrl: service.database, dataDir: service.data }
-  const log = createLog('silent', false)
-  const { db: plain, connection, close } = await openDatabase(config, log)
+  const context = await openJobContext(t, service)
+  const plain = context.db
   let rows = 0
   const db = plain.withPlugin({
     transformQuery: ({ node }) => node,
@@ -264,9 +250,7 @@ test('a request reads the same number of rows with ten thousand chunks as with t
       return result
     },
   })
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
-  const files = await openDiskFiles(join(service.data, 'files'))
-  const deps = { db, files, queue, log, now: () => new Date(), coordinator: createUploadCoordinator() }
+  const deps = { ...context, db, coordinator: createUploadCoordinator() }
   const origin = { created_by: null, token: null, filename: null, address: null }
   const counted = async (work: () => Promise<unknown>) => {
     rows = 0
@@ -325,14 +309,9 @@ test('a request reads the same number of rows with ten thousand chunks as with t
     }
   }
 
-  try {
-    const [few, many] = [await countRows(10), await countRows(9_990)]
-    t.diagnostic(JSON.stringify(few))
-    assert.deepEqual(many, few)
-  } finally {
-    await queue.close()
-    await close()
-  }
+  const [few, many] = [await countRows(10), await countRows(9_990)]
+  t.diagnostic(JSON.stringify(few))
+  assert.deepEqual(many, few)
 })
 
 // At once, because they wait most of the time. Each has its own service: before each test, the videos of the shared one are

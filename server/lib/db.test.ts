@@ -7,6 +7,7 @@ test('the URL of the database sets how long a request waits for a connection', a
     ['postgres://user@localhost/kinora', 5_000],
     ['postgres://user@localhost/kinora?connect_timeout=10', 10_000],
     ['postgres://user@localhost/kinora?host=%2Ftmp&connect_timeout=2', 2_000],
+    ['postgres://user@localhost/kinora?connect_timeout=9999999999', 2 ** 31 - 1],
     ['postgres://user@localhost/kinora?connect_timeout=0', 5_000],
     ['postgres://user@localhost/kinora?connect_timeout=soon', 5_000],
   ] as const

@@ -64,11 +64,14 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
 /** A request that gets no connection within this time fails with 503. */
 const defaultConnectTimeoutMs = 5_000
 
+/** Timers fire at once after a longer time. */
+const maxTimerMs = 2 ** 31 - 1
+
 /** The parameter of libpq, in seconds, which pg ignores. */
 function connectTimeoutMsOf(connection: Connection): number {
   const parameters = typeof connection === 'string' ? URL.parse(connection)?.searchParams : undefined
   const seconds = Number(parameters?.get('connect_timeout'))
-  return seconds > 0 ? seconds * 1_000 : defaultConnectTimeoutMs
+  return seconds > 0 ? Math.min(seconds * 1_000, maxTimerMs) : defaultConnectTimeoutMs
 }
 
 export function openPool(connection: Connection, onError: (error: Error) => void): pg.Pool {

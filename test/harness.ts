@@ -314,8 +314,13 @@ export async function sendRaw(url: string, text: string | Buffer): Promise<strin
   return received
 }
 
-/** Checks that the response is an API error of this type about this attribute. `undefined` means no attribute. */
-export function assertProblem(response: ApiResponse, status: number, slug: string, name?: string): void {
+/** Checks that the response is an API error of this type about this attribute, by default about none. */
+export function assertProblem(
+  response: ApiResponse,
+  status: number,
+  slug: string,
+  name = status === 400 ? '' : undefined,
+): void {
   assert.equal(response.status, status, response.text)
   assert.equal(response.headers.get('content-type'), 'application/problem+json')
   assert.equal(response.body.status, status)

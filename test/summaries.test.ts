@@ -24,7 +24,7 @@ describe('a summary that is written by hand', () => {
     assert.ok(created.createdAt instanceof Date && created.updatedAt instanceof Date)
     const summaryId = created.summaryId!
     const empty = await api().getSummarySource(summaryId)
-    assert.deepEqual([empty._abstract, empty.takeaways], [undefined, undefined])
+    assert.deepEqual([empty._abstract, empty.takeaways], ['', []])
 
     const takeaways = ['One.', 'Two.', 'Three.']
     const written = await api().update(summaryId, { _abstract: 'About a film.', takeaways })
@@ -46,7 +46,9 @@ describe('a summary that is written by hand', () => {
   test('is the only one of its video, and is deleted with it', async () => {
     const videoId = await createVideo(service)
     await api().create({ videoId })
-    assertProblem(await post({ videoId }), 409, 'summary-already-exists', 'videoId')
+    const refused = await post({ videoId })
+    assertProblem(refused, 409, 'summary-already-exists', 'videoId')
+    assert.match(refused.body.detail, /Delete it/)
     await client(service.url).videos.delete(videoId)
     assert.deepEqual((await api().list({})).data, [])
   })
@@ -55,7 +57,7 @@ describe('a summary that is written by hand', () => {
     const { summaryId } = await api().create({ videoId: await createVideo(service) })
     const { status, body } = await patchSource(summaryId, {})
     assert.equal(status, 201)
-    assert.deepEqual(body, {})
+    assert.deepEqual(body, { abstract: '', takeaways: [] })
     assert.equal((await api().list({})).data[0]!.sourceStatus, 'missing')
   })
 

@@ -478,7 +478,7 @@ describe('a generated summary', () => {
     assert.equal(list.data[0]!.origin, 'auto')
     const { summaryId } = await waitForSummary(videoId, 'completed')
     const source = await api().getSummarySource(summaryId)
-    assert.deepEqual([source._abstract, source.takeaways], [undefined, summary.takeaways])
+    assert.deepEqual([source._abstract, source.takeaways], ['', summary.takeaways])
     const events = await eventsOf(videoId)
     const event = events.find(({ type }: { type: string }) => type === 'video.summary.generated')
     assert.deepEqual(event, { type: event.type, emittedAt: event.emittedAt, videoId, summaryId })
@@ -558,7 +558,7 @@ describe('a generated summary', () => {
     assert.equal(again.summaryId, summaryId)
     await waitForSummary(videoId, 'completed')
     const source = await api().getSummarySource(summaryId!)
-    assert.deepEqual([source._abstract, source.takeaways], [summary.abstract, undefined])
+    assert.deepEqual([source._abstract, source.takeaways], [summary.abstract, []])
   })
 
   test('is retried when the answer is unusable, and fails with a reason in the end', async () => {

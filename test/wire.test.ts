@@ -135,7 +135,7 @@ describe('error responses', () => {
     const response = await call(at('/videos'), { method: 'POST', json })
     const { problems, type, title, name } = response.body
     assertProblem(response, 400, 'invalid-attribute', name)
-    assert.deepEqual(problems[0], { type, title, name })
+    assert.deepEqual(problems[0], { type, title, name, status: 400 })
     assert.deepEqual(problems.map((problem: { name: string }) => problem.name).sort(), [
       'clip[startTimecode]',
       'metadata[0][value]',
@@ -153,6 +153,26 @@ describe('error responses', () => {
       assertProblem(response, 400, 'attribute-required', name)
       assert.equal(response.body.problems.length, 1)
     }
+  })
+
+  test('every 400 has a name and lists its problem, also one about no attribute', async () => {
+    const upload = `/videos/${(await create()).id}/source`
+    const form = { 'content-type': 'multipart/form-data; boundary=x' }
+    const emptyFile = '--x\r\ncontent-disposition: form-data; name="file"; filename="a.mp4"\r\n\r\n\r\n--x--'
+    for (const [path, options, slug, name] of [
+      ['/videos', { body: '{', headers: { 'content-type': 'application/json' } }, 'invalid-payload', ''],
+      ['/videos', { json: [] }, 'invalid-payload', ''],
+      ['/auth/api-key', { json: { apiKey: 'wrong' } }, 'authentication-invalid-user-credentials', ''],
+      [upload, { body: '--x--', headers: form }, 'uploaded-file-no-file', 'file'],
+      [upload, { body: emptyFile, headers: form }, 'uploaded-file-empty', 'file'],
+    ] as const) {
+      const response = await call(at(path), { method: 'POST', ...options })
+      assertProblem(response, 400, slug, name)
+      const { problems, ...first } = response.body
+      assert.deepEqual(problems, [first])
+    }
+    const { body } = await call(at('/videos/vi0123456789012345678901'))
+    assert.equal(body.problems, undefined)
   })
 
   test('an error for an invalid query parameter contains the allowed range', async () => {

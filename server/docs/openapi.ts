@@ -79,9 +79,10 @@ const problemTitle = {
 }
 const problemName = {
   type: 'string',
-  description: 'The invalid attribute or parameter.',
+  description: 'The invalid attribute or parameter. Empty if a 400 is about none.',
   examples: ['title'],
 }
+const problemStatus = { type: 'integer', description: 'The HTTP status.', examples: [400] }
 
 const problemSchema = {
   type: 'object',
@@ -92,11 +93,11 @@ const problemSchema = {
     title: problemTitle,
     detail: {
       type: 'string',
-      description: 'The same as `title`. Only below `/data`.',
-      examples: ['"title" must be a string.'],
+      description: 'What to do about it. Below `/data`, the same as `title`.',
+      examples: ['Delete the existing summary to generate another one.'],
     },
     name: problemName,
-    status: { type: 'integer', description: 'The HTTP status.', examples: [400] },
+    status: problemStatus,
     range: {
       type: 'object',
       description: 'The accepted range, if a number is out of range.',
@@ -107,8 +108,11 @@ const problemSchema = {
     },
     problems: {
       type: 'array',
-      description: 'Every problem. The first one is also at the top level.',
-      items: { type: 'object', properties: { type: problemType, title: problemTitle, name: problemName } },
+      description: 'Every problem of a 400. The first one is also at the top level.',
+      items: {
+        type: 'object',
+        properties: { type: problemType, title: problemTitle, name: problemName, status: problemStatus },
+      },
     },
   },
 }

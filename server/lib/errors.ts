@@ -186,16 +186,28 @@ export class ApiError extends Error {
 
   /** The body of the response. `typeBase` is the URL that slugs are appended to. */
   body(typeBase: string): Record<string, unknown> {
-    const { name, detail, problems } = this.extra
-    const body: Record<string, unknown> = { type: typeBase + this.slug, title: this.message }
-    if (detail !== undefined) body.detail = detail
-    if (name !== undefined) body.name = name
-    body.status = this.status
-    if (problems?.[0]?.range) body.range = problems[0].range
-    if (problems) {
-      body.problems = problems.map(({ kind, ...rest }) => ({ type: typeBase + kind.slug, ...rest }))
+    const { kind, message: title } = this
+    const { detail, problems } = this.extra
+    // Clients read both from every 400, also from one that is about no attribute.
+    const isBadRequest = this.status === 400
+    const name = this.extra.name ?? (isBadRequest ? '' : undefined)
+    const listed = problems ?? (isBadRequest ? [{ kind, title, name }] : undefined)
+    const range = problems?.[0]?.range
+    return {
+      type: typeBase + this.slug,
+      title,
+      ...(detail !== undefined && { detail }),
+      ...(name !== undefined && { name }),
+      status: this.status,
+      ...(range && { range }),
+      ...(listed && {
+        problems: listed.map(({ kind: { slug, status }, ...rest }) => ({
+          type: typeBase + slug,
+          ...rest,
+          status,
+        })),
+      }),
     }
-    return body
   }
 }
 

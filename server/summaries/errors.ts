@@ -1,4 +1,4 @@
-import { defineErrors } from '../lib/errors.ts'
+import { ApiError, defineErrors } from '../lib/errors.ts'
 
 export const summariesErrors = defineErrors({
   alreadyExists: [
@@ -14,3 +14,15 @@ export const summariesErrors = defineErrors({
     'The text of a summary can be changed when `sourceStatus` is no longer `waiting`.',
   ],
 })
+
+export const alreadyExists = () =>
+  new ApiError(summariesErrors.alreadyExists, {
+    name: 'videoId',
+    detail: 'Change the text of the existing summary. Delete it to generate another one.',
+  })
+
+export const inProgress = () =>
+  new ApiError(summariesErrors.inProgress, {
+    name: 'summaryId',
+    detail: 'The text can be changed when the summary has been generated.',
+  })

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import { httpErrors, notFound } from '../lib/errors.ts'
 import { exampleId, idField, sortByField, sortOrderField } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
@@ -7,7 +7,7 @@ import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { requireTranscription } from '../transcripts/request.ts'
 import { findTranscript } from '../transcripts/store.ts'
-import { summariesErrors } from './errors.ts'
+import { alreadyExists, inProgress, summariesErrors } from './errors.ts'
 import { createSummary, requestSummary, requireSummaries } from './request.ts'
 import {
   Summary,
@@ -63,7 +63,7 @@ function create(app: App, { config, db, now }: Context): void {
       const language = video.is_language_detected ? null : video.language
       return requestSummary(trx, { ...request, language })
     })
-    if (!summary) throw new ApiError(summariesErrors.alreadyExists, { name: 'videoId' })
+    if (!summary) throw alreadyExists()
     return reply.code(201).send(viewSummary(summary))
   })
 }
@@ -121,7 +121,7 @@ function showSource(app: App, { db }: Context): void {
     operationId: 'GET_summaries-summaryId-source',
     tags,
     summary: 'Show the text of a summary',
-    description: 'Attributes without a text are absent.',
+    description: 'Both attributes are empty until there is a text.',
     params,
     response: { 200: ref(SummarySource) },
   }
@@ -146,12 +146,12 @@ function updateSource(app: App, { db, now }: Context): void {
   app.patch('/summaries/:summaryId/source', { schema }, async ({ params, body, scope }, reply) => {
     const summary = await store.findSummary(db, scope.environment, checkId(params.summaryId))
     if (!summary) throw notFound('summaryId')
-    if (summary.state === 'waiting') throw new ApiError(summariesErrors.inProgress, { name: 'summaryId' })
+    if (summary.state === 'waiting') throw inProgress()
     const { abstract, takeaways } = body
     if (abstract === undefined && takeaways === undefined) return reply.code(201).send(viewSource(summary))
     const changed = await store.updateSource(db, summary.id, { abstract, takeaways, now: now() })
     // It was deleted, or requested again, in the meantime.
-    if (!changed) throw new ApiError(summariesErrors.inProgress, { name: 'summaryId' })
+    if (!changed) throw inProgress()
     return reply.code(201).send(viewSource(changed))
   })
 }

@@ -68,10 +68,10 @@ export const Summary = Type.Object(
 
 export const SummarySource = Type.Object(
   {
-    abstract: Type.Optional(Type.String(abstract)),
-    takeaways: Type.Optional(Type.Array(Type.String(), takeaways)),
+    abstract: Type.String(abstract),
+    takeaways: Type.Array(Type.String(), takeaways),
   },
-  { $id: 'SummarySource', description: 'The text of a summary.' },
+  { $id: 'SummarySource', description: 'The text of a summary. Both are empty until it is written.' },
 )
 
 export const SummaryList = listOf(ref(Summary), 'SummaryList')
@@ -87,6 +87,7 @@ export const viewSummary = (row: StoredSummary): Static<typeof Summary> => ({
 })
 
 export const viewSource = ({ abstract, takeaways }: StoredSummary): Static<typeof SummarySource> => ({
-  ...(abstract !== null && { abstract }),
-  ...(takeaways !== null && { takeaways }),
+  // Typed clients accept no null.
+  abstract: abstract ?? '',
+  takeaways: takeaways ?? [],
 })

@@ -28,7 +28,7 @@ function toNumber(value: string | string[] | undefined): number | undefined {
 }
 
 const invalidDirective = (name: string) =>
-  new ApiError(httpErrors.badRequest, { detail: `"${name}" must be a whole number.` })
+  new ApiError(httpErrors.badRequest, { name, detail: `"${name}" must be a whole number.` })
 
 /** Players may ask for a part of the segment after the next one at most. */
 const maxAhead = 2

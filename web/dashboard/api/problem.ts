@@ -53,7 +53,8 @@ export class OfflineError extends Error {
 
 function fieldsOf({ title, name, problems = [] }: ProblemBody): Record<string, string> {
   const all = problems.length > 0 ? problems : [{ title, name }]
-  const named = all.filter((each) => each.name !== undefined && each.title !== undefined)
+  // The name of a problem that is about no field is empty.
+  const named = all.filter((each) => each.name && each.title !== undefined)
   return Object.fromEntries(named.map((each) => [each.name!, each.title!]))
 }
 

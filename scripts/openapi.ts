@@ -6,11 +6,12 @@ import { buildApp } from '../server/app.ts'
 import { readConfig } from '../server/config.ts'
 import type { Context } from '../server/context.ts'
 import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
+import type { App } from '../server/lib/http.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
 
-/** Returns the text of openapi.json for the current routes. */
-export async function describeApi(): Promise<string> {
+/** Builds the app without anything that its routes use. `beforeRoutes` sees every route. */
+export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<App> {
   const unused = {} as never
   const context: Context = {
     config: readConfig({}),
@@ -25,7 +26,12 @@ export async function describeApi(): Promise<string> {
   }
   const authenticator: Authenticator = unused
   const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 })
-  const app = await buildApp(context, authenticator, metrics, { beforeRoutes: describeRoutes })
+  return buildApp(context, authenticator, metrics, { beforeRoutes })
+}
+
+/** Returns the text of openapi.json for the current routes. */
+export async function describeApi(): Promise<string> {
+  const app = await buildRoutes(describeRoutes)
   await app.ready()
   const text = `${JSON.stringify(openapiDocument(app), null, 2)}\n`
   await app.close()

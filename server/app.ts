@@ -23,7 +23,7 @@ import {
 import { httpErrors, invalidPayload } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
-import { withoutSecrets } from './lib/log.ts'
+import { urlsForLog } from './lib/logged-url.ts'
 import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
 import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
@@ -99,15 +99,16 @@ export async function buildApp(
   app.setValidatorCompiler(compileValidator as never)
   for (const schema of [Pagination, ...slices.flatMap(({ schemas = [] }) => schemas)]) app.addSchema(schema)
   addParsers(app, context.config.bodyMs)
-  handleErrors(app, errors)
-  addHooks(app, context, metrics)
+  const urlForLog = urlsForLog(app)
+  handleErrors(app, errors, urlForLog)
+  addHooks(app, context, metrics, urlForLog)
   withoutCors(app)
   await addCors(app)
   protectDashboardApi(app, context)
 
+  await beforeRoutes?.(app)
   for (const slice of slices) slice.processRoutes?.(app, apiContext)
   if (!context.config.roles.has('api')) return app
-  await beforeRoutes?.(app)
   await addApiRoutes(app, apiContext)
   return app
 }
@@ -215,7 +216,12 @@ async function addCors(app: App): Promise<void> {
   })
 }
 
-function addHooks(app: App, { log }: Context, metrics: Metrics): void {
+function addHooks(
+  app: App,
+  { log }: Context,
+  metrics: Metrics,
+  urlForLog: (request: FastifyRequest) => string,
+): void {
   app.decorateRequest('requiredEnvironment')
   app.decorateRequest('dashboardEnvironment')
   app.decorateRequest('scope')
@@ -242,7 +248,7 @@ function addHooks(app: App, { log }: Context, metrics: Metrics): void {
     const route = request.routeOptions.url ?? 'none'
     metrics.observeRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
     const isSilent = request.routeOptions.logLevel === 'silent'
-    if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply)
+    if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply, urlForLog(request))
     done()
   })
 }
@@ -255,11 +261,11 @@ function removeCharset(reply: FastifyReply): void {
     reply.header('content-type', 'application/problem+json')
 }
 
-function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+function logRequest(request: FastifyRequest, reply: FastifyReply, url: string): void {
   const line = {
     requestId: request.id,
     method: request.method,
-    url: withoutSecrets(request.originalUrl),
+    url,
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     ...(request.scope && { keyId: request.scope.keyId }),

@@ -8,13 +8,14 @@ import type { Config } from '../config.ts'
 import { handleErrors } from '../lib/error-handler.ts'
 import type { App } from '../lib/http.ts'
 import { createLog } from '../lib/log.ts'
+import { urlsForLog } from '../lib/logged-url.ts'
 import { dashboardPageRoutes } from './page-routes.ts'
 
 const redirecting = { endpoint: 'https://s3.example.com/path', isRedirecting: true }
 
 async function serve(folder: string, s3?: object): Promise<App> {
   const app = Fastify() as unknown as App
-  handleErrors(app, { typeBase: () => '' })
+  handleErrors(app, { typeBase: () => '' }, urlsForLog(app))
   const config = { s3 } as Config
   await dashboardPageRoutes(app, { log: createLog('silent', false), config }, folder)
   return app

@@ -5,7 +5,6 @@ import { isUnreachable } from './db.ts'
 import { ApiError, type ErrorKind, httpErrors, invalidPayload } from './errors.ts'
 import { FileStoreError } from './files/files.ts'
 import type { App } from './http.ts'
-import { withoutSecrets } from './log.ts'
 
 const frameworkErrors: Record<string, () => ApiError> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () => new ApiError(httpErrors.payloadTooLarge),
@@ -37,8 +36,8 @@ const isBrokenConnection = (error: unknown) =>
   'code' in error &&
   (error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE')
 
-function logAborted(request: FastifyRequest): void {
-  const line = { requestId: request.id, method: request.method, url: withoutSecrets(request.originalUrl) }
+function logAborted(request: FastifyRequest, url: string): void {
+  const line = { requestId: request.id, method: request.method, url }
   request.log.info(line, 'the client closed the connection before the request body was complete')
 }
 
@@ -70,14 +69,18 @@ export function sendApiError(
   return reply.header('content-type', 'application/problem+json').send(JSON.stringify(error.body(typeBase())))
 }
 
-export function handleErrors(app: App, formats: ErrorFormats): void {
+export function handleErrors(
+  app: App,
+  formats: ErrorFormats,
+  urlForLog: (request: FastifyRequest) => string,
+): void {
   const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const isGone = isClientGone(request)
     const apiError =
       isGone && isBrokenConnection(error)
         ? new ApiError(httpErrors.badRequest, { cause: error })
         : toApiError(error)
-    if (isGone && request.routeOptions.logLevel !== 'silent') logAborted(request)
+    if (isGone && request.routeOptions.logLevel !== 'silent') logAborted(request, urlForLog(request))
     // 501 answers a request for a feature that does not exist; nothing has failed.
     if (apiError.status >= 500 && apiError.status !== 501)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')

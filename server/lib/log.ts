@@ -32,37 +32,3 @@ export function createLog(level: string, isTerminal: boolean): Log {
     }),
   )
 }
-
-/** A URL may contain another, as in `/oembed?url=…`. The punctuation of the inner URL is percent-encoded. */
-const [slash, start, equals] = ['(?:\\/|%2f)', '(?:[?&#]|%3f|%26|%23)', '(?:=|%3d)']
-const value = '(?:(?!%26|%23)[^&#])*'
-const segment = '(?:(?!%2f|%3f)[^/?])*'
-
-// Names are bounded, because matching time would otherwise grow with the square of the length of the URL.
-const name = '[\\w.-]{0,40}'
-const brackets = '(?:\\[[^\\]=&]{0,40}\\]){0,3}'
-/** Includes parameters that someone may add by mistake, such as an API key. */
-const secretWords = 'token|avh|api_?key|password|secret|signature|credential|authorization'
-const secretParameters = new RegExp(
-  `(${start}${name}(?:${secretWords})${name}${brackets}${equals})${value}`,
-  'gi',
-)
-
-/** URLs of private media, tus uploads and upload tokens contain a secret as a path segment. */
-const secretSegments = new RegExp(
-  `(${slash}(?:vod${slash}${segment}${slash}token|tus|upload-tokens)${slash})${segment}`,
-  'gi',
-)
-
-/** Letters, digits, `-`, `_`, `[` and `]`, which mean the same when they are percent-encoded. */
-const encodedText = /%(?:2d|3\d|4[1-9a-f]|5[0-9a-bdf]|6[1-9a-f]|7[0-9a])/gi
-/** The router treats repeated slashes as one. */
-const repeatedSlashes = /(?<!:|%3a)(?:\/|%2f){2,}/gi
-
-/** Removes secrets from a URL, so that it can be logged. */
-export const withoutSecrets = (url: string) =>
-  url
-    .replace(encodedText, (code) => decodeURIComponent(code))
-    .replace(repeatedSlashes, '/')
-    .replace(secretParameters, '$1[secret]')
-    .replace(secretSegments, '$1[secret]')

@@ -5,6 +5,7 @@ import { handleErrors } from '../lib/error-handler.ts'
 import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import type { App } from '../lib/http.ts'
+import { urlsForLog } from '../lib/logged-url.ts'
 import { errorPage } from './error-page.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
@@ -23,10 +24,11 @@ const errors: Record<string, Error> = {
 }
 
 const app = Fastify({ genReqId: () => `id-of-${attack}` })
-handleErrors(app as unknown as App, {
-  typeBase: () => 'https://video.example.com/docs/errors/',
-  page: errorPage,
-})
+handleErrors(
+  app as unknown as App,
+  { typeBase: () => 'https://video.example.com/docs/errors/', page: errorPage },
+  urlsForLog(app as unknown as App),
+)
 app.get<{ Params: { name: string } }>('/:name', (request, reply) => {
   reply.header('vary', 'origin')
   throw errors[request.params.name] ?? new ApiError(httpErrors.unknownUrl)

@@ -50,6 +50,8 @@ export function oembedRoute(app: App, context: Context): void {
   app.get(
     '/oembed',
     {
+      // The URL of a player may contain a token.
+      config: { secrets: ['url'] },
       schema: {
         operationId: 'GET_oembed',
         tags: ['Player themes'],

@@ -87,7 +87,7 @@ export function delegatedRoutes(app: App, context: Context, services: UploadServ
   app.post(
     '/upload',
     {
-      config: upload,
+      config: { ...upload, secrets: ['token'] },
       schema: {
         ...uploadSchema,
         operationId: 'POST_upload',

@@ -40,6 +40,7 @@ const viewToken = (row: UploadTokenRow) => ({
 })
 
 const tokenParams = Type.Object({ uploadToken: idField('to', 'The token.') })
+const secretParams = { secrets: ['uploadToken'] }
 
 export function uploadTokenRoutes(app: App, context: Context): void {
   createTokenRoute(app, context)
@@ -141,11 +142,15 @@ function showTokenRoute(app: App, { db, now }: Context): void {
     params: tokenParams,
     response: { 200: ref(UploadToken) },
   }
-  app.get('/upload-tokens/:uploadToken', { schema }, async ({ params: { uploadToken }, scope }) => {
-    const row = isId('to', uploadToken) && (await store.findToken(db, uploadToken, now()))
-    if (!row || row.environment !== scope.environment) throw notFound('uploadToken')
-    return viewToken(row)
-  })
+  app.get(
+    '/upload-tokens/:uploadToken',
+    { config: secretParams, schema },
+    async ({ params: { uploadToken }, scope }) => {
+      const row = isId('to', uploadToken) && (await store.findToken(db, uploadToken, now()))
+      if (!row || row.environment !== scope.environment) throw notFound('uploadToken')
+      return viewToken(row)
+    },
+  )
 }
 
 function deleteTokenRoute(app: App, { db }: Context): void {
@@ -157,9 +162,14 @@ function deleteTokenRoute(app: App, { db }: Context): void {
     params: tokenParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
-  app.delete('/upload-tokens/:uploadToken', { schema }, async ({ params: { uploadToken }, scope }, reply) => {
-    const isDeleted = isId('to', uploadToken) && (await store.deleteToken(db, scope.environment, uploadToken))
-    if (!isDeleted) throw notFound('uploadToken')
-    return reply.code(204).send(null)
-  })
+  app.delete(
+    '/upload-tokens/:uploadToken',
+    { config: secretParams, schema },
+    async ({ params: { uploadToken }, scope }, reply) => {
+      const isDeleted =
+        isId('to', uploadToken) && (await store.deleteToken(db, scope.environment, uploadToken))
+      if (!isDeleted) throw notFound('uploadToken')
+      return reply.code(204).send(null)
+    },
+  )
 }

@@ -23,6 +23,9 @@ const cors = {
   preflightContinue: true,
 }
 
+/** Whoever knows the id of an upload may continue it. */
+const secrets = ['uploadId']
+
 /** tus 1.0 (https://tus.io/protocols/resumable-upload) */
 export function tusRoutes(
   app: App,
@@ -53,6 +56,7 @@ export function tusRoutes(
       ...common,
       config: {
         cors,
+        secrets,
         described: description,
         isInDashboard: true,
         swagger: { exposeHeadRoute: true },
@@ -62,7 +66,7 @@ export function tusRoutes(
   route('HEAD', '/tus/:uploadId', docs.offset)
   route('PATCH', '/tus/:uploadId', docs.patch)
   route('DELETE', '/tus/:uploadId', docs.termination)
-  const hidden = { ...common, config: { cors, isInDashboard: true }, schema: { hide: true } }
+  const hidden = { ...common, config: { cors, secrets, isInDashboard: true }, schema: { hide: true } }
   app.route({ method: 'OPTIONS', url: '/tus', ...hidden })
   // POST with X-HTTP-Method-Override replaces PATCH and DELETE.
   app.route({ method: ['POST', 'OPTIONS'], url: '/tus/:uploadId', ...hidden })

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { afterEach, test } from 'node:test'
 import {
-  type ApiResponse,
   assertProblem,
   assertSource,
   call,
-  type FileOptions,
   fileExists,
   MiB,
   openUpload,
-  productionKey,
   query,
   sandboxKey,
   sendFile,
@@ -19,8 +15,9 @@ import {
   waitFor,
 } from './harness.ts'
 import { withoutEncoding } from './programs.ts'
+import { assertNotFound, big, first, patch, second, small, tokenUploads } from './token-uploads.ts'
 
-// An upload token can fill the videos that it created, or the video that it is bound to.
+// An upload belongs to the token that started it. A token can be bound to one video.
 
 const service = sharedKinora(withoutEncoding())
 
@@ -28,81 +25,11 @@ afterEach(() => {
   assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
 })
 
-const chunkBytes = 5 * MiB
-const big = randomBytes(2 * chunkBytes)
-const [first, second] = [big.subarray(0, chunkBytes), big.subarray(chunkBytes)] as const
-const small = randomBytes(10_000)
-
-async function newVideo(json: object = { title: 'Film' }, prefix = '', key = productionKey): Promise<string> {
-  const { status, text, body } = await call(`${service.url}${prefix}/videos`, { method: 'POST', json, key })
-  assert.equal(status, 201, text)
-  return body.videoId
-}
-
-const createToken = (json: object = {}, prefix = '', key = productionKey) =>
-  call(`${service.url}${prefix}/upload-tokens`, { method: 'POST', json, key })
-
-async function newToken(json: object = {}, prefix = '', key = productionKey): Promise<string> {
-  const { status, text, body } = await createToken(json, prefix, key)
-  assert.equal(status, 200, text)
-  return body.token
-}
-
-const send = (token: string, content: Buffer, options: FileOptions = {}) =>
-  sendFile(`${service.url}/upload?token=${token}`, content, { key: '', ...options })
-
-/** Creates a tus upload, into an existing video if there is a videoId. */
-const createTus = (token: string, videoId?: string, length = small.length) =>
-  call(`${service.url}/tus?token=${token}`, {
-    method: 'POST',
-    key: '',
-    headers: {
-      'tus-resumable': '1.0.0',
-      'upload-length': String(length),
-      ...(videoId && { 'upload-metadata': `videoId ${btoa(videoId)}` }),
-    },
-  })
-
-async function patch(uploadUrl: string, content: Buffer, offset = 0): Promise<number> {
-  const { status } = await fetch(uploadUrl, {
-    method: 'PATCH',
-    headers: {
-      'tus-resumable': '1.0.0',
-      'upload-offset': String(offset),
-      'content-type': 'application/offset+octet-stream',
-    },
-    body: new Uint8Array(content),
-  })
-  return status
-}
+const { newVideo, newToken, createToken, send, createTus } = tokenUploads(service)
 
 const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
-const assertNotFound = (response: ApiResponse) =>
-  assertProblem(response, 404, 'resource-not-found', 'videoId')
 
 // --- Videos of others
-
-test('a token cannot fill a video that an API key created, by any kind of upload', async () => {
-  const [token, bound] = [await newToken(), await newToken({ videoId: await newVideo() })]
-  for (const json of [{ title: 'Open' }, { title: 'Closed', public: false }]) {
-    const videoId = await newVideo(json)
-    const unknown = await send(token, small, { before: { videoId: 'vi0000000000000000000000' } })
-    for (const mine of [token, bound]) {
-      for (const position of ['before', 'after'] as const) {
-        for (const range of [undefined, 'part 1/1', 'part 2/2']) {
-          const options = { [position]: { videoId }, ...(range && { range }) }
-          const response = await send(mine, small, options)
-          assertNotFound(response)
-          assert.deepEqual(response.body, unknown.body)
-        }
-      }
-      assertNotFound(await createTus(mine, videoId))
-    }
-    assert.equal((await statusOf(videoId)).ingest, null)
-    assert.equal((await sendFile(`${service.url}/videos/${videoId}/source`, small)).status, 201)
-  }
-  assert.equal((await query(service.database, 'select from videos')).length, 3)
-})
 
 test('a token cannot continue the upload of another token', async () => {
   const [one, other] = [await newToken(), await newToken()]

@@ -203,9 +203,9 @@ describe('the browser library', { skip }, () => {
     assert.deepEqual(outcome.messages, [])
   })
 
-  test('fills an existing video with an upload token', async () => {
+  test('fills an existing empty video with an upload token', async () => {
     const videoId = await newVideo()
-    const uploadToken = await newToken({ videoId })
+    const uploadToken = await newToken()
     const outcome = await uploadFile({ uploadToken, videoId, videoName: 'other.mp4' })
     await assertUploaded(outcome, 3, big)
     assert.deepEqual([outcome.video?.videoId, outcome.video?.title], [videoId, 'Prepared'])

@@ -33,7 +33,7 @@ const upload = fileUpload(
   {
     videoId: {
       type: 'string',
-      description: 'With an upload token: the video that the chunk belongs to.',
+      description: 'With an upload token: the video that the file or chunk belongs to.',
       examples: [exampleId('vi')],
     },
   },
@@ -93,7 +93,7 @@ export function delegatedRoutes(app: App, context: Context, services: UploadServ
         operationId: 'POST_upload',
         summary: 'Upload a file with an upload token',
         description:
-          'Creates a video with the name of the file, or fills the video that the token is bound to. Later chunks name the video in the field `videoId`. Without it, they are added to the newest unfinished upload of a file with that name from the same token and IP address. A token can only fill videos that it has created or is bound to.',
+          'Creates a video with the name of the file, or fills the video in the field `videoId` or the one that the token is bound to. Later chunks name the video in the field `videoId`. Without it, they are added to the newest unfinished upload of a file with that name from the same token and IP address. A token can only fill the video that it is bound to, or videos that it has created, or videos of its environment that have never had a source or an upload.',
         security: [{ uploadToken: [] }],
         querystring: Type.Object({ token: Type.Optional(idField('to', 'The upload token.')) }),
       },

@@ -1,10 +1,12 @@
 import type { Context } from '../context.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
+import { lockVideo } from '../videos/store.ts'
 import { listChunks } from './chunk-store.ts'
 import { completeSource } from './complete.ts'
 import { wakeClones } from './fetch-source.ts'
 import * as store from './store.ts'
+import { deleteUpload } from './target.ts'
 
 /** Joins the chunks of a complete upload to one file. Running it again changes nothing. */
 export async function storeSource(
@@ -43,9 +45,10 @@ export async function removeAbandonedUploads(
   const since = new Date(now().getTime() - abandonedAfterMs)
   for (const { video_id: videoId, handle } of await store.listAbandoned(db, since)) {
     const isDeleted = await db.transaction().execute(async (trx) => {
+      await lockVideo(trx, videoId)
       const source = await store.lockSource(trx, videoId)
       if (source?.state !== 'receiving' || source.updated_at >= since) return false
-      await store.deleteSource(trx, videoId)
+      await deleteUpload(trx, source)
       return true
     })
     if (!isDeleted) continue

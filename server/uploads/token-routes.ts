@@ -55,7 +55,7 @@ function createTokenRoute(app: App, context: Context): void {
     tags: ['Upload tokens'],
     summary: 'Create an upload token',
     description:
-      'The token allows uploads without an API key. It can create new videos. With `videoId`, it can only fill that video.',
+      'The token allows uploads without an API key. It can create new videos and fill empty ones. With `videoId`, it can only fill that video.',
     body: Type.Object(
       {
         ttl: Type.Optional(

@@ -7,13 +7,13 @@ import { ApiError, fileErrors, invalidAttribute, notFound } from '../lib/errors.
 import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo } from '../videos/delete.ts'
-import { findEnvironment } from '../videos/store.ts'
+import { findEnvironment, lockVideo } from '../videos/store.ts'
 import { beginSource, newSource, replaceUnstarted, sourceExists, type UploadOrigin } from './begin.ts'
 import { rangeError } from './range.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
 import type { SourceRow, UploadTokenRow } from './tables.ts'
-import { checkTarget, targetOf } from './target.ts'
+import { checkTarget, deleteUpload, targetOf } from './target.ts'
 
 type TusMetadata = Record<string, string | null>
 
@@ -128,11 +128,12 @@ export async function removeUpload(
 ): Promise<void> {
   const { db, files } = context
   const handle = await db.transaction().execute(async (trx) => {
+    await lockVideo(trx, videoId)
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') throw sourceExists(source.form)
     if (readMetadata(source.tus_metadata).videoId) {
-      await store.deleteSource(trx, videoId)
+      await deleteUpload(trx, source)
       return source.handle
     }
     const environment = await findEnvironment(trx, videoId)

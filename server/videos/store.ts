@@ -105,17 +105,34 @@ export async function findEnvironment(db: Db<Tables>, id: string): Promise<Envir
 }
 
 /** The columns that decide who may upload into a video. */
+export type UploadTarget = Pick<VideoRow, 'id' | 'source_type' | 'upload_token'>
+
 export function findUploadTarget(
   db: Db<Tables>,
   environment: Environment,
   id: string,
-): Promise<Pick<VideoRow, 'id' | 'source_type' | 'upload_token'> | undefined> {
+): Promise<UploadTarget | undefined> {
   return db
     .selectFrom('videos')
     .select(['id', 'source_type', 'upload_token'])
     .where('id', '=', id)
     .where('environment', '=', environment)
     .executeTakeFirst()
+}
+
+/** Closes the video to upload tokens other than this one, unless it is closed already. */
+export async function recordUploader(trx: Transaction<Tables>, id: string, uploader: string): Promise<void> {
+  await trx
+    .updateTable('all_videos')
+    .set({ upload_token: uploader })
+    .where('id', '=', id)
+    .where('upload_token', 'is', null)
+    .execute()
+}
+
+/** Waits for a concurrent deletion of the video. */
+export async function lockVideo(trx: Transaction<Tables>, id: string): Promise<void> {
+  await trx.selectFrom('all_videos').select('id').where('id', '=', id).forNoKeyUpdate().execute()
 }
 
 export type VideoChange = Partial<Omit<StoredVideo, 'id' | 'created_at'>>

@@ -46,7 +46,10 @@ export type VideoRow = {
   /** Hashes of the tags and of the metadata pairs, for the search index. */
   tag_terms: string[]
   metadata_terms: string[]
-  /** The upload token that created the video, if any. */
+  /**
+   * The upload token that created the video, or the token or key of an upload that was removed. Other tokens cannot fill
+   * the video.
+   */
   upload_token: string | null
   /** Both are set while the video is discarded: it can be restored until `deletes_at`. */
   discarded_at: Date | null

@@ -102,3 +102,13 @@ test('the file of whisper-cli has milliseconds', () => {
   assert.throws(() => readWhisperFile('{}', 10_000), ServerError)
   assert.throws(() => readWhisperFile('{"transcription": [{"text": "a"}]}', 10_000), ServerError)
 })
+
+test('more segments than words that anyone can say are rejected, even if they are empty', () => {
+  const many = (count: number) => ({ segments: Array(count).fill(segment(0, 1, '')) })
+  assert.deepEqual(read(many(1_200)).phrases, [])
+  assert.throws(() => read(many(1_201)), /more text than anyone can say/)
+  assert.throws(() => read({ words: many(1_201).segments }), /more text than anyone can say/)
+  const offsets = { offsets: { from: 0, to: 1 }, text: '' }
+  const file = JSON.stringify({ transcription: Array(1_201).fill(offsets) })
+  assert.throws(() => readWhisperFile(file, 10_000), /more text than anyone can say/)
+})

@@ -12,9 +12,12 @@ export type Recognized = {
 const invalid = (message: string) => new ServerError(message, { isRetryable: true })
 
 const unreadable = () => invalid('The speech recognition returned an answer that cannot be read.')
+const tooMuch = () =>
+  invalid('The speech recognition returned more text than anyone can say in that time.')
 
-/** Fast speech has 25 characters per second. */
+/** Fast speech has 25 characters per second, and 5 words. */
 const maxCharactersPerSecond = 100
+const maxSegmentsPerSecond = 20
 /** Whisper works in windows of 30 seconds, and the last phrase may end with its window. */
 const maxOverrunMs = 30_000
 
@@ -29,8 +32,8 @@ export function readServerAnswer(json: string, durationMs: number): Recognized {
   const answer = parseObject(json)
   // Some servers report an error with the status 200.
   if ([answer.text, answer.segments, answer.words].every((field) => field === undefined)) throw unreadable()
-  const segments = listOf(answer.segments)
-  const words = segments.length > 0 ? [] : listOf(answer.words)
+  const segments = listOf(answer.segments, durationMs)
+  const words = segments.length > 0 ? [] : listOf(answer.words, durationMs)
   const hasText = typeof answer.text === 'string' && cleanText(answer.text) !== ''
   if (hasText && segments.length === 0 && words.length === 0)
     throw new ServerError(
@@ -54,7 +57,7 @@ export function readServerAnswer(json: string, durationMs: number): Recognized {
 export function readWhisperFile(json: string, durationMs: number): Recognized {
   const answer = parseObject(json)
   if (!Array.isArray(answer.transcription)) throw unreadable()
-  const phrases = listOf(answer.transcription).map(({ offsets, text }) => {
+  const phrases = listOf(answer.transcription, durationMs).map(({ offsets, text }) => {
     const { from, to } = (offsets ?? {}) as Record<string, unknown>
     return { fromMs: milliseconds(from, 1), toMs: milliseconds(to, 1), text }
   })
@@ -71,10 +74,11 @@ function parseObject(json: string): Record<string, unknown> {
   throw unreadable()
 }
 
-function listOf(value: unknown): Segment[] {
+function listOf(value: unknown, durationMs: number): Segment[] {
   if (value === undefined || value === null) return []
-  const isList = Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null)
-  if (!isList) throw unreadable()
+  if (!Array.isArray(value)) throw unreadable()
+  if (value.length > 1_000 + (maxSegmentsPerSecond * durationMs) / 1_000) throw tooMuch()
+  if (!value.every((item) => typeof item === 'object' && item !== null)) throw unreadable()
   return value
 }
 
@@ -118,7 +122,7 @@ function checkPhrases(
     checked.push({ fromMs: Math.max(0, fromMs), toMs: Math.min(durationMs, toMs), text: clean })
   }
   if (characters > 1_000 + (maxCharactersPerSecond * durationMs) / 1_000)
-    throw invalid('The speech recognition returned more text than anyone can say in that time.')
+    throw tooMuch()
   return checked.sort((a, b) => a.fromMs - b.fromMs)
 }
 

@@ -7,7 +7,7 @@ import { RunError } from '../lib/run.ts'
 import { childLimits } from '../media/limits.ts'
 import { runSandboxed } from '../media/sandbox.ts'
 import { type Recognized, readServerAnswer, readWhisperFile } from './answers.ts'
-import { ServerError, sendRequest } from './server-request.ts'
+import { maxAnswerBytes, ServerError, sendRequest } from './server-request.ts'
 
 export type SpeechPiece = {
   wav: Buffer
@@ -65,7 +65,6 @@ function formOf(boundary: string, fields: Record<string, string>, wav: Buffer): 
 
 /** The program computes all the time. One that neither computes nor prints anything for this long is stuck. */
 const stallMs = 600_000
-const maxFileBytes = 16 * 1024 * 1024
 
 async function runWhisper(
   { config, folder, signal }: Recognition,
@@ -98,7 +97,7 @@ async function runWhisper(
 /** The program exits with 0 even if it does not know an option or cannot read the audio. */
 async function readOutput(path: string): Promise<string> {
   const found = await stat(path).catch(() => undefined)
-  if (!found?.isFile() || found.size > maxFileBytes)
+  if (!found?.isFile() || found.size > maxAnswerBytes)
     throw new ServerError('The speech recognition program wrote no usable result.', { isRetryable: true })
   return readFile(path, 'utf8')
 }

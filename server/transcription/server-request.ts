@@ -35,8 +35,8 @@ export const createServerFetch = (): GuardedFetch =>
 const connectTimeoutMs = 30_000
 /** An answer that has begun has been computed, and only has to be sent. */
 const maxIdleMs = 300_000
-/** An hour of speech as JSON with the details of each word has a few megabytes. */
-const maxAnswerBytes = 16 * 1024 * 1024
+/** The longest piece of speech as JSON with the details of each word has less than a megabyte. */
+export const maxAnswerBytes = 2 * 1024 * 1024
 const maxRetryAfterMs = 3_600_000
 
 export type ServerRequest = {

@@ -49,6 +49,11 @@ test('more than three takeaways are cut, and characters that cannot be stored ar
 test('a completion is read without the thoughts of the model', () => {
   const completion = (content: unknown) => JSON.stringify({ choices: [{ message: { content } }] })
   assert.equal(readCompletion(completion('<think>\n{}\n</think>text')), 'text')
+  assert.equal(readCompletion(completion('a<think></think>b<think>c</think>d</think>e')), 'abd</think>e')
+  assert.equal(readCompletion(completion('a<think>b')), 'a<think>b')
+  const long = '<think>'.repeat(38_000)
+  assert.equal(readCompletion(completion(long.slice(0, 256 * 1024))), long.slice(0, 256 * 1024))
+  assert.equal(readCompletion(completion(long)), undefined)
   for (const wrong of ['', '{}', '{"choices": {}}', '{"choices": []}', completion(null), completion(' ')])
     assert.equal(readCompletion(wrong), undefined, wrong)
 })

@@ -10,6 +10,8 @@ const abstractWords = { min: 20, max: 300 }
 const maxTakeaways = 3
 const maxTakeawayLength = 1_000
 const maxAbstractLength = 10_000
+/** Long thoughts of a reasoning model, and the answer. */
+const maxCompletionLength = 256 * 1024
 
 export type SummaryText = { abstract?: string; takeaways?: string[] }
 
@@ -70,9 +72,22 @@ export function summaryMessages(text: string, language: string, attributes: Summ
 export function readCompletion(json: string): string | undefined {
   const answer = parse(json) as { choices?: { message?: { content?: unknown } }[] } | undefined
   const content = Array.isArray(answer?.choices) ? answer.choices[0]?.message?.content : undefined
-  if (typeof content !== 'string') return undefined
-  const text = content.replace(/<think>[\s\S]*?<\/think>/g, '')
+  if (typeof content !== 'string' || content.length > maxCompletionLength) return undefined
+  const text = withoutThoughts(content)
   return text.trim() === '' ? undefined : text
+}
+
+/** A regular expression would look for the end again from each of many beginnings without one. */
+function withoutThoughts(content: string): string {
+  const parts: string[] = []
+  let at = 0
+  for (;;) {
+    const start = content.indexOf('<think>', at)
+    const end = start < 0 ? -1 : content.indexOf('</think>', start)
+    if (end < 0) return [...parts, content.slice(at)].join('')
+    parts.push(content.slice(at, start))
+    at = end + '</think>'.length
+  }
 }
 
 /** Reads the summary from the text of a completion. Undefined if it is not as requested. */
@@ -100,17 +115,18 @@ export function readSummary(
 }
 
 function readAbstract(value: unknown, language: string): string | undefined {
-  if (typeof value !== 'string') return undefined
+  if (typeof value !== 'string' || value.length > maxAbstractLength) return undefined
   const text = cleanText(value)
-  const words = countWords(text, language)
-  const isValid = text.length <= maxAbstractLength && words >= abstractWords.min && words <= abstractWords.max
-  return isValid ? text : undefined
+  const words = countWords(text, language, abstractWords.max + 1)
+  return words >= abstractWords.min && words <= abstractWords.max ? text : undefined
 }
 
 function readTakeaways(value: unknown): string[] | undefined {
   if (!Array.isArray(value) || value.length === 0) return undefined
-  const texts = value.slice(0, maxTakeaways).map((item) => (typeof item === 'string' ? cleanText(item) : ''))
-  return texts.every((text) => text !== '' && text.length <= maxTakeawayLength) ? texts : undefined
+  const items: unknown[] = value.slice(0, maxTakeaways)
+  if (!items.every((item) => typeof item === 'string' && item.length <= maxTakeawayLength)) return undefined
+  const texts = (items as string[]).map(cleanText)
+  return texts.every((text) => text !== '') ? texts : undefined
 }
 
 /** Text that Postgres can store. */

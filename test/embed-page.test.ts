@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { type ApiResponse, assertProblem, call, query, sharedKinora } from './harness.ts'
@@ -410,6 +411,38 @@ describe('a link to the player page', () => {
     // A 360° video fills a frame of any shape.
     await query(service.database, 'update all_videos set panoramic = true')
     assert.deepEqual(await size(''), [1280, 720])
+  })
+
+  test('of a live stream is turned into a player by oEmbed, unless it is private', async () => {
+    const { body: stream } = await call(`${service.url}/live-streams`, {
+      method: 'POST',
+      json: { name: 'My show' },
+    })
+    const { liveStreamId, assets } = stream
+    const shown = await page(`/live/${liveStreamId}`)
+    const [, link] =
+      /<link rel="alternate" type="application\/json\+oembed" href="([^"]*)"/.exec(shown.text) ?? []
+    assert.equal(link, `${service.url}/oembed?url=${encodeURIComponent(assets.player)}`)
+    const { html, ...rest } = (await oembed(`${assets.player}?muted=1`, '&maxwidth=640')).body
+    assert.deepEqual(rest, {
+      type: 'video',
+      version: '1.0',
+      title: 'My show',
+      provider_name: 'Kinora',
+      provider_url: service.url,
+      width: 640,
+      height: 360,
+    })
+    assert.ok(html.startsWith(`<iframe src="${assets.player}?muted=1" title="My show" width="640"`), html)
+
+    const image = await readFile(new URL('../server/playback/no-thumbnail.jpg', import.meta.url))
+    await query(service.database, 'insert into live_thumbnails values ($1, $2)', [liveStreamId, image])
+    const { body } = await oembed(assets.player)
+    assert.equal(body.thumbnail_url, assets.thumbnail)
+    assert.deepEqual([body.thumbnail_width, body.thumbnail_height], [1280, 720])
+
+    await call(`${service.url}/live-streams/${liveStreamId}`, { method: 'PATCH', json: { public: false } })
+    assertProblem(await oembed(assets.player), 401, 'private-video-embed')
   })
 
   test('is rejected by oEmbed with a reason if it does not lead to a video', async () => {

@@ -10,7 +10,7 @@ export const accessErrors = defineErrors({
   privateVideoEmbed: [
     'private-video-embed',
     401,
-    'This video is private.',
-    'Private videos have no oEmbed. They play only from URLs that contain a token, which the API returns.',
+    'This video or live stream is private.',
+    'Private videos and live streams have no oEmbed. They play only from URLs that contain a token, which the API returns.',
   ],
 })

@@ -78,6 +78,17 @@ export function findLiveStream(
     .executeTakeFirst()
 }
 
+export type LivePreview = { name: string; public: boolean; thumbnailStart: Buffer | null }
+
+/** What link previews show, in any environment. The size of an image is at its start. */
+export async function findLivePreview(db: Db<Tables>, id: string): Promise<LivePreview | undefined> {
+  const { rows } = await sql<LivePreview>`
+    select s.name, s.public, substring(t.data for 4096) as "thumbnailStart"
+    from live_streams s left join live_thumbnails t on t.live_stream_id = s.id
+    where s.id = ${id}`.execute(db)
+  return rows[0]
+}
+
 export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<StoredLiveStream | undefined> {
   return db.selectFrom('live_streams').selectAll().where('stream_key', '=', streamKey).executeTakeFirst()
 }

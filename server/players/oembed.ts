@@ -1,12 +1,17 @@
 import { accessErrors } from '../access/errors.ts'
 import type { Context } from '../context.ts'
+import type { Db } from '../lib/db.ts'
 import { ApiError, httpErrors, invalid, notFound, unauthenticated } from '../lib/errors.ts'
 import { exampleId } from '../lib/fields.ts'
 import { type App, oneOf, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import { fit } from '../media/images.ts'
-import { iframeOf, playerSize } from '../videos/iframe.ts'
+import { livePath } from '../live-streams/paths.ts'
+import { findLivePreview } from '../live-streams/store.ts'
+import { readImageSize } from '../media/image-size.ts'
+import { fit, type Size } from '../media/images.ts'
+import type { Tables } from '../tables.ts'
+import { defaultSize, iframeOf, playerSize } from '../videos/iframe.ts'
 import { videoPath } from '../videos/paths.ts'
 import { playersErrors } from './errors.ts'
 import { findPage } from './store.ts'
@@ -22,7 +27,10 @@ const player = `https://video.example.com/vod/${exampleId('vi')}`
 const OEmbed = Type.Object({
   type: Type.String({ description: '`video`.', examples: ['video'] }),
   version: Type.String({ description: '`1.0`.', examples: ['1.0'] }),
-  title: Type.String({ description: 'Title of the video, or `Video`.', examples: ['My first video'] }),
+  title: Type.String({
+    description: 'Title of the video, or `Video`. Name of the live stream.',
+    examples: ['My first video'],
+  }),
   provider_name: Type.String({ description: '`Kinora`.', examples: ['Kinora'] }),
   provider_url: Type.String({ description: 'URL of the service.', examples: ['https://video.example.com'] }),
   html: Type.String({
@@ -55,13 +63,13 @@ export function oembedRoute(app: App, context: Context): void {
       schema: {
         operationId: 'GET_oembed',
         tags: ['Player themes'],
-        summary: 'Show how to embed a video by the URL of its player',
+        summary: 'Show how to embed a video or live stream by the URL of its player',
         description:
-          'Implements oEmbed for public videos, without an API key. The player has the aspect ratio of the video and is as large as the limits allow.',
+          'Implements oEmbed for public videos and live streams, without an API key. The player has the aspect ratio of the video, or 16:9 for a live stream, and is as large as the limits allow.',
         security: [],
         querystring: Type.Object({
           url: text(2_048, {
-            description: 'URL of the player: `assets.player` of the video.',
+            description: 'URL of the player: `assets.player` of the video or live stream.',
             examples: [player],
           }),
           maxwidth: limit('Maximum width of the player in pixels.'),
@@ -75,26 +83,24 @@ export function oembedRoute(app: App, context: Context): void {
     },
     async ({ query }) => {
       if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
-      const { db } = context
       const publicUrl = context.publicUrl()
-      const { videoId, options } = readPlayerUrl(query.url, publicUrl)
-      const row = await findPage(db, videoId)
-      if (!row) throw notFound('url')
-      if (!row.public) throw unauthenticated(accessErrors.privateVideoEmbed)
-      const scaled = scale(playerSize(row), query.maxwidth, query.maxheight)
-      const thumbnail = fit(playerSize({ ...row, panoramic: false }), { width: 1280, height: 1280 })
-      const src = `${publicUrl}${videoPath(videoId)}${options}`
-      const title = row.title || 'Video'
+      const { id, options } = readPlayerUrl(query.url, publicUrl)
+      const medium = await findMedium(context.db, id)
+      if (!medium) throw notFound('url')
+      if (!medium.isPublic) throw unauthenticated(accessErrors.privateVideoEmbed)
+      const { title, thumbnail } = medium
+      const player = publicUrl + medium.path
+      const scaled = scale(medium.size, query.maxwidth, query.maxheight)
       return {
         type: 'video',
         version: '1.0',
         title,
         provider_name: 'Kinora',
         provider_url: publicUrl,
-        html: iframeOf({ src, title, size: scaled, isFixed: true }),
+        html: iframeOf({ src: player + options, title, size: scaled, isFixed: true }),
         ...scaled,
-        ...(row.hasThumbnail && {
-          thumbnail_url: `${publicUrl}${videoPath(videoId)}/thumbnail.jpg`,
+        ...(thumbnail && {
+          thumbnail_url: `${player}/thumbnail.jpg`,
           thumbnail_width: thumbnail.width,
           thumbnail_height: thumbnail.height,
         }),
@@ -103,16 +109,39 @@ export function oembedRoute(app: App, context: Context): void {
   )
 }
 
+/** What oEmbed tells about a video or a live stream. */
+type Medium = { path: string; title: string; isPublic: boolean; size: Size; thumbnail: Size | undefined }
+
+async function findMedium(db: Db<Tables>, id: string): Promise<Medium | undefined> {
+  if (isId('li', id)) {
+    const row = await findLivePreview(db, id)
+    return (
+      row && {
+        ...{ path: livePath(id), title: row.name, isPublic: row.public, size: defaultSize },
+        thumbnail: row.thumbnailStart ? readImageSize(row.thumbnailStart) : undefined,
+      }
+    )
+  }
+  const row = await findPage(db, id)
+  const thumbnail = row && fit(playerSize({ ...row, panoramic: false }), { width: 1280, height: 1280 })
+  return (
+    row && {
+      ...{ path: videoPath(id), title: row.title || 'Video', isPublic: row.public, size: playerSize(row) },
+      thumbnail: row.hasThumbnail ? thumbnail : undefined,
+    }
+  )
+}
+
 /** Query and fragment, such as `#t=30`, are options of the player. */
-function readPlayerUrl(text: string, publicUrl: string): { videoId: string; options: string } {
+function readPlayerUrl(text: string, publicUrl: string): { id: string; options: string } {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     const title = '"url" must be the URL of a player.'
     throw invalid([{ kind: httpErrors.invalidQueryParameter, title, name: 'url' }])
   }
-  const [, videoId = ''] = /^\/vod\/([^/]+)\/?$/.exec(url.pathname) ?? []
-  if (url.host !== new URL(publicUrl).host || !isId('vi', videoId)) throw notFound('url')
-  return { videoId, options: url.search + url.hash }
+  const [, kind, id = ''] = /^\/(vod|live)\/([^/]+)\/?$/.exec(url.pathname) ?? []
+  if (url.host !== new URL(publicUrl).host || !isId(kind === 'live' ? 'li' : 'vi', id)) throw notFound('url')
+  return { id, options: url.search + url.hash }
 }
 
 function scale(

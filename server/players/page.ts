@@ -133,7 +133,7 @@ function previewTags(
     pair[1] === null ? [] : [`<meta ${attribute}="${pair[0]}" content="${escapeHtml(pair[1])}">`]
   return [
     `<link rel="canonical" href="${escapeHtml(player)}">`,
-    ...(config.type === 'vod' ? [oembedTag] : []),
+    oembedTag,
     ...graph.flatMap(tag('property')),
     ...names.flatMap(tag('name')),
   ]

@@ -2,7 +2,8 @@ import { escapeHtml } from '../lib/html.ts'
 import type { Size } from '../media/images.ts'
 import type { VideoRow } from './tables.ts'
 
-const defaultSize: Size = { width: 1280, height: 720 }
+/** Of a player whose content has no size yet, as that of a live stream. */
+export const defaultSize: Size = { width: 1280, height: 720 }
 
 /** The size of the best quality. A 360° video fills a frame of any shape. Other sizes are unknown at first. */
 export function playerSize(video: Pick<VideoRow, 'panoramic' | 'width' | 'height'>): Size {

@@ -11,6 +11,7 @@ import { liveMedium, livePath } from '../../live-streams/paths.ts'
 import { loadEntry } from '../../players/assets.ts'
 import { emptyConfig } from '../../players/config.ts'
 import { closedPage, noCache, type Page, pageSender } from '../../players/send-page.ts'
+import { defaultSize } from '../../videos/iframe.ts'
 import { liveConfig } from './live-config.ts'
 import { stateOf, versionOf } from './state.ts'
 import type { WatchedStream } from './store.ts'
@@ -18,7 +19,6 @@ import { StreamWatch } from './stream-watch.ts'
 import type { Views } from './views.ts'
 
 const hidden = { schema: { hide: true } }
-const size = { width: 1280, height: 720 }
 
 /** A request for a configuration waits this long for a change. Proxies usually wait for 60 s. */
 const maxWaitMs = 20_000
@@ -116,7 +116,7 @@ async function loadPage(
   const viewer = { grant: { access: access ?? grant.access }, isOpen: access !== undefined, token, viewers }
   return {
     config: liveConfig(stream, viewer),
-    preview: stream.public ? { description: '', size } : undefined,
+    preview: stream.public ? { description: '', size: defaultSize } : undefined,
     cacheControl: noCache,
   }
 }

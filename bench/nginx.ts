@@ -21,7 +21,7 @@ export const plainServer = (port: number, root: string) => `
     }
   }`
 
-/** The configuration from docs/delivery.md. */
+/** The configuration from docs/delivery.md without TLS, as all servers are compared without it. */
 export const accelServer = (port: number, upstream: string, location: string, files: string) => `
   upstream kinora {
     server ${new URL(upstream).host};

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
+import { connect, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { startFauxqs } from 'fauxqs'
-import { startNginx } from '../bench/nginx.ts'
+import { freePort, startNginx } from '../bench/nginx.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { call, callRaw, kinora, root, type Service, temporaryFolder, waitFor } from './harness.ts'
 import { film, makeVideo, mp4Of, onDisk, pathOf, segments } from './stored-video.ts'
@@ -17,6 +19,15 @@ async function get(url: string, headers: Record<string, string> = {}, method = '
   const response = await fetch(url, { headers, method, redirect: 'manual' })
   const bytes = Buffer.from(await response.arrayBuffer())
   return { status: response.status, headers: response.headers, bytes }
+}
+
+/** The protocol that a server selects if the client offers HTTP/2. */
+async function protocolOf(url: string): Promise<string | false | null> {
+  const { hostname: host, port } = new URL(url)
+  const socket = connect({ host, port: Number(port), ALPNProtocols: ['h2', 'http/1.1'] })
+  await once(socket, 'secureConnect')
+  socket.destroy()
+  return socket.alpnProtocol
 }
 
 /** Starts a service before the tests of a describe block and stops it after them. */
@@ -179,52 +190,84 @@ describe('files sent by nginx', () => {
   })
 
   test('with the documented configuration nginx sends the files and keeps the folder private', async (t: TestContext) => {
+    const folder = await temporaryFolder(t)
+    const [certificate, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
+    const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
+    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=IP:127.0.0.1']
+    execFileSync('openssl', ['req', '-x509', ...kind, ...subject, '-keyout', key, '-out', certificate], {
+      stdio: 'pipe',
+    })
+    const authorities = getCACertificates()
+    setDefaultCACertificates([await readFile(certificate, 'utf8')])
+    t.after(() => setDefaultCACertificates(authorities))
     const docs = await readFile(join(root, 'docs/delivery.md'), 'utf8')
     const [proxy = '', files = ''] = [...docs.matchAll(/```nginx\n(.*?)```/gs)].map(([, text]) => text)
     const closing = proxy.lastIndexOf('}')
-    const nginx = await startNginx(await temporaryFolder(t), (port) =>
+    const insecurePort = await freePort()
+    const nginx = await startNginx(folder, (port) =>
       `${proxy.slice(0, closing)}${files}}`
         .replace('127.0.0.1:8080', new URL(service.url).host.replace('localhost', '127.0.0.1'))
-        .replace('listen 80', `listen 127.0.0.1:${port}`)
+        .replace('listen 80', `listen 127.0.0.1:${insecurePort}`)
+        .replace('listen 443', `listen 127.0.0.1:${port}`)
+        // The test asks from the address that may read metrics.
+        .replace('allow 127.0.0.1', 'allow 127.0.0.2')
+        .replace(/(?<=ssl_certificate ).*(?=;)/, certificate)
+        .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
         .replace('/var/lib/kinora/files/', `${join(service.data, 'files')}/`),
     )
     if (!nginx) return t.skip('nginx is not installed')
     t.after(nginx.close)
+    const url = nginx.url.replace('http:', 'https:')
     const host = { host: 'another.example' }
     for (const [path, content] of [
       [pathOf(videoId, 0), segments[0]!],
       [pathOf(videoId, 1), segments[1]!],
       [mp4Of(videoId), film],
     ] as const) {
-      const complete = await get(nginx.url + path, host)
+      const complete = await get(url + path, host)
       assert.equal(complete.status, 200)
       assert.ok(complete.bytes.equals(content))
       assert.equal(complete.headers.get('content-type'), 'video/mp4')
       assert.equal(complete.headers.get('cache-control'), 'public, max-age=31536000, immutable')
-      assert.equal(complete.headers.get('access-control-allow-origin'), '*')
       assert.equal(complete.headers.get('x-accel-redirect'), null)
-      const part = await get(nginx.url + path, { ...host, range: 'bytes=10-99' })
+      assert.equal(complete.headers.get('accept-ranges'), 'bytes')
+      // Everything that the service says about the file reaches the viewer.
+      const { headers: direct } = await get(service.url + path)
+      const replaced = ['x-accel-redirect', 'content-length', 'connection', 'keep-alive', 'date', 'etag']
+      for (const [name, value] of direct)
+        if (name === 'x-request-id') assert.ok(complete.headers.get(name), name)
+        else if (!replaced.includes(name)) assert.equal(complete.headers.get(name), value, name)
+      const part = await get(url + path, { ...host, range: 'bytes=10-99' })
       assert.deepEqual(
         [part.status, part.headers.get('content-range')],
         [206, `bytes 10-99/${content.length}`],
       )
       assert.ok(part.bytes.equals(content.subarray(10, 100)))
-      assert.equal((await get(nginx.url + path, { range: 'bytes=99999999-' })).status, 416)
+      assert.equal((await get(url + path, { range: 'bytes=99999999-' })).status, 416)
       const etag = complete.headers.get('etag') ?? ''
-      const ifRange = await get(nginx.url + path, { range: 'bytes=10-99', 'if-range': etag })
+      const ifRange = await get(url + path, { range: 'bytes=10-99', 'if-range': etag })
       assert.equal(ifRange.status, 206)
-      assert.equal((await get(nginx.url + path, { 'if-none-match': etag })).status, 304)
-      const head = await get(nginx.url + path, {}, 'HEAD')
+      assert.equal((await get(url + path, { 'if-none-match': etag })).status, 304)
+      const head = await get(url + path, {}, 'HEAD')
       assert.equal(head.headers.get('content-length'), String(content.length))
     }
-    const download = await get(`${nginx.url}${mp4Of(videoId)}?dl=1`)
+    const download = await get(`${url}${mp4Of(videoId)}?dl=1`)
     assert.match(download.headers.get('content-disposition') ?? '', /^attachment/)
-    const playlist = await get(`${nginx.url}/vod/${videoId}/hls/240p/manifest.m3u8`, host)
+    const playlist = await get(`${url}/vod/${videoId}/hls/240p/manifest.m3u8`, host)
     assert.doesNotMatch(playlist.bytes.toString(), /https?:|localhost|another/)
     const direct = `${location}videos/${videoId}/hls/240p/0-x/0.m4s`
-    assert.equal((await get(nginx.url + direct)).status, 404)
+    assert.equal((await get(url + direct)).status, 404)
+    for (const path of ['/metrics', '/metrics/', '//metrics', '/%6detrics'])
+      assert.equal((await get(url + path)).status, 403, path)
+    assert.equal((await get(`${url}/internal/live/x/feed`)).status, 404)
+    assert.equal(await protocolOf(url), 'h2')
+    const insecure = await get(`http://127.0.0.1:${insecurePort}/vod/x?a=b`)
+    assert.deepEqual(
+      [insecure.status, insecure.headers.get('location')],
+      [301, 'https://127.0.0.1/vod/x?a=b'],
+    )
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
-    assert.equal((await get(nginx.url + pathOf(videoId, 0))).status, 403)
+    assert.equal((await get(url + pathOf(videoId, 0))).status, 403)
   })
 })
 

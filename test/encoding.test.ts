@@ -180,10 +180,12 @@ test('the last of many changes to mp4Support takes effect', async () => {
 
 const unfinished = "select 1 from pgboss.job where name = $1 and state in ('created', 'active', 'retry')"
 
-test('the manifest of an empty video returns 202 without a body', async () => {
+test('of an empty video, the manifest returns 202 without a body and the MP4 returns 404', async () => {
   const videoId = await createVideo(service)
   const empty = await media(service.url, videoId, 'hls/manifest.m3u8')
   assert.deepEqual([empty.status, empty.text], [202, ''])
+  // Programs that download files take a 202 for an empty file.
+  assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 404)
   const { encoding } = (await call(`${service.url}/videos/${videoId}/status`)).body
   assert.deepEqual([encoding.playable, encoding.qualities], [false, []])
 })

@@ -121,6 +121,23 @@ describe('reports', () => {
     assert.doesNotMatch(JSON.stringify(row), /127\.0\.0\.1/, 'an IP address is stored')
   })
 
+  testInTime('an error that a player reports is an event of its session', async () => {
+    const videoId = await createVideo(service)
+    const { event, report } = viewing(videoId)
+    const events = [event(1, 'play', { at: 0 }), event(5, 'error', { at: 4 }), event(9, 'pause', { at: 8 })]
+    const session = await sessionIdOf(send(report(events)))
+    const { data } = await eventsOf(session)
+    assert.deepEqual(
+      data.map(({ type, at }: Event) => [type, at]),
+      [
+        ['play', 0],
+        ['error', 4],
+        ['pause', 8],
+      ],
+    )
+    assert.equal((await sessionsOf(videoId)).data[0].watch.seconds, 8)
+  })
+
   testInTime('the second report format uses numeric event types and an id from the client', async () => {
     const videoId = await createVideo(service)
     const start = Date.now() - 20_000

@@ -40,6 +40,7 @@ const eventTypes = [
   'seek.forward',
   'seek.backward',
   'progress',
+  'error',
 ] as const
 
 const session = {

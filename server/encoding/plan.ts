@@ -14,7 +14,8 @@ import {
 } from '../media/grid.ts'
 import type { Size } from '../media/images.ts'
 import { ladderOf } from '../media/ladder.ts'
-import { Unreadable } from '../media/probe.ts'
+import { type Rational, Unreadable } from '../media/probe.ts'
+import { secondsOfTimecode } from '../media/timecode.ts'
 import { placeWatermark } from '../media/watermark.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding, insertRenditions } from '../renditions/store.ts'
@@ -107,7 +108,7 @@ export function makePlan(
   const { rate: sourceRate, ...probedSize } = video ?? still
   const size = video && recordedSize ? recordedSize : probedSize
   const rate = video && content ? boundRate(sourceRate, end, content) : sourceRate
-  const { fromSeconds: clipStart, toSeconds } = readClip(clip, end)
+  const { fromSeconds: clipStart, toSeconds } = readClip(clip, { end, rate })
   const fromSeconds = video ? alignGrid(rate, clipStart, extent.videoStartSeconds ?? 0) : clipStart
   const limit = (isSandbox && config.sandbox.seconds) || Number.POSITIVE_INFINITY
   const seconds = Math.min(toSeconds - fromSeconds, limit)
@@ -131,16 +132,15 @@ export function makePlan(
   }
 }
 
-/** Timecodes that are invalid for this source are ignored. */
-function readClip(clip: Clip | null, end: number): { fromSeconds: number; toSeconds: number } {
-  const from = secondsOfTimecode(clip?.startTimecode) ?? 0
-  const to = Math.min(end, secondsOfTimecode(clip?.endTimecode) ?? end)
+/** A clip that contains nothing of the source is ignored. */
+function readClip(
+  clip: Clip | null,
+  { end, rate }: { end: number; rate: Rational },
+): { fromSeconds: number; toSeconds: number } {
+  const { startTimecode = '0', endTimecode } = clip ?? {}
+  const from = secondsOfTimecode(rate, startTimecode)
+  const to = endTimecode === undefined ? end : Math.min(end, secondsOfTimecode(rate, endTimecode))
   return from < to ? { fromSeconds: from, toSeconds: to } : { fromSeconds: 0, toSeconds: end }
-}
-
-function secondsOfTimecode(text: string | undefined): number | undefined {
-  const [, hours, minutes, seconds] = /^(\d+):(\d+):(\d+(?:\.\d+)?)$/.exec(text ?? '') ?? []
-  return seconds === undefined ? undefined : Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
 }
 
 function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolean): RenditionRow[] {

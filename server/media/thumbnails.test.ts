@@ -10,8 +10,8 @@ import {
   spriteSheetArgs,
   thumbnailArgs,
   thumbnailScore,
-  timecodePattern,
 } from './thumbnails.ts'
+import { timecodePattern } from './timecode.ts'
 
 const pal = { rate: { num: 25, den: 1 }, frames: 250 }
 const ntsc = { rate: { num: 30000, den: 1001 }, frames: 9000 }

@@ -2,31 +2,14 @@ import type { Grid } from './grid.ts'
 import { jpegArgs, jpegColors, quietArgs, reproducibleArgs, type Size } from './images.ts'
 import { inputLimits } from './limits.ts'
 import type { Sprites } from './sprites.ts'
+import { frameOfTimecode } from './timecode.ts'
 
 // --- choice of the frame
 
-/** `HH:MM:SS`, `HH:MM:SS.ms`, `HH:MM:SS:frame` or seconds. */
-export const timecodePattern =
-  '^(?:\\d{1,3}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6}|:\\d{1,3})?|\\d{1,7}(?:\\.\\d{1,6})?)$'
-
-/**
- * Half a millisecond. Most frames do not begin at a whole millisecond: without this tolerance, 0.033 s would select the
- * frame before the one that begins at 0.0333 s.
- */
-const roundingSeconds = 0.0005
-
 /** The frame that is shown at a time. A time outside of the video selects the first frame. */
-export function frameAt(grid: Grid, timecode: string): number {
-  const [, hours, minutes, seconds, frames] =
-    /^(?:(\d+):(\d+):)?(\d+(?:\.\d+)?)(?::(\d+))?$/.exec(timecode) ?? []
-  const time = Number(hours ?? 0) * 3_600 + Number(minutes ?? 0) * 60 + Number(seconds)
-  const perSecond = grid.rate.num / grid.rate.den
-  const frame =
-    frames === undefined
-      ? Math.floor((time + roundingSeconds) * perSecond)
-      : // Counted from the first frame that begins in that second.
-        Math.ceil((time - roundingSeconds) * perSecond) + Number(frames)
-  return frame >= 0 && frame < grid.frames ? frame : 0
+export function frameAt({ rate, frames }: Grid, timecode: string): number {
+  const frame = frameOfTimecode(rate, timecode)
+  return frame >= 0 && frame < frames ? frame : 0
 }
 
 /** The start comes last, because many films begin with a fade from black. */

@@ -99,7 +99,8 @@ async function delegate(
   { key, type, cacheControl, disposition }: Content & { key: string },
 ): Promise<boolean> {
   if (config.accelRedirect !== undefined && files.pathOf(key) !== undefined) {
-    // nginx handles ranges as well.
+    // nginx handles ranges as well, and would add its header to this one.
+    reply.removeHeader('accept-ranges')
     const path = key.split('/').map(encodeURIComponent).join('/')
     reply.headers({ 'x-accel-redirect': config.accelRedirect + path, 'content-type': type })
     if (disposition !== undefined) reply.header('content-disposition', disposition)

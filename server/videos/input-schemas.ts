@@ -1,6 +1,7 @@
 import { exampleId } from '../lib/fields.ts'
 import { nullable, oneOf, text } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
+import { timecodePattern } from '../media/timecode.ts'
 import { languages } from './languages.ts'
 
 export const limits = {
@@ -38,7 +39,7 @@ export const MetadataInput = Type.Array(
 
 const timecode = (meaning: string, example: string) =>
   Type.String({
-    pattern: '^(?:\\d{2,3}:[0-5]\\d:[0-5]\\d(?:\\.\\d{1,3}|:\\d{1,2})?|\\d{1,7})$',
+    pattern: timecodePattern,
     description: `${meaning} \`HH:MM:SS\`, \`HH:MM:SS.mmm\`, \`HH:MM:SS:frame\` or seconds.`,
     examples: [example],
   })

@@ -12,8 +12,7 @@ export type Recognized = {
 const invalid = (message: string) => new ServerError(message, { isRetryable: true })
 
 const unreadable = () => invalid('The speech recognition returned an answer that cannot be read.')
-const tooMuch = () =>
-  invalid('The speech recognition returned more text than anyone can say in that time.')
+const tooMuch = () => invalid('The speech recognition returned more text than anyone can say in that time.')
 
 /** Fast speech has 25 characters per second, and 5 words. */
 const maxCharactersPerSecond = 100
@@ -121,8 +120,7 @@ function checkPhrases(
     characters += clean.length
     checked.push({ fromMs: Math.max(0, fromMs), toMs: Math.min(durationMs, toMs), text: clean })
   }
-  if (characters > 1_000 + (maxCharactersPerSecond * durationMs) / 1_000)
-    throw tooMuch()
+  if (characters > 1_000 + (maxCharactersPerSecond * durationMs) / 1_000) throw tooMuch()
   return checked.sort((a, b) => a.fromMs - b.fromMs)
 }
 

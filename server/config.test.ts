@@ -49,7 +49,15 @@ test('the error has one sentence for each invalid setting, which starts with its
 })
 
 test('both environments cannot have the same key', () => {
-  assert.equal(problemsOf({ KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }).length, 1)
+  const same = 'the-same-key-twice'
+  assert.equal(problemsOf({ KINORA_PRODUCTION_KEY: same, KINORA_SANDBOX_KEY: same }).length, 1)
+})
+
+test('a key that can be guessed is rejected, and a command accepts the key of an older service', () => {
+  const [problem, ...more] = problemsOf({ KINORA_PRODUCTION_KEY: 'abcde' })
+  assert.match(problem!, /^KINORA_PRODUCTION_KEY must have at least 16 characters/)
+  assert.deepEqual(more, [])
+  assert.deepEqual(problemsOf({ KINORA_SANDBOX_KEY: 'x'.repeat(16), KINORA_KEY: 'abcde' }), [])
 })
 
 test('the S3 settings must be set together, except the region', () => {
@@ -68,6 +76,8 @@ test('the S3 settings must be set together, except the region', () => {
     isRedirecting: false,
   })
   assert.equal(readConfig({ KINORA_S3_REGION: 'eu-west-1' }).s3, undefined)
+  assert.match(problemsOf({ KINORA_S3_REDIRECT: 'on' }).join(), /^KINORA_S3_REDIRECT needs a store/)
+  assert.deepEqual(problemsOf({ ...env, KINORA_S3_REDIRECT: 'on' }), [])
   assert.match(problemsOf({ ...env, KINORA_S3_SECRET_KEY: '' }).join(), /needs KINORA_S3_SECRET_KEY too/)
   assert.match(problemsOf({ ...env, KINORA_S3_ENDPOINT: 'ftp://x' }).join(), /^KINORA_S3_ENDPOINT must[^,]*$/)
   assert.match(problemsOf({ ...env, KINORA_S3_BUCKET: 'a/b' }).join(), /^KINORA_S3_BUCKET must/)

@@ -6,7 +6,9 @@ import {
   type Connection,
   checkServer,
   isConnectTimeout,
+  isRestarting,
   isUnreachable,
+  messageOf,
   openDb,
   openPool,
   retryWhile,
@@ -20,15 +22,21 @@ export type Database = {
   connection: Connection
   pool: Pool
   db: Kysely<Tables>
-  /** For queries at start: retries while connecting times out, and while the embedded Postgres restarts after a crash. */
+  /** For queries at start: retries while connecting times out, and while the database restarts. */
   retry<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
-/** Opens the Postgres of the settings or the embedded one, and runs the migrations. */
+const messageEveryMs = 5_000
+
+/**
+ * Opens the Postgres of the settings or the embedded one, and runs the migrations. With a signal, it waits for an
+ * external Postgres that restarts, until the signal aborts. A command does not wait.
+ */
 export async function openDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   log: Log,
+  signal?: AbortSignal,
 ): Promise<Database> {
   const embedded = config.databaseUrl
     ? undefined
@@ -42,8 +50,15 @@ export async function openDatabase(
     await db.destroy()
     await embedded?.close()
   }
-  const retry: Database['retry'] = (work) =>
-    retryWhile((error) => isConnectTimeout(error) || (embedded !== undefined && isUnreachable(error)), work)
+  const isTemporary = embedded ? isUnreachable : signal ? isRestarting : () => false
+  const isRetryable = (error: unknown) => isConnectTimeout(error) || isTemporary(error)
+  let nextMessage = 0
+  const onRetry = (error: unknown) => {
+    if (Date.now() < nextMessage) return
+    nextMessage = Date.now() + messageEveryMs
+    log.warn({ reason: messageOf(error) }, 'waiting for the database')
+  }
+  const retry: Database['retry'] = (work) => retryWhile({ isRetryable, onRetry, signal }, work)
   try {
     await retry(() => checkServer(db))
     await retry(() => migrate(db))

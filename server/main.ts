@@ -54,6 +54,7 @@ const stopTimeoutMs = 30_000
 /** Runs until a signal arrives. A second signal ends the process at once. */
 export async function serve(): Promise<void> {
   let service: Promise<RunningService> | undefined
+  const stopping = new AbortController()
   let stoppingSince: number | undefined
   const stop = async () => {
     if (stoppingSince !== undefined) {
@@ -65,19 +66,24 @@ export async function serve(): Promise<void> {
       console.error(`kinora did not stop within ${stopTimeoutMs / 1000} s and ends now`)
       process.exit(1)
     }, stopTimeoutMs)
-    await (await service)?.close()
+    stopping.abort()
+    const running = await service?.catch(() => undefined)
+    await running?.close()
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
 
   try {
     const config = readConfig(process.env)
-    service = start(config)
-    const text = greeting(await service, config)
-    if (stoppingSince === undefined) console.log(text)
+    service = start(config, stopping.signal)
+    const running = await service
+    // Keys and the link are shown only once, so a service that is told to stop meanwhile prints them as well.
+    const isFirst = running.newKeys.length > 0 || running.loginLink !== undefined
+    if (isFirst || stoppingSince === undefined) console.log(greeting(running, config))
     // Node writes the cache at exit by default, which a killed process never reaches.
     flushCompileCache()
   } catch (error) {
+    if (stopping.signal.aborted) return
     console.error(`kinora cannot start: ${explain(error)}`)
     process.exit(1)
   }

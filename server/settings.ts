@@ -202,6 +202,8 @@ const storage = {
         read: onOff,
       }),
     },
+    ({ isRedirecting }) =>
+      isRedirecting ? 'KINORA_S3_REDIRECT needs a store: set KINORA_S3_ENDPOINT, or turn it off.' : undefined,
   ),
 }
 

@@ -4,7 +4,13 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
-import { type NewKey, provideKeys } from './accounts/keys.ts'
+import {
+  type FirstKey,
+  newFirstKeys,
+  newSecret,
+  provideFirstKeys,
+  provideSettingKeys,
+} from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
 import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
@@ -44,15 +50,15 @@ export class StartError extends Error {}
 
 export type RunningService = {
   publicUrl: string
-  newKeys: NewKey[]
+  newKeys: FirstKey[]
   /** For the first login to the dashboard. */
   loginLink: string | undefined
   rtmpPorts: RtmpPorts | undefined
   close(): Promise<void>
 }
 
-/** Opens everything that the roles of this process need, and starts them. */
-export async function start(config: Config): Promise<RunningService> {
+/** Opens everything that the roles of this process need, and starts them. `stopping` ends the wait for the database. */
+export async function start(config: Config, stopping: AbortSignal): Promise<RunningService> {
   const log = createLog(config.logLevel, process.stdout.isTTY === true)
   const { onClose, close } = createCloser(log)
   try {
@@ -64,12 +70,12 @@ export async function start(config: Config): Promise<RunningService> {
     const tools = needsTools ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
     if (config.s3) await checkStore(files, config.s3)
-    const database = await openDatabase(config, log)
+    const database = await openDatabase(config, log, stopping)
     onClose(() => database.close())
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
-    const { context, newKeys } = await openContext({ config, publicUrl, files, log }, database, onClose)
+    const context = await openContext({ config, publicUrl, files, log }, database, onClose)
     const listener = new Listener(database.connection, listenerName(config), log)
     await listener.open()
     onClose(() => listener.close())
@@ -102,8 +108,8 @@ export async function start(config: Config): Promise<RunningService> {
         ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
         : undefined
     await announce(context, app, onClose)
-    const loginLink = await provideLoginLink(context, database)
-    return { publicUrl: publicUrl(), newKeys, loginLink, rtmpPorts, close }
+    // Last, because a start that fails would not print them.
+    return { publicUrl: publicUrl(), ...(await provideLogins(context, database)), rtmpPorts, close }
   } catch (error) {
     await close()
     throw error
@@ -130,10 +136,10 @@ async function openContext(
   parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'log'>,
   { connection, db, retry }: Database,
   onClose: OnClose,
-): Promise<{ context: Context; newKeys: NewKey[] }> {
+): Promise<Context> {
   const { config, log } = parts
   const now = () => new Date()
-  const newKeys = await retry(() => provideKeys(db, config.keys, now()))
+  await retry(() => provideSettingKeys(db, config.keys, now()))
   const secret = await retry(() => provideSecret(db))
   if (config.roles.has('api')) await retry(() => providePassword(db, config.adminPassword, now()))
   const queue = await retry(() =>
@@ -148,17 +154,19 @@ async function openContext(
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
-  return { context: { ...parts, db, queue, fetch, secret, now }, newKeys }
+  return { ...parts, db, queue, fetch, secret, now }
 }
 
-/** Returns a link for the first login to the dashboard, unless there is a password. */
-async function provideLoginLink(
+/** Creates the first API keys, and a link for the first login to the dashboard unless there is a password. */
+async function provideLogins(
   { config, db, now, publicUrl }: Context,
   { retry }: Database,
-): Promise<string | undefined> {
-  if (!config.roles.has('api')) return undefined
-  const token = await retry(() => provideFirstLink(db, now()))
-  return token && linkUrl(publicUrl(), token)
+): Promise<Pick<RunningService, 'newKeys' | 'loginLink'>> {
+  if (!config.roles.has('api')) return { newKeys: [], loginLink: undefined }
+  const [keys, token] = [newFirstKeys(), newSecret()]
+  const newKeys = await retry(() => provideFirstKeys(db, keys, now()))
+  const hasLink = await retry(() => provideFirstLink(db, token, now()))
+  return { newKeys, loginLink: hasLink ? linkUrl(publicUrl(), token) : undefined }
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */
@@ -202,11 +210,11 @@ async function openIngest(
 }
 
 /** Without the file, only the command line does not find the service. */
-async function announce({ config, log }: Context, app: App, onClose: OnClose): Promise<void> {
+async function announce({ config, publicUrl, log }: Context, app: App, onClose: OnClose): Promise<void> {
   if (!config.roles.has('api')) return
   try {
     const url = localUrl(app.server.address() as AddressInfo, config)
-    onClose(await announceService(config.dataDir, url))
+    onClose(await announceService(config.dataDir, { url, publicUrl: publicUrl() }))
   } catch (err) {
     log.warn({ err }, 'the URL of the service could not be written to the data folder')
   }

@@ -38,11 +38,11 @@ export type Kinora = {
   kill(): Promise<void>
 }
 
-/** Starts the service in its own process, on a free port. */
-export async function startKinora(
+/** Starts the service in its own process, on a free port, and does not wait until it is ready. */
+export function spawnKinora(
   env: Record<string, string> = {},
   args = [process.env.TEST_SERVER ?? 'server/main.ts'],
-): Promise<Kinora> {
+): Omit<Kinora, 'url'> {
   const child = spawn(process.execPath, args, {
     cwd: root,
     env: { ...cleanEnvironment(), KINORA_PORT: '0', KINORA_RTMP_PORT: '0', ...env },
@@ -60,18 +60,7 @@ export async function startKinora(
     await exited
     return child.exitCode
   }
-  try {
-    await waitFor(
-      () => /kinora ready.*\n/.test(output) || child.exitCode !== null,
-      () => output,
-    )
-  } catch (error) {
-    await stop('SIGKILL')
-    throw error
-  }
-  if (child.exitCode !== null) throw new Error(`kinora ended with ${child.exitCode}:\n${output}`)
   return {
-    url: /kinora ready\s.*?(https?:\/\/\S+)/.exec(output)?.[1] ?? '',
     process: child,
     output: () => output,
     stop: () => stop('SIGTERM'),
@@ -79,6 +68,20 @@ export async function startKinora(
       await stop('SIGKILL')
     },
   }
+}
+
+/** Starts the service in its own process, on a free port. */
+export async function startKinora(env?: Record<string, string>, args?: string[]): Promise<Kinora> {
+  const service = spawnKinora(env, args)
+  const { process: child, output } = service
+  try {
+    await waitFor(() => /kinora ready.*\n/.test(output()) || child.exitCode !== null, output)
+  } catch (error) {
+    await service.kill()
+    throw error
+  }
+  if (child.exitCode !== null) throw new Error(`kinora ended with ${child.exitCode}:\n${output()}`)
+  return { ...service, url: /kinora ready\s.*?(https?:\/\/\S+)/.exec(output())?.[1] ?? '' }
 }
 
 /** The path of the `kinora` command, bundled. */

@@ -13,8 +13,10 @@ export type LossyPostgres = {
    * when the connection is closed.
    */
   loseCommitOf(statement: RegExp): Promise<void>
-  /** Closes all connections and accepts none until `start`. */
-  stop(): void
+  /** Closes all connections and accepts none until `start`. Resolves when it has closed a new connection. */
+  stop(): Promise<void>
+  /** Closes all connections and refuses new ones with this SQLSTATE until `start`. Resolves when it has refused one. */
+  refuse(code: string, message: string): Promise<void>
   start(): void
   /** Keeps all connections open and forwards nothing any more. */
   freeze(): void
@@ -32,12 +34,19 @@ export async function lossyPostgres(
   const open = () =>
     folder ? connect(join(folder, '.s.PGSQL.5432')) : connect(Number(target.port || 5432), target.hostname)
   let armed: { statement: RegExp; done: () => void } | undefined
-  let isStopped = false
+  let refusal: { response: Buffer; done: () => void } | undefined
   let isFrozen = false
   const sockets = new Set<Socket>()
 
   const server = createServer((client) => {
-    if (isStopped) return void client.destroy()
+    if (refusal) {
+      const { response, done } = refusal
+      // After the startup message, to which this is the response.
+      client.on('error', () => {}).once('data', () => client.end(response))
+      client.once('close', done)
+      if (response.length === 0) client.destroy()
+      return
+    }
     const postgres = open()
     let lost: typeof armed
     for (const socket of [client, postgres]) {
@@ -71,6 +80,12 @@ export async function lossyPostgres(
     server.close()
   })
 
+  const refuseAll = (response: Buffer) =>
+    new Promise<void>((done) => {
+      refusal = { response, done }
+      for (const socket of sockets) socket.destroy()
+    })
+
   const url = new URL(database)
   url.searchParams.delete('host')
   url.hostname = '127.0.0.1'
@@ -84,12 +99,15 @@ export async function lossyPostgres(
     freeze() {
       isFrozen = true
     },
-    stop() {
-      isStopped = true
-      for (const socket of sockets) socket.destroy()
+    stop: () => refuseAll(Buffer.alloc(0)),
+    refuse(code, message) {
+      const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`)
+      const header = Buffer.from('E....')
+      header.writeUInt32BE(fields.length + 4, 1)
+      return refuseAll(Buffer.concat([header, fields]))
     },
     start() {
-      isStopped = false
+      refusal = undefined
     },
   }
 }

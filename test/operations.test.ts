@@ -401,7 +401,7 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     }
     assert.equal(lines.filter((line) => line.includes('KINORA_TLS_KEY')).length, 1)
     assert.equal(lines.length, 13)
-    const same = { KINORA_PRODUCTION_KEY: 'same', KINORA_SANDBOX_KEY: 'same' }
+    const same = { KINORA_PRODUCTION_KEY: sandboxKey, KINORA_SANDBOX_KEY: sandboxKey }
     assert.match(await reasonOf(same), /must differ/)
   })
 
@@ -426,9 +426,7 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     wrongLogin.username = 'stranger'
     wrongLogin.password = 'wrong-password'
     const reasons = await Promise.all(
-      ['postgres://user:secret-password@127.0.0.1:1/kinora', missing.href, wrongLogin.href].map(
-        (KINORA_DATABASE_URL) => reasonOf({ ...env, KINORA_DATABASE_URL }),
-      ),
+      [missing.href, wrongLogin.href].map((KINORA_DATABASE_URL) => reasonOf({ ...env, KINORA_DATABASE_URL })),
     )
     for (const reason of reasons) {
       assert.match(reason, /database/i)
@@ -444,6 +442,12 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     const belowFile = join(file, 'data')
     assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: belowFile })).includes(belowFile))
     assert.ok((await reasonOf({ KINORA_DATA_DIR: belowFile })).includes(belowFile))
+    // Such a file system says that the folder does not exist when it is created.
+    const inProc = '/proc/kinora/data'
+    assert.ok((await reasonOf({ KINORA_DATA_DIR: inProc })).includes(inProc))
+    const command = await runKinora(['keys', 'list'], { KINORA_DATA_DIR: inProc })
+    assert.equal(command.code, 1)
+    assert.match(command.stderr, /^kinora: The database folder \/proc\/kinora\/data\/postgres cannot be used/)
 
     // Root may write anywhere, so the service runs as a user without permission.
     const closed = join(folder, 'closed')
@@ -451,6 +455,12 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     await chmod(folder, 0o755)
     const options = process.getuid!() === 0 ? { uid: 65_534 } : {}
     assert.ok((await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: closed }, options)).includes(closed))
+    const readOnly = join(folder, 'read-only')
+    for (const name of ['files', 'work']) await mkdir(join(readOnly, name), { recursive: true, mode: 0o555 })
+    await chmod(readOnly, 0o755)
+    assert.ok(
+      (await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: readOnly }, options)).includes(readOnly),
+    )
   })
 
   test('the certificate or its key is missing or invalid', async (t) => {

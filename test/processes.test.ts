@@ -5,7 +5,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { provideKeys } from '../server/accounts/keys.ts'
+import { provideSettingKeys } from '../server/accounts/keys.ts'
 import { openDb, openPool } from '../server/lib/db.ts'
 import type { Tables } from '../server/tables.ts'
 import {
@@ -125,7 +125,7 @@ describe('two processes on one Postgres', () => {
     for (let round = 0; round < 40; round++) {
       const both = { production: `production-${round}`, sandbox: `sandbox-${round}` }
       // The conflict window is less than a millisecond, so this repeats the step instead of starting many processes.
-      await Promise.all(Array.from({ length: 15 }, () => provideKeys(db, both, new Date())))
+      await Promise.all(Array.from({ length: 15 }, () => provideSettingKeys(db, both, new Date())))
     }
   })
 })

@@ -10,9 +10,10 @@ import { beforeEach, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { openDb, openPool } from '../server/lib/db.ts'
 import type { Tables } from '../server/tables.ts'
+import { saveOutcomes } from '../server/webhooks/delivery-store.ts'
 import { recordEvent } from '../server/webhooks/events.ts'
 import { deleteOldEvents } from '../server/webhooks/expire.ts'
-import { call, kinora, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { call, createDatabase, kinora, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo } from './media.ts'
 import {
   answeredOf,
@@ -373,4 +374,56 @@ test('events and deliveries are deleted after 30 days', async () => {
     await db.destroy()
   }
   assert.deepEqual(await deliveriesOf(service.url, webhookId), [])
+})
+
+test('outcomes that are saved while old deliveries are deleted cause no deadlock', async (t) => {
+  const database = await createDatabase(t)
+  const pool = openPool(database, () => {})
+  const db = openDb<Tables>(pool)
+  t.after(() => db.destroy())
+  const add = async (createdAt: string) =>
+    (
+      await query(
+        database,
+        `insert into deliveries (webhook_id, event_id, lease_owner, created_at) values ('w', 'e', 'worker', ${createdAt})
+         returning id::int`,
+      )
+    )[0].id
+  const [first, recent, last] = [await add(`'2000-01-01'`), await add('now()'), await add(`'2000-01-01'`)]
+  // With a large table, outcomes are looked up one by one.
+  await query(
+    database,
+    `insert into deliveries (webhook_id, event_id, created_at) select 'w', 'e', now() from generate_series(1, 50000);
+     analyze deliveries`,
+  )
+  const waitingQueries = async () =>
+    (
+      await query(
+        database,
+        `select count(*)::int as n from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`,
+      )
+    )[0].n
+
+  // Holds the writer of the outcomes in the middle of its batch, while the clean-up begins.
+  const lock = await pool.connect()
+  try {
+    await lock.query('begin')
+    await lock.query('select from deliveries where id = $1 for update', [recent])
+    const outcome = { leaseOwner: 'worker', attempts: [], state: 'succeeded', tries: 1 } as const
+    const saved = saveOutcomes(
+      db,
+      [last, recent, first].map((id) => ({ ...outcome, id })),
+    )
+    await waitFor(async () => (await waitingQueries()) === 1)
+    const deleted = deleteOldEvents({ db, now: () => new Date() })
+    await waitFor(async () => (await waitingQueries()) === 2)
+    await lock.query('commit')
+    await Promise.all([saved, deleted])
+  } finally {
+    lock.release()
+  }
+  assert.deepEqual(await query(database, 'select id::int, state from deliveries order by id limit 1'), [
+    { id: recent, state: 'succeeded' },
+  ])
 })

@@ -54,23 +54,38 @@ export function revokeKeyById(db: Kysely<Tables>, environment: Environment, id: 
   return db.transaction().execute((trx) => store.revokeKey(trx, { environment, id }, now))
 }
 
-/**
- * Creates the keys of the settings, and a key for each environment that never had one. Returns the generated keys, which
- * are shown only once.
- */
-export async function provideKeys(db: Kysely<Tables>, keys: Config['keys'], now: Date): Promise<NewKey[]> {
+/** Creates the keys of the settings. */
+export async function provideSettingKeys(db: Kysely<Tables>, keys: Config['keys'], now: Date): Promise<void> {
   for (const environment of environments) {
     const key = keys[environment]
     if (key !== undefined) await provideSettingKey(db, environment, key, now)
   }
-  const created: NewKey[] = []
-  for (const environment of await store.environmentsWithoutKeys(db, environments)) {
-    try {
-      created.push(await createKey(db, environment, 'default', now))
-    } catch (error) {
-      // Another process that started at the same time created the key, and shows it.
-      if (!(error instanceof KeyError)) throw error
+}
+
+export type FirstKey = { environment: Environment; key: string }
+
+export const newFirstKeys = (): FirstKey[] =>
+  environments.map((environment) => ({ environment, key: newSecret() }))
+
+/**
+ * Creates those of the keys whose environment never had one. Returns the created keys, which are shown only once, also
+ * when it is repeated with the same keys because the first response was lost.
+ */
+export async function provideFirstKeys(
+  db: Kysely<Tables>,
+  keys: readonly FirstKey[],
+  now: Date,
+): Promise<FirstKey[]> {
+  const missing = await store.environmentsWithoutKeys(db, environments)
+  const created: FirstKey[] = []
+  for (const { environment, key } of keys) {
+    if (missing.includes(environment)) {
+      await createKey(db, environment, 'default', now, key).catch((error) => {
+        // Another process that started at the same time created its own key, and shows it.
+        if (!(error instanceof KeyError)) throw error
+      })
     }
+    if (await store.findKeyByHash(db, hashSecret(key))) created.push({ environment, key })
   }
   return created
 }

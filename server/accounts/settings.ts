@@ -8,20 +8,29 @@ export function apiKey(value: string): string {
   return value
 }
 
+/** Viewers and anyone else can try keys, so a key that people choose must not be a word. */
+const minLength = 16
+
+function newApiKey(value: string): string {
+  if (value.length < minLength)
+    throw new InvalidValue(`must have at least ${minLength} characters, so that nobody can guess it`)
+  return apiKey(value)
+}
+
 export const accountsSettings = {
   keys: group(
     {
       production: setting({
         name: 'KINORA_PRODUCTION_KEY',
         default: '',
-        meaning: 'API key that is created in production at start.',
-        read: optional(apiKey),
+        meaning: 'API key that is created in production at start, at least 16 characters.',
+        read: optional(newApiKey),
       }),
       sandbox: setting({
         name: 'KINORA_SANDBOX_KEY',
         default: '',
-        meaning: 'API key that is created in the sandbox at start.',
-        read: optional(apiKey),
+        meaning: 'API key that is created in the sandbox at start, at least 16 characters.',
+        read: optional(newApiKey),
       }),
     },
     ({ production, sandbox }) =>

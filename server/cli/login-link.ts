@@ -29,9 +29,8 @@ export const loginLinkCommand = command({
   },
 })
 
-/** Where the browser finds the service. */
+/** Where the browser finds the service. The settings of the running service may differ from those of this command. */
 async function findPublicUrl({ publicUrl, dataDir, tls, port }: Config): Promise<string> {
-  if (publicUrl) return publicUrl
-  const { url } = await findRunningService(dataDir)
-  return url ?? `${tls ? 'https' : 'http'}://localhost:${port}`
+  const running = await findRunningService(dataDir)
+  return running.publicUrl ?? publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
 }

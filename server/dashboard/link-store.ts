@@ -16,13 +16,14 @@ export async function lockLinks(trx: Transaction<Tables>): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('login links', 0))`.execute(trx)
 }
 
-/** Whether a link exists that is not expired, used or not. */
-export async function hasLink(db: Db<Tables>, now: Date): Promise<boolean> {
+/** Whether a link exists that is not expired, used or not: any link, or the one with this hash. */
+export async function hasLink(db: Db<Tables>, now: Date, hash?: Buffer): Promise<boolean> {
   const found = await db
     .selectFrom('login_links')
     .select('hash')
     .where('expires_at', '>', now)
     .where('expires_at', '<=', latestEnd(now, maxLinkMs))
+    .$if(hash !== undefined, (q) => q.where('hash', '=', hash!))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined

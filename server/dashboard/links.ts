@@ -16,18 +16,23 @@ export async function createLink(
   db: Db<Tables>,
   now: Date,
   lifetimeMs = linkMinutes * minuteMs,
+  token = newSecret(),
 ): Promise<string> {
-  const token = newSecret()
   const expires_at = new Date(now.getTime() + lifetimeMs)
   await insertLink(db, { hash: hashSecret(token), created_at: now, expires_at, used_at: null })
   return token
 }
 
-/** Returns the token of a link for the first login, or undefined if there is a password or an earlier link. */
-export function provideFirstLink(db: Kysely<Tables>, now: Date): Promise<string | undefined> {
+/**
+ * Creates a link with this token for the first login. Returns false if there is a password or another link. It can be
+ * repeated with the same token when the response was lost.
+ */
+export function provideFirstLink(db: Kysely<Tables>, token: string, now: Date): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     await lockLinks(trx)
-    if ((await findPassword(trx)) || (await hasLink(trx, now))) return undefined
-    return createLink(trx, now, maxLinkMs)
+    if (await findPassword(trx)) return false
+    if (await hasLink(trx, now)) return hasLink(trx, now, hashSecret(token))
+    await createLink(trx, now, maxLinkMs, token)
+    return true
   })
 }

@@ -1,5 +1,6 @@
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rmdir, stat } from 'node:fs/promises'
+import { access, chmod, chown, constants, mkdtemp, readdir, readFile, rmdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeFolders } from './make-folders.ts'
 import { ensureSystemUser, nobody, type SystemUser } from './system-user.ts'
 
 type Log = { warn(details: object, message: string): void }
@@ -24,11 +25,12 @@ export async function prepareDataFolder(
   // Files that root creates from now on belong to that group. An ordinary user may have a stricter umask.
   if (user) process.setegid!(user.gid)
   process.umask(user ? UMASK : process.umask() | UMASK)
-  await mkdir(dataDir, { recursive: true })
+  await makeFolders(dataDir)
   if (await isOurs(dataDir)) await close(dataDir, user)
   for (const folder of [join(dataDir, 'files'), join(dataDir, 'work')]) {
-    await mkdir(folder, { recursive: true })
+    await makeFolders(folder)
     await close(folder, user)
+    await access(folder, constants.W_OK | constants.X_OK)
   }
   return user
 }
@@ -59,7 +61,7 @@ async function missingCapability(): Promise<string | undefined> {
 
 /** On a network share, all files may belong to one user. */
 async function missingOwnership(dataDir: string): Promise<string | undefined> {
-  await mkdir(dataDir, { recursive: true })
+  await makeFolders(dataDir)
   const trial = await mkdtemp(join(dataDir, '.owner-'))
   try {
     await chown(trial, nobody.uid, nobody.gid)

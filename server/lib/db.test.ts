@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { openPool } from './db.ts'
+import { mock, test } from 'node:test'
+import { DatabaseError, isRestarting, openPool, retryWhile } from './db.ts'
 
 test('the URL of the database sets how long a request waits for a connection', async () => {
   const cases = [
@@ -16,4 +16,28 @@ test('the URL of the database sets how long a request waits for a connection', a
     assert.equal(pool.options.connectionTimeoutMillis, expected, url)
     await pool.end()
   }
+})
+
+test('a query at the start is retried for a minute, and as long as the server says that it is starting', async (t) => {
+  mock.timers.enable({ apis: ['Date'] })
+  t.after(() => mock.timers.reset())
+  const startWith = async (codes: string[]) => {
+    let tries = 0
+    const failing = retryWhile({ isRetryable: isRestarting }, async () => {
+      const code = codes[tries++]
+      if (code === undefined) return tries
+      mock.timers.setTime(Date.now() + 40_000)
+      throw Object.assign(new Error(`failed with ${code}`), { code })
+    })
+    return failing.catch((error) => [tries, error instanceof DatabaseError, error.message])
+  }
+  const refused = 'ECONNREFUSED'
+  assert.equal(await startWith([refused]), 2)
+  assert.deepEqual(await startWith([refused, refused]), [
+    ...[2, true, 'The database cannot be reached: failed with ECONNREFUSED.'],
+  ])
+  assert.equal(await startWith(['57P03', '57P03', '57P03', refused]), 5)
+  // A wrong password and a missing database are no reason to wait.
+  for (const code of ['28P01', '3D000'])
+    assert.deepEqual(await startWith([code]), [1, false, `failed with ${code}`])
 })

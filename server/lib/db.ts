@@ -102,7 +102,7 @@ export async function checkServer<T>(db: Kysely<T>): Promise<void> {
              current_setting('server_encoding') as encoding`.execute(db)
     row = result.rows[0]
   } catch (error) {
-    throw new DatabaseError(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
+    throw unreachable(error)
   }
   if (!row) throw new DatabaseError('The database does not report its version.')
   const major = Math.floor(row.version / 10_000)
@@ -118,7 +118,10 @@ export async function checkServer<T>(db: Kysely<T>): Promise<void> {
   }
 }
 
-function messageOf(error: unknown): string {
+const unreachable = (error: unknown) =>
+  new DatabaseError(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
+
+export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return error.errors[0].message
   return error instanceof Error ? error.message : String(error)
 }
@@ -136,7 +139,7 @@ const connectionErrors = new Set([
 /** Whether the error means that the database was unreachable, and not that the query was wrong. */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = codeOf(error)
   // SQLSTATE 08: connection error; 57P: the server is stopping or starting; 53: out of connections, memory or disk;
   // 3D000: the database does not exist.
   if (connectionErrors.has(code) || /^(08|57P|53|3D000)/.test(code)) return true
@@ -148,6 +151,15 @@ export function isUnreachable(error: unknown): boolean {
 const connectionMessages =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Postgres connection has been discarded/
 
+/** Whether waiting may help: the server restarts or does not run yet. A missing database is an error of the settings. */
+export const isRestarting = (error: unknown): boolean => isUnreachable(error) && codeOf(error) !== '3D000'
+
+/** SQLSTATE 57P: the server is stopping or starting, which takes minutes after a crash. */
+const saysToWait = (error: unknown) => codeOf(error).startsWith('57P')
+
+const codeOf = (error: unknown) =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+
 const retryForMs = 60_000
 const retryEveryMs = 100
 
@@ -156,20 +168,31 @@ export const isConnectTimeout = (error: unknown): boolean =>
   error instanceof Error &&
   /timeout expired|timeout exceeded when trying to connect|connection timeout/.test(error.message)
 
-/** Retries while the error or its cause is retryable, for at most a minute. */
+type Retries = {
+  isRetryable(error: unknown): boolean
+  onRetry?(error: unknown): void
+  /** Ends the wait. */
+  signal?: AbortSignal | undefined
+}
+
+/** Retries while the error or its cause is retryable, until a minute after the server last said to wait. */
 export async function retryWhile<T>(
-  isRetryable: (error: unknown) => boolean,
+  { isRetryable, onRetry, signal }: Retries,
   work: () => Promise<T>,
 ): Promise<T> {
-  const deadline = Date.now() + retryForMs
+  let deadline = Date.now() + retryForMs
   for (;;) {
     try {
       return await work()
     } catch (error) {
       const cause = error instanceof Error ? error.cause : undefined
-      if (!(isRetryable(error) || isRetryable(cause)) || Date.now() > deadline) throw error
+      const found = [error, cause].find(isRetryable)
+      if (found === undefined) throw error
+      if (Date.now() > deadline) throw error instanceof DatabaseError ? error : unreachable(found)
+      if (saysToWait(found)) deadline = Date.now() + retryForMs
+      onRetry?.(found)
     }
-    await delay(retryEveryMs)
+    await delay(retryEveryMs, undefined, { signal })
   }
 }
 

@@ -7,16 +7,20 @@ import { newOwnedName } from './owner.ts'
 import { announceService, findRunningService, localUrl } from './running-services.ts'
 
 const newFolder = () => mkdtemp(join(tmpdir(), 'kinora-'))
-const none = { url: undefined, ignored: undefined }
+const urls = (port: number) => ({
+  url: `http://127.0.0.1:${port}`,
+  publicUrl: `https://video${port}.example.com`,
+})
+const none = { url: undefined, publicUrl: undefined, ignored: undefined }
 
 test('a service is found while it runs, and the newest of several', async () => {
   const data = await newFolder()
   assert.deepEqual(await findRunningService(data), none)
-  const stopFirst = await announceService(data, 'http://127.0.0.1:1')
+  const stopFirst = await announceService(data, urls(1))
   const [first] = await readdir(join(data, 'services'))
   await utimes(join(data, 'services', first!), 1, 1)
-  const stopSecond = await announceService(data, 'http://127.0.0.1:2')
-  assert.equal((await findRunningService(data)).url, 'http://127.0.0.1:2')
+  const stopSecond = await announceService(data, urls(2))
+  assert.deepEqual(await findRunningService(data), { ...none, ...urls(2) })
   await stopSecond()
   assert.equal((await findRunningService(data)).url, 'http://127.0.0.1:1')
   await stopFirst()
@@ -25,13 +29,13 @@ test('a service is found while it runs, and the newest of several', async () => 
 
 test('the file of a killed process is ignored, and the next start removes it', async () => {
   const data = await newFolder()
-  await announceService(data, 'http://127.0.0.1:1')
+  await announceService(data, urls(1))
   const [name] = await readdir(join(data, 'services'))
   // The same pid, but another start time: the pid has been reused.
   const dead = name!.replace(/-(\d+)\./, '-1.')
   await rename(join(data, 'services', name!), join(data, 'services', dead))
   assert.deepEqual(await findRunningService(data), none)
-  await announceService(data, 'http://127.0.0.1:2')
+  await announceService(data, urls(2))
   const left = await readdir(join(data, 'services'))
   assert.equal(left.length, 1)
   assert.notEqual(left[0], dead)
@@ -39,7 +43,7 @@ test('the file of a killed process is ignored, and the next start removes it', a
 
 test('a file or folder that another user could have written is ignored', async () => {
   const data = await newFolder()
-  await announceService(data, 'http://127.0.0.1:1')
+  await announceService(data, urls(1))
   const folder = join(data, 'services')
   const [name] = await readdir(folder)
   await chmod(join(folder, name!), 0o666)
@@ -54,7 +58,7 @@ test('a file or folder that another user could have written is ignored', async (
 
 test('links, damaged files and other schemes are ignored', async () => {
   const data = await newFolder()
-  const stop = await announceService(data, 'http://127.0.0.1:1')
+  const stop = await announceService(data, urls(1))
   await stop()
   const folder = join(data, 'services')
   await writeFile(join(data, 'target'), '{"url":"http://127.0.0.1:2"}')

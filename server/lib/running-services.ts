@@ -25,8 +25,11 @@ export function localUrl(
   return `http://[${isAny ? '::1' : address}]:${port}`
 }
 
+/** `url` is for clients on this machine, `publicUrl` for browsers. */
+export type ServiceUrls = { url: string; publicUrl: string }
+
 /** Writes the file of this process and removes those of dead ones. Returns a function that removes it. */
-export async function announceService(dataDir: string, url: string): Promise<() => Promise<void>> {
+export async function announceService(dataDir: string, urls: ServiceUrls): Promise<() => Promise<void>> {
   const folder = folderOf(dataDir)
   await mkdir(folder, { recursive: true })
   for (const name of await readdir(folder)) {
@@ -35,44 +38,48 @@ export async function announceService(dataDir: string, url: string): Promise<() 
   const newPath = () => join(folder, newOwnedName())
   const [path, temporary] = [newPath(), newPath()]
   // Renamed when it is complete, so that no reader sees a part of it.
-  await writeFile(temporary, JSON.stringify({ url }))
+  await writeFile(temporary, JSON.stringify(urls))
   await rename(temporary, path)
   return () => rm(path, { force: true })
 }
 
-export type Search = { url: string | undefined; ignored: string | undefined }
+export type Search = { [K in keyof ServiceUrls]: string | undefined } & { ignored: string | undefined }
 
 /**
- * The URL of the service that was started last on this data folder. Commands send an API key there, so a file that another
+ * The URLs of the service that was started last on this data folder. Commands send an API key there, so a file that another
  * user could have written is ignored; `ignored` is a sentence about it.
  */
 export async function findRunningService(dataDir: string): Promise<Search> {
   const folder = folderOf(dataDir)
   const found = await stat(folder).catch(() => undefined)
-  if (!found) return { url: undefined, ignored: undefined }
-  if (!isTrusted(found))
-    return { url: undefined, ignored: `${folder} belongs to another user and is ignored.` }
-  const services: { url: string; mtimeMs: number }[] = []
+  const none = { url: undefined, publicUrl: undefined, ignored: undefined }
+  if (!found) return none
+  if (!isTrusted(found)) return { ...none, ignored: `${folder} belongs to another user and is ignored.` }
+  const services: Announced[] = []
   for (const name of await readdir(folder).catch(() => [])) {
     const service = (await findOwner(name)) === 'alive' && (await read(join(folder, name)))
     if (service) services.push(service)
   }
   const [newest] = services.sort((a, b) => b.mtimeMs - a.mtimeMs)
-  return { url: newest?.url, ignored: undefined }
+  return { ...none, url: newest?.url, publicUrl: newest?.publicUrl }
 }
 
 /** Only this user and root can have written it. */
 const isTrusted = ({ uid, mode }: { uid: number; mode: number }) =>
   [0, process.geteuid!()].includes(uid) && (mode & 0o022) === 0
 
-async function read(path: string): Promise<{ url: string; mtimeMs: number } | undefined> {
+type Announced = ServiceUrls & { mtimeMs: number }
+
+const isUrl = (value: unknown): value is string =>
+  typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? '')
+
+async function read(path: string): Promise<Announced | undefined> {
   try {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     const found = await file.stat()
     if (!found.isFile() || !isTrusted(found) || found.size > maxBytes) return undefined
-    const { url } = JSON.parse(await file.readFile('utf8')) as { url?: unknown }
-    const isUrl = typeof url === 'string' && /^https?:$/.test(URL.parse(url)?.protocol ?? '')
-    return isUrl ? { url, mtimeMs: found.mtimeMs } : undefined
+    const { url, publicUrl = url } = JSON.parse(await file.readFile('utf8')) as Record<string, unknown>
+    return isUrl(url) && isUrl(publicUrl) ? { url, publicUrl, mtimeMs: found.mtimeMs } : undefined
   } catch {
     // The service has just stopped, or the file is not one of ours.
     return undefined

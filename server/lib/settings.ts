@@ -93,10 +93,14 @@ export function ifEnabled<V extends Values>(
 
 type Defined<T> = { [K in keyof T]: NonNullable<T[K]> }
 
-/** Settings that have an effect only together: either all of `required` are set or none is. */
+/**
+ * Settings that have an effect only together: either all of `required` are set or none is. `check` returns a sentence if
+ * the optional values contradict that none is set.
+ */
 export function allOrNone<R extends Values, O extends Values>(
   required: R,
   optional: O,
+  check: (read: ReadValues<O>) => string | undefined = () => undefined,
 ): Value<(Defined<ReadValues<R>> & ReadValues<O>) | undefined> {
   const requiredNames = settingsOf(required).map(({ name }) => name)
   return {
@@ -107,6 +111,8 @@ export function allOrNone<R extends Values, O extends Values>(
       const isPartial = present !== undefined && missing.length > 0
       const problem = `${present} needs ${missing.join(', ')} too: set all or none.`
       const read = readValues({ ...required, ...optional }, env, isPartial ? [problem] : [])
+      const contradiction = present === undefined ? check(read as ReadValues<O>) : undefined
+      if (contradiction !== undefined) throw new SettingsError([contradiction])
       return present === undefined ? undefined : (read as Defined<ReadValues<R>> & ReadValues<O>)
     },
   }

@@ -84,13 +84,20 @@ export async function claimDeliveries(
 
 export type DeliveryOutcome = Pick<ClaimedDelivery, 'id' | 'leaseOwner' | 'attempts'> & NextState
 
-/** Skips deliveries whose lease has passed to another worker. */
+/**
+ * Skips deliveries whose lease has passed to another worker. Rows are locked in the order of their ids, as in the clean-up,
+ * so that the two do not wait for each other.
+ */
 export async function saveOutcomes(db: Db<Tables>, outcomes: DeliveryOutcome[]): Promise<void> {
+  const ids = outcomes.map(({ id }) => id)
   await sql`
+    with locked as materialized (
+      select id from deliveries where id = any(${ids}::bigint[]) order by id for update
+    )
     update deliveries d
     set state = s.state, tries = s.tries, attempts = s.attempts, lease_owner = null,
       next_at = now() + coalesce(s."afterMs", 0) * interval '1 millisecond'
     from jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb)
       as s (id bigint, "leaseOwner" text, state text, tries integer, attempts jsonb, "afterMs" integer)
-    where d.id = s.id and d.lease_owner = s."leaseOwner"`.execute(db)
+    where d.id = s.id and d.lease_owner = s."leaseOwner" and d.id in (select id from locked)`.execute(db)
 }

@@ -174,7 +174,7 @@ export async function insertTest(
 
 /**
  * Deletes up to `limit` rows older than `before`, and returns whether there may be more. Both tables grow in order of
- * time, so only their first rows are checked.
+ * time, so only their first rows are checked. Deliveries are locked in the order of their ids, as in `saveOutcomes`.
  */
 export async function deleteOld(
   db: Db<Tables>,
@@ -189,8 +189,12 @@ export async function deleteOld(
             select position from (select position, emitted_at from events order by position limit ${limit}) as first
             where emitted_at < ${before})`.execute(db)
       : await sql`
-          delete from deliveries where id in (
-            select id from (select id, created_at from deliveries order by id limit ${limit}) as first
-            where created_at < ${before})`.execute(db)
+          with locked as materialized (
+            select id from deliveries where id in (
+              select id from (select id, created_at from deliveries order by id limit ${limit}) as first
+              where created_at < ${before})
+            order by id for update
+          )
+          delete from deliveries where id in (select id from locked)`.execute(db)
   return Number(numAffectedRows) === limit
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { makeFolders } from '../make-folders.ts'
 import { RunError, run } from '../run.ts'
 import { chooseAccount, type PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
@@ -29,7 +30,7 @@ export const clusterOf = (folder: string) => join(folder, 'cluster')
 
 export async function ensureFolder(folder: string): Promise<void> {
   try {
-    await mkdir(dirname(folder), { recursive: true })
+    await makeFolders(dirname(folder))
     await mkdir(folder, { mode: 0o700 }).catch(async (error) => {
       if (errorCode(error) !== 'EEXIST' || !(await stat(folder)).isDirectory()) throw error
       const { uid, mode } = await stat(folder)

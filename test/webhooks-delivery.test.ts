@@ -410,7 +410,7 @@ test('outcomes that are saved while old deliveries are deleted cause no deadlock
   try {
     await lock.query('begin')
     await lock.query('select from deliveries where id = $1 for update', [recent])
-    const outcome = { leaseOwner: 'worker', attempts: [], state: 'succeeded', tries: 1 } as const
+    const outcome = { leaseOwner: 'worker', attempts: [], state: 'succeeded' as const, tries: 1 }
     const saved = saveOutcomes(
       db,
       [last, recent, first].map((id) => ({ ...outcome, id })),

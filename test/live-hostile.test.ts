@@ -143,6 +143,7 @@ const uint32 = (value: number) =>
 
 test('connections that break the protocol are closed', async () => {
   const frame = message(messageType.video, Buffer.from([0x17, 1, 0, 0, 0]))
+  const empty = message(messageType.command, Buffer.alloc(0))
   const nested = Buffer.concat([Buffer.from([3]), Buffer.alloc(60_000, Buffer.from([0, 1, 97, 3]))])
   const { streamKey } = await create()
   const published = [connectCommand, command('createStream', 2, null), command('publish', 3, null, streamKey)]
@@ -161,6 +162,7 @@ test('connections that break the protocol are closed', async () => {
     'a second connection': [handshake(), connectCommand, connectCommand],
     'a second stream key': [handshake(), ...published, command('publish', 4, null, streamKey)],
     'a player that sends frames': [handshake(), connectCommand, command('play', 3, null, streamKey), frame],
+    'empty messages without end': [handshake(), connectCommand, empty, Buffer.alloc(1_000_000, 0xc3)],
     'thousands of streams': [
       handshake(),
       connectCommand,

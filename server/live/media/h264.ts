@@ -145,10 +145,14 @@ class BitReader {
   }
 }
 
+/** A frame of 1 MB in slices of 1,400 bytes, which fit into network packets, has 750. */
+const maxNalUnits = 10_000
+
 /** Whether the bytes are NAL units with their lengths. Anything else would break the files that contain it. */
 export function isH264Sample(sample: Buffer, lengthBytes: number): boolean {
   let at = 0
-  while (at < sample.length) {
+  for (let units = 0; at < sample.length; units++) {
+    if (units === maxNalUnits) return false
     if (at + lengthBytes > sample.length) return false
     const length = sample.readUIntBE(at, lengthBytes)
     if (length === 0) return false

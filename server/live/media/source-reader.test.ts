@@ -127,3 +127,17 @@ test('a stream without a key frame is not kept, and says what is missing', () =>
   end()
   assert.equal(lengthOf(parts), 80)
 })
+
+test('a frame with far more NAL units than any encoder makes is left out', () => {
+  const unit = Buffer.from([0, 0, 0, 1, 0x65])
+  const bytesWith = (units: number) => {
+    const { reader, parts, end } = start()
+    reader.audio(0, sound())
+    reader.video(0, frame(true))
+    reader.video(400, Buffer.concat([frame(true).subarray(0, 5), Buffer.alloc(units * unit.length, unit)]))
+    end()
+    return parts.reduce((sum, { data }) => sum + data.length, 0)
+  }
+  assert.ok(bytesWith(10_000) > 50_000)
+  assert.ok(bytesWith(10_001) < 1_000)
+})

@@ -172,7 +172,7 @@ test('a server that does not read delays no other server, holds little memory an
   assert.ok(heldMiB < 8 + kernelBuffers, `${heldMiB} MiB`)
   for (const end = lastMs + 16_000; lastMs < end; lastMs += 200) send(restreams, frames(lastMs, 1))
   await until(() => changes.includes('live, retrying: The server receives too slowly.'))
-  await until(() => stalled.stalled.length === 2)
+  await until(() => stalled.stalled.size === 2)
   assert.equal(restreams.states[0]?.droppedFrames, 0)
   assert.equal(healthy.publications.length, 1)
 })

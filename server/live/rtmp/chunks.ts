@@ -28,7 +28,7 @@ export class RtmpError extends Error {}
 export const limits = {
   /** The largest that the protocol allows for. It needs no memory by itself. */
   maxChunkSize: 16 * 1024 * 1024,
-  /** Commands are short. Until the stream key is accepted, nothing else is. */
+  /** Commands and metadata are short. Until the stream key is accepted, nothing else is. */
   maxCommandBytes: 64 * 1024,
   /** A key frame of 4K video at 50 Mbit/s has about 1 MB. */
   maxMediaBytes: 8 * 1024 * 1024,
@@ -64,13 +64,18 @@ type ChunkStream = {
   received: number
 }
 
+/** A chunk, and how many of its bytes are missing. */
+type Chunk = { stream: ChunkStream; left: number }
+
 /**
  * Assembles messages from the bytes of a connection, which may be split anywhere. An incomplete message takes at most
  * twice the memory of what was received of it, however long it claims to be. Short frames take all of it from the beginning.
  */
 export class ChunkReader {
+  #input: Buffer = nothing
+  #at = 0
   #chunkSize = initialChunkSize
-  #maxBytes: number = limits.maxCommandBytes
+  #maxMediaBytes: number = limits.maxCommandBytes
   /** Received bytes of all incomplete messages. */
   #pending = 0
   readonly #streams = new Map<number, ChunkStream>()
@@ -78,55 +83,75 @@ export class ChunkReader {
   readonly #header = Buffer.alloc(maxHeaderLength)
   #headerLength = 0
   /** The chunk whose header is complete. */
-  #chunk: { stream: ChunkStream; left: number } | undefined
+  #chunk: Chunk | undefined
   /** The rest of the block that short frames share. Undefined until they are accepted, and after an abort. */
   #block: Buffer | undefined
 
   /** Audio and video are accepted from now on. */
   allowMedia(): void {
-    this.#maxBytes = limits.maxMediaBytes
+    this.#maxMediaBytes = limits.maxMediaBytes
     this.#block = nothing
   }
 
   /** Yields the messages that the bytes complete. Throws `RtmpError`. */
   *read(bytes: Buffer): Generator<RtmpMessage> {
-    let at = 0
-    for (;;) {
-      if (!this.#chunk) {
-        at = this.#readHeader(bytes, at)
-        if (!this.#chunk) return
-      }
-      const { stream, left } = this.#chunk as { stream: ChunkStream; left: number }
-      const size = Math.min(left, bytes.length - at)
-      this.#append(stream, bytes, at, size)
-      at += size
-      if (size < left) {
-        this.#chunk.left = left - size
-        return
-      }
-      this.#chunk = undefined
-      if (stream.received < stream.length) continue
-      const message = this.#complete(stream)
-      this.#applyControl(message)
-      yield message
+    this.add(bytes)
+    while (this.unreadBytes > 0) {
+      const message = this.readChunk()
+      if (message) yield message
     }
   }
 
-  /** Copies bytes until the header is complete. Returns the position after it. */
-  #readHeader(bytes: Buffer, from: number): number {
-    let at = from
+  /** Adds received bytes, after the bytes before them have been read. */
+  add(bytes: Buffer): void {
+    this.#input = bytes
+    this.#at = 0
+  }
+
+  get unreadBytes(): number {
+    return this.#input.length - this.#at
+  }
+
+  /** The memory of the added bytes is about to be used for others. */
+  keepUnread(): void {
+    this.add(Buffer.from(this.#input.subarray(this.#at)))
+  }
+
+  discardUnread(): void {
+    this.add(nothing)
+  }
+
+  /** Reads one chunk, or what there is of it. Returns the message that it completes. Throws `RtmpError`. */
+  readChunk(): RtmpMessage | undefined {
+    this.#chunk ??= this.#readHeader()
+    if (!this.#chunk) return undefined
+    const { stream, left } = this.#chunk
+    const size = Math.min(left, this.unreadBytes)
+    this.#append(stream, this.#input, this.#at, size)
+    this.#at += size
+    this.#chunk.left -= size
+    if (size < left) return undefined
+    this.#chunk = undefined
+    if (stream.received < stream.length) return undefined
+    const message = this.#complete(stream)
+    this.#applyControl(message)
+    return message
+  }
+
+  /** Copies bytes until the header is complete. Undefined if it is not. */
+  #readHeader(): Chunk | undefined {
     for (;;) {
       const missing = this.#requiredHeaderLength() - this.#headerLength
       if (missing === 0) break
-      const size = Math.min(missing, bytes.length - at)
-      if (size === 0) return at
-      bytes.copy(this.#header, this.#headerLength, at, at + size)
+      const size = Math.min(missing, this.unreadBytes)
+      if (size === 0) return undefined
+      this.#input.copy(this.#header, this.#headerLength, this.#at, this.#at + size)
       this.#headerLength += size
-      at += size
+      this.#at += size
     }
-    this.#beginChunk()
+    const chunk = this.#beginChunk()
     this.#headerLength = 0
-    return at
+    return chunk
   }
 
   /** The length of the header as far as the received part tells. */
@@ -144,14 +169,14 @@ export class ChunkReader {
     return isExtended ? fixed + 4 : fixed
   }
 
-  #beginChunk(): void {
+  #beginChunk(): Chunk {
     const header = this.#header
     const format = header[0]! >> 6
     const stream = this.#findStream(chunkStreamIdOf(header), format)
     if (stream.received > 0 && format !== 3)
       throw new RtmpError('RTMP: a message begins before the previous message of its chunk stream has ended')
     if (stream.received === 0) this.#beginMessage(stream, header.subarray(0, this.#headerLength), format)
-    this.#chunk = { stream, left: Math.min(this.#chunkSize, stream.length - stream.received) }
+    return { stream, left: Math.min(this.#chunkSize, stream.length - stream.received) }
   }
 
   /** Reads the header of a message. Fields that the format leaves out are those of the previous message. */
@@ -164,9 +189,10 @@ export class ChunkReader {
     }
     if (format <= 1) {
       stream.length = header.readUIntBE(from + 3, 3)
-      if (stream.length > this.#maxBytes)
-        throw new RtmpError(`RTMP: a message of ${stream.length} bytes is too large`)
       stream.type = header[from + 6]!
+      const isMedia = stream.type === messageType.audio || stream.type === messageType.video
+      if (stream.length > (isMedia ? this.#maxMediaBytes : limits.maxCommandBytes))
+        throw new RtmpError(`RTMP: a message of ${stream.length} bytes is too large`)
     }
     if (format === 0) stream.streamId = header.readUInt32LE(from + 7)
     const start = format === 0 ? 0 : stream.timestamp
@@ -188,7 +214,8 @@ export class ChunkReader {
 
   #append(stream: ChunkStream, bytes: Buffer, at: number, size: number): void {
     this.#pending += size
-    if (this.#pending > 2 * this.#maxBytes) throw new RtmpError('RTMP: the incomplete messages are too large')
+    if (this.#pending > 2 * this.#maxMediaBytes)
+      throw new RtmpError('RTMP: the incomplete messages are too large')
     const received = stream.received + size
     if (received > stream.payload.length) {
       const payload = this.#allocate(stream, received)

@@ -38,6 +38,9 @@ const windowBytes = 2_500_000
 const minWindowBytes = 1024
 /** Servers answer commands and send a few bytes for each window. More than this, and more than they receive, is abuse. */
 const maxReceivedBytes = 1024 * 1024
+/** A message can be as short as a byte, and takes much longer to handle than to send. */
+const maxMessages = 1_000
+const sentBytesPerMessage = 1_000
 const maxReasonLength = 200
 
 /** The client's side of an RTMP connection after the handshake. It publishes one stream. */
@@ -49,6 +52,7 @@ export class ClientSession {
   #streamId = 0
   #acknowledgeAfter = windowBytes
   #received = 0
+  #receivedMessages = 0
   #acknowledged = 0
   #sentMedia = 0
 
@@ -91,6 +95,8 @@ export class ClientSession {
   }
 
   #handle({ type, payload }: RtmpMessage): void {
+    if (++this.#receivedMessages > maxMessages + this.#sentMedia / sentBytesPerMessage)
+      throw new RtmpError('RTMP: the server sends more than it receives')
     // An AMF3 command is an AMF0 command behind a zero byte.
     if (type === messageType.command) this.#handleCommand(decodeAmf(payload))
     if (type === messageType.amf3Command) this.#handleCommand(decodeAmf(payload.subarray(1)))

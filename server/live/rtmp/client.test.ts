@@ -11,6 +11,7 @@ import { ClientSession, encodeMetadata, RtmpRefused, type Step } from './client-
 import { beginHandshake, Handshake } from './handshake.ts'
 import { RtmpSession } from './session.ts'
 import { patienceMs, startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
+import { Turns } from './turns.ts'
 
 const names = { app: 's', tcUrl: 'rtmp://127.0.0.1/s', streamKey: 'secret-key' }
 
@@ -108,6 +109,9 @@ test('a server of another protocol, or with garbage or endless data, is left', a
   await assert.rejects(open(t, garbage.port), isFailure(/does not follow the protocol/))
   const endless = await afterHandshake(message(messageType.data, Buffer.alloc(60_000)), true)
   await assert.rejects(open(t, endless.port), isFailure(/sends more than it receives/))
+  const empty = Buffer.concat([message(messageType.data, Buffer.alloc(0)), Buffer.alloc(2_000, 0xc2)])
+  const { port } = await afterHandshake(empty, false)
+  await assert.rejects(open(t, port), isFailure(/sends more than it receives/))
   const large = Buffer.from([3, 0, 0, 0, 0xff, 0xff, 0xff, 20, 0, 0, 0, 0])
   await assert.rejects(open(t, (await afterHandshake(large, false)).port), isFailure(/too large/))
 })
@@ -170,7 +174,7 @@ test('a server that asks but does not read gets a few answers only', async () =>
   const publishing = RtmpClient.publish(stuck as unknown as Socket, options)
   stuck.push(Buffer.concat([beginHandshake(), Buffer.alloc(1536), ...session]))
   const client = await publishing
-  stuck.push(Buffer.concat(Array(5_000).fill(ping)))
+  stuck.push(Buffer.concat(Array(900).fill(ping)))
   await until(() => stuck.readableLength === 0)
   assert.ok(stuck.writableLength < 3_073 + 64 * 200, `${stuck.writableLength} bytes`)
   client.abort('The test has ended.')
@@ -283,6 +287,7 @@ test('both sides of the handshake and of a session understand each other, howeve
       const [server, client] = [new Handshake('server'), new Handshake('client')]
       const steps: Step[] = []
       const serverSession = new RtmpSession({
+        turns: new Turns(),
         send: (bytes) => toClient.push(bytes),
         publish: async () => ({ publisher: { video() {}, audio() {}, metadata() {} } }),
       })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { type AmfValue, encodeAmf } from './amf0.ts'
 import { encodeMessage, messageType } from './chunks.ts'
 import { RtmpClient } from './client.ts'
 import { beginHandshake } from './handshake.ts'
@@ -16,18 +17,22 @@ async function open(t: TestContext, port: number): Promise<Socket> {
   return socket
 }
 
+const command = (...values: AmfValue[]) =>
+  encodeMessage({ type: messageType.command, streamId: 1, timestamp: 0, payload: encodeAmf(...values) }, 128)
+const published = Buffer.concat([command('connect', 1, { app: 's' }), command('publish', 2, null, 'key')])
 const ping = encodeMessage(
   { type: messageType.userControl, streamId: 0, timestamp: 0, payload: Buffer.from([0, 6, 0, 0, 0, 0]) },
   128,
 )
 
 test('a client that asks but does not read fills no memory, and gets further answers when it reads', async (t) => {
-  const { port, sockets } = await startRtmpServer(t)
+  const { port, sockets, publications } = await startRtmpServer(t)
   const client = await open(t, port)
   await until(() => sockets.size === 1)
   const [server] = sockets as Set<Socket>
-  const handshake = Buffer.concat([beginHandshake(), Buffer.alloc(1536)])
-  client.write(Buffer.concat([handshake, Buffer.alloc(600_000 * ping.length, ping)]))
+  client.write(Buffer.concat([beginHandshake(), Buffer.alloc(1536), published]))
+  await until(() => publications.length === 1)
+  client.write(Buffer.alloc(600_000 * ping.length, ping))
   await until(() => server!.writableNeedDrain)
   // Enough for the server to read everything, if it did not wait.
   for (let i = 0; i < 2_000; i++) await turn()

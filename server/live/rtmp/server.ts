@@ -6,8 +6,18 @@ import { Handshake } from './handshake.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
 import { SharedBufferServer } from './shared-buffer-server.ts'
+import { Turns } from './turns.ts'
 
-export type Connection = { remoteAddress: string; isClosed(): boolean; close(): void }
+export type Connection = {
+  remoteAddress: string
+  isClosed(): boolean
+  close(): void
+  /**
+   * Sends a few bytes. While nothing is read from an encoder, its disconnection goes unnoticed, unless its machine rejects
+   * what it is sent.
+   */
+  probe(): void
+}
 
 export type RtmpServerOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
@@ -21,11 +31,12 @@ export type RtmpServerOptions = {
 
 export function createRtmpServer(options: RtmpServerOptions): Server {
   const pending = new PendingConnections()
+  const turns = new Turns()
   const serve = (socket: Socket) => {
     socket.setNoDelay(true)
     // An error also closes the socket, which ends the loop that reads from it.
     socket.on('error', () => {})
-    const connection = new ServerConnection(socket, options, pending)
+    const connection = new ServerConnection(socket, { ...options, pending, turns })
     connection.run().catch(options.onError)
   }
   const server = options.tls
@@ -41,18 +52,27 @@ export function createRtmpServer(options: RtmpServerOptions): Server {
 /** The socket was closed by either side. */
 const closedCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
 
+type Deps = RtmpServerOptions & { pending: PendingConnections; turns: Turns }
+
 /** One connection of an encoder. */
 class ServerConnection {
   readonly #socket: Socket
-  readonly #options: RtmpServerOptions
-  readonly #pending: PendingConnections
-  #isPublished = false
+  readonly #deps: Deps
+  readonly #handshake = new Handshake()
+  readonly #session: RtmpSession
+  #isOpen = false
   #onClose: (() => Promise<void>) | undefined
 
-  constructor(socket: Socket, options: RtmpServerOptions, pending: PendingConnections) {
+  constructor(socket: Socket, deps: Deps) {
     this.#socket = socket
-    this.#options = options
-    this.#pending = pending
+    this.#deps = deps
+    this.#session = new RtmpSession({
+      turns: deps.turns,
+      send: (bytes) => socket.write(bytes),
+      sent: () => (socket.writableNeedDrain ? drained(socket) : undefined),
+      isClosed: () => socket.destroyed,
+      publish: (key) => this.#publish(key),
+    })
   }
 
   async run(): Promise<void> {
@@ -63,7 +83,7 @@ class ServerConnection {
     } finally {
       // The client gets the last answer, unless it reads nothing.
       this.#socket.destroySoon()
-      this.#pending.add(this.#socket)
+      this.#deps.pending.add(this.#socket)
       await this.#onClose?.()
     }
   }
@@ -71,18 +91,17 @@ class ServerConnection {
   /** Resolves when the connection has ended. Not by `for await`, which costs more than the rest of a frame. */
   async #receive(): Promise<void> {
     const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
-    const receive = this.#createReceiver()
     let handled: Promise<void> | undefined
     const onData = (bytes: Buffer) => {
       try {
-        handled = receive(bytes)
+        handled = this.#handle(bytes)
       } catch (error) {
         // What the client still sends is discarded.
         this.#socket.off('data', onData)
         reject(error)
         return
       }
-      // Keeps the back-pressure: while a key is checked, nothing more is read.
+      // Until then nothing more is read.
       if (!handled) return
       this.#socket.pause()
       handled.then(() => this.#socket.resume(), reject)
@@ -97,33 +116,13 @@ class ServerConnection {
     }
   }
 
-  #createReceiver(): (bytes: Buffer) => Promise<void> | undefined {
-    const send = (bytes: Buffer) => this.#socket.write(bytes)
-    const handshake = new Handshake()
-    const session = new RtmpSession({ send, publish: (key) => this.#publish(key) })
-    let isOpen = false
-    return (bytes) => {
-      // While a key is checked, the bytes after it have to wait, but their buffer is used for other connections.
-      const own = this.#isPublished ? bytes : Buffer.from(bytes)
-      const received = isOpen ? own : handshake.receive(own, send)
-      if (!received) return undefined
-      isOpen = true
-      const handled = session.receive(received)
-      if (handled) return handled.then(() => this.#answersRead())
-      return this.#socket.writableNeedDrain ? this.#answersRead() : undefined
-    }
-  }
-
-  /** The answers to a client that asks but does not read would fill the memory. */
-  #answersRead(): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        this.#socket.off('drain', done).off('close', done)
-        resolve()
-      }
-      if (this.#socket.destroyed || !this.#socket.writableNeedDrain) resolve()
-      else this.#socket.once('drain', done).once('close', done)
-    })
+  #handle(bytes: Buffer): Promise<void> | undefined {
+    const received = this.#isOpen
+      ? bytes
+      : this.#handshake.receive(bytes, (answer) => this.#socket.write(answer))
+    if (!received) return undefined
+    this.#isOpen = true
+    return this.#session.receive(received)
   }
 
   async #publish(streamKey: string): Promise<PublishAnswer> {
@@ -131,12 +130,12 @@ class ServerConnection {
       remoteAddress: this.#socket.remoteAddress ?? '',
       isClosed: () => this.#socket.destroyed,
       close: () => void this.#socket.destroy(),
+      probe: () => this.#session.acknowledge(),
     }
-    const answer = await this.#options.publish(streamKey, connection)
+    const answer = await this.#deps.publish(streamKey, connection)
     if ('publisher' in answer) {
-      this.#isPublished = true
       this.#onClose = answer.onClose
-      this.#pending.remove(this.#socket)
+      this.#deps.pending.remove(this.#socket)
     }
     return answer
   }
@@ -144,7 +143,18 @@ class ServerConnection {
   #report(error: unknown): void {
     const isExpected = [RtmpError, AmfError, SessionEnded].some((kind) => error instanceof kind)
     const { code = '' } = error as NodeJS.ErrnoException
-    if (isExpected) this.#options.onRefused((error as Error).message)
-    else if (!closedCodes.has(code)) this.#options.onError(error)
+    if (isExpected) this.#deps.onRefused((error as Error).message)
+    else if (!closedCodes.has(code)) this.#deps.onError(error)
   }
+}
+
+/** Resolves when the client has read what was sent. The answers to one that asks but does not read would fill the memory. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.once('drain', done).once('close', done)
+  })
 }

@@ -8,14 +8,17 @@ import {
   RtmpError,
   type RtmpMessage,
 } from './chunks.ts'
+import type { Turns } from './turns.ts'
 
 /** Receives what an encoder sends after its stream key was accepted. */
 export type Publisher = {
   video(timestamp: number, payload: Buffer): void
   audio(timestamp: number, payload: Buffer): void
   metadata(values: AmfObject): void
-  /** Undefined, or a promise that resolves when more can be received. */
+  /** Undefined, or a promise that resolves when more can be received. Asked after each message. */
   drain?(): Promise<void> | undefined
+  /** What the encoder still sends is discarded. */
+  readonly isOver?: boolean
 }
 
 export type PublishAnswer =
@@ -27,7 +30,12 @@ export type PublishAnswer =
   | { refused: string }
 
 type Deps = {
+  turns: Turns
   send(bytes: Buffer): void
+  /** Undefined, or a promise that resolves when the client has read the answers. */
+  sent?(): Promise<void> | undefined
+  /** The connection has ended. What it sent and was not handled is discarded. */
+  isClosed?(): boolean
   /** Decides about a stream key. */
   publish(streamKey: string): Promise<PublishAnswer>
 }
@@ -39,6 +47,8 @@ const initialChunkSize = 128
 const chunkSize = 4096
 const windowBytes = 2_500_000
 const maxCreatedStreams = 8
+/** Encoders send about ten messages and 1 KB before their stream key is accepted. */
+const maxUnpublished = { messages: 200, bytes: 256 * 1024 }
 
 /** The encoder ended the stream, or it was refused. The connection can be closed. */
 export class SessionEnded extends Error {}
@@ -51,6 +61,7 @@ export class RtmpSession {
   #chunkSize = initialChunkSize
   #createdStreams = 0
   #publisher: Publisher | undefined
+  #unpublishedMessages = 0
   /** The encoder wants an acknowledgement after this number of bytes. */
   #acknowledgeAfter = windowBytes
   #received = 0
@@ -66,17 +77,54 @@ export class RtmpSession {
    */
   receive(bytes: Buffer): Promise<void> | undefined {
     this.#received += bytes.length
-    return this.#handleAll(this.#reader.read(bytes))
+    this.#reader.add(bytes)
+    const wait = this.#handleUnread()
+    if (!wait) return undefined
+    this.#reader.keepUnread()
+    return this.#handleRest(wait)
   }
 
-  /** Without promises where possible, because a video has hundreds of messages per second. */
-  #handleAll(messages: Generator<RtmpMessage>): Promise<void> | undefined {
-    for (let next = messages.next(); !next.done; next = messages.next()) {
-      const handled = this.#handle(next.value)
-      if (handled) return handled.then(() => this.#handleAll(messages))
+  async #handleRest(first: Promise<void>): Promise<void> {
+    let wait: Promise<void> | undefined = first
+    while (wait) {
+      await wait
+      if (this.#deps.isClosed?.()) return
+      wait = this.#handleUnread()
     }
-    if (this.#received - this.#acknowledged >= this.#acknowledgeAfter) this.#acknowledge()
-    return this.#publisher?.drain?.()
+  }
+
+  /**
+   * Handles messages until none is left, or until the returned promise. Without promises where possible, because a video
+   * has hundreds of messages per second.
+   */
+  #handleUnread(): Promise<void> | undefined {
+    const { turns, sent } = this.#deps
+    while (this.#reader.unreadBytes > 0) {
+      if (this.#publisher?.isOver) {
+        this.#reader.discardUnread()
+        break
+      }
+      if (turns.isOver()) return turns.next()
+      const message = this.#reader.readChunk()
+      if (!this.#publisher) this.#limitUnpublished(message)
+      const wait = message && (this.#handle(message) ?? this.#publisher?.drain?.() ?? sent?.())
+      if (wait) return wait
+    }
+    if (this.#received - this.#acknowledged >= this.#acknowledgeAfter) this.acknowledge()
+    return undefined
+  }
+
+  /** Tells the encoder how much was received. */
+  acknowledge(): void {
+    this.#acknowledged = this.#received
+    this.#send(messageType.acknowledgement, uint32(this.#received % 2 ** 32))
+  }
+
+  #limitUnpublished(message: RtmpMessage | undefined): void {
+    if (message) this.#unpublishedMessages++
+    const bytes = this.#received - this.#reader.unreadBytes
+    if (this.#unpublishedMessages > maxUnpublished.messages || bytes > maxUnpublished.bytes)
+      throw new RtmpError('RTMP: too much was sent before the stream was published')
   }
 
   #handle(message: RtmpMessage): Promise<void> | undefined {
@@ -206,11 +254,6 @@ export class RtmpSession {
 
   #command(streamId: number, ...values: AmfValue[]): void {
     this.#send(messageType.command, encodeAmf(...values), streamId)
-  }
-
-  #acknowledge(): void {
-    this.#acknowledged = this.#received
-    this.#send(messageType.acknowledgement, uint32(this.#received % 2 ** 32))
   }
 
   #send(type: number, payload: Buffer, streamId = 0): void {

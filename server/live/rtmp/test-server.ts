@@ -5,6 +5,7 @@ import type { AmfObject } from './amf0.ts'
 import { Handshake } from './handshake.ts'
 import { createRtmpServer } from './server.ts'
 import { type PublishAnswer, RtmpSession } from './session.ts'
+import { Turns } from './turns.ts'
 
 export type Received =
   | { kind: 'video' | 'audio'; timestamp: number; payload: Buffer }
@@ -64,23 +65,31 @@ const recordInto = (messages: Received[]) => ({
 /** A server that accepts every stream key and then stops reading. `resume` reads the rest. */
 export async function startStalledServer(t: TestContext) {
   const messages: Received[] = []
-  const stalled: Socket[] = []
+  const stalled = new Set<Socket>()
   const { port, sockets } = await startRawServer(t, (socket) => {
     const handshake = new Handshake()
     const send = (bytes: Buffer) => socket.write(bytes)
     const publish = async () => {
-      stalled.push(socket.pause())
+      stalled.add(socket.pause())
       return { publisher: recordInto(messages) }
     }
-    const session = new RtmpSession({ send, publish })
+    const session = new RtmpSession({ turns: new Turns(), send, publish })
     let isComplete = false
     socket.on('data', (bytes) => {
       const rest = isComplete ? bytes : handshake.receive(bytes, send)
       isComplete ||= rest !== undefined
-      if (rest) Promise.try(() => session.receive(rest)).catch(() => socket.destroy())
+      const handled = rest && Promise.try(() => session.receive(rest))
+      if (!handled) return
+      socket.pause()
+      const resume = () => !stalled.has(socket) && socket.resume()
+      handled.then(resume, () => socket.destroy())
     })
   })
-  return { port, sockets, stalled, messages, resume: () => stalled.forEach((each) => void each.resume()) }
+  const resume = () => {
+    for (const socket of stalled) socket.resume()
+    stalled.clear()
+  }
+  return { port, sockets, stalled, messages, resume }
 }
 
 /** A server that does what a test wants. */

@@ -7,10 +7,10 @@ import { type AmfValue, encodeAmf } from './amf0.ts'
 import { encodeMessage, messageType } from './chunks.ts'
 import { RtmpClient } from './client.ts'
 import { beginHandshake } from './handshake.ts'
-import { startRtmpServer, until } from './test-server.ts'
+import { patienceMs, startRtmpServer, until } from './test-server.ts'
 
-async function open(t: TestContext, port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1')
+async function open(t: TestContext, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('error', () => {})
   t.after(() => socket.destroy())
   await once(socket, 'connect')
@@ -42,17 +42,57 @@ test('a client that asks but does not read fills no memory, and gets further ans
   await until(() => server!.bytesRead > received)
 })
 
-test('an encoder gets in while thousands of connections do nothing', async (t) => {
-  const { port, sockets, publications } = await startRtmpServer(t)
-  await Promise.all(Array.from({ length: 1_500 }, () => open(t, port)))
-  await until(() => sockets.size <= 1_000)
-  const client = await open(t, port)
-  const tcUrl = `rtmp://127.0.0.1:${port}/s`
-  const options = { app: 's', tcUrl, streamKey: 'key', answerTimeoutMs: 60_000, onDrain() {} }
-  const encoder = await RtmpClient.publish(client, options)
-  // The encoder is no longer one of the connections that make room for others.
-  await Promise.all(Array.from({ length: 1_100 }, () => open(t, port)))
+const publish = (client: Socket, port: number) =>
+  RtmpClient.publish(client, {
+    ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey: 'key' },
+    ...{ answerTimeoutMs: patienceMs, onDrain() {} },
+  })
+
+/** Opens connections from an address, and waits until the server has accepted all of them. */
+async function openMany(t: TestContext, { port, sockets }: Server, count: number, address?: string) {
+  const opened = await Promise.all(Array.from({ length: count }, () => open(t, port, address)))
+  // Connections are accepted in the order of their arrival.
+  const last = await open(t, port, '127.0.0.100')
+  await until(() => [...sockets].some(({ remotePort }) => remotePort === last.localPort))
+  last.destroy()
+  await until(() => ![...sockets].some(({ remotePort }) => remotePort === last.localPort))
+  return opened
+}
+
+type Server = Awaited<ReturnType<typeof startRtmpServer>>
+
+test('connections that do nothing are limited by network, and do not displace those of another network', async (t) => {
+  const server = await startRtmpServer(t)
+  const { port, sockets, publications } = server
+  const others = await openMany(t, server, 20, '127.0.0.2')
+  await openMany(t, server, 1_200)
+  await until(() => sockets.size <= 250 + others.length)
+  const encoder = await publish(others[0]!, port)
+  // It is no longer one of the connections that make room for others.
+  await openMany(t, server, 300, '127.0.0.2')
   encoder.send('video', 0, Buffer.from([0x17, 0]))
   await until(() => publications[0]?.messages.length === 1)
   await encoder.close()
+})
+
+test('if all networks together have too many connections, the one with the most loses some', async (t) => {
+  const server = await startRtmpServer(t)
+  const networks = [3, 4, 5, 6, 7, 8].map((each) => `127.0.0.${each}`)
+  await openMany(t, server, 20, '127.0.0.2')
+  for (const address of networks) await openMany(t, server, 240, address)
+  await until(() => server.sockets.size <= 1_000)
+  const addresses = [...server.sockets].map(({ remoteAddress }) => remoteAddress)
+  const countOf = (address: string) => addresses.filter((each) => each === address).length
+  assert.equal(countOf('127.0.0.2'), 20)
+  for (const address of networks) assert.ok(countOf(address) > 150, `${countOf(address)} of ${address}`)
+})
+
+test('an encoder that has begun its handshake is not displaced by idle connections of its own network', async (t) => {
+  const server = await startRtmpServer(t)
+  const encoder = await open(t, server.port)
+  encoder.write(beginHandshake())
+  await until(() => [...server.sockets].some(({ bytesRead }) => bytesRead === 1537))
+  await openMany(t, server, 1_200)
+  encoder.write(Buffer.concat([Buffer.alloc(1536), published]))
+  await until(() => server.publications.length === 1)
 })

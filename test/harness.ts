@@ -270,7 +270,7 @@ type CallOptions = {
   key?: string
   json?: unknown
   headers?: Record<string, string>
-  body?: string
+  body?: string | FormData
 }
 
 /** Like `call`, for requests that fetch rejects or changes: unnormalized paths, and bodies with any method. */

@@ -68,13 +68,35 @@ const operations: Record<string, string> = {
   'GET /webhooks/{webhookId}': 'GET-Webhook',
 }
 
-test('openapi.json has every operation of the interface', async () => {
+/** The successful responses of the other operations are 204 for DELETE and 200. */
+const statuses: Record<string, string> = {
+  'DELETE /live-streams/{liveStreamId}/thumbnail': '200',
+  'POST /live-streams/{liveStreamId}/thumbnail': '201',
+  'PUT /live-streams/{liveStreamId}/complete': '202',
+  'POST /players': '201',
+  'POST /players/{playerId}/logo': '201',
+  'POST /summaries': '201',
+  'PATCH /summaries/{summaryId}/source': '201',
+  'POST /upload': '201',
+  'POST /videos': '201,202',
+  'POST /videos/{videoId}/source': '201',
+  'POST /webhooks': '201',
+}
+
+test('openapi.json has every operation of the interface, with the same successful responses', async () => {
   const { paths } = JSON.parse(await readFile(join(root, 'openapi.json'), 'utf8'))
-  const described = new Map<string, string>()
-  for (const [path, methods] of Object.entries<Record<string, { operationId: string }>>(paths))
-    for (const [method, { operationId }] of Object.entries(methods))
-      described.set(`${method.toUpperCase()} ${path}`, operationId)
+  const described = new Map<string, Operation>()
+  for (const [path, methods] of Object.entries<Record<string, Operation>>(paths))
+    for (const [method, operation] of Object.entries(methods))
+      described.set(`${method.toUpperCase()} ${path}`, operation)
   assert.equal(Object.keys(operations).length, 59)
-  for (const [route, operationId] of Object.entries(operations))
-    assert.equal(described.get(route), operationId, route)
+  for (const [route, operationId] of Object.entries(operations)) {
+    const operation = described.get(route)
+    assert.equal(operation?.operationId, operationId, route)
+    const successful = Object.keys(operation!.responses).filter((status) => status.startsWith('2'))
+    const expected = statuses[route] ?? (route.startsWith('DELETE') ? '204' : '200')
+    assert.equal(successful.join(), expected, route)
+  }
 })
+
+type Operation = { operationId: string; responses: object }

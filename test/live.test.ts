@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { openAsBlob } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, beforeEach, test } from 'node:test'
@@ -147,7 +148,7 @@ test('a request for a part that does not exist yet is answered when it does', as
   assert.equal((await part).status, 200)
   const reloaded = await reload
   assert.ok(reloaded.text.includes(`URI="${hint}"`), reloaded.text)
-  assert.equal(reloaded.headers.get('cache-control'), 'public, max-age=10')
+  assert.equal(reloaded.headers.get('cache-control'), 'public, max-age=0, s-maxage=1')
   const delta = await get(`${playlist}?_HLS_msn=1&_HLS_skip=YES`)
   assert.equal(delta.status, 200)
   stopSending()
@@ -240,6 +241,13 @@ test('complete ends the broadcast at once, and the published client calls it', a
   const text = await waitForSegments(playlist!, 3)
   assert.match(text, /2-1\.m4s\n#EXT-X-ENDLIST\n$/)
   assert.doesNotMatch(text, /#EXT-X-PART/)
+  // Earlier playlists have parts, and have announced one that does not come.
+  const part = await get(new URL('2-1.0.m4s', playlist).href)
+  assert.deepEqual([part.status, part.text.length > 0], [200, true])
+  const announced = await get(new URL('3-1.0.m4s', playlist).href)
+  assert.deepEqual([announced.status, announced.text], [200, ''])
+  assert.equal(announced.headers.get('cache-control'), 'no-store')
+  assert.equal((await get(new URL('4-1.0.m4s', playlist).href)).status, 404)
   assert.equal((await show(id)).broadcasting, false)
   // The recording may already be a video.
   assert.deepEqual((await eventsOf(id)).slice(0, 2), [
@@ -348,6 +356,8 @@ test('a private live stream needs its token, for every file', async () => {
   const [segment] = urlsIn(text, playlist!)
   assert.equal((await get(segment!)).status, 200)
   assert.equal((await get(segment!.split('?')[0]!)).status, 404, 'without the session')
+  const reloaded = await get(`${playlist}&_HLS_msn=0`)
+  assert.equal(reloaded.headers.get('cache-control'), 'private, max-age=0')
   assert.equal((await get(segment!.replace(/private\/[^/]+\//, ''))).status, 403)
   const { token } = await sessionOf((await show(id)).assets.hls)
   assert.match(token, /^\w{22}$/)
@@ -392,6 +402,10 @@ test('a thumbnail is uploaded, shown and deleted', async () => {
   const placeholder = await get(assets.thumbnail)
   assert.deepEqual([placeholder.status, placeholder.headers.get('content-type')], [200, 'image/jpeg'])
   const image = join(import.meta.dirname, '../docs/images/player.png')
+  const form = new FormData()
+  form.append('file', await openAsBlob(image), 'player.png')
+  const created = await call(`${service.url}/live-streams/${id}/thumbnail`, { method: 'POST', body: form })
+  assert.deepEqual([created.status, created.body.assets.thumbnail], [201, assets.thumbnail])
   const uploaded = await liveStreams.uploadThumbnail(id, image)
   assert.equal(uploaded.assets?.thumbnail, assets.thumbnail)
   const shown = await get(assets.thumbnail)

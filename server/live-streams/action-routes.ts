@@ -68,9 +68,9 @@ function uploadThumbnail(app: App, context: Context): void {
     summary: 'Upload a thumbnail',
     description: 'Players show the image before the broadcast.',
     params: liveStreamParams,
-    response: { 200: ref(LiveStream) },
+    response: { 201: ref(LiveStream) },
   }
-  app.post('/live-streams/:liveStreamId/thumbnail', { config: upload, schema }, async (request) => {
+  app.post('/live-streams/:liveStreamId/thumbnail', { config: upload, schema }, async (request, reply) => {
     const id = checkLiveStreamId(request.params.liveStreamId)
     const { environment } = request.scope
     if (!(await store.findLiveStream(context.db, environment, id))) throw notFound('liveStreamId')
@@ -78,7 +78,7 @@ function uploadThumbnail(app: App, context: Context): void {
     const isSaved = await store.saveThumbnail(context.db, id, data)
     const row = isSaved ? await store.findLiveStream(context.db, environment, id) : undefined
     if (!row) throw notFound('liveStreamId')
-    return viewLiveStream(context, row)
+    return reply.code(201).send(viewLiveStream(context, row))
   })
 }
 

@@ -234,11 +234,16 @@ export async function setEnded(
   return ended
 }
 
-type State = Pick<Broadcast, 'id' | 'fence' | 'state'>
+/** `isForgotten`: it has ended long enough ago. */
+type State = Pick<Broadcast, 'id' | 'fence' | 'state'> & { isForgotten: boolean }
+
+/** Players still load parts that were in their last playlist. */
+const keptSeconds = 60
 
 const listStateRows = prepare<State>(
   'list-broadcast-states',
-  'select id, fence, state from broadcasts where id = any($1)',
+  `select id, fence, state, coalesce(ended_at < now() - ${keptSeconds} * interval '1 second', false) as "isForgotten"
+   from broadcasts where id = any($1)`,
 )
 
 /** The states of broadcasts. Those that no longer exist are missing. */

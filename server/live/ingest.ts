@@ -222,8 +222,11 @@ export class Ingest {
     const states = known.length > 0 ? await listStates(db, [...broadcasts.keys()]) : []
     for (const [id, live] of known) {
       const row = states.find((state) => state.id === id)
-      if (row?.fence === live.fence && row.state !== 'ended') continue
-      if (row?.state === 'ended') live.apply({ kind: 'end' })
+      const isEnded = row?.state === 'ended'
+      // The end increases the fence.
+      const isOurs = row?.fence === live.fence + (isEnded ? 1 : 0)
+      if (isEnded && isOurs && !live.isEnded) live.apply({ kind: 'end' })
+      if (isOurs && !row.isForgotten) continue
       if (broadcasts.get(id) === live) broadcasts.delete(id)
       live.close()
     }

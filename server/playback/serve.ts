@@ -114,9 +114,9 @@ async function serve<A extends Asset, Loaded>(
 }
 
 /** Shared caches do not check who may see the content. */
-const withoutSharedCaches = (content: Content): Content => ({
+export const withoutSharedCaches = (content: Content): Content => ({
   ...content,
-  cacheControl: content.cacheControl.replace('public', 'private'),
+  cacheControl: content.cacheControl.replace('public', 'private').replace(/, s-maxage=\d+/, ''),
 })
 
 /** Relative, so that it works behind any proxy. */

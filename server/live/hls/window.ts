@@ -140,6 +140,18 @@ export class RenditionWindow {
     return this.#open.sequence === sequence && this.#open.parts.length > part
   }
 
+  /** The number of the segment that is being received, or that comes next. */
+  get next(): number {
+    return this.#open?.sequence ?? (this.#segments.at(-1)?.sequence ?? -1) + 1
+  }
+
+  /** Whether the segments end before this part. */
+  endsBefore(sequence: number, part: number): boolean {
+    const last = this.#segments.at(-1)
+    if (!last || sequence !== last.sequence) return sequence >= this.next
+    return last.parts.length > 0 && part >= last.parts.length
+  }
+
   /** A complete segment. */
   find(sequence: number): WindowSegment | undefined {
     const found = this.#segments[sequence - (this.#segments[0]?.sequence ?? 0)]

@@ -19,8 +19,11 @@ type Asked = {
 const segmentType = 'video/mp4'
 /** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
 const maxWaitTargets = 3
-/** A playlist that was waited for is the same for everyone who asks for the same part. */
-const cacheTenSeconds = 'public, max-age=10'
+/**
+ * A playlist that was waited for answers everyone who waits for the same part. The same URL has another answer later, and
+ * some players request it again after the last part of a segment, so browsers do not keep it.
+ */
+const shareOneSecond = 'public, max-age=0, s-maxage=1'
 const noStore = 'no-store'
 
 type Find = () => Promise<View | undefined>
@@ -67,7 +70,7 @@ async function loadPlaylist(
   if (!window) return undefined
   const content = loadPlaylistContent(current, quality, { skips: asked.skips, query })
   const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
-  const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? cacheTenSeconds : noStore
+  const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? shareOneSecond : noStore
   return { ...content, cacheControl }
 }
 
@@ -115,17 +118,18 @@ async function loadPart(
   viewer: ServerResponse,
 ): Promise<Content | undefined> {
   const { live, hasParts } = view
-  if (!hasParts) return undefined
   const rendition = live.rendition(quality)!
-  const { segments, open } = rendition.window.state
-  const next = open?.sequence ?? (segments.at(-1)?.sequence ?? -1) + 1
-  if (sequence > next) return undefined
-  const isMet = () => rendition.window.has(sequence, part)
-  if (!isMet())
-    await withPatience(viewer, maxWaitMs(view), (signal) => rendition.window.waitUntil(isMet, signal))
+  const { window } = rendition
+  if (sequence > window.next) return undefined
+  const isMet = () => window.has(sequence, part)
+  if (hasParts && !isMet())
+    await withPatience(viewer, maxWaitMs(view), (signal) => window.waitUntil(isMet, signal))
+  // Playlists have announced it. Some players report an error if it is missing.
+  if (live.isEnded && window.endsBefore(sequence, part))
+    return inMemory(Buffer.alloc(0), segmentType, noStore)
   const body = rendition.findPart(sequence, part)?.join()
-  const known = rendition.window.state.open ?? rendition.window.find(sequence)
-  const segment = known?.sequence === sequence ? known : rendition.window.find(sequence)
+  const { open } = window.state
+  const segment = open?.sequence === sequence ? open : window.find(sequence)
   if (!body || segment?.epoch !== epoch) return undefined
   const etag = `"${live.id}-${quality}-${sequence}-${epoch}.${part}"`
   return { type: segmentType, cacheControl: cacheForever, etag, size: body.length, body }

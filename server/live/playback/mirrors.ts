@@ -49,6 +49,12 @@ export class Mirrors {
     return followed.isReady ? followed.mirror.live : undefined
   }
 
+  /** A broadcast that has ended is not followed anew. */
+  findEnded(id: string): LiveBroadcast | undefined {
+    const followed = this.#followed.get(id)
+    return followed?.isReady && followed.mirror.live.isEnded ? followed.mirror.live : undefined
+  }
+
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)

@@ -15,7 +15,7 @@ import { liveMedium, livePath, privateLivePath } from '../../live-streams/paths.
 import { findThumbnail } from '../../live-streams/store.ts'
 import { loadPlaceholder } from '../../playback/placeholder.ts'
 import { type Content, inMemory, sendContent } from '../../playback/send.ts'
-import { cacheOneMinute, cacheOneSecond, routeMedia } from '../../playback/serve.ts'
+import { cacheOneMinute, cacheOneSecond, routeMedia, withoutSharedCaches } from '../../playback/serve.ts'
 import { parseLiveFile } from './file-names.ts'
 import { loadLiveFile } from './files.ts'
 import { writeMaster } from './master.ts'
@@ -114,6 +114,5 @@ function send(
   { request, reply, isShared }: Viewing,
   content: Content,
 ): Promise<FastifyReply> {
-  const cacheControl = isShared ? content.cacheControl : content.cacheControl.replace('public', 'private')
-  return sendContent(context, request, reply, { ...content, cacheControl })
+  return sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
 }

@@ -58,10 +58,11 @@ export class Views {
     return view?.liveStreamId === liveStreamId ? view : undefined
   }
 
-  /** Undefined if the broadcast has ended, or if its owner is out of reach. */
+  /** Undefined if the owner is out of reach, or has forgotten the broadcast after its end. */
   async #findMirror(id: string): Promise<LiveBroadcast | undefined> {
     const broadcast = await this.#rows.find(id)
-    return broadcast && broadcast.state !== 'ended' ? this.#mirrors.find(broadcast) : undefined
+    if (broadcast?.state === 'ended') return this.#mirrors.findEnded(id)
+    return broadcast && this.#mirrors.find(broadcast)
   }
 
   async #findStored(id: string): Promise<View | undefined> {

@@ -21,6 +21,7 @@ import {
   toApiError,
 } from './lib/error-handler.ts'
 import { httpErrors, invalidPayload } from './lib/errors.ts'
+import { normalizeForwardedFor } from './lib/forwarded-for.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
 import { urlsForLog } from './lib/logged-url.ts'
@@ -101,6 +102,7 @@ export async function buildApp(
   addParsers(app, context.config.bodyMs)
   const urlForLog = urlsForLog(app)
   handleErrors(app, errors, urlForLog)
+  if (context.config.trustProxy.length > 0) normalizeAddresses(app)
   addHooks(app, context, metrics, urlForLog)
   withoutCors(app)
   await addCors(app)
@@ -249,6 +251,16 @@ function addHooks(
     metrics.observeRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
     const isSilent = request.routeOptions.logLevel === 'silent'
     if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply, urlForLog(request))
+    done()
+  })
+}
+
+/** Has to run before anything asks for `request.ip`. */
+function normalizeAddresses(app: App): void {
+  app.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
+    // Node joins repeated headers of this name.
+    const list = headers['x-forwarded-for'] as string | undefined
+    if (list !== undefined) headers['x-forwarded-for'] = normalizeForwardedFor(list)
     done()
   })
 }

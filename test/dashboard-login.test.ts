@@ -318,6 +318,21 @@ describe('brute force', () => {
     assert.equal((await logInWith('guess', { 'x-forwarded-for': '2001:db8:1:3::99' })).status, 401)
   })
 
+  test('an address counts once, however the proxy writes it', async () => {
+    await attempts('password 198.51.100.10', 10)
+    for (const address of ['198.51.100.10:4001', '::FFFF:198.51.100.10', 'unknown, 198.51.100.10'])
+      assertLimited(await logInWith('guess', { 'x-forwarded-for': address }))
+    await attempts('password 2001:db8:0:0', 10)
+    for (const address of ['2001:DB8::', '[2001:db8::]:443', '2001:0db8:0000::1', '2001:db8::1%eth0'])
+      assertLimited(await logInWith('guess', { 'x-forwarded-for': address }))
+  })
+
+  test('the address of the proxy counts if the header contains no address', async () => {
+    await attempts('password 127.0.0.1', 10)
+    for (const text of ['unknown', 'x'.repeat(7_000), '198.51.100', '198.51.100.12, _hidden', '', ','])
+      assertLimited(await logInWith('guess', { 'x-forwarded-for': text }))
+  })
+
   test('from many addresses is limited in total, and a link still works', async () => {
     await choosePassword(await logIn(service), { password })
     await attempts('password total', 200)

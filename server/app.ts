@@ -8,7 +8,7 @@ import Fastify, {
 } from 'fastify'
 import { type Authenticator, type Scope, scopeOf } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
-import { protectDashboardApi, withoutCors } from './dashboard/api-access.ts'
+import { protectDashboardApi } from './dashboard/api-access.ts'
 import { Changes } from './dashboard/changes.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
@@ -34,6 +34,7 @@ import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { createWakeSignal, type WakeSignal } from './lib/wake-signal.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
+import { protectInternalRoutes } from './operations/own-hosts.ts'
 import { errorPage } from './pages/error-page.ts'
 import type { ApiContext } from './slice.ts'
 import { slices } from './slices.ts'
@@ -104,7 +105,7 @@ export async function buildApp(
   handleErrors(app, errors, urlForLog)
   if (context.config.trustProxy.length > 0) normalizeAddresses(app)
   addHooks(app, context, metrics, urlForLog)
-  withoutCors(app)
+  protectInternalRoutes(app, context)
   await addCors(app)
   protectDashboardApi(app, context)
 

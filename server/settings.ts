@@ -48,6 +48,17 @@ function proxies(value: string): string[] {
   return list
 }
 
+function hostNames(value: string): string[] {
+  const list = value
+    .split(',')
+    .map((each) => each.trim().toLowerCase())
+    .filter(Boolean)
+  for (const each of list)
+    if (!/^\w[\w.-]*$/.test(each))
+      throw new InvalidValue(`must be host names without a port, separated by commas, not "${each}"`)
+  return list
+}
+
 function bucket(value: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$/.test(value)) {
     throw new InvalidValue('must be the name of a bucket: letters, digits, dots, hyphens')
@@ -74,6 +85,13 @@ const network = {
     meaning:
       'Origin that clients and viewers use, such as https://video.example.com. If not set: http://localhost with the port.',
     read: optional(origin),
+  }),
+  allowedHosts: setting({
+    name: 'KINORA_ALLOWED_HOSTS',
+    default: '',
+    meaning:
+      'Other host names at which the dashboard and /metrics are available, separated by commas, such as kinora,video.internal. The host of the public URL, localhost and IP addresses always are.',
+    read: hostNames,
   }),
   tls: allOrNone(
     {

@@ -46,6 +46,7 @@ before(async () => {
     KINORA_LOG_LEVEL: 'info',
     KINORA_ROLES: 'api',
     KINORA_TRUST_PROXY: '127.0.0.1',
+    KINORA_ALLOWED_HOSTS: 'other.example, proxy.example',
   }
   const first = await startKinora(env)
   ends.unshift(() => first.stop())

@@ -11,7 +11,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import { isUnreachable, openDb, openPool } from '../server/lib/db.ts'
 import {
+  assertProblem,
   call,
+  callRaw,
   callUntilAvailable,
   createDatabase,
   type Kinora,
@@ -38,6 +40,56 @@ const twoAtOnce = { concurrency: 2 }
 const service = sharedKinora({ KINORA_LOG_LEVEL: 'debug' })
 
 describe('metrics', () => {
+  test('and the dashboard are available only at host names of the service', async (t) => {
+    const { url } = await kinora(t, { KINORA_ROLES: 'api', KINORA_ALLOWED_HOSTS: 'kinora' })
+    const paths = [
+      '/metrics',
+      '/metrics/',
+      '/metrics?x=%',
+      '/%6detrics?x=%',
+      '/dashboard',
+      '/%64ashboard/session?x=%',
+    ]
+    const more = [
+      '/dashboard/login',
+      '/dashboard/api/production/videos',
+      '/dashboard/api/x',
+      '/sandbox//dashboard',
+    ]
+    for (const path of [...paths, ...more])
+      for (const method of ['GET', 'POST']) {
+        // What a script of a rebound page can set.
+        const headers = { 'x-forwarded-host': 'localhost', origin: 'http://attacker.example:8080' }
+        const host = 'attacker.example:8080'
+        const refused = await callRaw(url, path, { method, headers: { ...headers, host } })
+        assertProblem(refused, 421, 'host-not-allowed')
+        assert.match(refused.body.title, /KINORA_PUBLIC_URL.*KINORA_ALLOWED_HOSTS/)
+        assert.equal(refused.headers.get('access-control-allow-origin'), null)
+      }
+    for (const host of ['localhost', '127.0.0.1:1', '[::1]:8080', 'KINORA:9000'])
+      for (const path of ['/metrics', '/dashboard'])
+        assert.equal((await callRaw(url, path, { headers: { host } })).status, 200, `${host} ${path}`)
+    for (const path of ['/healthz', '/readyz', '/'])
+      assert.equal((await callRaw(url, path, { headers: { host: 'any.example' } })).status, 200, path)
+  })
+
+  test('and health checks have no CORS headers', async () => {
+    for (const path of [
+      '/metrics',
+      '/healthz',
+      '/readyz',
+      '/internal/live/x/feed',
+      '/metrics?x=%',
+      '/%6detrics',
+    ])
+      for (const method of ['GET', 'OPTIONS']) {
+        const headers = { origin: 'https://page.example', 'access-control-request-method': 'GET' }
+        const response = await callRaw(service.url, path, { method, headers })
+        const cors = [...response.headers.keys()].filter((name) => name.startsWith('access-control'))
+        assert.deepEqual(cors, [], `${method} ${path}`)
+      }
+  })
+
   test('request metrics are labeled by route and contain no ids, keys or unknown paths', async () => {
     const { url } = service
     const { id } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
@@ -305,14 +357,14 @@ describe('aborted requests', () => {
     const { videoId } = (await call(`${url}/videos`, { method: 'POST', json: {} })).body
     const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.mp4"\r\n\r\nbytes'
     const cases = [
-      ['/videos?broken=json', 'application/json', '{"title":'],
-      ['/auth/api-key?broken=auth', 'application/json', '{"apiKey":'],
+      ['/videos?brokenJson=1', 'application/json', '{"title":'],
+      ['/auth/api-key?brokenAuth=1', 'application/json', '{"apiKey":'],
       ['/collector/vod', 'text/plain', '{"session":'],
-      [`/videos/${videoId}/source?broken=form`, 'multipart/form-data; boundary=x', form],
-      ['/tus?broken=tus', 'application/offset+octet-stream', 'bytes'],
+      [`/videos/${videoId}/source?brokenForm=1`, 'multipart/form-data; boundary=x', form],
+      ['/tus?brokenTus=1', 'application/offset+octet-stream', 'bytes'],
     ] as const
     for (const [path, type, part] of cases) await abortRequest(url, path, type, part)
-    const logged = () => new Set(output().match(/broken=(?:json|auth|form)/g))
+    const logged = () => new Set(output().match(/broken(?:Json|Auth|Form)/g))
     await waitFor(() => logged().size === 3, output)
     // The service removes the upload that tus created, because the client never received its URL.
     const videosTotal = async () => (await call(`${url}/videos`)).body.pagination.itemsTotal

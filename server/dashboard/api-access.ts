@@ -42,30 +42,3 @@ export function protectDashboardApi(app: App, deps: Deps): void {
     requireSession(deps, request, reply).then(() => done(), done)
   })
 }
-
-const corsHeaders = ['access-control-allow-origin', 'access-control-expose-headers']
-
-/** No other origin may read or call anything of the dashboard. Has to run before the CORS plugin is registered. */
-export function withoutCors(app: App): void {
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (request.method === 'OPTIONS' && isOfDashboard(request))
-      throw new ApiError(httpErrors.methodNotAllowed)
-    done()
-  })
-  app.addHook('onSend', (request, reply, payload, done) => {
-    if (isOfDashboard(request)) for (const name of corsHeaders) reply.removeHeader(name)
-    done(null, payload)
-  })
-}
-
-/** Also recognizes a URL without a route, and one with percent-encoded letters, which the router decodes. */
-const isOfDashboard = ({ dashboardEnvironment, url }: FastifyRequest) =>
-  dashboardEnvironment !== undefined || (url.includes('%') ? decode(url) : url).startsWith('/dashboard')
-
-function decode(url: string): string {
-  try {
-    return decodeURIComponent(url)
-  } catch {
-    return url
-  }
-}

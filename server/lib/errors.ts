@@ -76,6 +76,12 @@ export const httpErrors = defineErrors({
     'The range is outside of the file.',
     'The Content-Range header contains the size of the file.',
   ],
+  hostNotAllowed: [
+    'host-not-allowed',
+    421,
+    'The dashboard and the metrics are not available at this host name. Set KINORA_PUBLIC_URL to the URL that you open, or add the name to KINORA_ALLOWED_HOSTS.',
+    'A page on the internet could otherwise use them by pointing its own name to your address. They are available at the host of KINORA_PUBLIC_URL, at `localhost`, at IP addresses and at the names in KINORA_ALLOWED_HOSTS. The Host header decides, so a proxy has to pass it on, or its own name has to be in the list.',
+  ],
   tooManyRequests: [
     'too-many-requests',
     429,

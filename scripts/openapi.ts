@@ -19,13 +19,14 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     db: unused,
     queue: unused,
     files: unused,
+    space: unused,
     fetch: unused,
     secret: unused,
     log: createLog('silent', false),
     now: () => new Date(),
   }
   const authenticator: Authenticator = unused
-  const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 })
+  const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 }, unused)
   return buildApp(context, authenticator, metrics, { beforeRoutes })
 }
 

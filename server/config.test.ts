@@ -95,6 +95,17 @@ test('speech is recognized by a server or a program, and URLs have no password',
   assert.equal(problemsOf({ KINORA_SUMMARY_KEY: 'a\nb' }).length, 1)
 })
 
+test('the reserve of the disk is a size, a share or nothing', () => {
+  const reserveOf = (value: string) => readConfig({ KINORA_DISK_RESERVE: value }).diskReserve
+  assert.equal(readConfig({}).diskReserve, undefined)
+  assert.deepEqual(reserveOf('0'), { bytes: 0 })
+  assert.deepEqual(reserveOf('1.5GB'), { bytes: 1.5e9 })
+  assert.deepEqual(reserveOf('500MB'), { bytes: 5e8 })
+  assert.deepEqual(reserveOf('2%'), { share: 0.02 })
+  for (const value of ['5', '1 GB', '101%', '-1GB', '1GiB', '%'])
+    assert.match(problemsOf({ KINORA_DISK_RESERVE: value }).join(), /^KINORA_DISK_RESERVE must be a size/)
+})
+
 test('the password of the dashboard has at least 8 characters', () => {
   const [problem] = problemsOf({ KINORA_ADMIN_PASSWORD: 'short' })
   assert.equal(problem, 'KINORA_ADMIN_PASSWORD must have 8 to 200 characters.')

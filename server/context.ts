@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { Config } from './config.ts'
+import type { DiskSpace } from './lib/disk-space.ts'
 import type { GuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import type { Files } from './lib/files/files.ts'
 import type { Log } from './lib/log.ts'
@@ -15,6 +16,8 @@ export type Context = {
   db: Kysely<Tables>
   queue: Queue<Jobs>
   files: Files
+  /** What is free on the disks of the data folder. */
+  space: DiskSpace
   /** For URLs that tenants supply: it connects to public IP addresses only, unless the settings allow others. */
   fetch: GuardedFetch
   /** Signs the tokens that the service issues. */

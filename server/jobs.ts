@@ -12,9 +12,9 @@ const retryTaskAfterMs = 60_000
 
 /** Runs the jobs, tasks and services of all slices. */
 export async function startWorker(context: WorkerContext): Promise<Service> {
-  await context.queue.work(jobHandlers(context))
-  const services = slices.flatMap(({ services = [] }) => services).map((start) => start(context))
   const closing = new AbortController()
+  await context.queue.work(jobHandlers(context, closing.signal))
+  const services = slices.flatMap(({ services = [] }) => services).map((start) => start(context))
   const tasks = slices
     .flatMap(({ tasks = [] }) => tasks)
     .map(async (task, i) => {
@@ -29,11 +29,12 @@ export async function startWorker(context: WorkerContext): Promise<Service> {
   }
 }
 
-function jobHandlers(context: WorkerContext): JobHandlers<Jobs> {
+function jobHandlers(context: WorkerContext, closing: AbortSignal): JobHandlers<Jobs> {
   const handlerOf = <N extends keyof Jobs>(name: N) => {
     const handlers: JobHandler<N>[] = slices.flatMap(({ jobs }) => jobs?.[name] ?? [])
     if (handlers.length === 0) throw new Error(`no slice handles the jobs of the queue ${name}`)
     return async (job: Jobs[N], retries: number) => {
+      if (queues[name].needsSpace) await context.space.whenFree(closing)
       for (const handle of handlers) await handle(context, job, retries)
     }
   }

@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
+import type { Reserve } from './lib/disk-space.ts'
 import {
   allOrNone,
   choice,
@@ -64,6 +65,18 @@ function bucket(value: string): string {
     throw new InvalidValue('must be the name of a bucket: letters, digits, dots, hyphens')
   }
   return value
+}
+
+const units = { MB: 1e6, GB: 1e9, TB: 1e12 }
+
+function reserve(value: string): Reserve {
+  const [, number = '', unit] = /^(\d{1,9}(?:\.\d{1,3})?)(%|MB|GB|TB)?$/.exec(value) ?? []
+  const size = Number(number)
+  if (unit === '%' && size <= 100) return { share: size / 100 }
+  if (unit !== undefined && unit !== '%') return { bytes: size * units[unit as keyof typeof units] }
+  if (value !== '0')
+    throw new InvalidValue(`must be a size such as 2GB, a share such as 5%, or 0, not "${value}"`)
+  return { bytes: 0 }
 }
 
 const network = {
@@ -168,6 +181,13 @@ const storage = {
     default: './data',
     meaning: 'Folder for the embedded Postgres and for files.',
     read: resolvePath,
+  }),
+  diskReserve: setting({
+    name: 'KINORA_DISK_RESERVE',
+    default: '',
+    meaning:
+      'Free space that the disk of the data folder keeps for the database, such as 2GB or 5%. Below it, uploads, recordings and encodings pause. If not set: 1GB, but at most 5% of the disk. 0 turns this off.',
+    read: optional(reserve),
   }),
   databaseUrl: setting({
     name: 'KINORA_DATABASE_URL',

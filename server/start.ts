@@ -23,9 +23,11 @@ import { type Database, openDatabase } from './database.ts'
 import { listenerName } from './encoding/slots.ts'
 import { startWorker } from './jobs.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
+import { DiskSpace } from './lib/disk-space.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { FileStoreError, type Files } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
+import { withReserve } from './lib/files/with-reserve.ts'
 import type { App } from './lib/http.ts'
 import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
 import { Listener } from './lib/listener.ts'
@@ -63,8 +65,9 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
   const { onClose, close } = createCloser(log)
   try {
     const tls = config.tls && (await readTls(config.tls))
-    const files = await openData(config, log)
+    const { files, space } = await openData(config, log)
     onClose(() => files.close())
+    onClose(() => space.close())
     // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
     const needsTools = config.roles.has('worker') || config.roles.has('live')
     const tools = needsTools ? findTools(toolsOf(config)) : undefined
@@ -75,7 +78,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
-    const context = await openContext({ config, publicUrl, files, log }, database, onClose)
+    const context = await openContext({ config, publicUrl, files, space, log }, database, onClose)
     const listener = new Listener(database.connection, listenerName(config), log)
     await listener.open()
     onClose(() => listener.close())
@@ -88,7 +91,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
       ...(config.roles.has('api') && changes.channels),
     })
 
-    const metrics = createMetrics(database.pool)
+    const metrics = createMetrics(database.pool, space)
     const broadcasts: Broadcasts = new Map()
     let rtmpPorts: RtmpPorts | undefined
     const app = await buildApp(context, authenticator, metrics, {
@@ -133,7 +136,7 @@ function createCloser(log: Log): { onClose: OnClose; close(): Promise<void> } {
 
 /** Opens the queue and everything else that the context needs beside the files and the database. */
 async function openContext(
-  parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'log'>,
+  parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'space' | 'log'>,
   { connection, db, retry }: Database,
   onClose: OnClose,
 ): Promise<Context> {
@@ -220,12 +223,15 @@ async function announce({ config, publicUrl, log }: Context, app: App, onClose: 
   }
 }
 
-async function openData(config: Config, log: Log): Promise<Files> {
+async function openData(config: Config, log: Log): Promise<Pick<Context, 'files' | 'space'>> {
   const { dataDir } = config
   try {
     const user = await prepareDataFolder(dataDir, MEDIA_USER, log)
     useSandbox(user && { user, files: join(dataDir, 'files'), work: join(dataDir, 'work') })
-    return await openFiles(config)
+    const files = await openFiles(config)
+    const space = await DiskSpace.open({ dataDir, reserve: config.diskReserve, log })
+    // With an S3 store, the disk has only the database and temporary files.
+    return { files: config.s3 ? files : withReserve(files, space), space }
   } catch (error) {
     throw new StartError(`The data folder ${dataDir} cannot be used: ${(error as Error).message}.`, {
       cause: error,

@@ -19,7 +19,7 @@ export async function openEncoder(dataDir: string, stallMs = 20_000) {
   const files = await openDiskFiles(join(dataDir, 'files'))
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })
   const config = { dataDir, sandbox: { seconds: 30, hasWatermark: true, hours: 24 } }
-  const deps = { files, tools, config }
+  const deps = { files, tools, config, space: { checkNew() {} } }
   return {
     files,
     async plan(videoId: string, source: string, video: Partial<PlannedVideo> = {}): Promise<Work> {

@@ -410,7 +410,7 @@ suite('long uploads', { concurrency: 3 }, () => {
     await assertSource(service.data, /\/tus\/(vi\w{22})-/.exec(uploadUrl)?.[1] ?? '', content)
   })
 
-  test('uploads to a full disk return 503 and can be continued once there is space again', async (t) => {
+  test('uploads to a full disk return 507 and can be continued once there is space again', async (t) => {
     if (process.getuid?.() !== 0) return t.skip('only root can mount a small disk')
     const folder = await temporaryFolder(t)
     try {
@@ -431,8 +431,8 @@ suite('long uploads', { concurrency: 3 }, () => {
         await sendFile(`${service.url}/upload?token=${token}`, big, { key: '' }),
       ]
       for (const rejection of rejections) {
-        assertProblem(rejection, 503, 'service-unavailable')
-        assert.equal(rejection.headers.get('retry-after'), '2')
+        assertProblem(rejection, 507, 'insufficient-storage')
+        assert.equal(rejection.headers.get('retry-after'), '60')
       }
       const { body } = await call(`${service.url}/videos/${inParts}/status`)
       assert.deepEqual(body.ingest.receivedParts, { parts: [1], total: 3 })

@@ -1,14 +1,15 @@
-import { statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import { effectiveSettings } from '../config.ts'
 import type { Context } from '../context.ts'
 import { countSlots } from '../encoding/slots.ts'
+import type { Disk } from '../lib/disk-space.ts'
 import { isReachable } from '../lib/reachable.ts'
 import { readVersion } from '../lib/version.ts'
 import { segmentSeconds } from '../media/grid.ts'
 import { runSandboxed } from '../media/sandbox.ts'
 import * as store from './system-store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now'>
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'space'>
 
 const version = readVersion()
 /** Counting all files reads a large part of the database. */
@@ -25,15 +26,14 @@ export class System {
   }
 
   async view() {
-    const { config, db, files } = this.#deps
-    const [postgres, ffmpeg, hasFiles, slots, queue, storage, disk, failures] = await Promise.all([
+    const { config, db, files, space } = this.#deps
+    const [postgres, ffmpeg, hasFiles, slots, queue, storage, failures] = await Promise.all([
       store.findPostgresVersion(db),
       this.#findFfmpeg(),
       isReachable(files.check()),
       countSlots(db),
       store.findQueue(db, segmentSeconds),
       this.#countStorage(),
-      findDisk(config),
       store.findFailures(db),
     ])
     return {
@@ -43,7 +43,9 @@ export class System {
       health: { database: 'reachable', files: hasFiles ? 'reachable' : 'unreachable' },
       roles: [...config.roles],
       encodeSlots: { total: slots, busy: queue.running },
-      ...{ queue, storage, disk, failures },
+      ...{ queue, storage, failures },
+      disk: findDisk(config, space.disks),
+      isDiskLow: space.isLow,
       settings: effectiveSettings(process.env),
     }
   }
@@ -71,9 +73,8 @@ export class System {
   }
 }
 
-/** Null if the files are in an S3 store, or if the disk does not answer. */
-async function findDisk({ dataDir, s3 }: Context['config']) {
-  if (s3) return null
-  const found = await statfs(dataDir).catch(() => undefined)
-  return found ? { totalBytes: found.blocks * found.bsize, freeBytes: found.bavail * found.bsize } : null
+/** The disk that the files are on. Null if they are in an S3 store, or if the disk does not answer. */
+function findDisk({ dataDir, s3 }: Context['config'], disks: readonly Disk[]) {
+  const disk = disks.find(({ folder }) => folder === join(dataDir, 'files')) ?? disks[0]
+  return s3 || !disk ? null : { totalBytes: disk.totalBytes, freeBytes: disk.freeBytes }
 }

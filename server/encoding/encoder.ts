@@ -42,7 +42,7 @@ export type Encoder = { wake(): void; close(): Promise<void> }
 
 /** Encodes chunks, one per slot, as long as there are any. */
 export function startEncoder(context: EncoderContext): Encoder {
-  const { config, db, log } = context
+  const { config, db, log, space } = context
   const closing = new AbortController()
   const wakeSignal = createWakeSignal()
 
@@ -59,7 +59,8 @@ export function startEncoder(context: EncoderContext): Encoder {
   }
 
   async function claim() {
-    if (!(await hasClaimableChunk(db))) return undefined
+    // Chunks wait while the disk is almost full.
+    if (space.isLow || !(await hasClaimableChunk(db))) return undefined
     await releaseExpiredLeases(db)
     return claimChunk(db, randomUUID(), leaseMs)
   }
@@ -87,7 +88,7 @@ async function processChunk(
   using lease = keepLease(() => renewLease(db, chunk, leaseMs), leaseMs)
   const signal = AbortSignal.any([lease.lost, closing])
   try {
-    const isEncoded = await withWorkFolder(config.dataDir, async (folder) => {
+    const isEncoded = await withWorkFolder(context, async (folder) => {
       try {
         return await encodeAndRecord(context, chunk, { folder, signal })
       } catch (error) {

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
-import { withWorkFolder } from '../lib/work.ts'
+import { type WorkDeps, withWorkFolder } from '../lib/work.ts'
 import { type Content, isPlausible, isSuspicious, scanContent } from '../media/content.ts'
 import { type Extent, findExtent } from '../media/extent.ts'
 import { blameOf, explain, failureOf } from '../media/failure.ts'
@@ -17,7 +17,7 @@ import type { SourceMedia } from '../media/source-media.ts'
 import { sourceCopyKey, sourceKey } from '../renditions/files.ts'
 import { type Input, openInput } from './input.ts'
 
-type Deps = Pick<Context, 'files'> & { tools: Tools; config: Pick<Context['config'], 'dataDir'> }
+type Deps = Pick<Context, 'files'> & WorkDeps & { tools: Tools }
 
 export type ExaminedSource = {
   /** The key of the file to decode: the source, or a copy of its streams. */
@@ -53,7 +53,7 @@ export async function examine(deps: Deps, videoId: string): Promise<ExaminedSour
   const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
   try {
-    return await withWorkFolder(deps.config.dataDir, async (folder) => {
+    return await withWorkFolder(deps, async (folder) => {
       const source = await openSource(deps, input)
       const found = await findUsable(deps, { input, bytes, folder }, source)
       if (found.path === input.path) return { ...found, key, bytes }

@@ -8,7 +8,7 @@ import { removeIfDeleted } from '../videos/delete.ts'
 import { updateMp4 } from './mp4.ts'
 import { removeOrphans } from './orphans.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
 
 /** Runs after the last quality and whenever `mp4Support` changes. Idempotent. */
 export async function finishEncoding(

@@ -18,7 +18,7 @@ import { discardFiles } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
 
 type Mp4 = {
   quality: string
@@ -89,11 +89,11 @@ async function makeMp4(
   wanted: Mp4,
   retries: number,
 ): Promise<Mp4File | undefined> {
-  const { db, files, log, config } = deps
+  const { db, files, log } = deps
   const { quality } = wanted
   const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasAudio))
   try {
-    const bytes = await withWorkFolder(config.dataDir, async (folder) => {
+    const bytes = await withWorkFolder(deps, async (folder) => {
       const output = await muxMp4(deps, videoId, wanted, folder)
       await files.put(key, createReadStream(output))
       return (await stat(output)).size

@@ -29,7 +29,7 @@ import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
 import type { EncodingPlan } from './tables.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
 
 /** The image shown for a source without video. A low frame rate is enough, because nothing moves. */
 const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }

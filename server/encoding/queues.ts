@@ -10,6 +10,6 @@ export type EncodingJobs = {
 const retries = { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 }
 
 export const encodingQueues: Queues<EncodingJobs> = {
-  'plan-encoding': { concurrency: 8, ...retries },
-  'finish-encoding': { concurrency: 4, ...retries },
+  'plan-encoding': { needsSpace: true, concurrency: 8, ...retries },
+  'finish-encoding': { needsSpace: true, concurrency: 4, ...retries },
 }

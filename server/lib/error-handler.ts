@@ -19,6 +19,8 @@ export function toApiError(error: unknown): ApiError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   const known = frameworkErrors[code]
   if (known) return known()
+  if (error instanceof FileStoreError && error.kind === 'full')
+    return new ApiError(httpErrors.insufficientStorage, { cause: error, headers: { 'retry-after': '60' } })
   if (isUnreachable(error) || error instanceof FileStoreError) {
     return new ApiError(httpErrors.serviceUnavailable, { cause: error, headers: { 'retry-after': '2' } })
   }
@@ -82,7 +84,9 @@ export function handleErrors(
         : toApiError(error)
     if (isGone && request.routeOptions.logLevel !== 'silent') logAborted(request, urlForLog(request))
     // 501 answers a request for a feature that does not exist; nothing has failed.
-    if (apiError.status >= 500 && apiError.status !== 501)
+    if (apiError.kind === httpErrors.insufficientStorage)
+      request.log.warn({ requestId: request.id, reason: String(apiError.cause) }, 'request refused')
+    else if (apiError.status >= 500 && apiError.status !== 501)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
     return sendApiError(apiError, request, reply, formats)
   }

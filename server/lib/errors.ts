@@ -118,6 +118,12 @@ export const httpErrors = defineErrors({
     'The service is temporarily unavailable.',
     'The database or the file store cannot be reached. Try again in a few seconds.',
   ],
+  insufficientStorage: [
+    'insufficient-storage',
+    507,
+    'There is not enough free storage.',
+    'The disk of the service is almost full, or the quota of its file store is used up. Playback and deletion still work. Delete something, or try again after the time in the Retry-After header.',
+  ],
 })
 
 /** Errors of requests that upload a file as multipart/form-data. */

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Disk, DiskSpace } from './disk-space.ts'
 
 type SweepCounts = {
   files?: number
@@ -16,7 +17,10 @@ export type Metrics = {
   contentType: string
 }
 
-export function createMetrics(pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>): Metrics {
+export function createMetrics(
+  pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>,
+  space: Pick<DiskSpace, 'disks' | 'isLow'>,
+): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -35,6 +39,23 @@ export function createMetrics(pool: Pick<Pool, 'totalCount' | 'idleCount' | 'wai
       this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
       this.set({ state: 'idle' }, pool.idleCount)
       this.set({ state: 'waiting' }, pool.waitingCount)
+    },
+  })
+  const diskGauge = (name: string, help: string, read: (disk: Disk) => number) =>
+    new Gauge({
+      ...{ name, help, labelNames: ['folder'], registers: [registry] },
+      collect() {
+        for (const disk of space.disks) this.set({ folder: disk.folder }, read(disk))
+      },
+    })
+  diskGauge('kinora_disk_free_bytes', 'Free space on the disk', ({ freeBytes }) => freeBytes)
+  diskGauge('kinora_disk_reserve_bytes', 'Space that stays free', ({ reserveBytes }) => reserveBytes)
+  new Gauge({
+    name: 'kinora_disk_low',
+    help: '1 while uploads, recordings and encodings pause because the disk is almost full',
+    registers: [registry],
+    collect() {
+      this.set(space.isLow ? 1 : 0)
     },
   })
   const count = (name: string, help: string) => new Counter({ name, help, registers: [registry] })

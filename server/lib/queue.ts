@@ -5,8 +5,11 @@ import { type Connection, connectionOptions, type Db } from './db.ts'
 
 type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
 
-/** `concurrency` is the number of jobs that one process runs at the same time. */
-export type QueueOptions = Retries & { concurrency: number }
+/**
+ * `concurrency` is the number of jobs that one process runs at the same time. Jobs of a queue with `needsSpace` wait while
+ * the disk is almost full.
+ */
+export type QueueOptions = Retries & { concurrency: number; needsSpace?: boolean }
 
 export type Queues<Jobs> = Record<keyof Jobs & string, QueueOptions>
 
@@ -203,7 +206,7 @@ function repeat(run: () => Promise<void>, everyMs: number, onError: (error: Erro
 async function createQueues(boss: PgBoss, queues: Record<string, QueueOptions>): Promise<void> {
   await boss.start()
   const existing = new Map((await boss.getQueues()).map((queue) => [queue.name, queue]))
-  for (const [name, { concurrency: _, ...retries }] of Object.entries(queues)) {
+  for (const [name, { concurrency: _, needsSpace: __, ...retries }] of Object.entries(queues)) {
     const queue = { ...retries, notify: true, heartbeatSeconds, expireInSeconds: 24 * 3_600 }
     // An update clears the queue cache of pg-boss in every worker, so unchanged queues are skipped.
     if (hasSettings(existing.get(name), queue)) continue

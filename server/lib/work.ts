@@ -1,12 +1,23 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { DiskSpace } from './disk-space.ts'
 import { findOwner, newOwnedName } from './owner.ts'
 
 const rootOf = (dataDir: string) => join(dataDir, 'work')
 
-/** Runs a task with a temporary folder of its own, which is removed when the task ends. */
-export async function withWorkFolder<T>(dataDir: string, task: (folder: string) => Promise<T>): Promise<T> {
-  const folder = join(rootOf(dataDir), newOwnedName())
+/** The parts of the context that a temporary folder needs. */
+export type WorkDeps = { config: { dataDir: string }; space: Pick<DiskSpace, 'checkNew'> }
+
+/**
+ * Runs a task with a temporary folder of its own, which is removed when the task ends. Rejects with FileStoreError if the
+ * disk is almost full.
+ */
+export async function withWorkFolder<T>(
+  { config, space }: WorkDeps,
+  task: (folder: string) => Promise<T>,
+): Promise<T> {
+  space.checkNew()
+  const folder = join(rootOf(config.dataDir), newOwnedName())
   await mkdir(folder, { recursive: true })
   try {
     return await task(folder)

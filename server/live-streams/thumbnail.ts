@@ -12,12 +12,12 @@ const formats = ['jpeg', 'png', 'webp'] as const
 
 /** Converts an uploaded image to JPEG. */
 export function receiveThumbnail(
-  { config }: Pick<Context, 'config'>,
+  { config, space }: Pick<Context, 'config' | 'space'>,
   limit: ConcurrencyLimit,
   request: IncomingMessage,
 ): Promise<Buffer> {
-  const { dataDir, ffmpeg, encodeStallMs: stallMs } = config
-  return withWorkFolder(dataDir, async (folder) => {
+  const { ffmpeg, encodeStallMs: stallMs } = config
+  return withWorkFolder({ config, space }, async (folder) => {
     const upload = await spoolUpload(request, folder, maxImageBytes)
     const output = join(folder, 'thumbnail.jpg')
     await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) => thumbnailArgs(image, output))

@@ -29,7 +29,7 @@ export function requireLanguage(tag: string): string {
 
 /** Reads the uploaded file and stores it. */
 export async function uploadTrack(
-  context: Pick<Context, 'config' | 'db'>,
+  context: Pick<Context, 'config' | 'db' | 'space'>,
   key: TrackKey,
   request: IncomingMessage,
 ): Promise<StoredTrack> {

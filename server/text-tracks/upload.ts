@@ -12,8 +12,11 @@ import { isWebVtt } from '../media/webvtt.ts'
 const maxBytes = 4 * 1024 * 1024
 
 /** The WebVTT of an uploaded file. */
-export function receiveTrack({ config }: Pick<Context, 'config'>, request: IncomingMessage): Promise<string> {
-  return withWorkFolder(config.dataDir, async (folder) =>
+export function receiveTrack(
+  context: Pick<Context, 'config' | 'space'>,
+  request: IncomingMessage,
+): Promise<string> {
+  return withWorkFolder(context, async (folder) =>
     toWebVtt(await readFile(await spoolUpload(request, folder, maxBytes))),
   )
 }

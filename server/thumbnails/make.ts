@@ -12,7 +12,7 @@ import { makeSprites } from './make-sprites.ts'
 import { makeThumbnail } from './make-thumbnail.ts'
 import { openThumbnails } from './store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'space'> & { tools: Tools }
 
 /**
  * The job that makes the thumbnail and the sprites. They are made from the encoded video, which is rotated, clipped and
@@ -38,7 +38,7 @@ async function make(deps: Deps, videoId: string, retries: number): Promise<void>
   }
   if (encoding?.plan) {
     const planned = { ...encoding, plan: encoding.plan }
-    await withWorkFolder(deps.config.dataDir, async (folder) => {
+    await withWorkFolder(deps, async (folder) => {
       await skipOnFailure(deps, videoId, retries, () => makeThumbnail(deps, row, planned, folder))
       await skipOnFailure(deps, videoId, retries, () => makeSprites(deps, row, planned, folder))
     })

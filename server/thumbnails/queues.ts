@@ -6,5 +6,12 @@ export type ThumbnailsJobs = {
 }
 
 export const thumbnailsQueues: Queues<ThumbnailsJobs> = {
-  'make-pictures': { concurrency: 2, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'make-pictures': {
+    concurrency: 2,
+    needsSpace: true,
+    retryLimit: 100,
+    retryDelay: 1,
+    retryBackoff: true,
+    retryDelayMax: 300,
+  },
 }

@@ -12,7 +12,7 @@ import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import * as store from './store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue'>
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'space'>
 
 const formats = ['jpeg', 'png', 'webp'] as const
 
@@ -23,8 +23,8 @@ export async function receiveThumbnail(
   videoId: string,
   request: IncomingMessage,
 ): Promise<void> {
-  const { dataDir, ffmpeg, encodeStallMs: stallMs } = deps.config
-  await withWorkFolder(dataDir, async (folder) => {
+  const { ffmpeg, encodeStallMs: stallMs } = deps.config
+  await withWorkFolder(deps, async (folder) => {
     const upload = await spoolUpload(request, folder, maxImageBytes)
     const output = join(folder, 'thumbnail.jpg')
     await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) => thumbnailArgs(image, output))

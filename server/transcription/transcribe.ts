@@ -13,7 +13,7 @@ import { audioDurationOf, type PieceAudio, readPiece } from './piece-audio.ts'
 import { recognize } from './recognize.ts'
 import { readSpokenLanguage } from './spoken-language.ts'
 
-export type TranscriptionContext = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'> & {
+export type TranscriptionContext = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & {
   tools: Tools
   serverFetch: GuardedFetch
 }
@@ -63,7 +63,7 @@ async function transcribePiece(context: TranscriptionContext, step: Step): Promi
   const { config, db } = context
   const { lease, transcript, fromMs, signal } = step
   const plan = planOf(await findEncoding(db, lease.id))
-  await withWorkFolder(config.dataDir, async (folder) => {
+  await withWorkFolder(context, async (folder) => {
     const { pieceMs: maxMs } = config.transcription
     const audio = await readPiece(context, { videoId: lease.id, plan, fromMs, maxMs, folder, signal })
     const recognized = await recognizeAudio(context, { audio, language: transcript.language, folder, signal })

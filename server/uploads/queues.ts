@@ -8,7 +8,14 @@ export type UploadsJobs = {
 }
 
 export const uploadsQueues: Queues<UploadsJobs> = {
-  'fetch-source': { concurrency: 16, retryLimit: 100, retryDelay: 2, retryBackoff: true, retryDelayMax: 300 },
+  'fetch-source': {
+    concurrency: 16,
+    needsSpace: true,
+    retryLimit: 100,
+    retryDelay: 2,
+    retryBackoff: true,
+    retryDelayMax: 300,
+  },
   // A file store that is full or unreachable usually recovers: retry for hours, at most 5 minutes apart.
   'store-source': { concurrency: 8, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
 }

@@ -15,19 +15,19 @@ import { MAX_PIXELS, MAX_SIDE } from '../media/limits.ts'
 import { idPrefix, imageKey } from './files.ts'
 import { insertWatermark, type Watermark } from './store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now'>
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'space'>
 
 const formats = ['jpeg', 'png'] as const
 
 /** Converts an uploaded image to PNG and stores it as a new watermark. */
 export async function receiveWatermark(
-  { config, db, files, now }: Deps,
+  { config, db, files, now, space }: Deps,
   limit: ConcurrencyLimit,
   { environment }: Scope,
   request: IncomingMessage,
 ): Promise<Watermark> {
-  const { dataDir, ffmpeg, encodeStallMs: stallMs } = config
-  return withWorkFolder(dataDir, async (folder) => {
+  const { ffmpeg, encodeStallMs: stallMs } = config
+  return withWorkFolder({ config, space }, async (folder) => {
     const upload = await spoolUpload(request, folder, maxImageBytes)
     const output = join(folder, 'watermark.png')
     const image = await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) =>

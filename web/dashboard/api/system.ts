@@ -37,6 +37,8 @@ export type System = {
   storage: { kind: StorageKind; files: number; bytes: number }[]
   /** Null if the files are in an S3 store. */
   disk: { totalBytes: number; freeBytes: number } | null
+  /** Uploads, recordings and encodings pause. */
+  isDiskLow: boolean
   failures: Failure[]
   settings: Setting[]
 }

@@ -1155,7 +1155,9 @@ export const en = {
     size: 'Size',
     fileCount: 'Files',
     disk: (free: string, total: string) => `${free} of ${total} are free on the disk.`,
-    diskLow: 'The disk is almost full. Uploads and encodings fail when it is full.',
+    diskLow: 'The disk is almost full. Uploads, recordings and encodings pause before it is full.',
+    diskPaused:
+      'The disk is almost full, so uploads, recordings and encodings are paused. They go on when there is space: delete videos, or make the disk larger.',
     s3: 'The files are in an S3 store.',
     failures: 'Failures',
     noFailures: 'Nothing has failed.',

@@ -7,6 +7,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
+import { ErrorText } from '../../ui/states.tsx'
 import { Figure } from './figure.tsx'
 import styles from './overview.module.css'
 import { RecentVideos } from './recent-videos.tsx'
@@ -24,6 +25,7 @@ export default function Overview({ recent }: { recent: ListedVideo[] }) {
   const disk = system.data?.disk
   return (
     <div className={styles.overview}>
+      {system.data?.isDiskLow && <ErrorText error={new Error(texts.system.diskPaused)} />}
       <div className={styles.figures}>
         <Figure
           label={texts.home.viewers}

@@ -2,12 +2,13 @@ import type { StorageKind, System } from '../../api/system.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
+import { ErrorText } from '../../ui/states.tsx'
 import styles from './storage-panel.module.css'
 
 const lowShare = 0.1
 
 /** The bar compares the kinds. The list has the numbers. */
-export function StoragePanel({ system: { storage, disk } }: { system: System }) {
+export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system: System }) {
   const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
@@ -47,8 +48,9 @@ export function StoragePanel({ system: { storage, disk } }: { system: System }) 
         {disk
           ? texts.system.disk(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))
           : texts.system.s3}
-        {isLow && ` ${texts.system.diskLow}`}
+        {isLow && !isDiskLow && ` ${texts.system.diskLow}`}
       </p>
+      {isDiskLow && <ErrorText error={new Error(texts.system.diskPaused)} />}
     </Panel>
   )
 }

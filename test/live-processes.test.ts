@@ -107,6 +107,17 @@ function parse(text: string): Playlist {
   return { text, segments: all(/^(\d+-\d+\.m4s)$/gm), parts: all(/EXT-X-PART:.*URI="([^"]+)"/g), hint }
 }
 
+/** The discontinuity sequence number of each segment (RFC 8216, 6.2.1). */
+function discontinuityNumbers(text: string): Map<string, number> {
+  let number = Number(/#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)/.exec(text)?.[1] ?? 0)
+  const numbers = new Map<string, number>()
+  for (const line of text.split('\n')) {
+    if (line === '#EXT-X-DISCONTINUITY') number++
+    if (/^\d+-\d+\.m4s$/.test(line)) numbers.set(line, number)
+  }
+  return numbers
+}
+
 async function playlist(folder: string, directives = ''): Promise<Playlist> {
   const { status, text } = await call(`${folder}index.m3u8${directives}`, { key: '' })
   assert.equal(status, 200, text)
@@ -233,6 +244,33 @@ describe('several processes', { concurrency: true }, () => {
     await setOwner(owner_url)
     const { segments } = await withParts(folder)
     assert.equal(segments[0], plain.segments[0])
+  })
+
+  test('discontinuities have the same numbers in every process, also when earlier segments were deleted', async (t) => {
+    const stream = await createStream()
+    let folder = ''
+    for (const fence of [1, 2, 3]) {
+      const encoder = publish(t, one, stream)
+      folder = await visible(stream, fence)
+      if (fence === 3) break
+      await encoder.stop()
+      await waitFor(async () => (await rowOf(stream))!.state === 'away')
+    }
+    const numbers = discontinuityNumbers((await withParts(folder, 3)).text)
+    assert.deepEqual([...new Set(numbers.values())], [0, 1, 2])
+    // As after the time that viewers can rewind.
+    const { id } = (await rowOf(stream))!
+    await query(database, 'delete from live_segments where broadcast_id = $1 and epoch < 3', [id])
+    await query(database, 'update broadcasts set owner_url = $2, fence = fence + 1 where id = $1', [
+      ...[id, 'http://127.0.0.1:1'],
+    ])
+    let stored = new Map<string, number>()
+    await waitFor(async () => {
+      stored = discontinuityNumbers((await playlist(folder)).text)
+      return !stored.has([...numbers.keys()][0]!)
+    })
+    assert.ok(stored.size > 0)
+    assert.deepEqual([...new Set(stored.values())], [2])
   })
 
   test('the feed of a broadcast is for processes that know the secret of the service', async (t) => {

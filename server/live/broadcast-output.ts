@@ -132,7 +132,8 @@ export class BroadcastOutput {
   }
 
   #epochAt(atMs: number): number {
-    return this.#epochs.findLast(({ startMs }) => startMs <= atMs)?.epoch ?? this.#epoch
+    const found = this.#epochs.findLast(({ startMs }) => startMs <= atMs) ?? this.#epochs[0]
+    return found?.epoch ?? this.#epoch
   }
 
   #beginGroup(atMs: number): void {

@@ -251,13 +251,8 @@ export function listStates(db: Db<Tables>, ids: string[]): Promise<State[]> {
   return listStateRows(db, [ids])
 }
 
-export type LoadedWindow = {
-  inits: LiveInitRow[]
-  segments: Selectable<LiveSegmentRow>[]
-  /** The epochs before the one of the first segment, by quality. */
-  earlierEpochs: { quality: string; count: number }[]
-}
-
+/** Encoded qualities are behind the source. Whoever shows the segments leaves out those that are too old. */
+const maxBehindMs = 60_000
 /** Segments of all qualities are longer on average, except those of an encoder that changes all the time. */
 const minSegmentMs = 100
 
@@ -266,32 +261,20 @@ export async function loadWindow(
   db: Db<Tables>,
   broadcastId: string,
   windowMs: number,
-): Promise<LoadedWindow> {
+): Promise<{ inits: LiveInitRow[]; segments: Selectable<LiveSegmentRow>[] }> {
   const inits = await db
     .selectFrom('live_inits')
     .selectAll()
     .where('broadcast_id', '=', broadcastId)
     .orderBy('epoch')
     .execute()
+  const loadedMs = windowMs + maxBehindMs
   const { rows: segments } = await sql<Selectable<LiveSegmentRow>>`
     select *, start_ms::float8 as start_ms from live_segments
     where broadcast_id = ${broadcastId} and start_ms >= (
-      select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${windowMs}
-    order by sequence desc limit ${Math.ceil(windowMs / minSegmentMs)}`.execute(db)
-  segments.reverse()
-  const [first] = segments
-  const earlierEpochs = first && first.epoch > 1 ? await countEpochsBefore(db, first) : []
-  return { inits, segments, earlierEpochs }
-}
-
-async function countEpochsBefore(
-  db: Db<Tables>,
-  { broadcast_id, epoch }: Pick<LiveSegmentRow, 'broadcast_id' | 'epoch'>,
-): Promise<{ quality: string; count: number }[]> {
-  const { rows } = await sql<{ quality: string; count: number }>`
-    select quality, count(distinct epoch) from live_segments
-    where broadcast_id = ${broadcast_id} and epoch < ${epoch} group by quality`.execute(db)
-  return rows
+      select max(start_ms) from live_segments where broadcast_id = ${broadcastId}) - ${loadedMs}
+    order by sequence desc limit ${Math.ceil(loadedMs / minSegmentMs)}`.execute(db)
+  return { inits, segments: segments.reverse() }
 }
 
 export function listBroadcasts(

@@ -3,8 +3,6 @@ import { type Init, type NewPart, type NewSegment, Rendition } from './rendition
 
 /** Everything that happens to a broadcast that viewers can see. */
 export type BroadcastEvent =
-  /** `discontinuities` were in segments that viewers can no longer rewind to. */
-  | { kind: 'begin'; quality: string; discontinuities: number }
   | ({ kind: 'init'; quality: string } & Init)
   | ({ kind: 'part'; quality: string } & NewPart)
   | ({ kind: 'segment'; quality: string } & NewSegment)
@@ -91,9 +89,6 @@ export class LiveBroadcast {
 
   #change(event: BroadcastEvent): void {
     switch (event.kind) {
-      case 'begin':
-        this.#renditionOf(event.quality).window.begin(event.discontinuities)
-        break
       case 'init':
         this.#renditionOf(event.quality).addInit(event)
         break

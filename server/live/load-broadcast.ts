@@ -10,9 +10,7 @@ export async function loadBroadcast(
   const windowMs = config.liveRewindSeconds * 1000
   const { id, live_stream_id: liveStreamId, fence, target_seconds: targetSeconds } = broadcast
   const live = new LiveBroadcast({ id, liveStreamId, fence, windowMs })
-  const { inits, segments, earlierEpochs } = await loadWindow(db, id, windowMs)
-  for (const { quality, count } of earlierEpochs)
-    live.apply({ kind: 'begin', quality, discontinuities: count })
+  const { inits, segments } = await loadWindow(db, id, windowMs)
   for (const { broadcast_id: _, ...init } of inits) live.apply({ kind: 'init', ...init })
   for (const row of segments) {
     const { quality, sequence, epoch, bytes, fence } = row

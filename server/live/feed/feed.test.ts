@@ -19,12 +19,11 @@ function createBroadcast(): LiveBroadcast {
   const live = new LiveBroadcast(identity)
   const init = (epoch: number) => ({ epoch, data: Buffer.from(`init ${epoch}`), codecs: 'avc1.42c00b' })
   const size = { width: 160, height: 120 }
-  live.apply({ kind: 'begin', quality, discontinuities: 2 })
-  live.apply({ kind: 'init', quality, ...init(1), ...size })
-  addSegments(live, { from: 5, to: 7, epoch: 1 })
-  live.apply({ kind: 'init', quality, ...init(2), ...size })
-  addSegments(live, { from: 10, to: 16, epoch: 2 })
-  addPart(live, { sequence: 17, epoch: 2, index: 0 })
+  live.apply({ kind: 'init', quality, ...init(3), ...size })
+  addSegments(live, { from: 5, to: 7, epoch: 3 })
+  live.apply({ kind: 'init', quality, ...init(4), ...size })
+  addSegments(live, { from: 10, to: 16, epoch: 4 })
+  addPart(live, { sequence: 17, epoch: 4, index: 0 })
   live.apply({ kind: 'visible', targetSeconds: 2, qualities: [quality] })
   return live
 }
@@ -83,8 +82,8 @@ test('a copy that is made from a feed has the same playlists, parts and segments
     // Without its file, the segment is only in memory.
     for (const sequence of [12, 16])
       assert.deepEqual(copied.findSegment(sequence)?.join(), original.findSegment(sequence)?.join())
-    addPart(copy, { sequence: 17, epoch: 2, index: 1 })
-    assert.match(render(copy), /PRELOAD-HINT:TYPE=PART,URI="17-2\.2\.m4s"/)
+    addPart(copy, { sequence: 17, epoch: 4, index: 1 })
+    assert.match(render(copy), /PRELOAD-HINT:TYPE=PART,URI="17-4\.2\.m4s"/)
   }
 })
 
@@ -123,7 +122,7 @@ test('a process that does not read is disconnected instead of filling the memory
     (await new Promise<number>((done) => server.getConnections((_, n) => done(n)))) < 2
   while (!(await isDisconnected())) {
     assert.ok(sent < 200 * MiB)
-    addPart(live, { sequence: 17, epoch: 2, index: 1 }, MiB)
+    addPart(live, { sequence: 17, epoch: 4, index: 1 }, MiB)
     sent += MiB
     // The fast one reads everything before more is sent.
     while (received < sent) await once(fast, 'data')

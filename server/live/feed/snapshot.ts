@@ -12,9 +12,8 @@ export function snapshotOf(live: LiveBroadcast): BroadcastEvent[] {
 }
 
 function renditionEvents(quality: string, rendition: Rendition): BroadcastEvent[] {
-  const { segments, open, discontinuities } = rendition.window.state
+  const { segments, open } = rendition.window.state
   return [
-    { kind: 'begin', quality, discontinuities },
     ...rendition.inits.map((init): BroadcastEvent => ({ kind: 'init', quality, ...init })),
     ...segments
       .filter(({ isGap }) => !isGap)

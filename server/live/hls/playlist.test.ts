@@ -75,6 +75,21 @@ test('a new connection of the encoder has its own init segment, and removed ones
   assert.ok(!later.includes('#EXT-X-DISCONTINUITY\n'))
 })
 
+test('a quality that has nothing of a connection counts its discontinuity nevertheless, as the others do', () => {
+  const [source, late] = [new RenditionWindow(20_000), new RenditionWindow(20_000)]
+  for (const window of [source, late]) fill(window, 2)
+  fill(source, 1, 2, 2)
+  for (const window of [source, late]) fill(window, 2, 3, 3)
+  const numberOf = (window: RenditionWindow, name: string) =>
+    writePlaylist(window.state, options)
+      .split(name)[0]!
+      .match(/#EXT-X-DISCONTINUITY\n/g)?.length
+  assert.deepEqual([numberOf(source, '\n3-3.m4s'), numberOf(late, '\n3-3.m4s')], [2, 2])
+  for (const window of [source, late]) fill(window, 10, 5, 3)
+  for (const window of [source, late])
+    assert.match(writePlaylist(window.state, options), /#EXT-X-DISCONTINUITY-SEQUENCE:2\n/)
+})
+
 test('an ended stream has an end tag and no next part', () => {
   const window = new RenditionWindow(20_000)
   fill(window, 2)

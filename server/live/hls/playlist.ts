@@ -21,11 +21,12 @@ const holdBackParts = 3
 /** Writes the playlist of one quality for low-latency HLS. Players that know plain HLS ignore the tags about parts. */
 export function writePlaylist(state: WindowState, options: PlaylistOptions): string {
   const { targetSeconds, partMs } = options
-  const { segments, discontinuities } = state
+  const { segments } = state
   const hasParts = partMs !== undefined
   const open = hasParts ? state.open : undefined
   const skipped = options.skips ? countSkipped(segments, skipTargets * targetSeconds * 1000) : 0
   const first = segments[0] ?? open
+  const discontinuities = (first?.epoch ?? 1) - 1
   const head = [
     '#EXTM3U',
     '#EXT-X-VERSION:9',
@@ -62,7 +63,8 @@ function writeSegment(segment: WindowSegment, options: SegmentOptions): string[]
   const parts = options.hasParts ? segment.parts : []
   const isNewEpoch = epoch !== segment.epoch
   return [
-    ...(isNewEpoch && epoch !== undefined ? ['#EXT-X-DISCONTINUITY'] : []),
+    // One for each epoch, also for those that this quality has nothing of.
+    ...Array.from({ length: segment.epoch - (epoch ?? segment.epoch) }, () => '#EXT-X-DISCONTINUITY'),
     ...(isNewEpoch ? [`#EXT-X-MAP:URI="init-${segment.epoch}.mp4${query}"`] : []),
     `#EXT-X-PROGRAM-DATE-TIME:${new Date(receivedAt).toISOString()}`,
     ...parts.map((part, i) => {

@@ -7,7 +7,10 @@ export type WindowSegment = {
   durationMs: number
   /** When its first frame was received, in milliseconds since 1970. */
   receivedAt: number
-  /** Counts the connections of the encoder. Each has its own init segment. */
+  /**
+   * Counts the connections of the encoder, from 1. Each has its own init segment. It is also the discontinuity number, so
+   * that all qualities and processes agree on that, whichever segments they have.
+   */
   epoch: number
   /** The size of its file, and the fence that is part of the name of the file. */
   bytes: number
@@ -23,8 +26,6 @@ export type WindowState = {
   segments: readonly WindowSegment[]
   /** The parts of the segment that is being received. */
   open: WindowSegment | undefined
-  /** The number of changes of the init segment before the first segment. */
-  discontinuities: number
   isEnded: boolean
 }
 
@@ -41,7 +42,6 @@ export class RenditionWindow {
   readonly #segments: WindowSegment[] = []
   #open: WindowSegment | undefined
   #durationMs = 0
-  #discontinuities = 0
   #isEnded = false
   #isClosed = false
   #version = 0
@@ -52,19 +52,12 @@ export class RenditionWindow {
   }
 
   get state(): WindowState {
-    return {
-      ...{ segments: this.#segments, open: this.#open },
-      ...{ discontinuities: this.#discontinuities, isEnded: this.#isEnded },
-    }
+    return { segments: this.#segments, open: this.#open, isEnded: this.#isEnded }
   }
 
   /** Changes whenever a playlist would. */
   get version(): number {
     return this.#version
-  }
-
-  begin(discontinuities: number): void {
-    this.#discontinuities = discontinuities
   }
 
   addPart(part: WindowPart, segment: Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'>): void {
@@ -183,11 +176,7 @@ export class RenditionWindow {
   }
 
   #removeFirst(): void {
-    const removed = this.#segments.shift()
-    const next = this.#segments[0]
-    if (!removed || !next) return
-    this.#durationMs -= removed.durationMs
-    if (removed.epoch !== next.epoch) this.#discontinuities++
+    this.#durationMs -= this.#segments.shift()?.durationMs ?? 0
   }
 
   #changed(): void {

@@ -9,6 +9,7 @@ import { type FauxqsServer, startFauxqs } from 'fauxqs'
 import { openInput } from '../server/encoding/input.ts'
 import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
+import { Unreadable } from '../server/media/probe.ts'
 import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
 import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
@@ -237,6 +238,14 @@ async function readAll(url: string, untilBytes = Number.POSITIVE_INFINITY): Prom
   request.destroy()
   return bytes
 }
+
+test('a file that is missing from the store cannot be read', async (t) => {
+  const { files } = await startStore(t)
+  await assert.rejects(openInput(files, 'videos/x/source'), {
+    constructor: Unreadable,
+    message: 'The source file is missing.',
+  })
+})
 
 test('closing an input that the store cut off reports that the store is unreachable', async () => {
   const input = await openInput(brokenFiles(1_000_000, 500_000), 'videos/x/source')

@@ -300,6 +300,17 @@ describe('a video without usable speech', () => {
     assertWords(await captionOf(videoId))
   })
 
+  test('whose audio the file store has lost is unprocessable', async () => {
+    const videoId = await create({})
+    const change = `update segments set key = key || '-lost' where video_id = $1 and rendition = 'sound'`
+    await query(service.database, change, [videoId])
+    await patch(videoId, { transcript: true })
+    assert.match(
+      (await waitForTranscript(videoId, 'unprocessable')).failure!,
+      /audio of the video is missing/,
+    )
+  })
+
   test('whose source cannot be fetched is unprocessable', async () => {
     const { body } = await call(`${service.url}/videos`, {
       method: 'POST',

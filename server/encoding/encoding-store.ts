@@ -43,7 +43,3 @@ export async function updateEncoding(
 ): Promise<void> {
   await trx.updateTable('encodings').set(change).where('video_id', '=', videoId).execute()
 }
-
-export async function deleteEncoding(trx: Transaction<Tables>, videoId: string): Promise<void> {
-  await trx.deleteFrom('encodings').where('video_id', '=', videoId).execute()
-}

@@ -50,12 +50,12 @@ export function endOf(
  */
 export async function examine(deps: Deps, videoId: string): Promise<ExaminedSource> {
   const key = sourceKey(videoId)
-  const bytes = (await deps.files.stat(key))?.size ?? 0
   const input = await openInput(deps.files, key)
+  const { bytes } = input
   try {
     return await withWorkFolder(deps, async (folder) => {
       const source = await openSource(deps, input)
-      const found = await findUsable(deps, { input, bytes, folder }, source)
+      const found = await findUsable(deps, { input, folder }, source)
       if (found.path === input.path) return { ...found, key, bytes }
       const copyKey = sourceCopyKey(videoId)
       await deps.files.put(copyKey, createReadStream(found.path))
@@ -71,7 +71,7 @@ async function openSource({ tools }: Deps, input: Input): Promise<Candidate> {
   return { path: input.path, media, extent: await findExtent(tools, input.path, media, input) }
 }
 
-type Source = { input: Input; bytes: number; folder: string }
+type Source = { input: Input; folder: string }
 
 /** The source, a copy or a repaired copy: the first one that is seekable and has a plausible duration. */
 async function findUsable(
@@ -79,7 +79,8 @@ async function findUsable(
   source: Source,
   original: Candidate,
 ): Promise<Candidate & { content?: Content }> {
-  const { input, bytes } = source
+  const { input } = source
+  const { bytes } = input
   const { media } = original
   const candidate = original.extent.isSeekable ? original : await copy(deps, source, media)
   const { isSeekable } = candidate.extent
@@ -110,14 +111,14 @@ const describeContent = ({ frames, audioSeconds }: Content) =>
 /** Copies the video and audio stream into a new file. */
 async function copy(
   { tools }: Deps,
-  { input, bytes, folder }: Source,
+  { input, folder }: Source,
   media: SourceMedia,
   repair?: Repair,
 ): Promise<Candidate> {
   const path = join(folder, `${randomUUID()}.mkv`)
   const args = remuxArgs({ input: input.path, output: path, media, isServed: input.isServed, repair })
   try {
-    await runFfmpeg(tools, args, { limits: copyLimits(bytes) })
+    await runFfmpeg(tools, args, { limits: copyLimits(input.bytes) })
   } catch (error) {
     // ffmpeg reports an error for a truncated source, but has copied the readable part.
     if (!(error instanceof RunError) || blameOf(error) === 'environment') throw error

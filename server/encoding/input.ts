@@ -4,20 +4,24 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { FileNotFoundError, FileStoreError, type Files } from '../lib/files/files.ts'
+import { Unreadable } from '../media/probe.ts'
 
 /**
  * A file of the store in a form that ffmpeg can open. `close` throws if the store failed while the file was read: neither
  * the output of ffmpeg nor its error can be trusted then.
  */
-export type Input = { path: string; isServed: boolean; close(): Promise<void> }
+export type Input = { path: string; bytes: number; isServed: boolean; close(): Promise<void> }
 
-/** A path on disk, or the URL of a loopback server for a remote store, so that ffmpeg reads only the ranges it needs. */
+/**
+ * A path on disk, or the URL of a loopback server for a remote store, so that ffmpeg reads only the ranges it needs. The
+ * store knows for certain whether the file is missing. The error of ffmpeg could have other causes, which are retried.
+ */
 export async function openInput(files: Files, key: string): Promise<Input> {
-  const path = files.pathOf(key)
-  if (path !== undefined) return { path, isServed: false, close: async () => {} }
   const found = await files.stat(key)
-  if (!found) throw new FileNotFoundError(`there is no file ${key}`)
-  return serve(files, key, found.size)
+  if (!found) throw new Unreadable('The source file is missing.')
+  const path = files.pathOf(key)
+  if (path === undefined) return serve(files, key, found.size)
+  return { path, bytes: found.size, isServed: false, close: async () => {} }
 }
 
 async function serve(files: Files, key: string, size: number): Promise<Input> {
@@ -52,6 +56,7 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
   const { port } = server.address() as AddressInfo
   return {
     path: `http://127.0.0.1:${port}${path}`,
+    bytes: size,
     isServed: true,
     async close() {
       const closed = once(server, 'close')

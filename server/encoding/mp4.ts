@@ -101,16 +101,24 @@ async function makeMp4(
     return { key, bytes }
   } catch (error) {
     await files.remove(key).catch(() => {})
-    // The video was deleted meanwhile.
-    if (error instanceof FileNotFoundError) return undefined
-    // Errors of the store are retried, and so is an ffmpeg that was killed. Input that ffmpeg rejects is final.
-    if (!isFinalAfter(error, retries)) throw error
+    const failure = failureOf(error, retries)
+    if (failure === undefined) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')
-    const failure = blameOf(error) === 'file' ? 'The MP4 could not be put together.' : explain(error)
+    // If the video was deleted meanwhile, there is no such row.
     const row = { video_id: videoId, type: 'mp4', quality } as const
     if (!wanted.replaces) await renditions.updateRendition(db, row, { state: 'failed', failure })
     return undefined
   }
+}
+
+/**
+ * Errors of the store are retried, and so is an ffmpeg that was killed. Missing segments and input that ffmpeg rejects are
+ * final.
+ */
+function failureOf(error: unknown, retries: number): string | undefined {
+  if (error instanceof FileNotFoundError) return 'Segments of the encoded video are missing.'
+  if (!isFinalAfter(error, retries)) return undefined
+  return blameOf(error) === 'file' ? 'The MP4 could not be put together.' : explain(error)
 }
 
 /** Muxes the segments of a quality and of the audio into one file, without encoding. */

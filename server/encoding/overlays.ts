@@ -1,9 +1,11 @@
 import { createWriteStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Files } from '../lib/files/files.ts'
+import { FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { readImageSize } from '../media/image-size.ts'
+import { Unreadable } from '../media/probe.ts'
 import type { Overlay } from '../media/video.ts'
 import { placeWatermark, type WatermarkPosition } from '../media/watermark.ts'
 import { watermarkKey } from '../renditions/files.ts'
@@ -25,11 +27,20 @@ export async function openOverlays(
   const overlays: Overlay[] = []
   if (plan.watermark) {
     const path = join(folder, 'watermark.png')
-    await pipeline(await files.read(watermarkKey(videoId)), createWriteStream(path))
+    await pipeline(await readWatermark(files, videoId), createWriteStream(path))
     overlays.push({ path, ...plan.watermark })
   }
   if (plan.isWatermarked) overlays.push(await openSandboxOverlay(plan, join(folder, 'sandbox.png')))
   return overlays
+}
+
+async function readWatermark(files: Files, videoId: string): Promise<Readable> {
+  try {
+    return await files.read(watermarkKey(videoId))
+  } catch (error) {
+    if (!(error instanceof FileNotFoundError)) throw error
+    throw new Unreadable('The image of the watermark is missing.', { cause: error })
+  }
 }
 
 async function openSandboxOverlay({ rungs }: EncodingPlan, path: string): Promise<Overlay> {

@@ -1,45 +1,86 @@
+import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
+import type { Db } from '../lib/db.ts'
+import { ApiError } from '../lib/errors.ts'
+import { sourceKey } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/store.ts'
+import type { RenditionRow } from '../renditions/tables.ts'
+import type { Tables } from '../tables.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
+import { findSourceOfVideo } from '../videos/store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
+import { encodingErrors } from './errors.ts'
 import { listWork } from './plan.ts'
+import type { EncodingPlan } from './tables.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'queue'>
+
+/** What a retry does: encode what has failed, examine the source again, or fetch it again. */
+type Retry = 'encode' | 'plan' | 'fetch'
 
 /** Encodes failed qualities again. Returns false if nothing has failed, or if the video was just deleted. */
-export function retryEncoding(
-  { db, queue }: Pick<Context, 'db' | 'queue'>,
-  videoId: string,
-): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+export async function retryEncoding(deps: Deps, videoId: string): Promise<boolean> {
+  const found = await renditions.findEncoding(deps.db, videoId)
+  if (!found) return false
+  const failed = await listFailed(deps.db, videoId)
+  const isSourceNeeded = needsSource(found, failed)
+  if (!isSourceNeeded && failed.length === 0) return false
+  const retry = isSourceNeeded ? await chooseRetry(deps, found) : 'encode'
+  return deps.db.transaction().execute(async (trx) => {
     const video = await lockDiscardState(trx, videoId)
     if (!video || video.isDiscarded) return false
     const encoding = await encodings.lockEncoding(trx, videoId)
     if (!encoding) return false
-    if (!encoding.plan) {
-      await encodings.deleteEncoding(trx, videoId)
-      await queue.send(trx, 'plan-encoding', { videoId })
-      return true
-    }
-    const failed = (await renditions.listRenditions(trx, videoId)).filter(({ state }) => state === 'failed')
-    const hasAudioFailed = encoding.sound_failure !== null
-    if (failed.length === 0 && !hasAudioFailed) return false
-    for (const rendition of failed)
-      await renditions.updateRendition(trx, rendition, { state: 'waiting', failure: null })
-    const qualities = failed.filter(({ type }) => type === 'hls').map(({ quality }) => quality)
-    if (hasAudioFailed) await renditions.deleteSegments(trx, videoId, audioRendition)
-    const work = listWork(encoding.plan, (rendition) =>
-      rendition === audioRendition ? hasAudioFailed : qualities.includes(rendition),
-    )
-    await chunks.insertChunks(trx, encoding, work)
-    await chunks.announceChunks(trx)
-    await encodings.updateEncoding(trx, videoId, {
-      ...(work.length > 0 && { state: 'encoding', finished_at: null }),
-      failure: null,
-      sound_failure: null,
-    })
-    // Only the MP4 failed: all of its segments exist.
-    if (work.length === 0) await queue.send(trx, 'finish-encoding', { videoId })
+    if (encoding.plan && retry === 'encode')
+      return encodeFailed(deps, trx, { ...encoding, plan: encoding.plan })
+    await renditions.deleteEncoding(trx, videoId)
+    await deps.queue.send(trx, retry === 'fetch' ? 'fetch-source' : 'plan-encoding', { videoId })
     return true
   })
+}
+
+/** The MP4 is made from segments, and does not need the source. */
+const needsSource = ({ plan, sound_failure }: renditions.Encoding, failed: RenditionRow[]) =>
+  !plan || sound_failure !== null || failed.some(({ type }) => type === 'hls')
+
+const listFailed = async (db: Db<Tables>, videoId: string) =>
+  (await renditions.listRenditions(db, videoId)).filter(({ state }) => state === 'failed')
+
+/** The file store may have lost the source, or the copy of it that is encoded. */
+async function chooseRetry({ db, files }: Deps, { video_id, plan }: renditions.Encoding): Promise<Retry> {
+  if (await files.stat(sourceKey(video_id))) return plan && (await files.stat(plan.key)) ? 'encode' : 'plan'
+  const video = await findSourceOfVideo(db, video_id)
+  if (video?.source_type !== 'url' && video?.source_type !== 'clone')
+    throw new ApiError(encodingErrors.sourceMissing)
+  return 'fetch'
+}
+
+async function encodeFailed(
+  { queue }: Deps,
+  trx: Transaction<Tables>,
+  encoding: renditions.Encoding & { plan: EncodingPlan },
+): Promise<boolean> {
+  const { video_id: videoId, plan } = encoding
+  const failed = await listFailed(trx, videoId)
+  const hasAudioFailed = encoding.sound_failure !== null
+  if (failed.length === 0 && !hasAudioFailed) return false
+  for (const rendition of failed)
+    await renditions.updateRendition(trx, rendition, { state: 'waiting', failure: null })
+  const qualities = failed.filter(({ type }) => type === 'hls').map(({ quality }) => quality)
+  if (hasAudioFailed) await renditions.deleteSegments(trx, videoId, audioRendition)
+  const work = listWork(plan, (rendition) =>
+    rendition === audioRendition ? hasAudioFailed : qualities.includes(rendition),
+  )
+  await chunks.insertChunks(trx, encoding, work)
+  await chunks.announceChunks(trx)
+  await encodings.updateEncoding(trx, videoId, {
+    ...(work.length > 0 && { state: 'encoding', finished_at: null }),
+    failure: null,
+    sound_failure: null,
+  })
+  // Only the MP4 failed: all of its segments exist.
+  if (work.length === 0) await queue.send(trx, 'finish-encoding', { videoId })
+  return true
 }

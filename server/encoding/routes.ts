@@ -17,7 +17,8 @@ export function encodingRoutes(app: App, context: Context): void {
         operationId: 'POST-videos-videoId-retry',
         tags: ['Videos'],
         summary: 'Retry a failed encoding',
-        description: 'Encodes failed qualities again. Completed qualities do not change.',
+        description:
+          'Encodes failed qualities again. Completed qualities do not change. If the source file is missing, it is fetched or copied again, and the whole video is encoded anew; an uploaded file has to be uploaded again (409 `source-missing`).',
         params: Type.Object({ videoId: idField('vi', 'Id of the video.') }),
         response: { 202: ref(VideoStatus) },
       },

@@ -10,6 +10,22 @@ export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding 
   return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
+/** Deletes the encoding with its renditions, segments and chunks. The next encoding removes their files. */
+export async function deleteEncoding(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await trx.deleteFrom('encodings').where('video_id', '=', videoId).execute()
+}
+
+/** Whether something remains to be encoded. */
+export async function needsSource(db: Db<Tables>, videoId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from encodings e
+    where video_id = ${videoId} and state = 'encoded' and sound_failure is null and not exists (
+      select from renditions r where r.video_id = e.video_id and type = 'hls' and state <> 'encoded')`.execute(
+    db,
+  )
+  return rows.length === 0
+}
+
 // --- renditions
 
 /** The lowest quality first. */

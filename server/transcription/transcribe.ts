@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import type { Lease } from '../lib/leases.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import type { Tools } from '../media/ffmpeg.ts'
@@ -38,8 +39,10 @@ export async function continueTranscript(
     if (last?.is_last) return await finishTranscript(context, lease, transcript)
     await transcribePiece(context, { lease, transcript, fromMs: last?.to_ms ?? 0, signal })
   } catch (error) {
-    if (!(error instanceof Unprocessable)) throw error
-    await endTranscript(context, lease, 'unprocessable', error.message)
+    const isMissing = error instanceof FileNotFoundError
+    if (!isMissing && !(error instanceof Unprocessable)) throw error
+    const reason = isMissing ? 'The encoded audio of the video is missing.' : error.message
+    await endTranscript(context, lease, 'unprocessable', reason)
   }
 }
 

@@ -1,6 +1,8 @@
 import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
+import { isId } from '../lib/ids.ts'
 import { sourceKey } from '../renditions/files.ts'
+import { needsSource } from '../renditions/store.ts'
 import * as chunkStore from './chunk-store.ts'
 import { uploadsErrors } from './errors.ts'
 import * as store from './store.ts'
@@ -105,21 +107,39 @@ export async function ensureUpload(deps: Deps, source: SourceRow): Promise<Sourc
   return found
 }
 
-/** Replaces an upload that has received nothing by a new one. Undefined when the old one has received something. */
-export async function replaceUnstarted(
+/**
+ * Whether the file store has lost the content of a source that is still needed. The file can then be uploaded or fetched
+ * again.
+ */
+export async function isLost(
+  { db, files }: Pick<Context, 'db' | 'files'>,
+  { video_id: videoId, state, form }: SourceRow,
+): Promise<boolean> {
+  if (state === 'failed') return form !== 'url' && form !== 'clone'
+  return state === 'stored' && !(await files.stat(sourceKey(videoId))) && (await needsSource(db, videoId))
+}
+
+/**
+ * Replaces an upload that has received nothing, or whose content was lost, by a new one. Undefined when the old one has
+ * received something.
+ */
+export async function replaceUpload(
   deps: Deps,
   videoId: string,
   createRow: (handle: string) => SourceRow,
 ): Promise<SourceRow | undefined> {
   const { db, files, now } = deps
+  const found = await store.findSource(db, videoId)
+  const lostHandle = found && (await isLost(deps, found)) ? found.handle : undefined
   const row = createRow(await files.beginUpload(sourceKey(videoId)))
   const replacedHandle = await db
     .transaction()
     .execute(async (trx) => {
       const source = await store.lockSource(trx, videoId)
       if (!source) throw notFound('videoId')
-      if (source.state !== 'receiving') throw sourceExists(source.form)
-      if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
+      if (source.state !== 'receiving') {
+        if (source.handle !== lostHandle || isForeign(row, source)) throw sourceExists(source.form)
+      } else if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
         return undefined
       await store.replaceSource(trx, row)
       return source.handle
@@ -131,6 +151,10 @@ export async function replaceUnstarted(
   await files.abandonUpload(replacedHandle ?? row.handle)
   return replacedHandle === undefined ? undefined : row
 }
+
+/** A token can only continue its own uploads. A key can continue every upload of its environment. */
+export const isForeign = ({ created_by }: Pick<SourceRow, 'created_by'>, source: SourceRow) =>
+  created_by !== null && isId('to', created_by) && created_by !== source.created_by
 
 /** Whether a tus request is writing. */
 export const isLocked = ({ lock_until: until }: Pick<SourceRow, 'lock_until'>, now: Date) =>

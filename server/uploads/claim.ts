@@ -4,7 +4,17 @@ import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import type { StoredChunk } from '../lib/files/files.ts'
 import type { Tables } from '../tables.ts'
-import { beginSource, ensureUpload, isLocked, newSource, sourceExists, type UploadOrigin } from './begin.ts'
+import {
+  beginSource,
+  ensureUpload,
+  isForeign,
+  isLocked,
+  isLost,
+  newSource,
+  replaceUpload,
+  sourceExists,
+  type UploadOrigin,
+} from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import type { Membership, UploadCoordinator } from './coordinator.ts'
 import { rangeErrors, uploadsErrors } from './errors.ts'
@@ -57,10 +67,11 @@ export const uploadInProgress = () =>
 
 async function ensureSource(deps: Deps, videoId: string, range: Range, origin: UploadOrigin): Promise<void> {
   const found = await store.findSource(deps.db, videoId)
-  if (found) await ensureUpload(deps, found)
+  const createRow = (handle: string) => newSource(videoId, range.form, handle, origin, deps.now())
   // If another request of the same upload inserts its source first, both use that one.
-  else
-    await beginSource(deps, videoId, (handle) => newSource(videoId, range.form, handle, origin, deps.now()))
+  if (!found) await beginSource(deps, videoId, createRow)
+  else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
+  else await ensureUpload(deps, found)
 }
 
 /** Reads one row without locking it. */
@@ -91,9 +102,8 @@ async function claimIn(
   const others = await findOthers(trx, videoId, range, { ...except, now: time })
   const isOwnLeased = own !== undefined && isLeasedAt(own, time)
   const hasStarted = isOwnLeased || others.last !== undefined || isLocked(source, time)
-  const isForeign = origin.token !== null && origin.token !== source.created_by
-  // A token can only continue its own uploads. A key can continue every upload of its environment.
-  if (isForeign && hasStarted) {
+  const isOfOther = isForeign(origin, source)
+  if (isOfOther && hasStarted) {
     if (source.state !== 'receiving') throw sourceExists(source.form)
     throw rangeError('already-initiated', 'Another upload to this video has started.')
   }
@@ -102,7 +112,7 @@ async function claimIn(
   if (source.state !== 'receiving') throw sourceExists(source.form)
   if (isOwnLeased) return undefined
   // Nothing has arrived yet, so the upload can start again in another form.
-  if (!hasStarted && (source.form !== range.form || isForeign))
+  if (!hasStarted && (source.form !== range.form || isOfOther))
     await store.replaceSource(trx, newSource(videoId, range.form, source.handle, origin, time))
   else
     checkAgainstReceived(range, {

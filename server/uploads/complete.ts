@@ -1,10 +1,14 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
+import { deleteEncoding } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import * as store from './store.ts'
 
-/** All bytes of a source have arrived. The caller has locked the source. A job joins the chunks to one file. */
+/**
+ * All bytes of a source have arrived. The caller has locked the source. A job joins the chunks to one file. An encoding
+ * exists if the file replaces one that the store has lost. Its parts may not fit to the new file.
+ */
 export async function completeUpload(
   { queue, now }: Pick<Context, 'queue' | 'now'>,
   trx: Transaction<Tables>,
@@ -12,6 +16,7 @@ export async function completeUpload(
   size: number,
 ): Promise<void> {
   await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
+  await deleteEncoding(trx, videoId)
   await queue.send(trx, 'store-source', { videoId })
 }
 

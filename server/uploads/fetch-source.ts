@@ -7,7 +7,7 @@ import { FileNotFoundError } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
-import { beginSource, ensureUpload, newSource } from './begin.ts'
+import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
@@ -60,9 +60,11 @@ async function ensureSource(
   form: 'url' | 'clone',
 ): Promise<SourceRow | undefined> {
   const found = await store.findSource(deps.db, videoId)
-  if (found) return ensureUpload(deps, found)
   const origin = { created_by: null, token: null, filename: null, address: null }
-  await beginSource(deps, videoId, (handle) => newSource(videoId, form, handle, origin, deps.now()))
+  const createRow = (handle: string) => newSource(videoId, form, handle, origin, deps.now())
+  if (!found) await beginSource(deps, videoId, createRow)
+  else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
+  else return ensureUpload(deps, found)
   return store.findSource(deps.db, videoId)
 }
 
@@ -76,7 +78,8 @@ async function copySource(deps: Deps, videoId: string, from: string): Promise<vo
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))
   } catch (error) {
-    if (error instanceof FileNotFoundError) throw new SourceFetchError('The video to copy was deleted.')
+    if (error instanceof FileNotFoundError)
+      throw new SourceFetchError('The video to copy was deleted, or its file is missing.')
     throw error
   }
   await completeSource(deps, videoId, { size: original.size })

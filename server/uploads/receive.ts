@@ -19,6 +19,7 @@ import {
 } from './claim.ts'
 import { completeUpload } from './complete.ts'
 import type { UploadCoordinator } from './coordinator.ts'
+import { uploadsErrors } from './errors.ts'
 import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } from './range.ts'
 import { RangeBody } from './range-body.ts'
 import { changeSource } from './source-transaction.ts'
@@ -91,7 +92,10 @@ async function openReceived(
     if (!(error instanceof FileNotFoundError)) throw error
     const position = positionOf(range)
     const from = range.form === 'parts' ? await chunkStore.sumBefore(db, videoId, position) : position
-    return files.read(sourceKey(videoId), { from, to: from + chunk.size - 1 })
+    return files.read(sourceKey(videoId), { from, to: from + chunk.size - 1 }).catch((error) => {
+      // The file was lost after the video was encoded, and is not needed any more.
+      throw error instanceof FileNotFoundError ? new ApiError(uploadsErrors.alreadyUploaded) : error
+    })
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { FileNotFoundError } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
 import { lockVideo } from '../videos/store.ts'
@@ -8,10 +9,16 @@ import { wakeClones } from './fetch-source.ts'
 import * as store from './store.ts'
 import { deleteUpload } from './target.ts'
 
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+
+/** While another process joins the same chunks, they can be missing for a moment. */
+const maxRetriesIfMissing = 3
+
 /** Joins the chunks of a complete upload to one file. Running it again changes nothing. */
 export async function storeSource(
-  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
+  context: Deps,
   { videoId }: { videoId: string },
+  retries = 0,
 ): Promise<void> {
   const { db, files } = context
   const source = await store.findSource(db, videoId)
@@ -20,9 +27,25 @@ export async function storeSource(
   if (source?.state !== 'received') return
   const rows = (await listChunks(db, videoId)).filter(({ size }) => size > 0)
   const chunks = rows.map(({ place, size }) => ({ location: place!, size }))
-  await files.finishUpload(source.handle, sourceKey(videoId), chunks)
+  try {
+    await files.finishUpload(source.handle, sourceKey(videoId), chunks)
+  } catch (error) {
+    if (!(error instanceof FileNotFoundError) || retries < maxRetriesIfMissing) throw error
+    await failReceived(context, videoId, error)
+    return wakeClones(context, videoId)
+  }
   await completeSource(context, videoId)
   await wakeClones(context, videoId)
+}
+
+async function failReceived({ db, now, log }: Deps, videoId: string, err: Error): Promise<void> {
+  const failure = 'Parts of the uploaded file are missing. Upload it again.'
+  log.warn({ err, videoId }, 'parts of an upload are missing from the file store')
+  await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state !== 'received') return
+    await store.updateSource(trx, videoId, { state: 'failed', failure, updated_at: now() })
+  })
 }
 
 /** Removes the files of a deleted video. */

@@ -8,7 +8,7 @@ import { isId } from '../lib/ids.ts'
 import { createVideo } from '../videos/create.ts'
 import { deleteVideo } from '../videos/delete.ts'
 import { findEnvironment, lockVideo } from '../videos/store.ts'
-import { beginSource, newSource, replaceUnstarted, sourceExists, type UploadOrigin } from './begin.ts'
+import { beginSource, newSource, replaceUpload, sourceExists, type UploadOrigin } from './begin.ts'
 import { rangeError } from './range.ts'
 import type { Deps } from './receive.ts'
 import * as store from './store.ts'
@@ -116,7 +116,7 @@ async function begin(
   const created = await beginSource(deps, videoId, createRow)
   if (created) return created
   // A client that lost the response to its creation creates the upload again.
-  const replaced = await replaceUnstarted(deps, videoId, createRow)
+  const replaced = await replaceUpload(deps, videoId, createRow)
   if (!replaced) throw rangeError('already-initiated', 'Another upload to this video has started.')
   return replaced
 }

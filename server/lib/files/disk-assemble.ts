@@ -26,7 +26,9 @@ export async function finishUpload(
     await moveTo(root, await assemble(folder, placed, size), target)
   } catch (error) {
     // Another process may have finished the upload, or this one before it was killed.
-    if (!isNotFound(error) || (await ifExists(stat(target)))?.size !== size) throw error
+    if (!isNotFound(error)) throw error
+    if ((await ifExists(stat(target)))?.size !== size)
+      throw new FileNotFoundError('a chunk is missing', { cause: error })
     await syncFolder(join(target, '..'))
   }
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })

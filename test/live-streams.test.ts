@@ -156,7 +156,18 @@ test('invalid attributes are named', async () => {
       { name: 'x', restreams: [{ ...restream, serverUrl: 'rtmp://10.0.0.1/app' }] },
       'restreams[0][serverUrl]',
     ],
+    ...[
+      'rtmp://example.com/a\r\nb',
+      'rtmp://example.com/app\n',
+      'rtmp://example.com/a%0D%0ab',
+      '\trtmp://example.com/a',
+    ].map((serverUrl): [object, string] => [
+      { name: 'x', restreams: [restream, { ...restream, serverUrl }] },
+      'restreams[1][serverUrl]',
+    ]),
     [{ name: 'x', restreams: [{ ...restream, streamKey: ' ' }] }, 'restreams[0][streamKey]'],
+    [{ name: 'x', restreams: [{ ...restream, streamKey: 'b\r\nc' }] }, 'restreams[0][streamKey]'],
+    [{ name: 'x', restreams: [{ ...restream, streamKey: 'b\u007f' }] }, 'restreams[0][streamKey]'],
     [{ name: 'x', restreams: [{ name: 'a', serverUrl: restream.serverUrl }] }, 'restreams[0][streamKey]'],
   ]
   for (const [json, name] of cases) {

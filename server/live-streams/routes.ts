@@ -21,11 +21,18 @@ import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
 
 function checkRestreams(restreams: Restream[] | undefined, config: Context['config']): void {
-  const problems = (restreams ?? []).flatMap(({ serverUrl }, i) =>
-    serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
-  )
+  const problems = (restreams ?? []).flatMap(({ serverUrl, streamKey }, i) => [
+    ...serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
+    ...streamKeyProblems(streamKey, `restreams[${i}][streamKey]`),
+  ])
   const [first, ...rest] = problems
   if (first) throw invalid([first, ...rest])
+}
+
+function streamKeyProblems(streamKey: string, name: string): FieldError[] {
+  if (!/\p{Cc}/u.test(streamKey)) return []
+  const title = 'The stream key contains a control character, such as a line break.'
+  return [{ kind: httpErrors.invalidAttribute, title, name }]
 }
 
 function serverUrlProblems(url: string, name: string, config: Context['config']): FieldError[] {

@@ -58,3 +58,20 @@ test('other protocols, credentials, ports of other services and URLs without hos
   rejects('rtmp://user:secret@live.example.com/app', /user name or password/)
   rejects('rtmp://live.example.com:6379/app', /Port 6379/)
 })
+
+test('control characters are rejected, also if they are encoded', () => {
+  for (const text of [
+    'a\r\nb',
+    'a\n',
+    'a\tb',
+    'a\u0000',
+    'a\u007f',
+    'a\u0085b',
+    'a%0d%0Ab',
+    'a%7F',
+    'a?b=%00',
+  ])
+    rejects(`rtmp://live.example.com/${text}`, /control character/)
+  rejects('\nrtmp://live.example.com/app', /control character/)
+  assert.equal(parse('rtmp://live.example.com/a%20b')[2], 'a%20b')
+})

@@ -15,6 +15,10 @@ export type RtmpTarget = {
 
 /** All checks of an rtmp or rtmps URL that need no network. Throws UrlNotAllowedError. */
 export function parseRtmpTarget(text: string, options: { allowPrivateNetworks: boolean }): RtmpTarget {
+  // URL.parse removes line breaks.
+  if (/\p{Cc}|%(?:[01][\da-f]|7f)/iu.test(text)) {
+    throw new UrlNotAllowedError('The URL contains a control character, such as a line break.')
+  }
   const url = URL.parse(text)
   if (!url || !/^rtmps?:$/.test(url.protocol)) {
     throw new UrlNotAllowedError('This is not an rtmp or rtmps URL, such as rtmp://live.example.com/app.')

@@ -65,6 +65,21 @@ test('a key of the other environment gets 404 for every operation', async () => 
   assert.equal((await call(api(`/videos/${videoId}/captions/en`))).body.default, false)
 })
 
+test('captions and chapters load nothing from elsewhere, not even those that were stored by an earlier version', async () => {
+  const style = 'STYLE\n::cue { background-image: url(https://track.example/x.png) }\n\n'
+  const content = hello.replace('\n\n', `\n\n${style}`).replace('Hello', '<img src="//track.example/x">')
+  const videoId = await createVideo(service)
+  for (const kind of ['captions', 'chapters'] as const) {
+    assert.equal((await upload(videoId, content, 'en', kind)).status, 200)
+    const expected = hello.replace('\n\n', '\n\n\n').replace('Hello', '&lt;img src="//track.example/x">')
+    assert.equal((await fileOf(videoId, 'en', kind)).text, expected)
+    const stored = await query(service.database, 'select content from text_tracks where kind = $1', [kind])
+    assert.deepEqual(stored, [{ content: expected }])
+    await query(service.database, 'update text_tracks set content = $1 where kind = $2', [content, kind])
+    assert.equal((await fileOf(videoId, 'en', kind)).text, expected)
+  }
+})
+
 describe('the published client', () => {
   test('uploads, shows, lists, updates and deletes captions', async (t) => {
     const { captions, videos } = client(service.url)
@@ -186,7 +201,7 @@ describe('the default', () => {
 describe('the file', () => {
   test('is served as it was uploaded, for one minute from caches, and to pages of any origin', async () => {
     const videoId = await createVideo(service)
-    const odd = '\uFEFFWEBVTT\r\n\r\nnot a cue\r\n00:01 --> \r\n<script>alert(1)</script>\r\n'
+    const odd = '\uFEFFWEBVTT\r\n\r\nnot a cue\r\n00:01 --> \r\n<i>malformed\r\n'
     assert.equal((await upload(videoId, odd)).status, 200)
     const { status, text, headers } = await call(api(`/vod/${videoId}/captions/en.vtt`), {
       key: '',

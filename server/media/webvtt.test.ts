@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatTimestamp, isWebVtt, parseCues } from './webvtt.ts'
+import { formatTimestamp, isWebVtt, parseCues, withoutExternalContent } from './webvtt.ts'
 
 const cue = (timing: string, text = 'x') => `${timing}\n${text}\n\n`
 const parse = (...blocks: string[]) => parseCues(`WEBVTT\n\n${blocks.join('')}`)
@@ -66,6 +66,32 @@ test('markup that WebVTT does not define is shown as text', () => {
     ['a\u0007\u009bb', 'ab'],
   ] as const)
     assert.deepEqual(texts(cue(line, text)), [expected])
+})
+
+test('style sheets and markup that WebVTT does not define are removed from a file', () => {
+  const style =
+    'STYLE\n::cue { background: url(https://track.example/x.png) }\n@import "https://track.example/x.css";\n'
+  const cues =
+    'STYLE \n00:01.000 --> 00:02.000 align:start\nSTYLE\nthe <i>text</i> <img src=//track.example/x>\n'
+  const clean = '00:01.000 --> 00:02.000 align:start\nSTYLE\nthe <i>text</i> &lt;img src=//track.example/x>\n'
+  for (const [file, expected] of [
+    [`WEBVTT\n\n${style}\n${cues}`, `WEBVTT\n\n\n${clean}`],
+    [`WEBVTT\n${style}\n${cues}`, `WEBVTT\n\n${clean}`],
+    [`WEBVTT\n\nNOTE a\n\n${cues}\n${style}\n${cues}`, `WEBVTT\n\nNOTE a\n\n${clean}\n\n${clean}`],
+    // A style that a cue ends.
+    [`WEBVTT\n\n${style}${cues.slice(7)}`, `WEBVTT\n\n${clean}`],
+  ] as const)
+    for (const lineEnd of ['\n', '\r\n', '\r'])
+      assert.equal(withoutExternalContent(file.replaceAll('\n', lineEnd)), expected)
+})
+
+test('any other file is not changed', () => {
+  for (const file of [
+    'WEBVTT\r\n\r\nREGION\r\nid:a\r\n\r\nintro\r\n00:01.000 --> 00:02.000\r\n<v Ada>Hi</v> 1 > 0\r\n',
+    'WEBVTT\n\nSTYLED\n00:01.000 --> 00:02.000\n<c.red>STYLE of <b>text</b></c>',
+    'WEBVTT',
+  ])
+    assert.equal(withoutExternalContent(file), file)
 })
 
 test('large files of every shape are parsed in linear time', () => {

@@ -67,6 +67,28 @@ function cleanText(text: string): string {
   return text.replaceAll(/(?![\t\n])\p{Cc}/gu, '').replaceAll(unknownMarkup, '&lt;')
 }
 
+const styleLine = /^STYLE[ \t]*$/m
+
+/**
+ * A file without what can load something from elsewhere: style sheets, and in the texts markup that WebVTT does not
+ * define, which some players take for HTML. Unchanged if it has none.
+ */
+export function withoutExternalContent(content: string): string {
+  if (!styleLine.test(content) && content.search(unknownMarkup) < 0) return content
+  let block: 'cue' | 'style' | undefined
+  const lines: string[] = []
+  for (const line of linesOf(content)) {
+    // As in browsers: an empty line ends a block, and a line with an arrow starts a cue.
+    if (line === '') block = undefined
+    const isTiming = line.includes('-->')
+    if (isTiming) block = 'cue'
+    else if (block === undefined && styleLine.test(line)) block = 'style'
+    if (block === 'style') continue
+    lines.push(block === 'cue' && !isTiming ? line.replaceAll(unknownMarkup, '&lt;') : line)
+  }
+  return lines.join('\n')
+}
+
 /**
  * The cues of a WebVTT file that can be shown, in the order of their start. As in browsers, a line with an arrow starts a
  * cue, and an empty line ends it. Cues that are malformed or end before they start are left out.

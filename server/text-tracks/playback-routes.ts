@@ -4,6 +4,7 @@ import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { readLanguage } from '../lib/languages.ts'
 import { captionPlaylist, captionSegment } from '../media/caption-segments.ts'
+import { withoutExternalContent } from '../media/webvtt.ts'
 import { playlistType } from '../playback/hls.ts'
 import { type Content, inMemory } from '../playback/send.ts'
 import { cacheOneMinute, type Params, serveMedia } from '../playback/serve.ts'
@@ -29,7 +30,8 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
       async load({ key }) {
         const content = await findContent(db, key)
         if (content === undefined) throw notFound('language')
-        return inMemory(Buffer.from(content), vttType, cacheOneMinute)
+        // Files of earlier versions were stored as they had been uploaded.
+        return inMemory(Buffer.from(withoutExternalContent(content)), vttType, cacheOneMinute)
       },
       render: (content: Content) => content,
     })

@@ -6,7 +6,7 @@ import { spoolUpload } from '../lib/spool.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { decodeText } from '../media/decode-text.ts'
 import { srtToWebVtt } from '../media/srt.ts'
-import { isWebVtt } from '../media/webvtt.ts'
+import { isWebVtt, withoutExternalContent } from '../media/webvtt.ts'
 
 /** A hundred times the captions of a film. */
 const maxBytes = 4 * 1024 * 1024
@@ -21,10 +21,10 @@ export function receiveTrack(
   )
 }
 
-/** A file that begins as WebVTT is stored as it is: players ignore the malformed parts. */
+/** Players ignore the malformed parts of a file that begins as WebVTT. */
 function toWebVtt(bytes: Buffer): string {
   const text = decodeText(bytes)
-  const content = isWebVtt(text) ? text : srtToWebVtt(text)
+  const content = isWebVtt(text) ? withoutExternalContent(text) : srtToWebVtt(text)
   if (content !== undefined) return content
   const title = 'The file is neither WebVTT nor SRT.'
   throw new ApiError(fileErrors.wrongType, { title, name: 'file' })

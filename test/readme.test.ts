@@ -11,6 +11,7 @@ import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
 import { call, kinora, productionKey, root, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { readBlocks } from './markdown.ts'
 import { makeClip, waitForEncoding } from './media.ts'
 
 // Follows README.md: runs its commands and snippets as they are, except for the key and the ports.
@@ -40,12 +41,9 @@ after(async () => {
 
 /** The code blocks of a section in this language. */
 function blocksOf(title: string, language: string): string[] {
-  const [, level = ''] = new RegExp(`^(#+) ${title}$`, 'm').exec(readme) ?? []
-  assert.ok(level, `README.md has no section "${title}"`)
-  const [, section = ''] = readme.split(`${level} ${title}\n`)
-  const [text = ''] = section.split(/^#{2,3} /m)
-  const blocks = [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)]
-  return blocks.filter(([, name]) => name === language).map(([, , block]) => block!)
+  const blocks = readBlocks('README.md', readme).filter(({ section }) => section === title)
+  assert.ok(blocks.length > 0, `README.md has no code in a section "${title}"`)
+  return blocks.filter((block) => block.language === language).map(({ text }) => text)
 }
 
 let port = 0

@@ -8,7 +8,7 @@ import { type FlvTag, flvTagType } from '../server/live/media/flv-stream.ts'
 import { encodeAmf } from '../server/live/rtmp/amf0.ts'
 import { encodeMessage, messageType } from '../server/live/rtmp/chunks.ts'
 import { beginHandshake } from '../server/live/rtmp/handshake.ts'
-import { call, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { call, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import { Encoder, makeSource, rtmpPort } from './live-encoder.ts'
 import { frameHashes } from './media.ts'
 
@@ -102,7 +102,8 @@ async function start(): Promise<void> {
   const send = () => {
     const round = Math.floor(sent / source.length)
     const from = sent % source.length
-    const tags = source.slice(from, from + 40)
+    // Less than half a second, because an encoder that is faster than real time has to wait at some point.
+    const tags = source.slice(from, from + 20)
     sent += tags.length
     void encoder.send(tags, 6_000 * round)
   }
@@ -236,6 +237,50 @@ test('a clock that jumps, stands still, runs backwards or wraps around leaves th
     assert.ok(seconds > 1 && seconds < 12, `${name}: ${seconds} s`)
     assert.equal(await countFrames(url, text), 60, name)
   }
+})
+
+/** Sends hours as fast as possible: key frames of a few bytes, 2,999 ms apart. */
+async function flood({ liveStreamId: id, streamKey }: Stream): Promise<Socket> {
+  const socket = await open()
+  const { payload } = source.find(({ type }) => type === flvTagType.video)!
+  const publish = [connectCommand, command('createStream', 2, null), command('publish', 3, null, streamKey)]
+  const frame = Buffer.from([0x17, 1, 0, 0, 0, 0, 0, 0, 1, 0x65])
+  const frames = Array.from({ length: 20_000 }, (_, i) =>
+    encodeMessage({ type: messageType.video, streamId: 1, timestamp: i * 2_999, payload: frame }, 128, 4),
+  )
+  socket.write(Buffer.concat([handshake(), ...publish, message(messageType.video, payload), ...frames]))
+  await waitFor(async () => (await problemsOf(id)).includes('faster than real time'))
+  return socket
+}
+
+/** The duration of everything that is stored. */
+async function storedMinutes({ liveStreamId: id }: Stream): Promise<number> {
+  const select = `select coalesce(sum(s.duration_ms), 0)::float8 / 60000 as minutes from live_segments s
+    join broadcasts b on b.id = s.broadcast_id where b.live_stream_id = $1`
+  return (await query(service.database, select, [id]))[0].minutes
+}
+
+test('an encoder that sends hours at once has to wait, and its broadcast ends with its connection', async () => {
+  const stream = await create()
+  const socket = await flood(stream)
+  // It has not read everything, so it learns of the end only when it sends something.
+  socket.destroy()
+  await waitFor(async () => (await broadcastOf(stream.liveStreamId)).state === 'away')
+  const minutes = await storedMinutes(stream)
+  assert.ok(minutes > 1 && minutes < 60, `${minutes}`)
+  const encoder = await Encoder.connect(service, stream.streamKey)
+  await encoder.close()
+})
+
+test('a broadcast that is completed ends at once, whatever its encoder has sent', async () => {
+  const stream = await create()
+  const socket = await flood(stream)
+  await complete(stream.liveStreamId)
+  const minutes = await storedMinutes(stream)
+  assert.ok(minutes < 60, `${minutes}`)
+  const encoder = await Encoder.connect(service, stream.streamKey)
+  await encoder.close()
+  socket.destroy()
 })
 
 test('one and 120 frames per second are broadcast', async () => {

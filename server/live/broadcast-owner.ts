@@ -22,8 +22,10 @@ import { aacConfigFor, type Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { UnsupportedStream } from './media/h264.ts'
 import { SourceReader } from './media/source-reader.ts'
+import { Pace } from './pace.ts'
 import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
+import type { Connection } from './rtmp/server.ts'
 import type { Publisher } from './rtmp/session.ts'
 import { SegmentWriter } from './segment-writer.ts'
 
@@ -44,8 +46,7 @@ type Options = {
   live: LiveBroadcast
   /** The servers that the stream is also sent to. */
   restreams: Restream[]
-  /** Closes the connection of the encoder. */
-  close(): void
+  connection: Connection
   /** The encoder sends what cannot be broadcast. */
   onUnsupported(reason: string): void
 }
@@ -62,10 +63,9 @@ export class BroadcastOwner implements Publisher {
   readonly #output: BroadcastOutput
   readonly #restreams: Restreams
   readonly #health = new HealthMeter()
+  readonly #pace: Pace
   #epoch: number
   #isMp3 = false
-  /** The latest time of the broadcast. */
-  #lastMs = 0
   #isReceived = false
   #silentChecks = 0
   #discardChecks = 0
@@ -82,6 +82,10 @@ export class BroadcastOwner implements Publisher {
     this.claim = claim
     this.broadcast = broadcast
     this.#epoch = position.epoch - 1
+    this.#pace = new Pace({
+      ...{ elapsedMs: position.elapsedMs, reachedMs: position.endMs },
+      isUseless: () => this.#isOver || options.connection.isClosed(),
+    })
     this.#writer = new SegmentWriter({
       ...deps,
       claim,
@@ -131,20 +135,25 @@ export class BroadcastOwner implements Publisher {
   }
 
   drain(): Promise<void> | undefined {
-    return this.#writer.drain()
+    return this.#writer.drain() ?? this.#pace.drain()
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
   }
 
   /** Called once a second. Closes a connection that is of no use any more. */
   checkConnection(): void {
     if (this.#isOver) {
-      if (++this.#discardChecks > maxDiscardChecks) this.#options.close()
+      if (++this.#discardChecks > maxDiscardChecks) this.close()
       return
     }
-    // While nothing is read because the store is slow, the silence is ours.
-    const isSilent = !this.#isReceived && this.#writer.drain() === undefined
+    if (this.#pace.isAhead) this.#options.connection.probe()
+    // While nothing is read, the silence is ours.
+    const isSilent = !this.#isReceived && !this.#pace.isAhead && this.#writer.drain() === undefined
     this.#isReceived = false
     this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0
-    if (this.#silentChecks > maxSilentChecks) this.#options.close()
+    if (this.#silentChecks > maxSilentChecks) this.close()
   }
 
   /** The lease is kept until everything is stored. No other process may take over before. */
@@ -155,6 +164,7 @@ export class BroadcastOwner implements Publisher {
   /** The health and the states of the restreams, which are stored with each renewal of the lease. */
   report(): Report {
     this.#health.report('start', this.#reader.missing)
+    this.#health.report('pace', this.#pace.problem)
     const health = this.#health.read(this.#reader.jumps)
     return { ...this.claim, health, restreams: this.#restreams.states }
   }
@@ -185,7 +195,7 @@ export class BroadcastOwner implements Publisher {
 
   /** Closes the connection of the encoder. */
   close(): void {
-    this.#options.close()
+    this.#options.connection.close()
   }
 
   /** The end was requested. */
@@ -224,14 +234,14 @@ export class BroadcastOwner implements Publisher {
     void this.#restreams.close()
     void this.#aac.close()
     this.#options.live.close()
-    this.#options.close()
+    this.close()
   }
 
   #isSandboxOver(): boolean {
     const { config, now } = this.#deps
     const maxMs = config.liveSandboxSeconds * 1000
     // The clock of the encoder may be slow.
-    const elapsedMs = Math.max(this.#lastMs, now().getTime() - this.broadcast.started_at.getTime())
+    const elapsedMs = Math.max(this.#pace.reachedMs, now().getTime() - this.broadcast.started_at.getTime())
     return this.broadcast.environment === 'sandbox' && maxMs > 0 && elapsedMs >= maxMs
   }
 
@@ -257,13 +267,13 @@ export class BroadcastOwner implements Publisher {
   }
 
   #video(sample: Sample, atMs: number): void {
-    this.#lastMs = atMs
+    this.#pace.reach(atMs)
     this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
     this.#output.video(sample, atMs)
   }
 
   #audio(sample: Sample, atMs: number): void {
-    this.#lastMs = Math.max(this.#lastMs, atMs)
+    this.#pace.reach(atMs)
     this.#health.audio(sample.data.length, atMs)
     if (this.#isMp3) this.#aac.audio(sample, atMs)
     else this.#output.audio(sample, atMs)

@@ -11,8 +11,8 @@ export type Broadcast = Selectable<BroadcastRow>
 /** A broadcast that this process owns. Every write is conditional on the fence. */
 export type Claim = { id: string; fence: number }
 
-/** Where the owner continues. */
-export type Position = { epoch: number; nextSequence: number; endMs: number }
+/** Where the owner continues. `elapsedMs` is the real time since the beginning. */
+export type Position = { epoch: number; nextSequence: number; endMs: number; elapsedMs: number }
 
 export const leaseMs = 5_000
 
@@ -101,7 +101,9 @@ async function findPosition(trx: Transaction<Tables>, broadcastId: string): Prom
   const { rows } = await sql<Position>`
     select coalesce((select max(epoch) from live_inits where broadcast_id = ${broadcastId}), 0) + 1 as epoch,
       coalesce(max(sequence) + 1, 0) as "nextSequence",
-      coalesce(max(start_ms + duration_ms), 0)::float8 as "endMs"
+      coalesce(max(start_ms + duration_ms), 0)::float8 as "endMs",
+      (select 1000 * extract(epoch from now() - started_at) from broadcasts where id = ${broadcastId})::float8
+        as "elapsedMs"
     from live_segments where broadcast_id = ${broadcastId}`.execute(trx)
   return rows[0]!
 }

@@ -122,7 +122,7 @@ export class Ingest {
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     broadcasts.set(claim.id, live)
     const owner = new BroadcastOwner(this.#context, {
-      ...{ ...claimed, live, restreams: stream.restreams, close: connection.close },
+      ...{ ...claimed, live, restreams: stream.restreams, connection },
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.add(owner)

@@ -27,8 +27,8 @@ test('a video of one frame has one segment', () => {
   assert.match(captionPlaylist(none, ''), /#EXT-X-TARGETDURATION:1\n/)
 })
 
-test('a cue is in every segment that it overlaps, with unchanged times', () => {
-  const cues = parseCues(
+test('a cue is in every segment that it overlaps, with unchanged times', async () => {
+  const cues = await parseCues(
     [
       'WEBVTT',
       '00:00:00.000 --> 00:00:01.000\nstart',

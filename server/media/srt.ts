@@ -1,10 +1,12 @@
-import { type Cue, formatWebVtt, linesOf, readTiming, type Timing } from './webvtt.ts'
+import { Turns } from '../lib/turns.ts'
+import { type Cue, formatWebVtt, linesOf, maxMarkupLength, readTiming, type Timing } from './webvtt.ts'
 
 /**
  * Converts SRT, and WebVTT files without a valid header. Undefined if there is no cue. The text of a cue goes on until the
- * next cue, since it may contain empty lines.
+ * next cue, since it may contain empty lines. A file of megabytes is read in several turns of the event loop.
  */
-export function srtToWebVtt(srt: string): string | undefined {
+export async function srtToWebVtt(srt: string): Promise<string | undefined> {
+  const turns = new Turns()
   const cues: Cue[] = []
   let timing: Timing | undefined
   let lines: string[] = []
@@ -13,6 +15,7 @@ export function srtToWebVtt(srt: string): string | undefined {
     lines = []
   }
   for (const line of linesOf(srt)) {
+    if (turns.isOver()) await turns.next()
     const next = readTiming(line)
     if (!next) {
       if (timing) lines.push(line)
@@ -35,11 +38,14 @@ function makeCue({ startMs, endMs, settings }: Timing, lines: string[]): Cue {
 }
 
 /** SRT has the tags b, i and u, colors that are left out, and positions in braces. Everything else is text. */
-const convertText = (text: string) =>
-  text
+function convertText(text: string): string {
+  if (text.length > maxMarkupLength)
+    return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('-->', '--&gt;')
+  return text
     .replaceAll(/\{\\[^{}\n]*\}/g, '')
     .replaceAll(/&(?!(?:amp|lt|gt|nbsp|lrm|rlm);)/g, '&amp;')
     .replaceAll(/<\/?font\b[^<>]*>/gi, '')
     .replaceAll(/<\/?[BIU]>/g, (tag) => tag.toLowerCase())
     .replaceAll(/<(?!\/?[biu]>)/g, '&lt;')
     .replaceAll('-->', '--&gt;')
+}

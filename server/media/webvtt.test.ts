@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { srtToWebVtt } from './srt.ts'
 import { formatTimestamp, isWebVtt, parseCues, withoutExternalContent } from './webvtt.ts'
 
 const cue = (timing: string, text = 'x') => `${timing}\n${text}\n\n`
 const parse = (...blocks: string[]) => parseCues(`WEBVTT\n\n${blocks.join('')}`)
-const texts = (...blocks: string[]) => parse(...blocks).map(({ text }) => text)
+const texts = async (...blocks: string[]) => (await parse(...blocks)).map(({ text }) => text)
 
 test('a WebVTT file is recognized by its first word', () => {
   for (const text of ['WEBVTT', 'WEBVTT\n', 'WEBVTT - Title', 'WEBVTT\tx\r\n'])
@@ -12,7 +14,7 @@ test('a WebVTT file is recognized by its first word', () => {
   for (const text of ['', 'webvtt\n', 'WEBVTTX', ' WEBVTT', '\nWEBVTT']) assert.ok(!isWebVtt(text), text)
 })
 
-test('cues have times, settings and text; identifiers, comments and styles are left out', () => {
+test('cues have times, settings and text; identifiers, comments and styles are left out', async () => {
   const content = [
     'WEBVTT Title\r\nX-Anything: 1\r\n',
     'STYLE\r\n::cue { color: red }\r\n',
@@ -20,7 +22,7 @@ test('cues have times, settings and text; identifiers, comments and styles are l
     'intro\r\n00:01.000 --> 00:02.500 align:start line:0 region:r1 onclick:x position:200\r\nOne\r\nTwo\r\n',
     '01:00:00.000 --> 01:00:01.000\r\n<v Ada>Hi</v> <00:00:01.000><c.loud>there</c>\r\n',
   ].join('\r\n')
-  assert.deepEqual(parseCues(content), [
+  assert.deepEqual(await parseCues(content), [
     { startMs: 1_000, endMs: 2_500, settings: 'align:start line:0', text: 'One\nTwo' },
     {
       ...{ startMs: 3_600_000, endMs: 3_601_000, settings: '' },
@@ -29,8 +31,8 @@ test('cues have times, settings and text; identifiers, comments and styles are l
   ])
 })
 
-test('a malformed cue does not hide the others', () => {
-  const found = texts(
+test('a malformed cue does not hide the others', async () => {
+  const found = await texts(
     cue('00:01.000 --> 00:02.000', 'first'),
     cue('00:01 --> 00:02', 'no milliseconds'),
     cue('later --> never', 'no times'),
@@ -46,8 +48,8 @@ test('a malformed cue does not hide the others', () => {
   assert.deepEqual(found, ['first', 'second', 'third', 'fourth', 'last'])
 })
 
-test('cues are sorted by their start, and overlapping cues are kept', () => {
-  const found = texts(
+test('cues are sorted by their start, and overlapping cues are kept', async () => {
+  const found = await texts(
     cue('00:05.000 --> 00:06.000', 'b'),
     cue('00:01.000 --> 00:09.000', 'a'),
     cue('00:05.000 --> 00:07.000', 'c'),
@@ -55,7 +57,7 @@ test('cues are sorted by their start, and overlapping cues are kept', () => {
   assert.deepEqual(found, ['a', 'b', 'c'])
 })
 
-test('markup that WebVTT does not define is shown as text', () => {
+test('markup that WebVTT does not define is shown as text', async () => {
   const line = '00:01.000 --> 00:02.000'
   for (const [text, expected] of [
     ['<script>alert(1)</script>', '&lt;script>alert(1)&lt;/script>'],
@@ -65,10 +67,10 @@ test('markup that WebVTT does not define is shown as text', () => {
     ['<v <b>x', '&lt;v <b>x'],
     ['a\u0007\u009bb', 'ab'],
   ] as const)
-    assert.deepEqual(texts(cue(line, text)), [expected])
+    assert.deepEqual(await texts(cue(line, text)), [expected])
 })
 
-test('style sheets and markup that WebVTT does not define are removed from a file', () => {
+test('style sheets and markup that WebVTT does not define are removed from a file', async () => {
   const style =
     'STYLE\n::cue { background: url(https://track.example/x.png) }\n@import "https://track.example/x.css";\n'
   const cues =
@@ -82,28 +84,54 @@ test('style sheets and markup that WebVTT does not define are removed from a fil
     [`WEBVTT\n\n${style}${cues.slice(7)}`, `WEBVTT\n\n${clean}`],
   ] as const)
     for (const lineEnd of ['\n', '\r\n', '\r'])
-      assert.equal(withoutExternalContent(file.replaceAll('\n', lineEnd)), expected)
+      assert.equal(await withoutExternalContent(file.replaceAll('\n', lineEnd)), expected)
 })
 
-test('any other file is not changed', () => {
+test('any other file is not changed', async () => {
   for (const file of [
     'WEBVTT\r\n\r\nREGION\r\nid:a\r\n\r\nintro\r\n00:01.000 --> 00:02.000\r\n<v Ada>Hi</v> 1 > 0\r\n',
     'WEBVTT\n\nSTYLED\n00:01.000 --> 00:02.000\n<c.red>STYLE of <b>text</b></c>',
     'WEBVTT',
   ])
-    assert.equal(withoutExternalContent(file), file)
+    assert.equal(await withoutExternalContent(file), file)
 })
 
-test('large files of every shape are parsed in linear time', () => {
+test('large files of every shape are parsed in linear time', async () => {
   const size = 1024 * 1024
   const start = '00:01.000 --> 00:02.000'
   const fill = (pattern: string, bytes = size) => pattern.repeat(bytes / pattern.length)
-  assert.equal(texts(fill(`${start}\nx\n\n`)).length, Math.floor(size / 27))
+  assert.equal((await texts(fill(`${start}\nx\n\n`))).length, Math.floor(size / 27))
   for (const line of ['x', '<', '<v ', '<c.a', '&', ' ', '-', '0', '{\\'])
-    assert.ok(parse(cue(start, fill(line))).length <= 1, line)
+    assert.ok((await parse(cue(start, fill(line)))).length <= 1, line)
   for (const line of [' ', '0', ':', '-->', '00:01.000 --> ', '\n', '\r'])
-    assert.deepEqual(parse(fill(line)), [])
-  assert.equal(parse(`${start} ${fill('align:start ')}\nx`)[0]?.settings.length, 191)
+    assert.deepEqual(await parse(fill(line)), [])
+  assert.equal((await parse(`${start} ${fill('align:start ')}\nx`))[0]?.settings.length, 191)
+})
+
+test('the markup of a cue that is far too long is shown as text', async () => {
+  for (const [length, expected] of [
+    [9_000, '<b>'],
+    [10_000, '&lt;b>'],
+  ] as const) {
+    const [text] = await texts(cue('00:01.000 --> 00:02.000', `<b>${'x'.repeat(length)}`))
+    assert.equal(text, expected + 'x'.repeat(length))
+    const converted = await srtToWebVtt(cue('00:00:01,000 --> 00:00:02,000', `<b>${'x'.repeat(length)}`))
+    assert.ok(converted!.includes(`\n${expected}x`))
+  }
+})
+
+test('other work goes on while a large file is parsed or converted', async () => {
+  const large = cue('00:00:01.000 --> 00:00:02.000', '<i>').repeat(100_000)
+  for (const read of [parseCues, srtToWebVtt, withoutExternalContent]) {
+    let isDone = false
+    const reading = read(large).then(() => {
+      isDone = true
+    })
+    let turns = 0
+    for (; !isDone; turns++) await turn()
+    await reading
+    assert.ok(turns >= 3, `${turns}`)
+  }
 })
 
 test('timestamps have hours of any length', () => {

@@ -1,3 +1,5 @@
+import { Turns } from '../lib/turns.ts'
+
 /** Times are in milliseconds. `text` and `settings` are safe to write into a WebVTT file. */
 export type Cue = { startMs: number; endMs: number; text: string; settings: string }
 
@@ -12,6 +14,9 @@ export function* linesOf(text: string): Generator<string> {
   }
   yield plain.slice(from)
 }
+
+/** No caption with markup is longer. Reading markup takes far longer than reading text, and is done in one turn. */
+export const maxMarkupLength = 10_000
 
 export type Timing = Omit<Cue, 'text'>
 
@@ -64,36 +69,47 @@ const unknownMarkup =
 function cleanText(text: string): string {
   // Most texts have neither.
   if (!/[<\p{Cc}]/u.test(text)) return text
-  return text.replaceAll(/(?![\t\n])\p{Cc}/gu, '').replaceAll(unknownMarkup, '&lt;')
+  return escapeMarkup(text.replaceAll(/(?![\t\n])\p{Cc}/gu, ''))
 }
 
-const styleLine = /^STYLE[ \t]*$/m
+const escapeMarkup = (text: string) =>
+  text.replaceAll(text.length > maxMarkupLength ? '<' : unknownMarkup, '&lt;')
+
+const styleLine = /^STYLE[ \t]*$/
 
 /**
  * A file without what can load something from elsewhere: style sheets, and in the texts markup that WebVTT does not
- * define, which some players take for HTML. Unchanged if it has none.
+ * define, which some players take for HTML. Unchanged if it has none. A file of megabytes is read in several turns of the
+ * event loop.
  */
-export function withoutExternalContent(content: string): string {
-  if (!styleLine.test(content) && content.search(unknownMarkup) < 0) return content
+export async function withoutExternalContent(content: string): Promise<string> {
+  // Most files have neither.
+  if (!content.includes('<') && !content.includes('STYLE')) return content
+  const turns = new Turns()
   let block: 'cue' | 'style' | undefined
+  let isChanged = false
   const lines: string[] = []
   for (const line of linesOf(content)) {
+    if (turns.isOver()) await turns.next()
     // As in browsers: an empty line ends a block, and a line with an arrow starts a cue.
     if (line === '') block = undefined
     const isTiming = line.includes('-->')
     if (isTiming) block = 'cue'
     else if (block === undefined && styleLine.test(line)) block = 'style'
-    if (block === 'style') continue
-    lines.push(block === 'cue' && !isTiming ? line.replaceAll(unknownMarkup, '&lt;') : line)
+    const kept = block === 'cue' && !isTiming ? escapeMarkup(line) : line
+    isChanged ||= block === 'style' || kept !== line
+    if (block !== 'style') lines.push(kept)
   }
-  return lines.join('\n')
+  return isChanged ? lines.join('\n') : content
 }
 
 /**
  * The cues of a WebVTT file that can be shown, in the order of their start. As in browsers, a line with an arrow starts a
- * cue, and an empty line ends it. Cues that are malformed or end before they start are left out.
+ * cue, and an empty line ends it. Cues that are malformed or end before they start are left out. A file of megabytes is
+ * read in several turns of the event loop.
  */
-export function parseCues(content: string): Cue[] {
+export async function parseCues(content: string): Promise<Cue[]> {
+  const turns = new Turns()
   const cues: Cue[] = []
   let timing: Timing | undefined
   let lines: string[] = []
@@ -105,6 +121,7 @@ export function parseCues(content: string): Cue[] {
     lines = []
   }
   for (const line of linesOf(content)) {
+    if (turns.isOver()) await turns.next()
     const isTiming = line.includes('-->')
     if (isTiming || line === '') endCue()
     if (isTiming) timing = readTiming(line)

@@ -31,7 +31,7 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
         const content = await findContent(db, key)
         if (content === undefined) throw notFound('language')
         // Files of earlier versions were stored as they had been uploaded.
-        return inMemory(Buffer.from(withoutExternalContent(content)), vttType, cacheOneMinute)
+        return inMemory(Buffer.from(await withoutExternalContent(content)), vttType, cacheOneMinute)
       },
       render: (content: Content) => content,
     })

@@ -22,9 +22,9 @@ export function receiveTrack(
 }
 
 /** Players ignore the malformed parts of a file that begins as WebVTT. */
-function toWebVtt(bytes: Buffer): string {
+async function toWebVtt(bytes: Buffer): Promise<string> {
   const text = decodeText(bytes)
-  const content = isWebVtt(text) ? withoutExternalContent(text) : srtToWebVtt(text)
+  const content = await (isWebVtt(text) ? withoutExternalContent(text) : srtToWebVtt(text))
   if (content !== undefined) return content
   const title = 'The file is neither WebVTT nor SRT.'
   throw new ApiError(fileErrors.wrongType, { title, name: 'file' })

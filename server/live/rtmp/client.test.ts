@@ -4,6 +4,7 @@ import { Duplex } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
+import { Turns } from '../../lib/turns.ts'
 import { AmfError, decodeAmf, encodeAmf } from './amf0.ts'
 import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
 import { RtmpClient, RtmpClientError, type RtmpClientOptions } from './client.ts'
@@ -11,7 +12,6 @@ import { ClientSession, encodeMetadata, RtmpRefused, type Step } from './client-
 import { beginHandshake, Handshake } from './handshake.ts'
 import { RtmpSession } from './session.ts'
 import { patienceMs, startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
-import { Turns } from './turns.ts'
 
 const names = { app: 's', tcUrl: 'rtmp://127.0.0.1/s', streamKey: 'secret-key' }
 

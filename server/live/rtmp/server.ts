@@ -1,12 +1,12 @@
 import type { Server, Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { Turns } from '../../lib/turns.ts'
 import { AmfError } from './amf0.ts'
 import { RtmpError } from './chunks.ts'
 import { Handshake } from './handshake.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
 import { SharedBufferServer } from './shared-buffer-server.ts'
-import { Turns } from './turns.ts'
 
 export type Connection = {
   remoteAddress: string

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Turns } from '../../lib/turns.ts'
 import { type AmfValue, encodeAmf } from './amf0.ts'
 import { encodeMessage, messageType, RtmpError } from './chunks.ts'
 import { type Publisher, RtmpSession, SessionEnded } from './session.ts'
-import { Turns } from './turns.ts'
 
 /** A turn has room for a number of chunks, and the test begins the next one. */
 class CountedTurns extends Turns {

@@ -1,3 +1,4 @@
+import type { Turns } from '../../lib/turns.ts'
 import { UnsupportedStream } from '../media/h264.ts'
 import { type AmfObject, type AmfValue, decodeAmf, encodeAmf } from './amf0.ts'
 import {
@@ -8,7 +9,6 @@ import {
   RtmpError,
   type RtmpMessage,
 } from './chunks.ts'
-import type { Turns } from './turns.ts'
 
 /** Receives what an encoder sends after its stream key was accepted. */
 export type Publisher = {

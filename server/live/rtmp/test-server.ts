@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
+import { Turns } from '../../lib/turns.ts'
 import type { AmfObject } from './amf0.ts'
 import { Handshake } from './handshake.ts'
 import { createRtmpServer } from './server.ts'
 import { type PublishAnswer, RtmpSession } from './session.ts'
-import { Turns } from './turns.ts'
 
 export type Received =
   | { kind: 'video' | 'audio'; timestamp: number; payload: Buffer }

@@ -1,9 +1,9 @@
-/** The time in which all connections together are handled before everything else of this process gets its turn. */
+/** The time for all that share the turns, before everything else of this process gets its turn. */
 const maxTurnMs = 4
 
 /**
  * Shares the turns of the event loop. Bytes can take much longer to handle than to send: a read of 256 KiB may contain as
- * many messages. A connection that finds the turn over waits for another one, behind the connections that wait already.
+ * many messages. Whoever finds the turn over waits for another one, behind those that wait already.
  */
 export class Turns {
   #endsAt: number | undefined
@@ -25,7 +25,7 @@ export class Turns {
     return performance.now() + maxTurnMs
   }
 
-  /** One connection continues in each turn. If all did, the first one would take the time of every turn. */
+  /** One of them continues in each turn. If all did, the first one would take the time of every turn. */
   #end(): void {
     const next = this.#waiting.shift()
     this.#endsAt = next && this.#begin()

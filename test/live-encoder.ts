@@ -13,6 +13,7 @@ type SourceOptions = {
   keyFrames?: number
   /** The times of additional key frames. */
   scenes?: string
+  pixelFormat?: 'yuv420p' | 'yuv444p'
   video?: boolean
   audio?: 'aac' | 'mp3' | 'none'
 }
@@ -20,7 +21,7 @@ type SourceOptions = {
 /** What an encoder would send, made by ffmpeg at once. */
 export function makeSource(options: SourceOptions = {}): FlvTag[] {
   const { size = '160x120', seconds = 6, frameRate = 25, video = true, audio = 'aac' } = options
-  const { keyFrames = 2 * frameRate } = options
+  const { keyFrames = 2 * frameRate, pixelFormat = 'yuv420p' } = options
   const inputs = [
     ...(video ? ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${frameRate}:d=${seconds}`] : []),
     ...(audio === 'none' ? [] : ['-f', 'lavfi', '-i', `sine=d=${seconds}:r=44100`]),
@@ -32,6 +33,8 @@ export function makeSource(options: SourceOptions = {}): FlvTag[] {
           'libx264',
           '-preset',
           'ultrafast',
+          '-pix_fmt',
+          pixelFormat,
           '-g',
           keyFrames,
           '-keyint_min',

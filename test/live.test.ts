@@ -338,6 +338,27 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
   await encoder.close()
 })
 
+test('a source that most devices cannot decode is encoded for viewers, and the health says why', async () => {
+  const { liveStreamId: id, streamKey, assets } = await create()
+  const encoder = await Encoder.connect(service, streamKey)
+  await encoder.send(makeSource({ pixelFormat: 'yuv444p' }))
+  const stopSending = stayConnected(encoder)
+  const [playlist] = await waitForMaster(assets.hls)
+  assert.match(playlist!, /\/top\/index\.m3u8$/)
+  assert.match((await get(assets.hls)).text, /CODECS="avc1\.(42|4d|64)/)
+  await waitForSegments(playlist!, 2)
+  const problems = async () => String((await broadcastsOf(id))[0].health?.problems)
+  await waitFor(async () =>
+    /cannot play H\.264 with 4:4:4 chroma, so the source is encoded for viewers/.test(await problems()),
+  )
+  assert.equal((await get(playlist!.replace('/top/', '/source/'))).status, 404)
+  // With a usual format, the reason is gone.
+  await encoder.send(otherSize, 6_000)
+  await waitFor(async () => (await problems()) === '')
+  stopSending()
+  await encoder.close()
+})
+
 test('a private live stream needs its token, for every file', async () => {
   const stream = await create({ public: false })
   const { liveStreamId: id, streamKey } = stream

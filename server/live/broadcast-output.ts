@@ -1,5 +1,6 @@
 import type { Log } from '../lib/log.ts'
 import type { Tools } from '../media/ffmpeg.ts'
+import { findUnplayable } from '../media/h264-format.ts'
 import { EncodedRendition } from './encoded-rendition.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import { Ladder } from './ladder/ladder.ts'
@@ -12,7 +13,7 @@ import { RenditionWriter } from './rendition-writer.ts'
 import { SegmentNumbers } from './segment-numbers.ts'
 import type { SegmentWriter } from './segment-writer.ts'
 
-/** The encoded quality of the same size, if the key frames of the source are too far apart. */
+/** The encoded quality of the same size, if viewers cannot watch the source. */
 const encodedTop = 'top'
 
 /** A segment begins at the first key frame after this time. Usual intervals of key frames are 1 and 2 s. */
@@ -34,7 +35,7 @@ type Options = {
   now(): Date
   /** What viewers can watch has changed. */
   onVisible(visible: { targetSeconds: number; qualities: string[] }): void
-  onProblem(kind: 'ladder' | 'key frames', message: string | undefined): void
+  onProblem(kind: 'ladder' | 'key frames' | 'format', message: string | undefined): void
 }
 
 type Timed = { isVideo: boolean; sample: Sample; atMs: number }
@@ -90,8 +91,10 @@ export class BroadcastOutput {
     this.#mayEncodeTop = true
     this.#isShown = false
     this.#epochs.push({ startMs: Number.POSITIVE_INFINITY, epoch })
+    if (this.#unplayable && !this.#hiddenNumbers) this.#hideSource()
     this.#source.start(epoch, tracks)
     this.#ladder.configure(tracks, { encodeTop: this.#hiddenNumbers !== undefined })
+    this.#reportFormat()
   }
 
   video(sample: Sample, atMs: number): void {
@@ -164,20 +167,42 @@ export class BroadcastOutput {
     this.#groupBytes = 0
   }
 
+  /** What devices cannot play of the source. */
+  get #unplayable(): string | undefined {
+    const { video } = this.#tracks
+    return video && findUnplayable(video.format)
+  }
+
+  #reportFormat(): void {
+    const unplayable = this.#unplayable
+    const consequence = this.#hiddenNumbers
+      ? 'so the source is encoded for viewers'
+      : 'and this machine cannot encode it'
+    this.#options.onProblem(
+      'format',
+      unplayable &&
+        `Most devices cannot play ${unplayable}, ${consequence}. Set the encoder to the profile high with 8 bits and 4:2:0.`,
+    )
+  }
+
   /** From now on, viewers get encoded qualities only. The source is still recorded. */
-  #encodeTop(): void {
-    const group = this.#group
-    this.#clearGroup()
+  #hideSource(): void {
     this.#hiddenNumbers = new SegmentNumbers(this.#numbers.next)
     this.#isShown = false
-    this.#options.onProblem(
-      'key frames',
-      'Key frames are more than 4 s apart, so the source is encoded for viewers. Set the key frame interval of the encoder to 2 s.',
-    )
     this.#ended.push(this.#ladder.close())
     this.#encoded.clear()
     this.#started.clear()
     this.#ladder = this.#createLadder()
+  }
+
+  #encodeTop(): void {
+    const group = this.#group
+    this.#clearGroup()
+    this.#hideSource()
+    this.#options.onProblem(
+      'key frames',
+      'Key frames are more than 4 s apart, so the source is encoded for viewers. Set the key frame interval of the encoder to 2 s.',
+    )
     this.#ladder.configure(this.#tracks, { encodeTop: true })
     for (const { isVideo, sample, atMs } of group) {
       if (isVideo) this.#ladder.video(sample, atMs)
@@ -216,7 +241,7 @@ export class BroadcastOutput {
       this.#encoded.delete(quality)
       this.#started.delete(quality)
     }
-    // Without any encoded quality, a source with rare key frames is better than nothing.
+    // Without any encoded quality, a source that some viewers can watch is better than nothing.
     if (qualities.length === 0 && this.#hiddenNumbers) this.#showSource(this.#hiddenNumbers)
     this.#show()
   }
@@ -225,6 +250,7 @@ export class BroadcastOutput {
     this.#numbers.skipTo(hidden.next)
     this.#hiddenNumbers = undefined
     this.#mayEncodeTop = false
+    this.#reportFormat()
   }
 
   #renditionOf(ladderQuality: string): EncodedRendition {

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HealthMeter } from './health.ts'
 
+const format = { profile: 100, chroma: 1, bitDepth: 8 }
+
 test('health has the frame rate, bit rate and key frame interval of what arrived', () => {
   const meter = new HealthMeter()
   meter.start({
-    video: { record: Buffer.alloc(0), width: 640, height: 360, codec: 'avc1.64001f', lengthBytes: 4 },
+    video: { record: Buffer.alloc(0), width: 640, height: 360, codec: 'avc1.64001f', format, lengthBytes: 4 },
   })
   for (let i = 0; i <= 250; i++) meter.video(1_000, i * 40, i % 50 === 0)
   const health = meter.read(1)
@@ -19,7 +21,7 @@ test('health has the frame rate, bit rate and key frame interval of what arrived
 test('missing frames are counted, and key frames that are far apart are a problem', () => {
   const meter = new HealthMeter()
   meter.start({
-    video: { record: Buffer.alloc(0), width: 640, height: 360, codec: 'avc1.64001f', lengthBytes: 4 },
+    video: { record: Buffer.alloc(0), width: 640, height: 360, codec: 'avc1.64001f', format, lengthBytes: 4 },
   })
   for (let i = 0; i < 300; i++) if (i % 100 !== 99 && i !== 50) meter.video(1_000, i * 40, i % 125 === 0)
   meter.report('store', 'The file store is full.')

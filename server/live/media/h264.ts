@@ -1,3 +1,5 @@
+import type { H264Format } from '../../media/h264-format.ts'
+
 /** A stream that cannot be played or recorded. The message is a sentence for the owner of the stream. */
 export class UnsupportedStream extends Error {}
 
@@ -8,6 +10,7 @@ export type H264Config = {
   height: number
   /** For playlists: `avc1.64001f`. */
   codec: string
+  format: H264Format
   /** The bytes of the length in front of each NAL unit. */
   lengthBytes: number
 }
@@ -25,11 +28,11 @@ export function readH264Config(record: Buffer): H264Config {
   const spsLength = record.readUInt16BE(6)
   const sps = record.subarray(8, 8 + spsLength)
   if (sps.length !== spsLength || (sps[0]! & 31) !== nalSps) throw invalid()
-  const { width, height } = readSps(sps)
+  const { width, height, format } = readSps(sps)
   if (width < 16 || height < 16 || width > maxSize || height > maxSize)
     throw new UnsupportedStream(`The frame size ${width} x ${height} is not supported.`)
   return {
-    ...{ record, width, height },
+    ...{ record, width, height, format },
     codec: `avc1.${record.toString('hex', 1, 4)}`,
     lengthBytes: (record[4]! & 3) + 1,
   }
@@ -37,13 +40,13 @@ export function readH264Config(record: Buffer): H264Config {
 
 const invalid = () => new UnsupportedStream('The configuration of the H.264 video is damaged.')
 
-/** Reads the frame size from a sequence parameter set (ITU-T H.264, 7.3.2.1.1). */
-function readSps(sps: Buffer): { width: number; height: number } {
+/** Reads the frame size and the format from a sequence parameter set (ITU-T H.264, 7.3.2.1.1). */
+function readSps(sps: Buffer): Pick<H264Config, 'width' | 'height' | 'format'> {
   const bits = new BitReader(withoutEmulation(sps.subarray(1)))
   const profile = bits.read(8)
   bits.read(16)
   bits.readUe()
-  const chroma = hasChromaFormat.has(profile) ? readChromaFormat(bits) : { format: 1, isSeparate: false }
+  const chroma = hasChromaFormat.has(profile) ? readChromaFormat(bits) : usualChroma
   bits.readUe()
   skipPictureOrder(bits)
   bits.readUe()
@@ -60,6 +63,7 @@ function readSps(sps: Buffer): { width: number; height: number } {
   const hasHalfWidth = !chroma.isSeparate && (chroma.format === 1 || chroma.format === 2)
   const hasHalfHeight = !chroma.isSeparate && chroma.format === 1
   return {
+    format: { profile, chroma: chroma.format, bitDepth: chroma.bitDepth },
     width: widthInMacroblocks * 16 - (left + right) * (hasHalfWidth ? 2 : 1),
     height: fieldFactor * (heightInMaps * 16 - (top + bottom) * (hasHalfHeight ? 2 : 1)),
   }
@@ -68,16 +72,20 @@ function readSps(sps: Buffer): { width: number; height: number } {
 /** The profiles whose parameter sets describe the chroma format and scaling matrices. */
 const hasChromaFormat = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135])
 
-function readChromaFormat(bits: BitReader): { format: number; isSeparate: boolean } {
+type Chroma = { format: number; isSeparate: boolean; bitDepth: number }
+
+/** 4:2:0 with 8 bits. */
+const usualChroma: Chroma = { format: 1, isSeparate: false, bitDepth: 8 }
+
+function readChromaFormat(bits: BitReader): Chroma {
   const format = bits.readUe()
   const isSeparate = format === 3 && bits.read(1) === 1
-  bits.readUe()
-  bits.readUe()
+  const [lumaBits, chromaBits] = [8 + bits.readUe(), 8 + bits.readUe()]
   bits.read(1)
   const hasScalingMatrix = bits.read(1) === 1
   const lists = hasScalingMatrix ? (format === 3 ? 12 : 8) : 0
   for (let i = 0; i < lists; i++) if (bits.read(1) === 1) skipScalingList(bits, i < 6 ? 16 : 64)
-  return { format, isSeparate }
+  return { format, isSeparate, bitDepth: Math.max(lumaBits, chromaBits) }
 }
 
 function skipScalingList(bits: BitReader, size: number): void {

@@ -18,6 +18,7 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
+import { Encoder as EncoderClient, makeSource } from './live-encoder.ts'
 import { type Encoder, encoderSource, startEncoder } from './live-ffmpeg.ts'
 import { type LossyPostgres, lossyPostgres } from './lossy-postgres.ts'
 
@@ -160,6 +161,16 @@ async function takeOver(t: TestContext, service: Kinora, stream: Stream): Promis
   return encoder
 }
 
+/** An encoder of the test instead of ffmpeg. */
+async function takeOverWith(service: Kinora, { key }: Stream): Promise<EncoderClient> {
+  let encoder: EncoderClient | undefined
+  await waitFor(async () => {
+    encoder = await EncoderClient.connect(service, key).catch(() => undefined)
+    return encoder !== undefined
+  })
+  return encoder!
+}
+
 const bytesOf = async (url: string) => {
   const response = await fetch(url)
   assert.equal(response.status, 200, url)
@@ -171,8 +182,8 @@ async function assertEnded(encoder: Encoder): Promise<void> {
   assert.notEqual(encoder.process.exitCode, 0, encoder.output())
 }
 
-/** Every number once, and times without overlap: what players and the recording rely on. */
-function assertContinuous(segments: SegmentRow[], { lost = 0 } = {}): void {
+/** The recording relies on it. Returns how many numbers are missing. */
+function assertNoOverlap(segments: SegmentRow[]): number {
   let missing = 0
   for (const [i, { sequence, start_ms }] of segments.entries()) {
     const before = segments[i - 1]
@@ -180,8 +191,10 @@ function assertContinuous(segments: SegmentRow[], { lost = 0 } = {}): void {
     missing += sequence - before.sequence - 1
     assert.ok(start_ms >= before.end_ms, `segment ${sequence} begins before the end of the one before`)
   }
-  assert.equal(missing, lost)
+  return missing
 }
+
+const numberOf = (name: string) => Number(name.split('-')[0])
 
 describe('several processes', { concurrency: true }, () => {
   test('viewers of another process get the newest parts by blocking reloads, and the same bytes as in the stored segment', async (t) => {
@@ -328,7 +341,7 @@ describe('several processes', { concurrency: true }, () => {
     assert.equal(text.match(/#EXT-X-DISCONTINUITY$/gm)?.length, 1, text)
     assert.deepEqual(text.match(/init-\d+\.mp4/g), ['init-1.mp4', 'init-2.mp4'])
     assert.doesNotMatch(text, /#EXT-X-GAP/)
-    assertContinuous(await segmentsOf(stream))
+    assert.equal(assertNoOverlap(await segmentsOf(stream)), 0)
     await second.stop()
     const completed = await call(`${viewers.url}/live-streams/${stream.id}/complete`, { method: 'PUT' })
     assert.equal(completed.status, 202)
@@ -365,7 +378,7 @@ describe('several processes', { concurrency: true }, () => {
 
     const segments = await segmentsOf(stream)
     assert.equal(segments.filter(({ fence }) => fence === 1).length, written)
-    assertContinuous(segments, { lost: 2 })
+    assertNoOverlap(segments)
     assert.deepEqual([(await rowOf(stream))!.state, (await rowOf(stream))!.fence], ['live', 2])
     assert.deepEqual(await eventsOf(stream), ['live-stream.broadcast.started'])
   })
@@ -386,13 +399,15 @@ describe('several processes', { concurrency: true }, () => {
     const { text, segments } = await withParts(folder, 2)
     assert.equal(segments[0], before.segments[0])
     // The numbers of the segments that were lost are not used again, and no number is missing in the playlist.
-    assert.equal(text.match(/#EXT-X-GAP$/gm)?.length, 2, text)
-    const numbers = segments.map((name) => Number(name.split('-')[0]))
+    const numbers = segments.map(numberOf)
     assert.deepEqual(
       numbers,
       numbers.map((_, i) => numbers[0]! + i),
     )
-    assertContinuous(await segmentsOf(stream), { lost: 2 })
+    const isShown = (name: string) => numberOf(name) <= numberOf(before.parts.at(-1)!)
+    assert.ok(!segments.some((name) => name.endsWith('-2.m4s') && isShown(name)), text)
+    const gaps = text.match(/#EXT-X-GAP$/gm) ?? []
+    assert.equal(gaps.length, assertNoOverlap(await segmentsOf(stream)), text)
     await second.stop()
     // The encoder does not return in time.
     const past = `away_at = now() - interval '2 hours'`
@@ -400,6 +415,32 @@ describe('several processes', { concurrency: true }, () => {
     await query(database, `update broadcasts set ${past} where live_stream_id = $1`, [stream.id])
     await waitFor(async () => (await rowOf(stream))!.state === 'ended')
     assert.deepEqual(await eventsOf(stream), ['live-stream.broadcast.ended', 'live-stream.broadcast.started'])
+  })
+
+  test('numbers that viewers have seen are not used again if the owner is killed while the database is away', async (t) => {
+    const stream = await createStream()
+    const frozen = await lossyPostgres(t, database)
+    const owner = await startKinora({ ...env, KINORA_DATABASE_URL: frozen.url })
+    t.after(() => owner.kill())
+    const first = await EncoderClient.connect(owner, stream.key)
+    const tags = makeSource()
+    await first.send(tags)
+    const folder = await visible(stream)
+    frozen.freeze()
+    await first.send(tags, 6_000)
+    await first.send(makeSource({ size: '192x144', seconds: 4 }), 12_000)
+    // The second epoch is shown, although nothing of it can be stored.
+    const { segments: shown } = await withParts(folder, 2)
+    const [stored] = (await segmentsOf(stream)).slice(-1)
+    assert.ok(stored && stored.sequence + 2 < numberOf(shown.at(-1)!) && stored.epoch === 1)
+    await owner.kill()
+    const second = await takeOverWith(two, stream)
+    await second.send(tags)
+    await visible(stream, 2)
+    const continued = (await segmentsOf(stream)).find(({ fence }) => fence === 2)!
+    assert.ok(continued.sequence > numberOf(shown.at(-1)!), `${continued.sequence} was used before`)
+    assert.ok(continued.epoch > 2, `epoch ${continued.epoch} was used before`)
+    await second.close()
   })
 
   test('a takeover and a write of the previous owner wait for each other', async (t) => {
@@ -425,22 +466,22 @@ describe('several processes', { concurrency: true }, () => {
     // A write that has begun is finished before another process takes over, which then continues after it.
     const write = await db.startTransaction().execute()
     assert.ok(await insertSegment(write, segment(0, 1)))
-    const takeover = setAway(db, first.claim).then(() =>
+    const takeover = setAway(db, first.claim, { sequence: 1, epoch: 2 }).then(() =>
       db.transaction().execute((trx) => claimed(claim(trx))),
     )
     await waitFor(waiting)
     await write.commit().execute()
     const second = await takeover
-    assert.deepEqual([second.claim.fence, second.position.nextSequence], [2, 1])
+    assert.deepEqual([second.claim.fence, second.position.next], [2, { sequence: 1, epoch: 2 }])
 
     // A write that begins during a takeover has no effect.
-    await setAway(db, second.claim)
+    await setAway(db, second.claim, second.position.next)
     const next = await db.startTransaction().execute()
     const third = await claimed(claim(next))
     const late = insertSegment(db, segment(1, 2))
     await waitFor(waiting)
     await next.commit().execute()
-    assert.deepEqual([await late, third.position.nextSequence], [false, 1])
+    assert.deepEqual([await late, third.position.next.sequence], [false, 1])
 
     // An encoder waits for the previous one while its live stream is deleted.
     await query(database, 'delete from live_streams where id = $1', [id])
@@ -467,7 +508,6 @@ describe('several processes', { concurrency: true }, () => {
     })
     const stored = (await segmentsOf(stream)).at(-1)!.sequence
     let latest = await withParts(folder)
-    const numberOf = (name: string) => Number(name.split('-')[0])
     await waitFor(async () => {
       latest = await withParts(folder)
       return numberOf(latest.segments.at(-1)!) > stored + 6
@@ -480,7 +520,7 @@ describe('several processes', { concurrency: true }, () => {
     })
     const last = numberOf(latest.segments.at(-1)!)
     await waitFor(async () => (await segmentsOf(stream)).at(-1)!.sequence > last)
-    assertContinuous(await segmentsOf(stream))
+    assert.equal(assertNoOverlap(await segmentsOf(stream)), 0)
     assert.deepEqual([(await rowOf(stream))!.fence, encoder.process.exitCode], [1, null])
   })
 })
@@ -502,13 +542,13 @@ test('viewers and the broadcast continue while the database is away, and nothing
     },
     () => viewers.output(),
   )
-  const last = Number(latest.segments.at(-1)!.split('-')[0])
+  const last = numberOf(latest.segments.at(-1)!)
   postgres.start()
   await waitFor(async () => ((await segmentsOf(stream)).at(-1)?.sequence ?? 0) > last)
   await waitFor(async () => (await rowOf(stream))!.isLeased)
   const { state, fence } = (await rowOf(stream))!
   assert.deepEqual([state, fence, encoder.process.exitCode], ['live', 1, null], one.output())
-  assertContinuous(await segmentsOf(stream))
+  assert.equal(assertNoOverlap(await segmentsOf(stream)), 0)
   await waitFor(async () => (await call(`${viewers.url}/live-streams/${stream.id}`)).status === 200)
 })
 
@@ -524,7 +564,7 @@ test('a process that is stopped stores everything before it disconnects the enco
   assert.equal((await rowOf(stream))!.state, 'away')
   publish(t, two, stream)
   await visible(stream, 2)
-  assertContinuous(await segmentsOf(stream))
+  assert.equal(assertNoOverlap(await segmentsOf(stream)), 0)
   const { text, segments } = await withParts(folder, 2)
   assert.doesNotMatch(text, /#EXT-X-GAP/)
   for (const name of before.parts) assert.ok(segments.includes(name.replace(/\.\d+\.m4s$/, '.m4s')), name)

@@ -5,7 +5,7 @@ import { EncodedRendition } from './encoded-rendition.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import { Ladder } from './ladder/ladder.ts'
 import { topQuality } from './ladder/rungs.ts'
-import type { LiveBroadcast } from './live-broadcast.ts'
+import type { BroadcastEvent, LiveBroadcast } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { sourceQuality } from './qualities.ts'
@@ -27,6 +27,8 @@ const maxTargetSeconds = 10
 
 type Options = {
   live: LiveBroadcast
+  /** Adds to what viewers see. */
+  show(event: BroadcastEvent): void
   writer: SegmentWriter
   nextSequence: number
   tools: Pick<Tools, 'ffmpeg'>
@@ -75,7 +77,7 @@ export class BroadcastOutput {
     this.#numbers = new SegmentNumbers(options.nextSequence)
     this.#source = new RenditionWriter({
       ...options,
-      quality: sourceQuality,
+      ...{ quality: sourceQuality, fence: options.live.fence },
       startsSegment: (atMs, segmentStartMs) => this.#startsSegment(atMs - segmentStartMs),
       numberOf: (startMs) => (this.#hiddenNumbers ?? this.#numbers).begin(startMs),
     })
@@ -257,9 +259,9 @@ export class BroadcastOutput {
     const quality = nameOf(ladderQuality)
     const known = this.#encoded.get(quality)
     if (known) return known
-    const { live, writer, now } = this.#options
+    const { live, show, writer, now } = this.#options
     const rendition = new EncodedRendition({
-      ...{ quality, live, writer, now, minSegmentMs, numbers: this.#numbers },
+      ...{ quality, fence: live.fence, show, writer, now, minSegmentMs, numbers: this.#numbers },
       isReference: this.#hiddenNumbers !== undefined,
       epochAt: (atMs) => this.#epochAt(atMs),
       onStart: () => {

@@ -17,11 +17,12 @@ import { endBroadcast } from './end-broadcast.ts'
 import { HealthMeter } from './health.ts'
 import { AacConverter } from './ladder/aac-converter.ts'
 import type { LadderBudget } from './ladder/budget.ts'
-import type { LiveBroadcast } from './live-broadcast.ts'
+import type { BroadcastEvent, LiveBroadcast } from './live-broadcast.ts'
 import { aacConfigFor, type Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { UnsupportedStream } from './media/h264.ts'
 import { SourceReader } from './media/source-reader.ts'
+import { NumberReservation } from './number-reservation.ts'
 import { Pace } from './pace.ts'
 import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
@@ -59,6 +60,7 @@ export class BroadcastOwner implements Publisher {
   readonly #options: Options
   readonly #reader: SourceReader
   readonly #aac: AacConverter
+  readonly #numbers: NumberReservation
   readonly #writer: SegmentWriter
   readonly #output: BroadcastOutput
   readonly #restreams: Restreams
@@ -81,21 +83,23 @@ export class BroadcastOwner implements Publisher {
     this.#options = options
     this.claim = claim
     this.broadcast = broadcast
-    this.#epoch = position.epoch - 1
+    this.#epoch = position.next.epoch - 1
     this.#pace = new Pace({
       ...{ elapsedMs: position.elapsedMs, reachedMs: position.endMs },
       isUseless: () => this.#isOver || options.connection.isClosed(),
     })
+    this.#numbers = new NumberReservation(deps, { claim, position, live })
+    const show = (event: BroadcastEvent) => this.#numbers.show(event)
     this.#writer = new SegmentWriter({
       ...deps,
       claim,
-      onStored: ({ quality, sequence }) => live.apply({ kind: 'stored', quality, sequence }),
+      onStored: ({ quality, sequence }) => show({ kind: 'stored', quality, sequence }),
       onLost: () => this.#lose(),
       onProblem: (message) =>
         this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
     })
     this.#output = new BroadcastOutput({
-      ...{ ...deps, live, writer: this.#writer, nextSequence: position.nextSequence },
+      ...{ ...deps, live, show, writer: this.#writer, nextSequence: position.next.sequence },
       onVisible: (visible) => this.#show(visible),
       onProblem: (kind, message) => this.#health.report(kind, message),
     })
@@ -166,11 +170,12 @@ export class BroadcastOwner implements Publisher {
     this.#health.report('start', this.#reader.missing)
     this.#health.report('pace', this.#pace.problem)
     const health = this.#health.read(this.#reader.jumps)
-    return { ...this.claim, health, restreams: this.#restreams.states }
+    return { ...this.claim, health, restreams: this.#restreams.states, next: this.#numbers.wanted }
   }
 
-  /** The lease was renewed, or is lost. */
-  renewed(renewal: Renewal): void {
+  /** The lease was renewed with this report, or is lost. */
+  renewed(renewal: Renewal, { next }: Report): void {
+    if (renewal !== 'lost') this.#numbers.confirm(next)
     if (this.#isOver) return
     if (renewal === 'lost') this.#lose()
     else if (renewal === 'completing' || this.#isSandboxOver()) this.#finished = this.#complete()
@@ -189,7 +194,7 @@ export class BroadcastOwner implements Publisher {
 
   async #leave(): Promise<void> {
     await this.#finish()
-    await this.#writer.run(() => setAway(this.#deps.db, this.claim))
+    await this.#writer.run(() => setAway(this.#deps.db, this.claim, this.#numbers.next))
     this.#isFinished = true
   }
 
@@ -202,7 +207,7 @@ export class BroadcastOwner implements Publisher {
   async #complete(): Promise<void> {
     await this.#finish()
     const isOurs = await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
-    if (isOurs) this.#options.live.apply({ kind: 'end' })
+    if (isOurs) this.#numbers.show({ kind: 'end' })
     this.#isFinished = true
   }
 
@@ -220,7 +225,9 @@ export class BroadcastOwner implements Publisher {
         ),
       )
     await this.#writer.run(async () => {
-      const [renewal] = await renewLeases(this.#deps.db, [this.report()])
+      const report = this.report()
+      const [renewal] = await renewLeases(this.#deps.db, [report])
+      if (renewal !== 'lost') this.#numbers.confirm(report.next)
       return renewal !== 'lost'
     })
   }

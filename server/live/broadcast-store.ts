@@ -11,8 +11,17 @@ export type Broadcast = Selectable<BroadcastRow>
 /** A broadcast that this process owns. Every write is conditional on the fence. */
 export type Claim = { id: string; fence: number }
 
+/** The first numbers that no viewer has seen. */
+export type NextNumbers = { sequence: number; epoch: number }
+
 /** Where the owner continues. `elapsedMs` is the real time since the beginning. */
-export type Position = { epoch: number; nextSequence: number; endMs: number; elapsedMs: number }
+export type Position = { next: NextNumbers; endMs: number; elapsedMs: number }
+
+/** A broadcast whose encoder is connected, or was when its owner was killed. */
+export type Occupied = { claim: Claim; leaseUntil: Date }
+
+/** A broadcast whose owner was killed, and the numbers that it has reserved outside the database. */
+export type Abandoned = Occupied & { reserved: NextNumbers | undefined }
 
 export const leaseMs = 5_000
 
@@ -20,25 +29,19 @@ export const broadcastPrefix = 'br'
 
 const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
 
-/**
- * An owner that was killed may have shown parts of the segment that it was receiving, and the one before it before it was
- * stored. Their numbers are not used again, because players would take what follows for what they have already loaded.
- */
-const lostSegments = 2
-
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
  * Begins a broadcast, or continues one whose encoder is away. While another encoder is connected, it returns the lease of
- * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued. Undefined if
- * the live stream was deleted.
+ * its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued. The first
+ * numbers of the new owner are reserved. Undefined if the live stream was deleted.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,
   { id: live_stream_id, environment, record }: Pick<StoredLiveStream, 'id' | 'environment' | 'record'>,
   owner_url: string,
-  abandonedLease: Date | undefined,
-): Promise<Claimed | { leaseUntil: Date } | undefined> {
+  abandoned: Abandoned | undefined,
+): Promise<Claimed | Occupied | undefined> {
   // Serializes encoders that connect at the same time.
   const stream = await trx
     .selectFrom('live_streams')
@@ -49,19 +52,28 @@ export async function claimBroadcast(
   if (!stream) return undefined
   const current = await trx
     .selectFrom('broadcasts')
-    .select(['id', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])
+    .select(['id', 'fence', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])
     .where('live_stream_id', '=', live_stream_id)
     .where('state', '<>', 'ended')
     .executeTakeFirst()
-  const isAbandoned = current?.isAbandoned && current.lease_until.getTime() === abandonedLease?.getTime()
-  if (current?.state === 'live' && !isAbandoned) return { leaseUntil: current.lease_until }
+  const isAbandoned =
+    current?.isAbandoned &&
+    current.fence === abandoned?.claim.fence &&
+    current.lease_until.getTime() === abandoned.leaseUntil.getTime()
+  if (current?.state === 'live' && !isAbandoned)
+    return { claim: { id: current.id, fence: current.fence }, leaseUntil: current.lease_until }
   const broadcast = current
     ? await takeOver(trx, current.id, owner_url)
     : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
   await notifyLive(trx)
   const { id, fence } = broadcast
-  const position = await findPosition(trx, id)
-  if (current?.state === 'live') position.nextSequence += lostSegments
+  const position = await findPosition(trx, id, isAbandoned ? abandoned?.reserved : undefined)
+  const { sequence, epoch } = reservationFrom(position)
+  await trx
+    .updateTable('broadcasts')
+    .set({ next_sequence: sequence, next_epoch: epoch })
+    .where('id', '=', id)
+    .execute()
   return { claim: { id, fence }, position, broadcast }
 }
 
@@ -83,7 +95,7 @@ function insertBroadcast(
     .values({
       ...row,
       ...{ id: newId(broadcastPrefix), state: 'live', fence: 1, lease_until: leaseEnd, completing: false },
-      ...{ qualities: '[]', health: null, restreams: '[]' },
+      ...{ qualities: '[]', health: null, restreams: '[]', next_sequence: 0, next_epoch: 1 },
       ...{
         target_seconds: null,
         started_at: sql<Date>`now()`,
@@ -97,23 +109,37 @@ function insertBroadcast(
     .executeTakeFirstOrThrow()
 }
 
-async function findPosition(trx: Transaction<Tables>, broadcastId: string): Promise<Position> {
-  const { rows } = await sql<Position>`
-    select coalesce((select max(epoch) from live_inits where broadcast_id = ${broadcastId}), 0) + 1 as epoch,
-      coalesce(max(sequence) + 1, 0) as "nextSequence",
-      coalesce(max(start_ms + duration_ms), 0)::float8 as "endMs",
-      (select 1000 * extract(epoch from now() - started_at) from broadcasts where id = ${broadcastId})::float8
-        as "elapsedMs"
-    from live_segments where broadcast_id = ${broadcastId}`.execute(trx)
-  return rows[0]!
+/** What an owner reserves when it begins: the epoch of the connection, and the number of its first segment. */
+export const reservationFrom = ({ next }: Position): NextNumbers => ({
+  sequence: next.sequence + 1,
+  epoch: next.epoch + 1,
+})
+
+async function findPosition(
+  trx: Transaction<Tables>,
+  id: string,
+  reserved: NextNumbers | undefined,
+): Promise<Position> {
+  const { rows } = await sql<NextNumbers & Omit<Position, 'next'>>`
+    select greatest(b.next_sequence, (select max(sequence) + 1 from live_segments where broadcast_id = b.id)) as sequence,
+      greatest(b.next_epoch, (select max(epoch) + 1 from live_inits where broadcast_id = b.id)) as epoch,
+      coalesce((select max(start_ms + duration_ms) from live_segments where broadcast_id = b.id), 0)::float8 as "endMs",
+      (1000 * extract(epoch from now() - b.started_at))::float8 as "elapsedMs"
+    from broadcasts b where id = ${id}`.execute(trx)
+  const { sequence, epoch, ...times } = rows[0]!
+  const next = {
+    sequence: Math.max(sequence, reserved?.sequence ?? 0),
+    epoch: Math.max(epoch, reserved?.epoch ?? 0),
+  }
+  return { next, ...times }
 }
 
 /** The lock makes a process that takes over wait for writes that have begun, so that it continues after them. */
 const isOurs = ({ id, fence }: Claim): RawBuilder<boolean> =>
   sql`exists (select from broadcasts where id = ${id} and fence = ${fence} and state <> 'ended' for share)`
 
-/** What the owner shows of itself while it receives. */
-export type Report = Claim & { health: object; restreams: object[] }
+/** What the owner shows of itself while it receives, and the numbers that it reserves. */
+export type Report = Claim & { health: object; restreams: object[]; next: NextNumbers }
 
 /** `lost`: another process has taken over, or the broadcast was ended. `completing`: its end was requested. */
 export type Renewal = 'ours' | 'completing' | 'lost'
@@ -121,8 +147,10 @@ export type Renewal = 'ours' | 'completing' | 'lost'
 const renewRows = prepare<Claim & { completing: boolean }>(
   'renew-leases',
   `update broadcasts b
-   set lease_until = now() + ${leaseMs} * interval '1 millisecond', health = r.health, restreams = r.restreams
-   from jsonb_to_recordset($1::jsonb) as r (id text, fence integer, health jsonb, restreams jsonb)
+   set lease_until = now() + ${leaseMs} * interval '1 millisecond', health = r.health, restreams = r.restreams,
+     next_sequence = greatest(b.next_sequence, (r.next ->> 'sequence')::integer),
+     next_epoch = greatest(b.next_epoch, (r.next ->> 'epoch')::integer)
+   from jsonb_to_recordset($1::jsonb) as r (id text, fence integer, health jsonb, restreams jsonb, next jsonb)
    where b.id = r.id and b.fence = r.fence and b.state = 'live'
    returning b.id, b.fence, b.completing`,
 )
@@ -183,11 +211,15 @@ export async function makeVisible(
   return rows[0]
 }
 
-/** The encoder is gone and may come back. False if the broadcast is no longer ours. */
-export async function setAway(db: Db<Tables>, { id, fence }: Claim): Promise<boolean> {
+/**
+ * The encoder is gone and may come back. Everything is stored, so the numbers that were reserved for more are free. False if
+ * the broadcast is no longer ours.
+ */
+export async function setAway(db: Db<Tables>, { id, fence }: Claim, next: NextNumbers): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('broadcasts')
     .set({ state: 'away', away_at: sql<Date>`now()`, lease_until: sql<Date>`now()` })
+    .set({ next_sequence: next.sequence, next_epoch: next.epoch })
     .where('id', '=', id)
     .where('fence', '=', fence)
     .where('state', '<>', 'ended')

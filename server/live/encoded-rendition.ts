@@ -1,4 +1,4 @@
-import type { LiveBroadcast } from './live-broadcast.ts'
+import type { BroadcastEvent } from './live-broadcast.ts'
 import type { Sample } from './media/flv.ts'
 import type { Tracks } from './media/fmp4.ts'
 import { RenditionWriter } from './rendition-writer.ts'
@@ -7,7 +7,8 @@ import type { SegmentWriter } from './segment-writer.ts'
 
 type Options = {
   quality: string
-  live: LiveBroadcast
+  fence: number
+  show(event: BroadcastEvent): void
   writer: SegmentWriter
   numbers: SegmentNumbers
   /** The source is not shown, so the encoded qualities decide together where segments begin. */

@@ -11,5 +11,9 @@ export const liveSegmentKey = (
   { quality, sequence, fence }: { quality: string; sequence: number; fence: number },
 ) => `${broadcastFolder(broadcastId)}/${quality}/${sequence}-${fence}.m4s`
 
+/** The numbers that the owner with this fence has reserved while the database was away. */
+export const reservedNumbersKey = ({ id, fence }: { id: string; fence: number }) =>
+  `${broadcastFolder(id)}/numbers-${fence}.json`
+
 /** False for files that this service does not create. */
 export const isLiveSegmentKey = (key: string) => /^live\/\w+\/\w+\/\d+-\d+\.m4s$/.test(key)

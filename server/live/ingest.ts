@@ -7,12 +7,21 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { findByStreamKey, liveChannel, recordRefusal, type StoredLiveStream } from '../live-streams/store.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
-import { type Claimed, claimBroadcast, listStates, renewLeases, setAway } from './broadcast-store.ts'
+import {
+  type Abandoned,
+  type Claimed,
+  claimBroadcast,
+  listStates,
+  type Occupied,
+  renewLeases,
+  setAway,
+} from './broadcast-store.ts'
 import { endOverdueBroadcasts } from './end-broadcast.ts'
 import { allowHeapGrowth } from './heap-growth.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import type { Broadcasts } from './live-broadcast.ts'
 import { loadBroadcast } from './load-broadcast.ts'
+import { readReservedNumbers } from './number-reservation.ts'
 import { type Connection, createRtmpServer } from './rtmp/server.ts'
 import type { PublishAnswer } from './rtmp/session.ts'
 
@@ -139,24 +148,35 @@ export class Ingest {
    * within five seconds.
    */
   async #claim(stream: StoredLiveStream, { isClosed }: Connection): Promise<Claimed | 'deleted' | undefined> {
-    let leaseUntil: Date | undefined
+    let occupied: Occupied | undefined
     const isUseless = () => this.#closing.signal.aborted || isClosed()
     for (let waitedMs = 0; !isUseless(); waitedMs += claimRetryMs) {
-      const abandonedLease = waitedMs >= renewalMs ? leaseUntil : undefined
+      const abandoned = occupied && waitedMs >= renewalMs ? await this.#abandoned(occupied) : undefined
       const claimed = await this.#context.db
         .transaction()
-        .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandonedLease))
+        .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandoned))
       if (!claimed) return 'deleted'
-      if ('claim' in claimed) return claimed
-      if (leaseUntil && claimed.leaseUntil > leaseUntil) return undefined
-      leaseUntil = claimed.leaseUntil
+      if ('position' in claimed) return claimed
+      if (occupied && claimed.leaseUntil > occupied.leaseUntil) return undefined
+      occupied = claimed
       await delay(claimRetryMs)
     }
     return undefined
   }
 
+  /** Undefined while the store is away: nobody knows which numbers viewers have seen. */
+  async #abandoned(occupied: Occupied): Promise<Abandoned | undefined> {
+    const { files, log } = this.#context
+    try {
+      return { ...occupied, reserved: await readReservedNumbers(files, occupied.claim) }
+    } catch (err) {
+      log.warn({ err, broadcastId: occupied.claim.id }, 'live: the numbers of a broadcast were not read')
+      return undefined
+    }
+  }
+
   async #refuseAtShutdown(claimed: Claimed | undefined): Promise<PublishAnswer> {
-    if (claimed) await setAway(this.#context.db, claimed.claim)
+    if (claimed) await setAway(this.#context.db, claimed.claim, claimed.position.next)
     return { refused: 'The server is shutting down.' }
   }
 
@@ -207,11 +227,9 @@ export class Ingest {
   }
 
   async #renew(owners: BroadcastOwner[]): Promise<void> {
-    const renewals = await renewLeases(
-      this.#context.db,
-      owners.map((owner) => owner.report()),
-    )
-    for (const [i, owner] of owners.entries()) owner.renewed(renewals[i]!)
+    const reports = owners.map((owner) => owner.report())
+    const renewals = await renewLeases(this.#context.db, reports)
+    for (const [i, owner] of owners.entries()) owner.renewed(renewals[i]!, reports[i]!)
   }
 
   /** Broadcasts that have ended, or that another process owns now, are served from the database or by the other one. */

@@ -1,4 +1,4 @@
-import type { LiveBroadcast } from './live-broadcast.ts'
+import type { BroadcastEvent } from './live-broadcast.ts'
 import { Bytes } from './media/bytes.ts'
 import type { Sample } from './media/flv.ts'
 import { codecsOf, type Tracks, writeInit } from './media/fmp4.ts'
@@ -10,7 +10,8 @@ export const partMs = 501
 
 type Options = {
   quality: string
-  live: LiveBroadcast
+  fence: number
+  show(event: BroadcastEvent): void
   writer: SegmentWriter
   startsSegment(atMs: number, segmentStartMs: number): boolean
   /** The number of the segment that begins at this time. */
@@ -33,11 +34,11 @@ export class RenditionWriter {
   /** The next samples have these tracks. The first one of the video is a key frame. */
   start(epoch: number, tracks: Tracks): void {
     this.end()
-    const { quality, live, writer, startsSegment } = this.#options
+    const { quality, show, writer, startsSegment } = this.#options
     this.#epoch = epoch
     const { width = null, height = null } = tracks.video ?? {}
     const init = { epoch, data: writeInit(tracks), codecs: codecsOf(tracks), width, height }
-    live.apply({ kind: 'init', quality, ...init })
+    show({ kind: 'init', quality, ...init })
     writer.init(quality, init)
     this.#packager = new Packager({
       ...{ tracks, partMs, startsSegment },
@@ -67,20 +68,20 @@ export class RenditionWriter {
   }
 
   #addPart({ data, durationMs, isIndependent }: Part): void {
-    const { quality, live } = this.#options
+    const { quality, show } = this.#options
     const { sequence, receivedAt } = this.#open!
     const segment = { sequence, epoch: this.#epoch, receivedAt }
-    live.apply({ kind: 'part', quality, ...segment, durationMs, isIndependent, data })
+    show({ kind: 'part', quality, ...segment, durationMs, isIndependent, data })
   }
 
   #addSegment({ startMs, durationMs, parts }: Segment): void {
-    const { quality, live, writer } = this.#options
+    const { quality, fence, show, writer } = this.#options
     const { sequence, receivedAt } = this.#open!
     const data = new Bytes(parts.flatMap((part) => part.data.buffers))
     const segment = { sequence, epoch: this.#epoch }
-    live.apply({
+    show({
       ...{ kind: 'segment', quality, ...segment, receivedAt, durationMs },
-      ...{ bytes: data.length, fence: live.fence },
+      ...{ bytes: data.length, fence },
     })
     writer.segment({
       ...{ quality, ...segment, start_ms: startMs, duration_ms: durationMs },

@@ -17,6 +17,9 @@ export type BroadcastRow = {
   /** Where other processes get the newest parts. */
   owner_url: string
   lease_until: Date
+  /** The first numbers that no viewer has seen. They are written before viewers see the numbers below them. */
+  next_sequence: number
+  next_epoch: number
   /** The target duration of the playlists. Null until the first segment is known. */
   target_seconds: number | null
   /** What viewers can watch, the best first. */

@@ -25,6 +25,7 @@ import * as dashboard from './0022_dashboard.ts'
 import * as videoSearch from './0023_video_search.ts'
 import * as mp4Size from './0024_mp4_size.ts'
 import * as videoText from './0025_video_text.ts'
+import * as liveNumbers from './0027_live_numbers.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -53,6 +54,7 @@ const migrations = {
   '0023_video_search': videoSearch,
   '0024_mp4_size': mp4Size,
   '0025_video_text': videoText,
+  '0027_live_numbers': liveNumbers,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -17,6 +17,7 @@ const scalar = {
     'sha512-+Oy1b211/7tvoplwAyzj/vxACkdX6gyo2dp4BnSaGcMkI2IGme5hxr8Krld5SnQ4Jb80eNTJtGShJQeSo3u2VQ==',
 }
 
+const licensesFile = 'THIRD_PARTY_LICENSES.md'
 const folder = fileURLToPath(new URL('../web/reference', import.meta.url))
 const dist = join(folder, 'dist')
 const temporary = join(folder, 'dist.new')
@@ -24,13 +25,14 @@ const temporary = join(folder, 'dist.new')
 // Built in a temporary folder and renamed, so that an interrupted build is never mistaken for a complete one.
 rmSync(temporary, { recursive: true, force: true })
 mkdirSync(temporary, { recursive: true })
-const { script, license } = readScalar()
+const { script, licenses } = readScalar()
 const names = {
-  scalar: await write('scalar.js', script),
+  scalar: await write('scalar.js', `/*! Licenses: /docs/assets/${licensesFile} */\n${script}`),
   script: await write('main.js', readFileSync(join(folder, 'main.js'), 'utf8')),
   style: await write('style.css', readFileSync(join(folder, 'style.css'), 'utf8')),
 }
-writeFileSync(join(temporary, 'LICENSE-scalar.txt'), license)
+writeFileSync(join(temporary, licensesFile), licenses)
+await compress(join(temporary, licensesFile))
 writeFileSync(join(temporary, 'manifest.json'), JSON.stringify(names))
 // The fingerprint of the sources, which scripts/setup.mjs computes and compares.
 const [fingerprint] = process.argv.slice(2)
@@ -48,7 +50,7 @@ async function write(name: string, content: string): Promise<string> {
   return hashed
 }
 
-function readScalar(): { script: string; license: string } {
+function readScalar(): { script: string; licenses: string } {
   const download = mkdtempSync(join(tmpdir(), 'kinora-reference-'))
   try {
     const archive = join(download, runNpmPack(download))
@@ -58,10 +60,25 @@ function readScalar(): { script: string; license: string } {
       execFileSync('tar', ['-xzOf', archive, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
     const literal = /^var standalone_default = (".*");$/m.exec(read('package/dist/index.js'))?.[1]
     if (!literal) throw new Error(`${scalar.name} does not contain the script at the expected place.`)
-    return { script: runInNewContext(literal), license: read('package/LICENSE') }
+    const script: string = runInNewContext(literal)
+    return { script, licenses: writeLicenses(script, read('package/LICENSE')) }
   } finally {
     rmSync(download, { recursive: true })
   }
+}
+
+/** The license of Scalar, and the notices of the packages that its script contains. */
+function writeLicenses(script: string, license: string): string {
+  const notices = [...script.matchAll(/\/\*!([\s\S]*?)\*\//g)].map(([, text = '']) =>
+    text.replaceAll(/^\s*\*? ?/gm, '').trim(),
+  )
+  const sections = [
+    `## ${scalar.name} - ${scalar.version} (MIT)`,
+    license.trim(),
+    '## Notices in its script',
+    ...new Set(notices),
+  ]
+  return `# Licenses\n\n${sections.join('\n\n')}\n`
 }
 
 /** Downloads the package without its dependencies and returns the name of the file. */

@@ -1,10 +1,34 @@
-import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'vite'
+import { build, type Plugin } from 'vite'
 import { compress } from './compress.ts'
 
-const text = /\.(js|css|svg)$/
+const licensesFile = 'THIRD_PARTY_LICENSES.md'
+const text = /\.(js|css|svg|md)$/
+
+/** Vite writes the license texts of all packages in the bundle. The scripts with code of a package name that file. */
+const licenses: Plugin = {
+  name: 'licenses',
+  config({ base, build }) {
+    const fileName = join(build?.assetsDir ?? '', licensesFile)
+    const postBanner = ({ moduleIds }: { moduleIds: string[] }) =>
+      moduleIds.some((id) => id.includes('/node_modules/')) ? `/*! Licenses: ${base}${fileName} */` : ''
+    return { build: { license: { fileName }, rolldownOptions: { output: { postBanner } } } }
+  },
+}
+
+/** Packages without a license file, and the package of the same author and license whose file is used instead. */
+const sameLicense = { 'react-remove-scroll-bar': 'react-remove-scroll' }
+
+function completeLicenses(file: string): void {
+  let licenses = readFileSync(file, 'utf8')
+  for (const [name, other] of Object.entries(sameLicense)) {
+    const text = readFileSync(new URL(`../node_modules/${other}/LICENSE`, import.meta.url), 'utf8')
+    licenses = licenses.replace(new RegExp(`^## ${name} - .*\n`, 'm'), (heading) => `${heading}\n${text}`)
+  }
+  writeFileSync(file, licenses)
+}
 
 /** Builds a folder with Vite into its `dist`, with a Brotli and a gzip version of each text file. */
 export async function buildFolder(name: string): Promise<void> {
@@ -15,9 +39,11 @@ export async function buildFolder(name: string): Promise<void> {
   rmSync(temporary, { recursive: true, force: true })
   await build({
     configFile: join(folder, 'vite.config.ts'),
+    plugins: [licenses],
     build: { outDir: temporary, emptyOutDir: true },
   })
   const files = readdirSync(temporary, { recursive: true, encoding: 'utf8' })
+  completeLicenses(join(temporary, files.find((file) => file.endsWith(licensesFile))!))
   await Promise.all(files.filter((file) => text.test(file)).map((file) => compress(join(temporary, file))))
   // The fingerprint of the sources, which scripts/setup.mjs computes and compares.
   const [fingerprint] = process.argv.slice(2)

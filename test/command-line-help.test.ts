@@ -144,10 +144,17 @@ test('the package contains everything that a start needs, and no tests', async (
     paths.filter((path) => /\.test\.|^(test|bench)\/|^data\/|\.env/.test(path)),
     [],
   )
+  const sources = paths.filter((path) => /\.(ts|mjs)$/.test(path))
+  const contents = await Promise.all(sources.map((path) => readFile(join(root, path), 'utf8')))
+  assert.deepEqual(
+    sources.filter((_, i) => contents[i]!.includes(`from 'node:test'`)),
+    [],
+  )
   const needed = [
     ...['bin/kinora.mjs', 'scripts/setup.mjs', 'scripts/debian-packages.mjs', 'openapi.json', 'README.md'],
     ...['server/main.ts', 'server/migrations/0001_accounts.ts', 'docs/cli.md', 'docs/settings.md', 'LICENSE'],
   ]
   for (const path of needed) assert.ok(paths.includes(path), path)
-  assert.ok(paths.some((path) => path.startsWith('web/player/dist/')))
+  for (const folder of ['player/dist', 'dashboard/dist/assets', 'reference/dist'])
+    assert.ok(paths.includes(`web/${folder}/THIRD_PARTY_LICENSES.md`), folder)
 })

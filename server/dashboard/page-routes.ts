@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
-import { cacheForever, loadAssets, sendAsset } from '../lib/assets.ts'
+import { cacheControlOf, loadAssets, sendAsset } from '../lib/assets.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 
@@ -25,9 +25,10 @@ export async function dashboardPageRoutes(
 
   app.get('/dashboard/assets/*', hidden, (request: FastifyRequest, reply: FastifyReply) => {
     // A lookup in memory: no path of a request reaches the disk.
-    const asset = files.get(`assets/${(request.params as { '*': string })['*']}`)
+    const name = `assets/${(request.params as { '*': string })['*']}`
+    const asset = files.get(name)
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
-    return sendAsset(request, reply, asset, cacheForever)
+    return sendAsset(request, reply, asset, cacheControlOf(name))
   })
 
   const sendPage = (_request: FastifyRequest, reply: FastifyReply) => {

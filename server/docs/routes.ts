@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { errorKinds } from '../errors.ts'
-import { type Asset, cacheForever, loadAssets, sendAsset, textAsset } from '../lib/assets.ts'
+import { type Asset, cacheControlOf, loadAssets, revalidate, sendAsset, textAsset } from '../lib/assets.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { errorListPage, errorPage } from './error-pages.ts'
@@ -14,8 +14,6 @@ const shared = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 const policy = `default-src 'none'; style-src 'self'; img-src 'self'; ${shared}`
 /** Scalar adds style elements and style attributes. It runs without eval and without other hosts. */
 const scriptPolicy = `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; ${shared}`
-/** Browsers keep the file, and ask whether it has changed. */
-const revalidate = 'no-cache'
 
 const hidden = { schema: { hide: true } }
 
@@ -55,9 +53,10 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
   })
   app.get('/docs/plain', hidden, async (request, reply) => sendPage(request, reply, await plain()))
   app.get<{ Params: { name: string } }>('/docs/assets/:name', hidden, async (request, reply) => {
-    const asset = (await reference())?.files.get(request.params.name)
+    const { name } = request.params
+    const asset = (await reference())?.files.get(name)
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
-    return sendAsset(request, reply, asset, cacheForever)
+    return sendAsset(request, reply, asset, cacheControlOf(name))
   })
   app.get('/docs/guides', hidden, async (request, reply) => sendPage(request, reply, (await guides()).index))
   app.get<{ Params: { name: string } }>('/docs/guides/:name', hidden, async (request, reply) => {

@@ -15,6 +15,8 @@ const types: Record<string, string> = {
   '.json': 'application/json',
   '.woff2': 'font/woff2',
   '.wasm': 'application/wasm',
+  // Browsers show it, while they would download text/markdown.
+  '.md': 'text/plain; charset=utf-8',
 }
 
 const encodings = { br: '.br', gzip: '.gz' } as const
@@ -27,8 +29,12 @@ export type Asset = {
   encoded: Partial<Record<Encoding, Buffer>>
 }
 
-/** For files whose names contain a hash of their content. */
-export const cacheForever = 'public, max-age=31536000, immutable'
+const cacheForever = 'public, max-age=31536000, immutable'
+/** Clients keep the file, and ask whether it has changed. */
+export const revalidate = 'no-cache'
+
+/** For the files of a build: names contain a hash of the content, except that of the licenses. */
+export const cacheControlOf = (name: string) => (name.endsWith('.md') ? revalidate : cacheForever)
 
 /**
  * Loads the files of a build into memory, with their compressed versions. Not by `@fastify/static`, which would call stat

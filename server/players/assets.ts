@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Asset, cacheForever, loadAssets, sendAsset } from '../lib/assets.ts'
+import { type Asset, cacheControlOf, loadAssets, sendAsset } from '../lib/assets.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import type { Log } from '../lib/log.ts'
@@ -65,9 +65,10 @@ export function assetRoutes(app: App, { files }: PlayerAssets): void {
   const schema = { hide: true }
   app.get('/player/*', { schema }, (request: FastifyRequest, reply: FastifyReply) => {
     // A lookup in memory: no path of a request reaches the disk.
-    const asset = files.get((request.params as { '*': string })['*'])
+    const name = (request.params as { '*': string })['*']
+    const asset = files.get(name)
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
     reply.header('cross-origin-resource-policy', 'cross-origin')
-    return sendAsset(request, reply, asset, cacheForever)
+    return sendAsset(request, reply, asset, cacheControlOf(name))
   })
 }

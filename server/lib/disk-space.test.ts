@@ -68,10 +68,10 @@ test('below the reserve no upload begins, and one that has begun may use half of
     yield Buffer.from('end')
   }
   const handle = await files.beginUpload('videos/a')
-  const chunk = await files.writeChunk(handle, body(50), { order: 0, offset: 0 })
+  const chunk = await files.writeChunk(handle, body(51), { order: 0, offset: 0 })
   assert.equal(chunk.size, 9)
   await assert.rejects(files.beginUpload('videos/b'), isFull)
-  await assert.rejects(files.writeChunk(handle, body(50), { order: 9, offset: 9 }), isFull)
+  await assert.rejects(files.writeChunk(handle, body(51), { order: 9, offset: 9 }), isFull)
   // Without new bytes.
   await files.finishUpload(handle, 'videos/a', [chunk])
   await files.put('videos/b', Buffer.from('small'))
@@ -86,6 +86,11 @@ test('below the reserve no upload begins, and one that has begun may use half of
 
   await fill(100)
   await files.copy('videos/b', 'videos/c')
+  // What is written until the next reading of the disk counts.
+  async function* flood() {
+    for (;;) yield Buffer.alloc(MB)
+  }
+  await assert.rejects(files.put('videos/d', flood()), isFull)
   assert.equal(messages.filter((text) => /almost full/.test(text)).length, 2)
   assert.equal(messages.filter((text) => /enough disk space again/.test(text)).length, 2)
 })

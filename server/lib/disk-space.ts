@@ -33,6 +33,8 @@ export class DiskSpace {
   readonly #closed = new AbortController()
   #disks: Disk[] = []
   #isLow = false
+  /** Since the disks were read. A fast client could fill the reserve between two readings. */
+  #writtenBytes = 0
   #reading: Promise<void> | undefined
 
   private constructor(options: Options) {
@@ -62,9 +64,10 @@ export class DiskSpace {
     if (this.#isLow) throw this.#error(1)
   }
 
-  /** For work in progress. Throws below half of the reserve. */
-  checkRunning(): void {
-    if (this.#isLow && this.#disks.some((disk) => isBelow(disk, 0.5))) throw this.#error(0.5)
+  /** For work in progress, before it writes so many bytes. Throws below half of the reserve. */
+  checkWrite(bytes: number): void {
+    this.#writtenBytes += bytes
+    if (this.#disks.some((disk) => isBelow(disk, 0.5, this.#writtenBytes))) throw this.#error(0.5)
   }
 
   /** Resolves once new work can begin. Rejects when the signal aborts. */
@@ -88,6 +91,7 @@ export class DiskSpace {
 
   async #read(folders: string[]): Promise<void> {
     const { reserve, log, readFolder = statfs } = this.#options
+    this.#writtenBytes = 0
     const found = await Promise.all(
       folders.map(async (folder): Promise<Disk[]> => {
         // A disk that does not answer is reported where it is used.
@@ -108,13 +112,13 @@ export class DiskSpace {
   }
 
   #error(share: number): FileStoreError {
-    const disk = this.#disks.find((each) => isBelow(each, share))
-    const freeMB = Math.floor((disk?.freeBytes ?? 0) / 1e6)
-    return new FileStoreError('full', new Error(`${freeMB} MB are free on the disk of ${disk?.folder}`))
+    const disk = this.#disks.find((each) => isBelow(each, share, this.#writtenBytes))
+    return new FileStoreError('full', new Error(`the disk of ${disk?.folder} is almost full`))
   }
 }
 
-const isBelow = ({ freeBytes, reserveBytes }: Disk, share: number) => freeBytes < reserveBytes * share
+const isBelow = ({ freeBytes, reserveBytes }: Disk, share: number, writtenBytes = 0) =>
+  freeBytes - writtenBytes < reserveBytes * share
 
 function reserveOf(totalBytes: number, reserve: Reserve | undefined): number {
   if (!reserve) return Math.min(defaultReserveBytes, totalBytes * defaultMaxShare)

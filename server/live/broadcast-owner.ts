@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts'
+import { FileStoreError } from '../lib/files/files.ts'
 import type { Restream } from '../live-streams/tables.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { recordEvent } from '../webhooks/events.ts'
@@ -24,11 +25,12 @@ import { UnsupportedStream } from './media/h264.ts'
 import { SourceReader } from './media/source-reader.ts'
 import { NumberReservation } from './number-reservation.ts'
 import { Pace } from './pace.ts'
+import { sourceQuality } from './qualities.ts'
 import { Restreams, sandboxRestreamMs } from './restream/restreams.ts'
 import type { AmfObject } from './rtmp/amf0.ts'
 import type { Connection } from './rtmp/server.ts'
 import type { Publisher } from './rtmp/session.ts'
-import { SegmentWriter } from './segment-writer.ts'
+import { type SegmentFile, SegmentWriter } from './segment-writer.ts'
 
 /** An encoder that has sent nothing in this many checks is gone. */
 const maxSilentChecks = 10
@@ -68,6 +70,8 @@ export class BroadcastOwner implements Publisher {
   readonly #pace: Pace
   #epoch: number
   #isMp3 = false
+  /** How much of the source was not stored. */
+  #droppedMs = 0
   #isReceived = false
   #silentChecks = 0
   #discardChecks = 0
@@ -95,8 +99,8 @@ export class BroadcastOwner implements Publisher {
       claim,
       onStored: ({ quality, sequence }) => show({ kind: 'stored', quality, sequence }),
       onLost: () => this.#lose(),
-      onProblem: (message) =>
-        this.#health.report('store', message && `Segments cannot be stored at the moment: ${message}`),
+      onDropped: (segment) => this.#drop(segment),
+      onProblem: (error) => this.#health.report('store', describeProblem(error)),
     })
     this.#output = new BroadcastOutput({
       ...{ ...deps, live, show, writer: this.#writer, nextSequence: position.next.sequence },
@@ -213,6 +217,7 @@ export class BroadcastOwner implements Publisher {
 
   async #finish(): Promise<void> {
     this.#isOver = true
+    this.#writer.end()
     await this.#aac.close()
     // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
     void this.#restreams.close()
@@ -242,6 +247,18 @@ export class BroadcastOwner implements Publisher {
     void this.#aac.close()
     this.#options.live.close()
     this.close()
+  }
+
+  #drop({ quality, sequence, duration_ms: durationMs }: SegmentFile): void {
+    // At the end, the last viewers still get it from memory.
+    if (!this.#isOver) this.#options.live.apply({ kind: 'dropped', quality, sequence })
+    if (quality !== sourceQuality) return
+    this.#droppedMs += durationMs
+    const seconds = Math.ceil(this.#droppedMs / 1000)
+    this.#health.report(
+      'dropped',
+      `${seconds} s of the broadcast could not be stored because the file store was full. They are missing from the recording, and viewers cannot rewind to them.`,
+    )
   }
 
   #isSandboxOver(): boolean {
@@ -303,3 +320,11 @@ export class BroadcastOwner implements Publisher {
 
 const sandboxEnd = ({ environment, started_at: startedAt }: Broadcast) =>
   environment === 'sandbox' ? new Date(startedAt.getTime() + sandboxRestreamMs) : undefined
+
+/** For the owner of the live stream. The log has the details. */
+function describeProblem(error: unknown): string | undefined {
+  if (error === undefined) return undefined
+  const reason =
+    error instanceof FileStoreError ? `the file store is ${error.kind}` : (error as Error).message
+  return `Segments cannot be stored at the moment: ${reason}.`
+}

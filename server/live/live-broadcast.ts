@@ -7,6 +7,8 @@ export type BroadcastEvent =
   | ({ kind: 'part'; quality: string } & NewPart)
   | ({ kind: 'segment'; quality: string } & NewSegment)
   | { kind: 'stored'; quality: string; sequence: number }
+  /** The store was full. */
+  | { kind: 'dropped'; quality: string; sequence: number }
   /** `qualities` are those that viewers can watch now, the best first. */
   | { kind: 'visible'; targetSeconds: number; qualities: string[] }
   | { kind: 'end' }
@@ -100,6 +102,9 @@ export class LiveBroadcast {
         break
       case 'stored':
         this.#renditionOf(event.quality).markStored(event.sequence)
+        break
+      case 'dropped':
+        this.#renditionOf(event.quality).drop(event.sequence)
         break
       case 'visible':
         this.#targetSeconds = event.targetSeconds

@@ -71,6 +71,12 @@ export class Rendition {
     for (const [each, { isStored }] of this.#memory) if (isStored && each <= oldest) this.#memory.delete(each)
   }
 
+  /** The segment will not be stored. */
+  drop(sequence: number): void {
+    this.#memory.delete(sequence)
+    this.window.drop(sequence)
+  }
+
   /** What is no longer in memory is stored. */
   isStored(sequence: number): boolean {
     return this.#memory.get(sequence)?.isStored ?? true

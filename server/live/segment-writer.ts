@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
+import { FileStoreError } from '../lib/files/files.ts'
 import type { Claim } from './broadcast-store.ts'
 import * as store from './broadcast-store.ts'
 import { liveSegmentKey } from './files.ts'
@@ -12,25 +13,35 @@ export type SegmentFile = Omit<LiveSegmentRow, 'broadcast_id' | 'bytes' | 'fence
 type Deps = Pick<Context, 'db' | 'files' | 'log'> & {
   claim: Claim
   onStored(segment: SegmentFile): void
+  /** The store is full. The segment is given up, so that the broadcast can go on. */
+  onDropped(segment: SegmentFile): void
   /** Another process owns the broadcast, or it has ended. */
   onLost(): void
   /** The store or the database does not work at the moment, or works again. */
-  onProblem(message: string | undefined): void
+  onProblem(error: unknown): void
 }
 
 /** With more than this in memory, nothing is read from the encoder. */
 const maxPendingBytes = 64 * 1024 * 1024
+/** Segments that wait for a full store. Viewers get them from memory meanwhile. */
+const maxWaitingBytes = 32 * 1024 * 1024
 /** A broadcast has a few writes per second, unless its encoder changes its configuration all the time. */
 const maxPendingWrites = 500
+const maxWaitingWrites = 250
 const retryMs = 500
 
-/** Stores what a broadcast produces, one after the other. It retries until it succeeds or the broadcast is lost. */
+/**
+ * Stores what a broadcast produces, one after the other. It retries until it succeeds or the broadcast is lost. While the
+ * store is full, it gives up the oldest segments.
+ */
 export class SegmentWriter {
   readonly #deps: Deps
   #last: Promise<void> = Promise.resolve()
   #pendingBytes = 0
   #pendingWrites = 0
   #isLost = false
+  #isEnding = false
+  #hasProblem = false
   #drained: { promise: Promise<void>; resolve(): void } | undefined
 
   constructor(deps: Deps) {
@@ -43,25 +54,31 @@ export class SegmentWriter {
   }
 
   segment(segment: SegmentFile): void {
-    const { db, files, claim, onStored } = this.#deps
+    const { db, files, claim, onStored, onDropped } = this.#deps
     const { data, ...row } = segment
     const { fence } = claim
     this.#pendingBytes += data.length
-    this.run(async () => {
+    const write = async () => {
       await files.put(liveSegmentKey(claim.id, { ...row, fence }), data.buffers)
       const stored = { broadcast_id: claim.id, ...row, bytes: data.length, fence }
       return store.insertSegment(db, stored)
-    }).then((isOurs) => {
+    }
+    this.#add(write, (error) => this.#mayDrop(error)).then((result) => {
       this.#pendingBytes -= data.length
       if (!this.#isFull) this.#resume()
-      if (isOurs) onStored(segment)
+      if (result === 'dropped') onDropped(segment)
+      else if (result) onStored(segment)
     })
   }
 
   /** Adds a write. It returns false if the broadcast is no longer ours. */
-  run(write: () => Promise<boolean>): Promise<boolean> {
+  async run(write: () => Promise<boolean>): Promise<boolean> {
+    return (await this.#add(write, () => false)) === true
+  }
+
+  #add(write: () => Promise<boolean>, mayDrop: (error: unknown) => boolean): Promise<boolean | 'dropped'> {
     this.#pendingWrites++
-    const result = this.#last.then(() => this.#retry(write))
+    const result = this.#last.then(() => this.#retry(write, mayDrop))
     this.#last = result.then(() => {
       this.#pendingWrites--
       if (!this.#isFull) this.#resume()
@@ -85,6 +102,16 @@ export class SegmentWriter {
     return this.#pendingBytes > maxPendingBytes || this.#pendingWrites > maxPendingWrites
   }
 
+  /** Nothing more is received, so the rest does not wait for a full store. */
+  end(): void {
+    this.#isEnding = true
+  }
+
+  #mayDrop(error: unknown): boolean {
+    const waitsLong = this.#pendingBytes > maxWaitingBytes || this.#pendingWrites > maxWaitingWrites
+    return error instanceof FileStoreError && error.kind === 'full' && (waitsLong || this.#isEnding)
+  }
+
   /** Gives up on everything that has not been stored. */
   abandon(): void {
     this.#isLost = true
@@ -96,22 +123,30 @@ export class SegmentWriter {
     this.#drained = undefined
   }
 
-  async #retry(write: () => Promise<boolean>): Promise<boolean> {
-    let hasFailed = false
+  async #retry(
+    write: () => Promise<boolean>,
+    mayDrop: (error: unknown) => boolean,
+  ): Promise<boolean | 'dropped'> {
     while (!this.#isLost) {
       try {
         const isOurs = await write()
-        if (hasFailed) this.#deps.onProblem(undefined)
+        if (this.#hasProblem) this.#report(undefined)
         if (!isOurs) this.#lose()
         return isOurs
       } catch (err) {
-        hasFailed = true
-        this.#deps.log.warn({ err, broadcastId: this.#deps.claim.id }, 'live: a write failed, retrying')
-        this.#deps.onProblem((err as Error).message)
+        if (!this.#hasProblem)
+          this.#deps.log.warn({ err, broadcastId: this.#deps.claim.id }, 'live: a write failed, retrying')
+        this.#report(err)
+        if (mayDrop(err)) return 'dropped'
         await delay(retryMs)
       }
     }
     return false
+  }
+
+  #report(error: unknown): void {
+    this.#hasProblem = error !== undefined
+    this.#deps.onProblem(error)
   }
 
   #lose(): void {

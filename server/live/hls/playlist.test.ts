@@ -45,6 +45,27 @@ test('a playlist lists segments, the newest parts and the next part', () => {
   ])
 })
 
+test('a segment that could not be stored is a gap, and the segments around it stay', () => {
+  const window = new RenditionWindow(3_600_000)
+  fill(window, 5)
+  window.drop(1)
+  assert.equal(window.find(1), undefined)
+  const gaps = [...writePlaylist(window.state, options).matchAll(/#EXT-X-GAP\n#EXTINF:2,\n(\S+)/g)]
+  assert.deepEqual(
+    gaps.map(([, name]) => name),
+    ['1-1.m4s'],
+  )
+  fill(window, 1, 5)
+  assert.deepEqual(
+    window.state.segments.map(({ sequence }) => sequence),
+    [0, 1, 2, 3, 4, 5],
+  )
+  // Nothing before the first segment is left to rewind to.
+  window.drop(0)
+  fill(window, 1, 6)
+  assert.equal(window.state.segments[0]?.sequence, 2)
+})
+
 test('an update leaves out old segments, and stays short after an hour', () => {
   const window = new RenditionWindow(3_600_000)
   fill(window, 2_000)

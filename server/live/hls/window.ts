@@ -17,7 +17,7 @@ export type WindowSegment = {
   fence: number
   /** Known for the newest segments only. */
   parts: WindowPart[]
-  /** There is no such segment: its owner was lost before it was stored. */
+  /** There is no such segment: its owner was lost before it was stored, or the store was full. */
   isGap?: boolean
 }
 
@@ -78,6 +78,14 @@ export class RenditionWindow {
     this.#push({ ...segment, parts })
     while (this.#isTooLong() && this.#segments.length > 1) this.#removeFirst()
     while (this.#segments[0]?.isGap) this.#removeFirst()
+    this.#changed()
+  }
+
+  /** The segment was never stored, and is not in memory any more. */
+  drop(sequence: number): void {
+    const segment = this.find(sequence)
+    if (!segment) return
+    Object.assign(segment, { isGap: true, parts: [] })
     this.#changed()
   }
 

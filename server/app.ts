@@ -34,6 +34,7 @@ import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { createWakeSignal, type WakeSignal } from './lib/wake-signal.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
+import { createImageLimit } from './media/image-upload.ts'
 import { protectInternalRoutes } from './operations/own-hosts.ts'
 import { errorPage } from './pages/error-page.ts'
 import type { ApiContext } from './slice.ts'
@@ -86,10 +87,21 @@ export async function buildApp(
   const { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes } = options
   const limit = createRateLimit(context.config.rateLimits, context.now)
   const coordinator = createUploadCoordinator()
+  const imageLimit = createImageLimit()
   const { changes = new Changes(context), rtmpPorts = () => undefined } = options
   const apiContext: ApiContext = {
     ...context,
-    ...{ authenticator, metrics, limit, coordinator, broadcasts, liveChanges, changes, rtmpPorts },
+    ...{
+      authenticator,
+      metrics,
+      limit,
+      coordinator,
+      imageLimit,
+      broadcasts,
+      liveChanges,
+      changes,
+      rtmpPorts,
+    },
   }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,

@@ -9,25 +9,27 @@ import type { WakeSignal } from './lib/wake-signal.ts'
 import type { RtmpPorts } from './live/ingest.ts'
 import type { Broadcasts } from './live/live-broadcast.ts'
 import type { Tools } from './media/ffmpeg.ts'
+import type { ImageServices } from './media/image-upload.ts'
 import type { Jobs } from './queues.ts'
 import type { UploadCoordinator } from './uploads/coordinator.ts'
 
 /** The context of routes. */
-export type ApiContext = Context & {
-  authenticator: Authenticator
-  metrics: Metrics
-  limit: RateLimit
-  /** Shared by all upload routes of the process. */
-  coordinator: UploadCoordinator
-  /** The broadcasts that this process receives. */
-  broadcasts: Broadcasts
-  /** Any process has begun, changed or ended a broadcast. */
-  liveChanges: WakeSignal
-  /** The open pages of the dashboard. */
-  changes: Changes
-  /** The ports of the RTMP servers of this process, once they listen. */
-  rtmpPorts: () => RtmpPorts | undefined
-}
+export type ApiContext = Context &
+  ImageServices & {
+    authenticator: Authenticator
+    metrics: Metrics
+    limit: RateLimit
+    /** Shared by all upload routes of the process. */
+    coordinator: UploadCoordinator
+    /** The broadcasts that this process receives. */
+    broadcasts: Broadcasts
+    /** Any process has begun, changed or ended a broadcast. */
+    liveChanges: WakeSignal
+    /** The open pages of the dashboard. */
+    changes: Changes
+    /** The ports of the RTMP servers of this process, once they listen. */
+    rtmpPorts: () => RtmpPorts | undefined
+  }
 
 /** The context of jobs, tasks and services. */
 export type WorkerContext = Context & { metrics: Metrics; tools: Tools }

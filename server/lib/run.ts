@@ -27,17 +27,22 @@ export type RunOptions = {
 export type RunResult = { stdout: string; stderr: string }
 
 export const STDERR_TAIL_BYTES = 64 * 1024
-const MESSAGE_TAIL_LINES = 20
+/** The part of stderr that the log shows. A damaged file can make ffmpeg write a line for each of its packets. */
+const MESSAGE_TAIL_BYTES = 2 * 1024
 const DEFAULT_STDOUT_LIMIT_BYTES = 16 * 1024 * 1024
 /** How long pipes may stay open after the command has exited. */
 const LINGER_MS = 1000
 
+/**
+ * The message contains the command and the end of its stderr. The stack and the fields that a log shows do not repeat
+ * them.
+ */
 export class RunError extends Error {
   override readonly name = 'RunError'
-  readonly command: string
+  readonly #command: string
   readonly exitCode: number | null
   readonly signal: NodeJS.Signals | null
-  readonly stderr: string
+  readonly #stderr: string
   /** The limit that the command exceeded. */
   readonly limit: ExceededLimit | undefined
 
@@ -53,13 +58,23 @@ export class RunError extends Error {
     cause?: unknown,
   ) {
     const stderr = end.stderr ?? ''
-    const tail = stderr.trimEnd().split('\n').slice(-MESSAGE_TAIL_LINES).join('\n')
+    const tail = Buffer.from(stderr.trimEnd()).subarray(-MESSAGE_TAIL_BYTES).toString()
     super([`${what}: ${end.command}`, tail].filter(Boolean).join('\n'), { cause })
-    this.command = end.command
+    this.stack = this.stack?.replace(this.message, () => what)
+    this.#command = end.command
     this.exitCode = end.exitCode ?? null
     this.signal = end.signal ?? null
-    this.stderr = stderr
+    this.#stderr = stderr
     this.limit = end.limit
+  }
+
+  get command(): string {
+    return this.#command
+  }
+
+  /** The last 64 KiB. */
+  get stderr(): string {
+    return this.#stderr
   }
 }
 

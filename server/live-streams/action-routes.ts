@@ -2,7 +2,7 @@ import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
-import { createImageLimit } from '../media/image-upload.ts'
+import type { ImageServices } from '../media/image-upload.ts'
 import { checkLiveStreamId, liveStreamParams, newStreamKey } from './ids.ts'
 import { LiveStream } from './schemas.ts'
 import * as store from './store.ts'
@@ -12,7 +12,7 @@ import { viewLiveStream } from './view.ts'
 const tags = ['Live streams']
 
 /** What can be done with a live stream besides changing its attributes. */
-export function actionRoutes(app: App, context: Context): void {
+export function actionRoutes(app: App, context: Context & ImageServices): void {
   completeBroadcast(app, context)
   rotateStreamKey(app, context)
   uploadThumbnail(app, context)
@@ -60,8 +60,8 @@ function rotateStreamKey(app: App, context: Context): void {
 
 const upload = fileUpload('A JPEG, PNG or WebP image of at most 8 MiB.', 'thumbnail.jpg')
 
-function uploadThumbnail(app: App, context: Context): void {
-  const limit = createImageLimit()
+function uploadThumbnail(app: App, context: Context & ImageServices): void {
+  const { imageLimit } = context
   const schema = {
     operationId: 'POST_live-streams-liveStreamId-thumbnail',
     tags,
@@ -74,7 +74,7 @@ function uploadThumbnail(app: App, context: Context): void {
     const id = checkLiveStreamId(request.params.liveStreamId)
     const { environment } = request.scope
     if (!(await store.findLiveStream(context.db, environment, id))) throw notFound('liveStreamId')
-    const data = await receiveThumbnail(context, limit, request.raw)
+    const data = await receiveThumbnail(context, imageLimit, request.raw)
     const isSaved = await store.saveThumbnail(context.db, id, data)
     const row = isSaved ? await store.findLiveStream(context.db, environment, id) : undefined
     if (!row) throw notFound('liveStreamId')

@@ -17,19 +17,21 @@ type FfmpegOptions = {
   patience?: number
   /** Resource limits, for files from users. */
   limits?: ChildLimits
+  /** A request waits for it. */
+  isRequested?: boolean
 }
 
-/** Runs ffmpeg at the lowest priority, so that it does not slow down requests. */
+/** Runs ffmpeg at the lowest priority, so that it does not slow down requests, unless a request waits for it. */
 export async function runFfmpeg(
   tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],
-  { signal, patience = 1, limits = {} }: FfmpegOptions = {},
+  { signal, patience = 1, limits = {}, isRequested = false }: FfmpegOptions = {},
 ): Promise<void> {
   let lastState = ''
   const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args], limits)
   await runSandboxed(command, rest, {
     ...(signal && { signal }),
-    priority: 19,
+    ...(!isRequested && { priority: 19 }),
     limits: { ...watchedLimits(limits), idleMs: tools.stallMs * patience },
     onStdout(text, reportProgress) {
       // ffmpeg also reports when there is no progress.

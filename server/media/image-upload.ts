@@ -13,8 +13,14 @@ const cpuSeconds = 20
 /** More than the largest image that is stored can have. */
 const maxOutputBytes = 64 * 1024 * 1024
 
-/** A crafted image can make ffmpeg use hundreds of megabytes, so two run at once and few wait. */
+/**
+ * For all images that a process converts. A crafted image can make ffmpeg use hundreds of megabytes, and it has the same
+ * priority as the service, so two run at once and few wait.
+ */
 export const createImageLimit = () => createConcurrencyLimit(2, 20)
+
+/** Part of the context of routes that convert images. */
+export type ImageServices = { imageLimit: ConcurrencyLimit }
 
 /** An uploaded image that nothing has decoded yet. */
 export type UploadedImage = { path: string; bytes: Buffer; format: ImageFormat; orientation: number }
@@ -60,7 +66,8 @@ async function readImage(path: string, formats: readonly ImageFormat[]): Promise
 
 async function runConversion({ ffmpeg, stallMs }: Converter, args: string[]): Promise<void> {
   try {
-    await runFfmpeg({ ffmpeg, stallMs }, args, { limits: { cpuSeconds, fileBytes: maxOutputBytes } })
+    const limits = { cpuSeconds, fileBytes: maxOutputBytes }
+    await runFfmpeg({ ffmpeg, stallMs }, args, { limits, isRequested: true })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FileStoreError('full', error)

@@ -4,7 +4,7 @@ import { idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import { createImageLimit } from '../media/image-upload.ts'
+import type { ImageServices } from '../media/image-upload.ts'
 import { timecodePattern } from '../media/timecode.ts'
 import { Video } from '../videos/schemas.ts'
 import { findVideo } from '../videos/store.ts'
@@ -16,13 +16,13 @@ const params = Type.Object({ videoId: idField('vi', 'Id of the video.') })
 
 const upload = fileUpload('A JPEG, PNG or WebP image of at most 8 MiB.', 'thumbnail.jpg')
 
-export function thumbnailRoutes(app: App, context: Context): void {
+export function thumbnailRoutes(app: App, context: Context & ImageServices): void {
   uploadThumbnail(app, context)
   pickThumbnail(app, context)
 }
 
-function uploadThumbnail(app: App, context: Context): void {
-  const limit = createImageLimit()
+function uploadThumbnail(app: App, context: Context & ImageServices): void {
+  const { imageLimit } = context
   const schema = {
     operationId: 'POST_videos-videoId-thumbnail',
     tags: ['Videos'],
@@ -37,7 +37,7 @@ function uploadThumbnail(app: App, context: Context): void {
     const { environment } = request.scope
     const isKnown = isId('vi', videoId) && (await findVideo(context.db, environment, videoId))
     if (!isKnown) throw notFound('videoId')
-    await receiveThumbnail(context, limit, videoId, request.raw)
+    await receiveThumbnail(context, imageLimit, videoId, request.raw)
     // The upload may have taken a while.
     const video = await findVideo(context.db, environment, videoId)
     if (!video) throw notFound('videoId')

@@ -6,7 +6,7 @@ import { isId } from '../lib/ids.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import { atom } from '../lib/time.ts'
-import { createImageLimit } from '../media/image-upload.ts'
+import type { ImageServices } from '../media/image-upload.ts'
 import { idPrefix } from './files.ts'
 import * as store from './store.ts'
 import { receiveWatermark } from './upload.ts'
@@ -36,14 +36,14 @@ const viewWatermark = (row: store.Watermark): Watermark => ({
   createdAt: atom(row.created_at),
 })
 
-export function watermarkRoutes(app: App, context: Context): void {
+export function watermarkRoutes(app: App, context: Context & ImageServices): void {
   uploadWatermark(app, context)
   listWatermarks(app, context)
   deleteWatermark(app, context)
 }
 
-function uploadWatermark(app: App, context: Context): void {
-  const limit = createImageLimit()
+function uploadWatermark(app: App, context: Context & ImageServices): void {
+  const { imageLimit } = context
   const schema = {
     operationId: 'POST_watermark',
     tags: ['Watermarks'],
@@ -52,7 +52,7 @@ function uploadWatermark(app: App, context: Context): void {
     response: { 200: ref(Watermark) },
   }
   app.post('/watermarks', { config: upload, schema }, async (request) => {
-    const row = await receiveWatermark(context, limit, request.scope, request.raw)
+    const row = await receiveWatermark(context, imageLimit, request.scope, request.raw)
     return viewWatermark(row)
   })
 }

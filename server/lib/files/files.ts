@@ -93,7 +93,8 @@ export class FileStoreError extends Error {
   readonly kind: keyof typeof kindTexts
   constructor(kind: FileStoreError['kind'], cause: unknown) {
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
-    super(`the file store is ${kindTexts[kind]}: ${reason}`, { cause })
+    // The log appends the entire message of the cause.
+    super(`the file store is ${kindTexts[kind]}: ${reason.split('\n', 1)[0]}`, { cause })
     this.kind = kind
   }
 }

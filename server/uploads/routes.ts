@@ -14,6 +14,7 @@ import { assignChunk, originOf, spoolChunk } from './delegated.ts'
 import { readRange } from './range.ts'
 import { type Deps, receiveChunk } from './receive.ts'
 import { checkTarget, targetOf } from './target.ts'
+import { waitForSize } from './wait-for-size.ts'
 
 /** Shared by all upload routes of a process. */
 export type UploadServices = { coordinator: UploadCoordinator; limit: RateLimit }
@@ -73,6 +74,7 @@ export function uploadRoutes(app: App, context: Context, services: UploadService
         const origin = { created_by: keyId, token: null, filename, address: request.ip }
         return receiveChunk(deps, videoId, range, origin, stream)
       })
+      await waitForSize(deps.db, videoId)
       const video = await findVideo(deps.db, environment, videoId)
       if (!video) throw notFound('videoId')
       return reply.code(201).send(viewVideo(context, video))
@@ -115,6 +117,7 @@ export function delegatedRoutes(app: App, context: Context, services: UploadServ
       const videoId = result.spooled
         ? await assignChunk(deps, result.uploader, range, fields.videoId, result.spooled)
         : result.videoId
+      await waitForSize(deps.db, videoId)
       const video = await findVideo(deps.db, environment, videoId)
       if (!video) throw notFound('videoId')
       return reply.code(201).send(viewVideo(context, video, { mayWatch: false }))

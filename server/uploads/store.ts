@@ -130,6 +130,15 @@ export async function findDelegatedUpload(
   return rows[0]?.video_id
 }
 
+/** Whether all bytes have arrived, and no encoding is planned yet. */
+export async function isBeingExamined(db: Db<Tables>, videoId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from sources s
+    where video_id = ${videoId} and state in ('received', 'stored')
+      and not exists (select from encodings e where e.video_id = s.video_id)`.execute(db)
+  return rows.length > 0
+}
+
 /** Uploads that have received nothing since then. */
 export async function listAbandoned(db: Db<Tables>, since: Date): Promise<SourceRow[]> {
   return db

@@ -94,7 +94,7 @@ const VideoAssets = Type.Object(
     hls: asset('The HLS manifest, for any player.', `${playerUrl}/hls/manifest.m3u8`),
     iframe: Type.String({
       description:
-        'HTML that embeds the player in a page, as wide as possible and in the shape of the video.',
+        'HTML that embeds the player in a page, as wide as possible and in the shape of the video. Until the source has been examined (`encoding.metadata.width` of the status is null), the shape is 16 / 9.',
       examples: [`<iframe src="${playerUrl}" width="100%" style="aspect-ratio: 16 / 9; border: 0"></iframe>`],
     }),
     player: asset('The page with the player.', playerUrl),

@@ -341,7 +341,8 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
 test('a source that most devices cannot decode is encoded for viewers, and the health says why', async () => {
   const { liveStreamId: id, streamKey, assets } = await create()
   const encoder = await Encoder.connect(service, streamKey)
-  await encoder.send(makeSource({ pixelFormat: 'yuv444p' }))
+  const unplayable = makeSource({ pixelFormat: 'yuv444p' })
+  await encoder.send(unplayable)
   const stopSending = stayConnected(encoder)
   const [playlist] = await waitForMaster(assets.hls)
   assert.match(playlist!, /\/top\/index\.m3u8$/)
@@ -352,11 +353,19 @@ test('a source that most devices cannot decode is encoded for viewers, and the h
     /cannot play H\.264 with 4:4:4 chroma, so the source is encoded for viewers/.test(await problems()),
   )
   assert.equal((await get(playlist!.replace('/top/', '/source/'))).status, 404)
-  // With a usual format, the reason is gone.
-  await encoder.send(otherSize, 6_000)
-  await waitFor(async () => (await problems()) === '')
   stopSending()
   await encoder.close()
+  // Viewers keep what they can watch until the encoded qualities of the next connection have begun.
+  const bitRate = async () => (await broadcastsOf(id))[0].health.bitRate
+  const before = await bitRate()
+  const second = await Encoder.connect(service, streamKey)
+  await second.send(unplayable.slice(0, 10))
+  await waitFor(async () => (await bitRate()) !== before)
+  assert.match((await get(assets.hls)).text, /\/top\/index\.m3u8/)
+  // With a usual format, the reason is gone.
+  await second.send(otherSize, 6_000)
+  await waitFor(async () => (await problems()) === '')
+  await second.close()
 })
 
 test('a private live stream needs its token, for every file', async () => {

@@ -281,7 +281,8 @@ export class BroadcastOutput {
       ...[...this.#started].sort((a, b) => heightOf(b) - heightOf(a)),
     ]
     const targetSeconds = live.targetSeconds ?? this.#findTarget(qualities)
-    if (targetSeconds === undefined) return
+    // Until the encoded qualities have begun, viewers keep what they have.
+    if (targetSeconds === undefined || qualities.length === 0) return
     this.#isShown = true
     if (live.targetSeconds !== undefined && qualities.join() === live.qualities.join()) return
     onVisible({ targetSeconds, qualities })

@@ -283,6 +283,7 @@ export class BroadcastOwner implements Publisher {
 
   #start(tracks: Tracks): void {
     this.#epoch++
+    this.#pace.start()
     const { audio } = tracks
     this.#isMp3 = audio?.kind === 'mp3'
     if (audio && this.#isMp3) this.#aac.configure(audio)

@@ -55,6 +55,17 @@ test('a clock of the database that was set back does not stop a broadcast', () =
   assert.equal(pace.isAhead, false)
 })
 
+test('a stream that begins anew all the time has to wait, too', () => {
+  const { pace, time } = open()
+  for (let i = 0; i < 480; i++) pace.start()
+  assert.equal(pace.isAhead, false)
+  pace.start()
+  assert.equal(pace.isAhead, true)
+  assert.equal(pace.reachedMs, 0)
+  time.ms += 250
+  assert.equal(pace.isAhead, false)
+})
+
 test('nobody waits for a connection that has ended', async () => {
   const { pace } = open({ isUseless: () => true })
   pace.reach(60 * minute)

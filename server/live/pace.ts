@@ -4,6 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 const maxAheadMs = 120_000
 /** The clock of an encoder may be a little fast. */
 const maxRate = 1.01
+/** Each beginning is stored with segments of its own, however short they are. */
+const startMs = 250
 /** How often it is checked whether waiting is still useful. */
 const checkMs = 500
 /** An encoder that waits again and again is ahead all the time. */
@@ -28,6 +30,7 @@ export class Pace {
   readonly #clock: () => number
   readonly #startedAt: number
   #reachedMs: number
+  #starts = 0
 
   constructor(options: Options) {
     const { elapsedMs, reachedMs, clock = () => performance.now() } = options
@@ -46,6 +49,11 @@ export class Pace {
 
   reach(atMs: number): void {
     this.#reachedMs = Math.max(this.#reachedMs, atMs)
+  }
+
+  /** The stream begins, or begins anew with another configuration. */
+  start(): void {
+    this.#starts++
   }
 
   /** Undefined, or a promise that resolves when the stream may go on. */
@@ -69,7 +77,7 @@ export class Pace {
   }
 
   get #waitMs(): number {
-    return realTimeOf(this.#reachedMs) - (this.#clock() - this.#startedAt)
+    return realTimeOf(this.#reachedMs + this.#starts * startMs) - (this.#clock() - this.#startedAt)
   }
 }
 

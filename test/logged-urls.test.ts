@@ -112,6 +112,8 @@ describe('the log of requests', () => {
         `/videos?title=x?token=${secret}`,
         `/videos?${secret}`,
         `/videos?${nested}`,
+        `/videos?search=${nested}`,
+        `/videos?metadata[url]=${encodeURIComponent(path)}`,
         `/dashboard/login#link=${secret}`,
         `/oembed?url=${nested}&format=json`,
         `/oembed?format=json&url=http://localhost${path}?token=${secret}#${secret}`,

@@ -62,15 +62,16 @@ function showPath(path: string, positions: Map<string, Position>): string {
   return `/${shown.join('/')}`
 }
 
-/** A segment with encoded punctuation may contain a whole URL. No URL of the service has one. */
-const isPlain = (segment: string | undefined) => segment !== undefined && !/[/\\?#&=%]/.test(segment)
+/** A segment or a value with encoded punctuation may contain a whole URL with a token, such as one that was searched for. */
+const isPlain = (text: string | undefined) => text !== undefined && !/[/\\?#&=%]/.test(text)
 
 function showPair(pair: string, isShown: (name: string) => boolean): string {
   const equals = pair.indexOf('=')
-  const name = decode(equals < 0 ? pair : pair.slice(0, equals)) ?? ''
+  if (equals < 0) return hidden
+  const name = decode(pair.slice(0, equals)) ?? ''
   // Lists and objects are sent as `tags[]=…` and `metadata[key]=…`.
-  if (isShown(name.split('[', 1)[0]!)) return pair
-  return equals >= 0 && /^[\w.[\]-]{1,40}$/.test(name) ? `${name}=${hidden}` : hidden
+  if (isShown(name.split('[', 1)[0]!) && isPlain(decode(pair.slice(equals + 1)))) return pair
+  return /^[\w.[\]-]{1,40}$/.test(name) ? `${name}=${hidden}` : hidden
 }
 
 function decode(text: string): string | undefined {

@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import type { Files } from '../server/lib/files/files.ts'
 import { fetchSource } from '../server/uploads/fetch-source.ts'
+import { uploadsQueues } from '../server/uploads/queues.ts'
 import { removeFiles, storeSource } from '../server/uploads/store-source.ts'
-import { assertSource, call, sendFile, sharedKinora } from './harness.ts'
+import { assertSource, call, query, sendFile, sharedKinora } from './harness.ts'
 import { openJobContext } from './job-context.ts'
 
 // A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
@@ -68,4 +69,26 @@ test('a job completes a clone although another job has found the original delete
     assert.equal(ingest.failure, 'The video to copy has no content.')
   })
   await assertCloned(clone)
+})
+
+test('a clone of a URL whose last attempt fails for any reason does not wait any longer', async (t) => {
+  const fetch = { request: () => Promise.reject(new Error('a fault of the service')), async close() {} }
+  const deps = { ...(await openJobContext(t, service)), fetch }
+  const original = await create({ source: 'http://127.0.0.1:9/film.mp4' })
+  const clone = await create({ source: original })
+  await assert.rejects(fetchSource(deps, { videoId: original }), /a fault of the service/)
+  await fetchSource(deps, { videoId: clone })
+  const jobs = () =>
+    query(service.database, `select from pgboss.job where name = 'fetch-source' and data->>'videoId' = $1`, [
+      clone,
+    ])
+  const before = await jobs()
+  await fetchSource(deps, { videoId: original }, uploadsQueues['fetch-source'].retryLimit)
+  assert.equal((await jobs()).length, before.length + 1)
+  await fetchSource(deps, { videoId: clone })
+  for (const [videoId, reason] of [
+    [original, 'The file could not be stored, although it was tried for hours.'],
+    [clone, 'The video to copy has no content.'],
+  ] as const)
+    assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest.failure, reason)
 })

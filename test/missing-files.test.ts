@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, suite, test } from 'node:test'
+import { uploadsQueues } from '../server/uploads/queues.ts'
 import { storeSource } from '../server/uploads/store-source.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
 import {
@@ -231,5 +232,18 @@ describe('an upload whose chunks are lost', () => {
     assert.equal((await send()).status, 201)
     await storeSource(deps, { videoId })
     await assertSource(service.data, videoId, film)
+  })
+
+  test('fails after the last attempt, whatever the reason is', async (t) => {
+    const context = await openJobContext(t, service)
+    const finishUpload = () => Promise.reject(new Error('a fault of the store'))
+    const deps = { ...context, files: { ...context.files, finishUpload } }
+    const videoId = await createVideo(service)
+    assert.equal((await sendFile(`${service.url}/videos/${videoId}/source`, film)).status, 201)
+    const { retryLimit } = uploadsQueues['store-source']
+    await assert.rejects(storeSource(deps, { videoId }, retryLimit - 1))
+    await storeSource(deps, { videoId }, retryLimit)
+    const { ingest } = (await call(`${service.url}/videos/${videoId}/status`)).body
+    assert.equal(ingest.failure, 'The uploaded file could not be stored. Upload it again.')
   })
 })

@@ -11,6 +11,7 @@ import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from './b
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
+import { uploadsQueues } from './queues.ts'
 import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
@@ -27,7 +28,7 @@ const maxUnstatedBytes = 100 * 1024 ** 3
 const maxAttempts = 5
 
 /** Fetches the source of a video from the URL, or copies it from the video, that it was created with. */
-export async function fetchSource(deps: Deps, { videoId }: { videoId: string }): Promise<void> {
+export async function fetchSource(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const video = await findSourceOfVideo(deps.db, videoId)
   if (!video?.source_reference) {
     await removeIfDeleted(deps, videoId)
@@ -35,21 +36,24 @@ export async function fetchSource(deps: Deps, { videoId }: { videoId: string }):
   }
   const form = video.source_type === 'clone' ? 'clone' : 'url'
   const source = await ensureSource(deps, videoId, form)
-  if (source?.state === 'receiving') await receive(deps, source, video.source_reference)
+  if (source?.state === 'receiving') await receive(deps, source, video.source_reference, retries)
   // Also when a previous run was killed after it had ended the source. A clone that still has to wait waits again.
   await wakeClones(deps, videoId)
 }
 
-async function receive(deps: Deps, source: SourceRow, reference: string): Promise<void> {
+async function receive(deps: Deps, source: SourceRow, reference: string, retries: number): Promise<void> {
   const { video_id: videoId } = source
   try {
     if (source.form === 'clone') await copySource(deps, videoId, reference)
     else await download(deps, source, reference)
   } catch (error) {
     if (error instanceof FetchPaused) return
-    if (!(error instanceof SourceFetchError)) throw error
-    if (!(await store.failSource(deps.db, videoId, error.message, deps.now()))) return
-    deps.log.info({ videoId, reason: error.message }, 'cannot fetch a source')
+    const isFinal = error instanceof SourceFetchError
+    // After the last attempt nothing would end the source, and its clones would wait forever.
+    if (!isFinal && retries < uploadsQueues['fetch-source'].retryLimit) throw error
+    const reason = isFinal ? error.message : 'The file could not be stored, although it was tried for hours.'
+    if (!(await store.failSource(deps.db, videoId, reason, deps.now()))) return
+    deps.log.info({ videoId, reason, ...(!isFinal && { err: error }) }, 'cannot fetch a source')
     await deps.files.abandonUpload(source.handle)
   }
 }

@@ -6,6 +6,7 @@ import { lockVideo } from '../videos/store.ts'
 import { listChunks } from './chunk-store.ts'
 import { completeSource } from './complete.ts'
 import { wakeClones } from './fetch-source.ts'
+import { uploadsQueues } from './queues.ts'
 import * as store from './store.ts'
 import { deleteUpload } from './target.ts'
 
@@ -30,17 +31,26 @@ export async function storeSource(
   try {
     await files.finishUpload(source.handle, sourceKey(videoId), chunks)
   } catch (error) {
-    if (!(error instanceof FileNotFoundError) || retries < maxRetriesIfMissing) throw error
-    await failReceived(context, videoId, error)
+    const isMissing = error instanceof FileNotFoundError
+    // After the last attempt nothing would end the source.
+    if (retries < (isMissing ? maxRetriesIfMissing : uploadsQueues['store-source'].retryLimit)) throw error
+    const what = isMissing
+      ? 'Parts of the uploaded file are missing.'
+      : 'The uploaded file could not be stored.'
+    await failReceived(context, videoId, `${what} Upload it again.`, error)
     return wakeClones(context, videoId)
   }
   await completeSource(context, videoId)
   await wakeClones(context, videoId)
 }
 
-async function failReceived({ db, now, log }: Deps, videoId: string, err: Error): Promise<void> {
-  const failure = 'Parts of the uploaded file are missing. Upload it again.'
-  log.warn({ err, videoId }, 'parts of an upload are missing from the file store')
+async function failReceived(
+  { db, now, log }: Deps,
+  videoId: string,
+  failure: string,
+  err: unknown,
+): Promise<void> {
+  log.warn({ err, videoId }, 'an upload cannot be stored')
   await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (source?.state !== 'received') return

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { newId } from '../server/lib/ids.ts'
 import { skip } from './browser.ts'
 import { type DashboardBrowser, dashboardBrowser, waitForToast } from './dashboard-page.ts'
-import { call, kinora, patienceMs, query, type Service } from './harness.ts'
+import { call, kinora, patienceMs, query, type Service, waitFor } from './harness.ts'
 import { Encoder, makeSource, rtmpPort } from './live-encoder.ts'
 import { withoutEncoding } from './programs.ts'
 import { ago, day, insertSessions } from './session-rows.ts'
@@ -154,6 +154,28 @@ describe('live streams in the dashboard', { skip }, () => {
 
     await open(`sandbox/live/${id}`)
     await page.getByText('This page does not exist').waitFor()
+    await assertHarmless()
+  })
+
+  test('that are private are opened by a new link each time, and not by that of the preview', async () => {
+    const json = { name: 'Members only', public: false }
+    const { liveStreamId: id } = (await call(`${service.url}/live-streams`, { method: 'POST', json })).body
+    await open(`production/live/${id}`)
+    const preview = panel('Preview')
+    const links = [await preview.locator('iframe').getAttribute('src')]
+    const anchor = preview.getByRole('link', { name: 'Open the player' })
+    for (const _ of [1, 2]) {
+      const link = await anchor.getAttribute('href')
+      const [popup] = await Promise.all([page.waitForEvent('popup'), anchor.click()])
+      await popup.waitForLoadState()
+      assert.equal(await popup.title(), 'Members only')
+      links.push(popup.url().slice(service.url.length))
+      await popup.close()
+      await waitFor(async () => (await anchor.getAttribute('href')) !== link)
+    }
+    assert.equal(new Set(links.map((link) => link!.split('#')[0])).size, 3, String(links))
+    const shared = await panel('Share').locator('pre').first().textContent()
+    assert.equal((await fetch(shared!)).status, 200, 'nobody has used the link to give away')
     await assertHarmless()
   })
 

@@ -85,10 +85,13 @@ export const liveStreamQuery = (environment: Environment, id: string) =>
     queryFn: ({ signal }) => api<LiveStream>(environment, 'GET', pathOf(id), { signal }),
   })
 
-/** The URLs of a private live stream are new in each response. They stay until others are asked for. */
-export const newLinkQuery = (environment: Environment, id: string) =>
+/**
+ * The URLs of a private live stream are new in each response, and the first who opens one uses it up. These stay until
+ * others are asked for. `place` is the part of the page.
+ */
+export const newLiveLinkQuery = (environment: Environment, id: string, place: 'share' | 'preview') =>
   queryOptions({
-    queryKey: ['live-link', environment, id],
+    queryKey: ['live-link', environment, id, place],
     gcTime: 0,
     queryFn: async ({ signal }) => (await api<LiveStream>(environment, 'GET', pathOf(id), { signal })).assets,
   })

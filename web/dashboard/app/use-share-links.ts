@@ -1,20 +1,29 @@
-import { useQuery } from '@tanstack/react-query'
+import { type QueryKey, type UndefinedInitialDataOptions, useQuery } from '@tanstack/react-query'
+import { type LiveStream, newLiveLinkQuery } from '../api/live-streams.ts'
 import type { Video } from '../api/types.ts'
 import { newLinkQuery } from '../api/video.ts'
 import { useEnvironment } from './environment.ts'
 
 /** The URLs to give away. Those of a private video are for one viewer, and the player of this page uses its own. */
-export function useShareLinks(video: Video, place: 'share' | 'embed' | 'home') {
-  const query = newLinkQuery(useEnvironment(), video, place)
-  const { data, error, isFetching, refetch } = useQuery({ ...query, enabled: !video.public })
+export const useShareLinks = (video: Video, place: 'share' | 'embed' | 'home') =>
+  useLinks(video, newLinkQuery(useEnvironment(), video, place))
+
+export const useLiveShareLinks = (stream: LiveStream, place: 'share' | 'preview') =>
+  useLinks(stream, newLiveLinkQuery(useEnvironment(), stream.liveStreamId, place))
+
+function useLinks<Assets, Key extends QueryKey>(
+  medium: { public: boolean; assets: Assets },
+  query: UndefinedInitialDataOptions<Assets, Error, Assets, Key>,
+) {
+  const { data, error, isFetching, refetch } = useQuery({ ...query, enabled: !medium.public })
   return {
     /** Undefined while they are loaded. */
-    assets: video.public ? video.assets : data,
+    assets: medium.public ? medium.assets : data,
     error,
     isFetching,
     /** Asks for links for another viewer. */
     renew: () => {
-      if (!video.public) void refetch()
+      if (!medium.public) void refetch()
     },
   }
 }

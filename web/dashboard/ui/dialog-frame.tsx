@@ -14,6 +14,18 @@ export type DialogFrameProps = {
   children: ReactNode
 }
 
+/**
+ * Who opens a form wants to type. Radix gives the focus to the first button instead, which closes the dialog. A dialog
+ * without a field keeps that, so that Enter confirms nothing by accident.
+ */
+function focusFirstField(event: Event): void {
+  const fields = 'input:not([type=checkbox]), select, textarea'
+  const field = (event.currentTarget as Element).querySelector<HTMLElement>(fields)
+  if (!field) return
+  event.preventDefault()
+  field.focus()
+}
+
 export default function DialogFrame({
   onClose,
   title,
@@ -27,6 +39,7 @@ export default function DialogFrame({
         <Radix.Overlay className={styles.overlay} />
         <Radix.Content
           className={classNames(styles.dialog, isWide && styles.wide)}
+          onOpenAutoFocus={focusFirstField}
           {...(!description && { 'aria-describedby': undefined })}
         >
           <div className={styles.head}>

@@ -1,25 +1,32 @@
 import type { LiveStream } from '../../api/live-streams.ts'
 import { ownPath } from '../../api/own-path.ts'
+import { useLiveShareLinks } from '../../app/use-share-links.ts'
 import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Panel } from '../../ui/panel.tsx'
+import { PlayerAnchor } from '../../ui/player-anchor.tsx'
+import { ErrorText } from '../../ui/states.tsx'
 import { useStable } from '../../ui/use-stable.ts'
 import styles from './preview-panel.module.css'
 
 /** The player of the viewers. It notices by itself when the broadcast begins and ends. */
 export function PreviewPanel({ stream }: { stream: LiveStream }) {
   const player = useStable(ownPath(stream.assets.player), `${stream.public} ${stream.playerId}`)
+  const { assets, error, renew } = useLiveShareLinks(stream, 'preview')
   return (
     <Panel
       title={texts.live.preview}
       actions={
-        <a className={buttonClass('quiet')} href={stream.assets.player} target="_blank" rel="noreferrer">
-          <Icon name="external" size={16} />
-          {texts.live.openPlayer}
-        </a>
+        assets && (
+          <PlayerAnchor className={buttonClass('quiet')} url={assets.player} onOpen={renew}>
+            <Icon name="external" size={16} />
+            {texts.live.openPlayer}
+          </PlayerAnchor>
+        )
       }
     >
+      {error && <ErrorText error={error} />}
       <iframe
         className={styles.player}
         src={`${player}#muted;analytics:false`}

@@ -37,7 +37,7 @@ export function RestreamDialog({ at, restream, onClose, onSave }: RestreamDialog
   return (
     <Dialog isOpen onClose={onClose} title={restream ? texts.live.editRestream : texts.live.addRestream}>
       <form className={styles.form} onSubmit={submit}>
-        <TextField label={texts.live.restreamName} autoFocus maxLength={200} {...field('name')} />
+        <TextField label={texts.live.restreamName} maxLength={200} {...field('name')} />
         <TextField
           label={texts.live.restreamServer}
           hint={texts.live.restreamServerHint}

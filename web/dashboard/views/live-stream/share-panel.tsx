@@ -1,6 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
-import { type LiveStream, newLinkQuery } from '../../api/live-streams.ts'
-import { useEnvironment } from '../../app/environment.ts'
+import type { LiveStream } from '../../api/live-streams.ts'
+import { useLiveShareLinks } from '../../app/use-share-links.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
@@ -17,14 +16,14 @@ export const SharePanel = ({ stream }: { stream: LiveStream }) => (
 
 /** The preview uses up the link that came with the live stream, so these have links of their own. */
 function PrivateLinks({ stream }: { stream: LiveStream }) {
-  const link = useQuery(newLinkQuery(useEnvironment(), stream.liveStreamId))
+  const { assets, error, isFetching, renew } = useLiveShareLinks(stream, 'share')
   return (
     <>
-      {link.data && <Links assets={link.data} />}
-      {link.error && <ErrorText error={link.error} />}
+      {assets && <Links assets={assets} />}
+      {error && <ErrorText error={error} />}
       <p className={styles.hint}>{texts.live.privateLink}</p>
       <div>
-        <Button icon="reload" disabled={link.isFetching} onClick={() => link.refetch()}>
+        <Button icon="reload" disabled={isFetching} onClick={renew}>
           {texts.live.newLink}
         </Button>
       </div>

@@ -47,7 +47,6 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
           label={texts.live.name}
           hint={texts.live.nameHint}
           required
-          autoFocus
           maxLength={500}
           value={draft.name}
           error={fields.name}

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from 'react'
+import { useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import type { Video } from '../../../api/types.ts'
 import { useShareLinks } from '../../../app/use-share-links.ts'
@@ -8,6 +8,7 @@ import { CodeBlock } from '../../../ui/code-block.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
+import { PlayerAnchor } from '../../../ui/player-anchor.tsx'
 import { ErrorText, Loading } from '../../../ui/states.tsx'
 import { defaultOptions, embedCode, playerUrl } from './embed-code.ts'
 import { EmbedOptionsForm } from './embed-options.tsx'
@@ -48,13 +49,6 @@ export function EmbedTab({ video }: { video: Video }) {
     </div>
   )
 }
-
-type PlayerAnchorProps = { className?: string; url: string; onOpen(): void; children: ReactNode }
-
-/** Whoever opens the URL of a private video uses it up. The page then shows others. */
-const PlayerAnchor = ({ url, onOpen, ...rest }: PlayerAnchorProps) => (
-  <a {...rest} href={url} target="_blank" rel="noreferrer" onClick={onOpen} onAuxClick={onOpen} />
-)
 
 type LinksProps = { video: Video; assets: Video['assets']; onOpen(): void }
 

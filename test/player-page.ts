@@ -5,7 +5,7 @@ import { patienceMs } from './harness.ts'
 
 export type Ping = {
   session: { session_id?: string; metadata: object[] }
-  events: { type: string; at?: number }[]
+  events: { type: string; at?: number; from?: number; to?: number }[]
 }
 
 type OpenedPlayer = {

@@ -23,6 +23,8 @@ let service: Service
 let browser: Browser | undefined
 let clip: string
 let clipId: string
+/** A video of a minute. */
+let longId: string
 let privateUrl: string
 let brokenId: string
 const ends: (() => unknown)[] = []
@@ -37,9 +39,13 @@ before(async () => {
   await makeClip(clip, { size: '640x360', rate: String(clipRate), seconds: clipSeconds })
   const metadata = [{ key: 'user', value: '__user__' }]
   clipId = await uploadVideo(service, clip, { title: 'A <b>clip</b>', metadata })
+  const long = join(folder, 'long.mp4')
+  await makeClip(long, { size: '160x90', rate: '5', seconds: 60 })
+  longId = await uploadVideo(service, long, { mp4Support: false })
   const privateId = await uploadVideo(service, clip, { public: false, mp4Support: false })
   brokenId = await uploadVideo(service, join(folder, 'ffmpeg'))
   await assertEncoded(service, clipId, ['hls 240p', 'hls 360p', 'mp4 360p'])
+  await waitForEncoding(service, longId)
   await waitForEncoding(service, privateId)
   // Each read of a private video returns URLs with a new token.
   const { pathname, search } = new URL((await call(`${service.url}/videos/${privateId}`)).body.assets.player)
@@ -394,6 +400,77 @@ describe('the player', { skip }, () => {
       await page.keyboard.press(key)
       await until(`Math.floor(video.currentTime * ${clipRate}) === ${frame}`)
     }
+  })
+
+  test('the arrows move by 10 seconds and change the volume wherever the viewer has clicked', async (t) => {
+    const { page, until, evaluate } = await open(t, longId, { width: 1280, height: 720 })
+    await until('video.readyState >= 2')
+    /** The controls know it, too, so that the next key continues there. */
+    const shown = (name: string, value: number) =>
+      `Math.abs(document.querySelector('media-controller').getAttribute('media${name}') - ${value}) < 0.001`
+    const isAt = (seconds: number) => `video.currentTime === ${seconds} && ${shown('currenttime', seconds)}`
+    const press = async (key: string, condition: string) => {
+      await page.keyboard.press(key)
+      await until(condition)
+    }
+    const timeline = (await page.locator('media-time-range').boundingBox())!
+    const middle = { position: { x: timeline.width / 2, y: timeline.height / 2 } }
+    for (const control of ['.play', 'media-mute-button', 'media-seek-forward-button', 'media-time-range']) {
+      await page.click(control, control === 'media-time-range' ? middle : {})
+      await evaluate('(video.pause(), video.muted = false, video.volume = 0.5, video.currentTime = 20)')
+      await until(`${isAt(20)} && ${shown('volume', 0.5)}`)
+      await press('ArrowRight', isAt(30))
+      await press('ArrowLeft', isAt(20))
+      await press('ArrowUp', shown('volume', 0.6))
+      await press('ArrowDown', shown('volume', 0.5))
+      assert.equal(await evaluate('video.currentTime'), 20, control)
+    }
+    // The volume slider keeps its own keys.
+    await page.focus('media-mute-button')
+    await press('Tab', `${focused} === 'media-volume-range'`)
+    await press('ArrowRight', 'video.volume > 0.505')
+    assert.equal(await evaluate('video.currentTime'), 20)
+
+    const other = await open(t, `${longId}#hotkeys:false`, { width: 1280, height: 720 })
+    await other.until('video.readyState >= 2')
+    await other.page.click('media-time-range', middle)
+    for (const [key, seconds] of [
+      ['ArrowRight', 40],
+      ['ArrowDown', 30],
+    ] as const) {
+      await other.page.keyboard.press(key)
+      await other.until(`Math.abs(video.currentTime - ${seconds}) < 1`)
+    }
+  })
+
+  test('a seek is reported although the next one begins before it has ended', async (t) => {
+    const { page, until, evaluate, pings } = await open(t, longId)
+    await until('video.readyState >= 2')
+    const held: (() => Promise<void>)[] = []
+    await page.route(/\.m4s/, (route) => void held.push(() => route.continue()))
+    await page.click('.big')
+    await until('video.currentTime > 0.5 && (video.pause(), true)')
+    const seek = (seconds: number) =>
+      evaluate(`new Promise((next) => {
+        video.addEventListener('seeking', () => next(), { once: true })
+        video.currentTime = ${seconds}
+      })`)
+    await seek(40)
+    await seek(20)
+    await page.unroute(/\.m4s/)
+    // A seek cancels what the previous one has requested.
+    for (const release of held) await release().catch(() => {})
+    await until('!video.seeking && (video.play(), true)')
+    const seeks = () => pings.flatMap(({ events }) => events).filter(({ type }) => type.startsWith('seek'))
+    await waitFor(() => eventsIn(pings).includes('resume'))
+    assert.deepEqual(
+      seeks().map(({ type, to }) => [type, to]),
+      [
+        ['seek.forward', 40],
+        ['seek.backward', 20],
+      ],
+    )
+    assert.equal(seeks()[1]?.from, 40)
   })
 
   test('the video fills a frame of almost the same shape, without a black line', async (t) => {

@@ -18,6 +18,7 @@ import { addPreviews } from './sprites.ts'
 import type { Stream } from './stream-type.ts'
 import { applyColors } from './theme.ts'
 import { setTimeline } from './timeline.ts'
+import { watchTimelineKeys } from './timeline-keys.ts'
 import { startTracks } from './tracks.ts'
 import { watchUpdates } from './updates.ts'
 
@@ -124,6 +125,7 @@ function watchViewer({ video, stream }: Media, controls: Controls, target: Targe
   watchEnd({ video, controller, options, signal })
   watchGestures({ controller, video, has, seek, signal })
   rememberPlayback(controller, video, signal)
+  watchTimelineKeys({ controller, video, hasShortcuts: options.hotkeys, seek, signal })
   if (options.hotkeys) startKeyboard({ controller, video, stream, range, seek, signal })
 }
 

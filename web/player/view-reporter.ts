@@ -1,5 +1,6 @@
 import { firstFrame } from './first-frame.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { watchSeeks } from './watch-seeks.ts'
 
 /** An event in the format of the published collector. */
 type Event =
@@ -48,7 +49,10 @@ export function startViewReporter(
     record(type)
     send()
   })
-  recordSeeks(video, signal, sender.add)
+  watchSeeks(video, signal, ({ from, to }) => {
+    const type = from < to ? 'seek.forward' : 'seek.backward'
+    sender.add({ type, from: round(from), to: round(to), emitted_at: new Date().toISOString() })
+  })
   const timer = setInterval(() => {
     if (isPlaying()) record('progress')
     send()
@@ -92,37 +96,6 @@ function recordPlayback(
     if (!video.ended) record('pause')
   })
   on('ended', () => record('end'))
-}
-
-function recordSeeks(video: HTMLVideoElement, signal: AbortSignal, add: (event: Event) => void): void {
-  const on = (type: string, listener: () => void) => video.addEventListener(type, listener, { signal })
-  /** The last position outside of a seek. When a seek begins, `currentTime` is already the target. */
-  let position = 0
-  let seekFrom: number | undefined
-  let hasPlayed = false
-  on('play', () => {
-    hasPlayed = true
-  })
-  on('timeupdate', () => {
-    if (!video.seeking) position = video.currentTime
-  })
-  on('seeking', () => {
-    seekFrom ??= position
-  })
-  on('seeked', () => {
-    const from = round(seekFrom ?? position)
-    const to = round(video.currentTime)
-    seekFrom = undefined
-    position = video.currentTime
-    // The player sets the start position by a seek. This is not a seek of the viewer.
-    if (from === to || (!hasPlayed && from === 0)) return
-    add({
-      type: from < to ? 'seek.forward' : 'seek.backward',
-      from,
-      to,
-      emitted_at: new Date().toISOString(),
-    })
-  })
 }
 
 /** Queues events and sends them to the collector, one request at a time. */

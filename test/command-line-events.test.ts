@@ -4,6 +4,7 @@ import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
+import { recordEvent } from '../server/webhooks/events.ts'
 import {
   call,
   kinoraCommand,
@@ -14,8 +15,8 @@ import {
   sharedKinora,
   waitFor,
 } from './harness.ts'
-import { createWebhook, startReceiver } from './receiver.ts'
-import { recordEvents } from './record-events.ts'
+import { createWebhook, encoded, startReceiver } from './receiver.ts'
+import { recordEvents, withDb } from './record-events.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 const env = () => ({ KINORA_URL: service.url, KINORA_KEY: productionKey })
@@ -97,6 +98,26 @@ test('webhooks listen prints new events and forwards them with a signature', asy
     child.kill('SIGINT')
     await exited
   }
+})
+
+test('webhooks listen prints an event that is committed a minute late, but none of before its start', async (t) => {
+  const recordLate = (videoId: string) =>
+    withDb(service.database, (trx) => {
+      const payload = { videoId, encoding: 'hls', quality: '240p' } as const
+      return recordEvent(trx, 'production', encoded, payload, new Date(Date.now() - 60_000))
+    })
+  await recordEvents(service.database, 1)
+  await recordLate('viBefore')
+  const child = spawn(process.execPath, [kinoraCommand(), 'webhooks', 'listen'], {
+    cwd: root,
+    env: { ...process.env, ...env() },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+  assert.equal((await lines.next()).value, 'Waiting for events.')
+  await recordLate('viAfter')
+  assert.match((await lines.next()).value ?? '', /videoId=viAfter/)
 })
 
 test('with --json, webhooks listen prints its secret and then each event as JSON', async (t) => {

@@ -77,11 +77,21 @@ function start(t: TestContext, command: string, args: string[], more: Record<str
   return { printed: () => printed, ended: once(child, 'close').then(() => child.exitCode) }
 }
 
+type Proxy = {
+  url: string
+  requests: number
+  /** How the next requests fail: with a status, or with the end of the connection. */
+  faults: ('503' | 'reset')[]
+}
+
 /** A proxy to the service that counts requests. */
-async function startCounter(t: TestContext): Promise<{ url: string; requests: number }> {
-  const state = { url: '', requests: 0 }
-  const server = createServer(async ({ url = '', headers }, response) => {
+async function startProxy(t: TestContext): Promise<Proxy> {
+  const state: Proxy = { url: '', requests: 0, faults: [] }
+  const server = createServer(async ({ url = '', headers, socket }, response) => {
     const { authorization = '' } = headers
+    const fault = state.faults.shift()
+    if (fault === 'reset') return void socket.destroy()
+    if (fault) return void response.writeHead(Number(fault)).end('{"title":"Unavailable."}')
     const upstream = await fetch(service.url + url, { headers: { authorization } })
     const body = await upstream.text()
     state.requests++
@@ -114,6 +124,21 @@ const partlyEncoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(10)}  
 const encoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(30)} 100 %  encoded`)
 
 describe('kinora videos status', () => {
+  test('--watch continues when the service is available again', async (t) => {
+    const videoId = await partlyEncodedVideo(t)
+    const proxy = await startProxy(t)
+    proxy.faults = ['503']
+    const args = [kinoraCommand(), 'videos', 'status', videoId, '--watch']
+    const { printed, ended } = start(t, process.execPath, args, { KINORA_URL: proxy.url })
+    await waitFor(() => printed().includes('33 %'), printed)
+    proxy.faults = ['503', 'reset', '503']
+    await waitFor(() => proxy.faults.length === 0, printed)
+    await gated.encodeAll()
+    assert.equal(await ended, 0, printed())
+    assert.equal(printed().match(/answered 503: Unavailable\. Trying again\./g)?.length, 2, printed())
+    assert.ok(printed().endsWith(`${encoded.join('\n')}\n`), printed())
+  })
+
   test('prints that nothing is uploaded or the progress of each quality, and with --json the status of the API', async (t) => {
     const empty = await createVideo(service)
     const nothing = { code: 0, stderr: '', lines: ['Nothing has been uploaded yet.'] }
@@ -152,7 +177,7 @@ describe('kinora videos status', () => {
 
   test('--watch prints each change once and ends when all qualities are encoded', async (t) => {
     const videoId = await partlyEncodedVideo(t)
-    const counter = await startCounter(t)
+    const counter = await startProxy(t)
     const args = [kinoraCommand(), 'videos', 'status', videoId, '--watch']
     const watch = start(t, process.execPath, args, { KINORA_URL: counter.url })
     await waitFor(() => counter.requests >= 3)
@@ -182,7 +207,7 @@ describe('kinora videos status', () => {
     : 'the command script is not installed, which the test needs to open a terminal'
   test('--watch redraws its output on a terminal, also when lines wrap', { skip }, async (t) => {
     const videoId = await partlyEncodedVideo(t)
-    const counter = await startCounter(t)
+    const counter = await startProxy(t)
     const columns = 40
     const command = `stty cols ${columns} && exec '${process.execPath}' '${kinoraCommand()}' videos status ${videoId} -w`
     const watch = start(t, 'script', ['-qec', command, '/dev/null'], { KINORA_URL: counter.url })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { readClientConfig } from '../config.ts'
 import { commandName } from '../lib/command-name.ts'
 import { findRunningService } from '../lib/running-services.ts'
@@ -13,6 +14,9 @@ export type Server = {
   key: string
   /** What the user can do if the service cannot be reached. */
   advice: string
+  /** Whether the URL is that of a service: it has answered. */
+  hasAnswered: boolean
+  warn: Output['warn']
 }
 
 type Problem = { title?: string; name?: string; detail?: string }
@@ -31,6 +35,14 @@ export class ResponseError extends ClientError {
   }
 }
 
+/** The service cannot be reached. */
+class ConnectionError extends ClientError {}
+
+/** How long commands wait for a service that does not work. A restart of the service and its database takes less. */
+const patienceMs = 5 * 60_000
+const minDelayMs = 500
+const maxDelayMs = 5_000
+
 const defaultUrl = 'http://localhost:8080'
 
 /** KINORA_URL, or the service that runs on the data folder, or the default URL. */
@@ -41,25 +53,57 @@ export async function findServer({ warn }: Output): Promise<Server> {
     const create = `${commandName(process.env)} keys create --environment production --name mine`
     throw new UsageError(`Set KINORA_KEY to an API key. To create one: ${create}`)
   }
-  if (cli.url) return { url: cli.url, key: cli.key, advice: 'Check KINORA_URL.' }
+  const common = { key: cli.key, hasAnswered: false, warn }
+  if (cli.url) return { ...common, url: cli.url, advice: 'Check KINORA_URL.' }
   const { url, ignored } = await findRunningService(dataDir)
-  if (url) return { url, key: cli.key, advice: 'Set KINORA_URL to use another service.' }
+  if (url) return { ...common, url, advice: 'Set KINORA_URL to use another service.' }
   const advice = `No service runs on ${dataDir}: start it, or set KINORA_URL to the URL of the service.`
-  return { url: defaultUrl, key: cli.key, advice: [ignored, advice].filter(Boolean).join(' ') }
+  return { ...common, url: defaultUrl, advice: [ignored, advice].filter(Boolean).join(' ') }
 }
 
+/**
+ * Sends a request. While the service or its database restarts, the request is sent again, so that a command that runs for
+ * hours does not end because of a moment. The body must not be a stream.
+ */
 export async function call<T>(
-  { url, key, advice }: Server,
+  server: Server,
   method: string,
   path: string,
   init: RequestInit = {},
 ): Promise<T> {
+  const end = Date.now() + patienceMs
+  for (let waitMs = minDelayMs; ; waitMs = Math.min(2 * waitMs, maxDelayMs)) {
+    try {
+      return await callOnce<T>(server, method, path, init)
+    } catch (error) {
+      if (!isTemporary(error, server) || Date.now() > end) throw error
+      if (waitMs === minDelayMs) server.warn(`${(error as Error).message} Trying again.`)
+      await delay(waitMs, undefined, init.signal ? { signal: init.signal } : {})
+    }
+  }
+}
+
+/** A URL that has never answered is more likely wrong. */
+const isTemporary = (error: unknown, { hasAnswered }: Server) =>
+  error instanceof ResponseError
+    ? [429, 502, 503, 504].includes(error.status)
+    : error instanceof ConnectionError && hasAnswered
+
+/** Sends a request. */
+export async function callOnce<T>(
+  server: Server,
+  method: string,
+  path: string,
+  init: RequestInit = {},
+): Promise<T> {
+  const { url, key, advice } = server
   const headers = { ...init.headers, authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
   const response = await fetch(url + path, { ...init, method, headers }).catch((error) => {
     if (error.cause instanceof ClientError) throw error.cause
     const reason = error.cause instanceof Error ? error.cause.message : error.message
-    throw new ClientError(`${url} cannot be reached: ${reason || 'no connection'}. ${advice}`)
+    throw new ConnectionError(`${url} cannot be reached: ${reason || 'no connection'}. ${advice}`)
   })
+  server.hasAnswered = true
   const body = await response.json().catch(() => undefined)
   if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
   if (body === undefined && response.status !== 204)

@@ -7,18 +7,24 @@ import { type Event, findEvents, formatEvent } from './event-log.ts'
 const pollIntervalMs = 1_000
 /** An event can be committed a moment after its emittedAt, so each poll also asks for the last seconds again. */
 const overlapMs = 10_000
+/** A slow transaction or another clock can make it minutes. To look for those takes more, so not every poll does. */
+const longOverlapMs = 10 * 60_000
+const pollsPerLongOverlap = 10
 
 /** Prints new events and forwards them to a URL on the developer's machine, until the process is stopped. */
 export async function listen(server: Server, target: string | undefined, { print }: Output): Promise<never> {
   const secret = newSecret()
-  let from = new Date()
-  const seen = new Set((await findRecentEvents(server, from)).map(({ eventId }) => eventId))
+  // The newest one says what time it is for the service, whose clock may not be ours.
+  const [newest] = await findEvents(server, {}, 1)
+  let from = new Date(newest?.emittedAt ?? 0)
+  const seen = new Set((await findRecentEvents(server, from, longOverlapMs)).map(({ eventId }) => eventId))
   print(target ? `Events are passed on to ${target}, signed with ${secret}` : 'Waiting for events.', {
     forwardTo: target ?? null,
     secret: target ? secret : null,
   })
-  for (;;) {
-    for (const event of await findRecentEvents(server, from)) {
+  for (let poll = 1; ; poll++) {
+    const isLong = poll % pollsPerLongOverlap === 0
+    for (const event of await findRecentEvents(server, from, isLong ? longOverlapMs : overlapMs)) {
       if (seen.has(event.eventId)) continue
       seen.add(event.eventId)
       const result = target ? await forward(event, target, secret) : {}
@@ -31,7 +37,7 @@ export async function listen(server: Server, target: string | undefined, { print
 }
 
 /** Oldest first. */
-async function findRecentEvents(server: Server, from: Date): Promise<Event[]> {
+async function findRecentEvents(server: Server, from: Date, overlapMs: number): Promise<Event[]> {
   const since = new Date(from.getTime() - overlapMs).toISOString()
   return (await findEvents(server, { from: since }, Number.POSITIVE_INFINITY)).toReversed()
 }

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { call, ResponseError, type Server, sendJson } from './client.ts'
+import { call, callOnce, ResponseError, type Server, sendJson } from './client.ts'
 import { checkUnchanged, FileChangedError, type LocalFile, readOrThrow } from './local-file.ts'
 import { type ResumeFile, resumeFileOf } from './resume-file.ts'
 
@@ -134,7 +134,7 @@ async function sendChunk(upload: Upload, chunk: Chunk, signal: AbortSignal): Pro
   for (let attempt = 1; ; attempt++) {
     try {
       const body = ReadableStream.from(readBody(upload, chunk, { head, tail }))
-      await call(server, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
+      await callOnce(server, 'POST', `/videos/${videoId}/source`, { headers, body, duplex: 'half', signal })
       return
     } catch (error) {
       if (isFinal(error) || attempt === maxAttempts) throw error

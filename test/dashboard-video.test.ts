@@ -148,6 +148,60 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
+  test('what is typed while the editor asks the player for its position stays', async () => {
+    const captions = 'WEBVTT\n\n00:00.500 --> 00:01.000\nOne two\n'
+    await sendFile(`${service.url}/videos/${videoId}/captions/fr`, Buffer.from(captions))
+    const { page, errors } = await open(videoId, 'captions')
+    await page.getByRole('button', { name: 'Edit French' }).click()
+    const setEnd = page.getByRole('button', { name: 'Set the end of cue 1 to the position of the player' })
+    await waitFor(() => setEnd.isEnabled())
+    // The answers of the player wait until they are released.
+    await page.evaluate(`{
+      const held = []
+      let isHeld = true
+      addEventListener('message', (event) => {
+        if (event.data?.callbackId === undefined || !isHeld) return
+        event.stopImmediatePropagation()
+        held.push(event)
+      }, true)
+      window.answers = () => held.length
+      window.release = () => {
+        isHeld = false
+        for (const { data, source, origin } of held.splice(0))
+          dispatchEvent(new MessageEvent('message', { data, source, origin }))
+        isHeld = true
+      }
+    }`)
+    const text = page.getByLabel('Cue 1: Text')
+    const type = async (typed: string) => {
+      await waitFor(async () => (await page.evaluate('answers()')) === 1)
+      await text.fill(typed)
+      await page.evaluate('release()')
+    }
+    await setEnd.click()
+    await type('One three')
+    const end = page.getByRole('textbox', { name: 'End of cue 1' })
+    await waitFor(async () => (await end.inputValue()) !== '00:01.000')
+    assert.equal(await text.inputValue(), 'One three')
+    await end.fill('00:01.000')
+
+    await page.getByRole('button', { name: 'More actions for cue 1' }).click()
+    await page.getByRole('menuitem', { name: 'Split' }).click()
+    await type('One four')
+    await page.getByLabel('Cue 2: Text').waitFor()
+    const texts = () =>
+      page.getByLabel(/^Cue \d: Text/).evaluateAll('(all) => all.map(({ value }) => value)') as Promise<
+        string[]
+      >
+    assert.equal((await texts()).join(' ').trim(), 'One four')
+
+    await page.getByRole('button', { name: 'Add a cue' }).click()
+    await type('Five')
+    await page.getByLabel('Cue 3: Text').waitFor()
+    assert.ok((await texts()).includes('Five'), String(await texts()))
+    assert.deepEqual(errors, [])
+  })
+
   test('a file is uploaded into an empty video, and the page says why it failed and tries again', async () => {
     const id = await createVideo(service, { title: 'Empty' })
     const { page, errors } = await open(id, 'files')
@@ -244,6 +298,7 @@ describe('the page of a video', { skip }, () => {
     const { body } = await api('/videos', { ...details, source: 'http://127.0.0.1/film.mp4' }, 'POST')
     const id = body.videoId
     const { page, errors } = await open(id, 'details')
+    await page.getByText(/^The file could not be fetched\. \S/).waitFor()
     const again = page.getByRole('button', { name: 'Import again' })
     await again.click()
     await page.waitForURL((url) => !url.pathname.endsWith(id))

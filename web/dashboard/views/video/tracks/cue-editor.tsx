@@ -11,7 +11,7 @@ import { addCue, problemOf, sortCues, warningOf } from './cue-edits.ts'
 import { CueList } from './cue-list.tsx'
 import styles from './tracks.module.css'
 import { type CueForm, type TrackId, useCues } from './use-cues.ts'
-import type { Cue } from './webvtt.ts'
+import { type Cue, newKey } from './webvtt.ts'
 
 const words = texts.video.cues
 
@@ -68,9 +68,10 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
   const [wanted, setWanted] = useState<number>()
   const isUnsorted = cues.some((cue, i) => warningOf(cue, cues[i - 1], 0) === 'unsorted')
   const add = async () => {
-    const next = addCue(cues, await link.position())
-    form.edit(next.cues)
-    setWanted(next.added.key)
+    const atMs = await link.position()
+    const key = newKey()
+    form.edit((now) => addCue(now, atMs, key))
+    setWanted(key)
   }
   return (
     <>
@@ -82,7 +83,7 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
           {words.undo}
         </Button>
         {isUnsorted && (
-          <Button icon="sort" onClick={() => form.edit(sortCues(cues))}>
+          <Button icon="sort" onClick={() => form.edit(sortCues)}>
             {words.sort}
           </Button>
         )}

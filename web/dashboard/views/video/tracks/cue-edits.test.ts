@@ -44,9 +44,9 @@ test('merging and removing keep the comments between cues', () => {
 })
 
 test('a new cue ends before the next one begins', () => {
-  assert.deepEqual(show(addCue(cues, 3_000).cues)[1], ['00:03.000', '00:04.000', ''])
-  assert.deepEqual(show(addCue(cues, 10_000).cues)[2], ['00:10.000', '00:12.000', ''])
-  assert.deepEqual(show(addCue([], 0).cues), [['00:00.000', '00:02.000', '']])
+  assert.deepEqual(show(addCue(cues, 3_000, 1))[1], ['00:03.000', '00:04.000', ''])
+  assert.deepEqual(show(addCue(cues, 10_000, 1))[2], ['00:10.000', '00:12.000', ''])
+  assert.deepEqual(show(addCue([], 0, 1)), [['00:00.000', '00:02.000', '']])
 })
 
 test('mistakes are found', () => {

@@ -22,8 +22,8 @@ const endOf = (cue: Cue) => timesOf(cue).endMs ?? startOf(cue)
 export const changeCue = (cues: Cue[], key: number, change: Partial<Cue>): Cue[] =>
   cues.map((cue) => (cue.key === key ? { ...cue, ...change } : cue))
 
-const createCue = (startMs: number, endMs: number): Cue => ({
-  key: newKey(),
+const createCue = (key: number, startMs: number, endMs: number): Cue => ({
+  key,
   id: '',
   start: formatTime(startMs),
   end: formatTime(endMs),
@@ -33,13 +33,12 @@ const createCue = (startMs: number, endMs: number): Cue => ({
 })
 
 /** Adds an empty cue at the position, before the first cue that starts later. */
-export function addCue(cues: Cue[], atMs: number): { cues: Cue[]; added: Cue } {
+export function addCue(cues: Cue[], atMs: number, key: number): Cue[] {
   const later = cues.findIndex((cue) => startOf(cue) > atMs)
   const at = later < 0 ? cues.length : later
   const next = cues[at]
   const endMs = next ? Math.min(atMs + newCueMs, startOf(next)) : atMs + newCueMs
-  const added = createCue(atMs, Math.max(endMs, atMs + 100))
-  return { cues: cues.toSpliced(at, 0, added), added }
+  return cues.toSpliced(at, 0, createCue(key, atMs, Math.max(endMs, atMs + 100)))
 }
 
 /** The comments before a cue stay in the file. */
@@ -60,7 +59,7 @@ export function splitCue(cues: Cue[], key: number, atMs: number, caret: number):
   const middleMs = atMs > startMs && atMs < endMs ? atMs : (startMs + endMs) / 2
   const [first, second] = splitText(cue.text, caret)
   const left = { ...cue, end: formatTime(middleMs), text: first }
-  const right = { ...createCue(middleMs, endMs), settings: cue.settings, text: second }
+  const right = { ...createCue(newKey(), middleMs, endMs), settings: cue.settings, text: second }
   return cues.toSpliced(at, 1, left, right)
 }
 

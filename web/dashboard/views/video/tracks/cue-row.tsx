@@ -36,9 +36,12 @@ export function CueRow(props: CueRowProps) {
   }, [isWanted, onFocused])
   const problem = problemOf(cue)
   const isLast = cues.at(-1) === cue
-  const change = (next: Partial<Cue>) => form.type(changeCue(cues, cue.key, next))
-  const split = async () =>
-    form.edit(splitCue(cues, cue.key, await link.position(), text.current?.selectionStart ?? 0))
+  const change = (next: Partial<Cue>) => form.type((now) => changeCue(now, cue.key, next))
+  const split = async () => {
+    const atMs = await link.position()
+    const caret = text.current?.selectionStart ?? 0
+    form.edit((now) => splitCue(now, cue.key, atMs, caret))
+  }
   return (
     <div className={classNames(styles.cue, isShown && styles.shown)}>
       <TimeInput cue={cue} name="start" number={number} isWrong={problem === 'start'} onChange={change} />
@@ -70,10 +73,10 @@ export function CueRow(props: CueRowProps) {
         />
         <Menu trigger={<IconButton icon="more" label={words.more(number)} />}>
           <MenuItem onSelect={() => void split()}>{words.split}</MenuItem>
-          <MenuItem disabled={isLast} onSelect={() => form.edit(mergeCue(cues, cue.key))}>
+          <MenuItem disabled={isLast} onSelect={() => form.edit((now) => mergeCue(now, cue.key))}>
             {words.merge}
           </MenuItem>
-          <MenuItem icon="trash" isDangerous onSelect={() => form.edit(removeCue(cues, cue.key))}>
+          <MenuItem icon="trash" isDangerous onSelect={() => form.edit((now) => removeCue(now, cue.key))}>
             {words.remove}
           </MenuItem>
         </Menu>

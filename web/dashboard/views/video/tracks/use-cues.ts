@@ -15,6 +15,9 @@ export type TrackId = { videoId: string; kind: TrackKind; language: string }
 /** `stored` is the file that the editing began with; undefined if there was none. */
 type Edited = { stored: string | undefined; file: CueFile; isDirty: boolean; past: Cue[][] }
 
+/** Gets the cues as they are now, which is not always how they were when the button was pressed. */
+type CueChange = (cues: Cue[]) => Cue[]
+
 /** Changes that can be undone. */
 const maxPast = 50
 
@@ -70,9 +73,10 @@ export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
       await client.invalidateQueries(tracksQuery(environment, id.videoId, id.kind))
     },
   })
-  const apply = (cues: Cue[], isUndoable: boolean) =>
+  const apply = (change: CueChange, isUndoable: boolean) =>
     setEdited((now) => {
-      if (!now || now.file.cues === cues) return now
+      const cues = now && change(now.file.cues)
+      if (!cues || now.file.cues === cues) return now
       const past = isUndoable ? [...now.past, now.file.cues].slice(-maxPast) : now.past
       return { ...now, file: { ...now.file, cues }, isDirty: true, past }
     })
@@ -84,9 +88,9 @@ export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
     isChangedElsewhere: current !== undefined && known !== undefined && current.stored !== known,
     canUndo: (current?.past.length ?? 0) > 0,
     /** Changes the text or the times of a cue. */
-    type: (cues: Cue[]) => apply(cues, false),
+    type: (change: CueChange) => apply(change, false),
     /** Adds or removes cues. */
-    edit: (cues: Cue[]) => apply(cues, true),
+    edit: (change: CueChange) => apply(change, true),
     undo: () =>
       setEdited((now) => {
         const cues = now?.past.at(-1)

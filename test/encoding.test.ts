@@ -302,11 +302,14 @@ test('a video created from a clip contains only that part of the source', async 
     method: 'POST',
     json: { title: 'clip', source: original, clip: { startTimecode: '00:00:02', endTimecode: '00:00:05' } },
   })
-  const { qualities } = await waitForEncoding(service, body.videoId)
+  const { qualities, metadata } = await waitForEncoding(service, body.videoId)
   assert.ok(
     qualities.every(({ status }) => status === 'encoded'),
     JSON.stringify(qualities),
   )
+  assert.equal(metadata.duration, 3)
+  const listed = await call(`${service.url}/videos?title=clip&include[]=status`)
+  assert.equal(listed.body.data[0].status.duration, 3)
   const { playlist } = await download(service.url, body.videoId, '240p', folder)
   const sum = durationsIn(playlist).reduce((a, b) => a + b, 0)
   assert.ok(Math.abs(sum - 3) < 0.05, `${sum}`)

@@ -4,7 +4,7 @@ import { ClientError, call, type Server } from './client.ts'
 type Progress = { status: string; progress?: number; failure?: string }
 type Quality = Progress & { type: string; quality: string }
 export type Status = {
-  ingest: { status: string; failure?: string } | null
+  ingest: { status?: string; failure?: string } | null
   encoding: { playable: boolean; qualities: Quality[] }
   transcript: Progress | null
 }
@@ -14,8 +14,8 @@ const barWidth = 30
 
 const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
 
-export const hasFailed = ({ encoding }: Status) =>
-  encoding.qualities.some(({ status }) => status === 'failed')
+export const hasFailed = ({ ingest, encoding }: Status) =>
+  ingest?.failure !== undefined || encoding.qualities.some(({ status }) => status === 'failed')
 
 export const findStatus = (server: Server, videoId: string) =>
   call<Status>(server, 'GET', `/videos/${encodeURIComponent(videoId)}/status`)
@@ -46,6 +46,7 @@ export async function watchStatus(
     show(formatStatus(status))
     const { qualities } = status.encoding
     if (qualities.length > 0 && qualities.every(isFinished)) return status
+    if (status.ingest?.failure !== undefined) return status
     if (status.ingest === null) throw new ClientError('There is nothing to watch.')
     await delay(pollIntervalMs)
   }

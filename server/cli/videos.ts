@@ -36,7 +36,7 @@ export const videosCommands = [
     summary: 'show the encoding progress of a video',
     operands: ['VIDEO'],
     options: { watch },
-    details: ['With --watch, the exit code is 1 if a quality failed.'],
+    details: ['With --watch, the exit code is 1 if a quality or the fetch of the source failed.'],
     examples: ['kinora videos status vi4blUQJFrYWbaG44NChkH27 --watch'],
     json: 'the status object of the API; with --watch, the final one',
     async run({ operands: [videoId], options, output }) {

@@ -73,7 +73,9 @@ const VideoOverview = Type.Object(
       description: 'Whether the HLS manifest is served. It may be while the video is `processing`.',
       examples: [true],
     }),
-    duration: nullable(Type.Integer({ description: 'Duration in seconds.', examples: [60] })),
+    duration: nullable(
+      Type.Integer({ description: 'Duration in seconds of what viewers get.', examples: [60] }),
+    ),
     width: nullable(Type.Integer({ description: 'Width of the source in pixels.', examples: [1920] })),
     height: nullable(Type.Integer({ description: 'Height of the source in pixels.', examples: [1080] })),
     failure: Type.Optional(

@@ -36,7 +36,7 @@ const EncodingStatus = Type.Object(
         width: measured('Width of the source in pixels.', 1920),
         height: measured('Height of the source in pixels.', 1080),
         bitrate: nullable(Type.Number({ description: 'Bit rate of the source in kb/s.', examples: [4500] })),
-        duration: measured('Duration in seconds.', 60),
+        duration: measured('Duration in seconds of what viewers get: of the clip, if there is one.', 60),
         framerate: measured('Frames per second of the source.', 30),
         samplerate: measured('Samples per second of the audio.', 48_000),
         videoCodec: measuredText('Codec of the video stream.', 'h264'),
@@ -52,7 +52,7 @@ const EncodingStatus = Type.Object(
 export const VideoStatus = Type.Object(
   {
     ingest: Type.Unsafe<{
-      status: 'uploading' | 'uploaded' | 'ingesting' | 'ingested'
+      status?: 'uploading' | 'uploaded' | 'ingesting' | 'ingested'
       filesize: number | null
       receivedBytes: { from: number; to: number; total: number | null }[]
       receivedParts: { parts: number[]; total: number | null }
@@ -64,7 +64,8 @@ export const VideoStatus = Type.Object(
         status: {
           type: 'string',
           enum: ['uploading', 'uploaded', 'ingesting', 'ingested'],
-          description: 'Of a file that is sent: `uploading`, `uploaded`. Of a URL: `ingesting`, `ingested`.',
+          description:
+            'Of a file that is sent: `uploading`, `uploaded`. Of a URL or a copied video: `ingesting`, `ingested`. Absent if the content could not be fetched: `failure` says why.',
           examples: ['uploaded'],
         },
         failure: {

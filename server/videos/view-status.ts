@@ -1,5 +1,4 @@
-import { countSegments } from '../media/grid.ts'
-import type { SourceMedia } from '../media/source-media.ts'
+import { countSegments, secondsOf } from '../media/grid.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import type { EncodingProgress, VideoOverview } from '../renditions/playable-store.ts'
 import type { Video } from './schemas.ts'
@@ -8,7 +7,7 @@ import type { ReceivedSource, StoredVideo } from './store.ts'
 
 /** The status in a list. */
 export function viewOverview(overview: VideoOverview): Video['status'] {
-  const { width, height, duration } = viewMedia(overview.media ?? undefined)
+  const { width, height, duration } = viewMedia(overview)
   return {
     state: overview.videoState,
     playable: checkPlayable(overview).state === 'ready',
@@ -22,7 +21,7 @@ export function viewStatus(
   source: ReceivedSource | undefined,
   encoding: EncodingProgress | undefined,
 ): Omit<VideoStatus, 'transcript'> {
-  const failure = source?.state === 'failed' ? source.failure : encoding?.failure
+  const failure = encoding?.failure
   return {
     // Clients compare it with null until something is received.
     ingest: encoding?.videoState === 'missing' ? null : viewIngest(row, source),
@@ -30,11 +29,11 @@ export function viewStatus(
       playable: encoding !== undefined && checkPlayable(encoding).state === 'ready',
       qualities: encoding?.renditions.length
         ? viewQualities(encoding)
-        : // The API has no field for an unusable source. A failed quality makes clients stop waiting.
+        : // The API has no field for an unusable file. A failed quality makes clients stop waiting.
           failure != null
           ? [{ type: 'hls', quality: '240p', status: 'failed', failure }]
           : [],
-      metadata: viewMedia(encoding?.media ?? undefined),
+      metadata: viewMedia(encoding ?? { media: null, plan: null }),
     },
   }
 }
@@ -52,14 +51,18 @@ function viewQualities({
   })
 }
 
-function viewMedia(media: SourceMedia | undefined): VideoStatus['encoding']['metadata'] {
+function viewMedia({
+  media,
+  plan,
+}: Pick<EncodingProgress, 'media' | 'plan'>): VideoStatus['encoding']['metadata'] {
   const { picture, sound } = media ?? {}
   const rounded = (n: number | undefined) => (n === undefined ? null : Math.round(n))
   return {
     width: rounded(picture?.width),
     height: rounded(picture?.height),
     bitrate: rounded(media?.bitrateKbps),
-    duration: rounded(media?.durationSeconds),
+    // That of what viewers get: the source may be longer than the clip, or than the sandbox allows.
+    duration: rounded(plan ? secondsOf(plan, plan.frames) : media?.durationSeconds),
     framerate: rounded(picture?.sourceRate),
     samplerate: rounded(sound?.sampleRate),
     videoCodec: picture?.codec ?? null,
@@ -90,11 +93,12 @@ function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): Video
   // The upload may have begun after its source was queried.
   if (isUpload && !source) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
+  const status = isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting'
   const total = source?.total ?? null
   const isByBytes = source?.form === 'bytes' || source?.form === 'url'
   return {
-    ...(source?.failure != null && { failure: source.failure }),
-    status: isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting',
+    // None of the published values means that it failed.
+    ...(source?.state === 'failed' ? { failure: source.failure ?? undefined } : { status }),
     filesize: source?.size ?? (isByBytes ? total : null),
     receivedBytes:
       source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],

@@ -352,6 +352,7 @@ export const en = {
       encoded: 'Encoded',
       emptyText: 'Nothing has been uploaded to this video yet.',
       upload: 'Upload a file',
+      fetchFailed: (reason: string) => `The file could not be fetched. ${reason}`,
       failedText:
         'A video cannot get another source. Both of these create a new video with the same details, and leave this one as it is.',
       importAgain: 'Import again',

@@ -149,54 +149,53 @@ describe('the page of a video', { skip }, () => {
   })
 
   test('what is typed while the editor asks the player for its position stays', async () => {
+    // The answers of the player wait until they are released. Listeners of a window are called in their order.
+    await dashboard.page.addInitScript(`{
+      const held = []
+      let isHeld = false
+      addEventListener('message', (event) => {
+        if (event.data?.callbackId === undefined || !isHeld) return
+        event.stopImmediatePropagation()
+        held.push(event)
+      })
+      window.hold = () => { isHeld = true }
+      window.heldCount = () => held.length
+      window.release = () => {
+        isHeld = false
+        for (const { data, source, origin } of held.splice(0))
+          dispatchEvent(new MessageEvent('message', { data, source, origin }))
+      }
+    }`)
     const captions = 'WEBVTT\n\n00:00.500 --> 00:01.000\nOne two\n'
     await sendFile(`${service.url}/videos/${videoId}/captions/fr`, Buffer.from(captions))
     const { page, errors } = await open(videoId, 'captions')
     await page.getByRole('button', { name: 'Edit French' }).click()
     const setEnd = page.getByRole('button', { name: 'Set the end of cue 1 to the position of the player' })
     await waitFor(() => setEnd.isEnabled())
-    // The answers of the player wait until they are released.
-    await page.evaluate(`{
-      const held = []
-      let isHeld = true
-      addEventListener('message', (event) => {
-        if (event.data?.callbackId === undefined || !isHeld) return
-        event.stopImmediatePropagation()
-        held.push(event)
-      }, true)
-      window.answers = () => held.length
-      window.release = () => {
-        isHeld = false
-        for (const { data, source, origin } of held.splice(0))
-          dispatchEvent(new MessageEvent('message', { data, source, origin }))
-        isHeld = true
-      }
-    }`)
     const text = page.getByLabel('Cue 1: Text')
-    const type = async (typed: string) => {
-      await waitFor(async () => (await page.evaluate('answers()')) === 1)
+    const typeMeanwhile = async (typed: string, act: () => Promise<void>) => {
+      await page.evaluate('hold()')
+      await act()
+      await waitFor(async () => (await page.evaluate('heldCount()')) === 1)
       await text.fill(typed)
       await page.evaluate('release()')
     }
-    await setEnd.click()
-    await type('One three')
+    await typeMeanwhile('One three', () => setEnd.click())
     const end = page.getByRole('textbox', { name: 'End of cue 1' })
     await waitFor(async () => (await end.inputValue()) !== '00:01.000')
     assert.equal(await text.inputValue(), 'One three')
     await end.fill('00:01.000')
 
     await page.getByRole('button', { name: 'More actions for cue 1' }).click()
-    await page.getByRole('menuitem', { name: 'Split' }).click()
-    await type('One four')
+    await typeMeanwhile('One four', () => page.getByRole('menuitem', { name: 'Split' }).click())
     await page.getByLabel('Cue 2: Text').waitFor()
     const texts = () =>
-      page.getByLabel(/^Cue \d: Text/).evaluateAll('(all) => all.map(({ value }) => value)') as Promise<
-        string[]
-      >
+      page
+        .getByLabel(/^Cue \d: Text/)
+        .evaluateAll((all) => all.map((each) => (each as unknown as { value: string }).value))
     assert.equal((await texts()).join(' ').trim(), 'One four')
 
-    await page.getByRole('button', { name: 'Add a cue' }).click()
-    await type('Five')
+    await typeMeanwhile('Five', () => page.getByRole('button', { name: 'Add a cue' }).click())
     await page.getByLabel('Cue 3: Text').waitFor()
     assert.ok((await texts()).includes('Five'), String(await texts()))
     assert.deepEqual(errors, [])

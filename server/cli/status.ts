@@ -23,7 +23,9 @@ export const findStatus = (server: Server, videoId: string) =>
 /** One line for each quality, and one for the transcript. */
 export function formatStatus({ ingest, encoding, transcript }: Status): string {
   if (ingest === null) return 'Nothing has been uploaded yet.'
-  if (ingest.failure !== undefined) return `The source could not be fetched: ${ingest.failure}`
+  // An upload keeps its status.
+  if (ingest.failure !== undefined)
+    return ingest.status ? ingest.failure : `The source could not be fetched: ${ingest.failure}`
   if (encoding.qualities.length === 0) return `The source is ${ingest.status}; nothing is encoded yet.`
   const lines = encoding.qualities.map((quality) => formatLine(`${quality.type} ${quality.quality}`, quality))
   return [...lines, ...(transcript ? [formatLine('transcript', transcript)] : [])].join('\n')

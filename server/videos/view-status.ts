@@ -94,11 +94,13 @@ function viewIngest(row: StoredVideo, source: ReceivedSource | undefined): Video
   if (isUpload && !source) return null
   const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
   const status = isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting'
+  const isFetchFailed = !isUpload && source?.state === 'failed'
   const total = source?.total ?? null
   const isByBytes = source?.form === 'bytes' || source?.form === 'url'
   return {
-    // None of the published values means that it failed.
-    ...(source?.state === 'failed' ? { failure: source.failure ?? undefined } : { status }),
+    ...(source?.failure != null && { failure: source.failure }),
+    // None of the published values says that a fetch has failed.
+    ...(!isFetchFailed && { status }),
     filesize: source?.size ?? (isByBytes ? total : null),
     receivedBytes:
       source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],

@@ -31,7 +31,7 @@ export function ProgressPanel({ video, status }: { video: Video; status: Status 
       {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
       {failure !== undefined && (
         <>
-          <p className={styles.failure}>{words.fetchFailed(failure)}</p>
+          <p className={styles.failure}>{status.ingest?.status ? failure : words.fetchFailed(failure)}</p>
           <FailedSource video={video} />
         </>
       )}

@@ -99,6 +99,13 @@ test('an encoding whose source is lost fails, and the file can be uploaded again
   )
   await assertEncoded(service, videoId, expected)
   await assertSource(data, videoId, film)
+  // Caches may have segments of the lost file.
+  const playlist = await call(`${service.url}/vod/${videoId}/hls/240p/manifest.m3u8`)
+  assert.match(playlist.text, /^#EXT-X-MAP:URI="init\.mp4\?r=1"$/m)
+  assert.match(playlist.text, /^video-0\.m4s\?r=1$/m)
+  const segment = await fetch(`${service.url}/vod/${videoId}/hls/240p/video-0.m4s?r=1`)
+  assert.equal(segment.status, 200)
+  await segment.arrayBuffer()
 })
 
 suite('a service whose files are lost', { concurrency: false }, () => {

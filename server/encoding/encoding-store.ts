@@ -22,6 +22,16 @@ export function lockEncoding(trx: Transaction<Tables>, videoId: string): Promise
     .executeTakeFirst()
 }
 
+/** The number of earlier encodings. */
+export async function findRevision(db: Db<Tables>, videoId: string): Promise<number> {
+  const found = await db
+    .selectFrom('encoding_revisions')
+    .select('revision')
+    .where('video_id', '=', videoId)
+    .executeTakeFirst()
+  return found?.revision ?? 0
+}
+
 /** Returns false if the video already has an encoding. */
 export async function insertEncoding(
   trx: Transaction<Tables>,

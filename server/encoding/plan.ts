@@ -48,7 +48,10 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   const { environment, mp4_support: hasMp4 } = video
   try {
     const source = await examine(deps, videoId)
-    const plan = makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) })
+    const plan = {
+      ...makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) }),
+      revision: await encodings.findRevision(db, videoId),
+    }
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
     const media = { ...source.media, durationSeconds }
     await db.transaction().execute(async (trx) => {

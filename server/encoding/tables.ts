@@ -24,6 +24,8 @@ export type EncodingPlan = {
   hasSeveralSizes?: boolean
   /** The size of the source. CPU limits are proportional to it. Plans of earlier versions have no limit. */
   sourceBytes?: number
+  /** Counts the earlier encodings of the video whose segments caches may have. */
+  revision?: number
 }
 
 export type EncodingRow = {
@@ -64,7 +66,10 @@ export type ChunkRow = {
   is_paused: Generated<boolean>
 }
 
+export type EncodingRevisionRow = { video_id: string; revision: number }
+
 export type EncodingTables = {
   encodings: EncodingRow
+  encoding_revisions: EncodingRevisionRow
   chunks: ChunkRow
 }

@@ -102,6 +102,8 @@ function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
 /** The playlist of a quality or of the audio. It only ever grows at its end. */
 export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number, query = ''): string {
   const isEnded = isComplete(plan, segments)
+  // Caches may have the files of an earlier encoding.
+  const fileQuery = plan.revision ? `${query ? `${query}&` : '?'}r=${plan.revision}` : query
   const lines = [
     '#EXTM3U',
     '#EXT-X-VERSION:7',
@@ -111,7 +113,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
     ...(isEnded
       ? ['#EXT-X-PLAYLIST-TYPE:VOD']
       : ['#EXT-X-PLAYLIST-TYPE:EVENT', '#EXT-X-START:TIME-OFFSET=0']),
-    `#EXT-X-MAP:URI="init.mp4${query}"`,
+    `#EXT-X-MAP:URI="init.mp4${fileQuery}"`,
   ]
   const startOf = rendition === audioRendition ? audioStart : videoStart
   const prefix = rendition === audioRendition ? 'sound' : 'video'
@@ -119,7 +121,7 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
   // Start times are rounded, not durations, so that rounding errors do not add up over hours.
   for (let n = 0, from = 0; n < listed; n++) {
     const to = Math.round(startOf(plan, n + 1) * 1e6)
-    lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s${query}`)
+    lines.push(`#EXTINF:${((to - from) / 1e6).toFixed(6)},`, `${prefix}-${n}.m4s${fileQuery}`)
     from = to
   }
   if (isEnded) lines.push('#EXT-X-ENDLIST')

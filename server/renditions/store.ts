@@ -10,9 +10,16 @@ export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding 
   return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
-/** Deletes the encoding with its renditions, segments and chunks. The next encoding removes their files. */
+/**
+ * Deletes the encoding with its renditions, segments and chunks. The next encoding removes their files, and its segments
+ * have other URLs, because caches keep a segment forever.
+ */
 export async function deleteEncoding(trx: Transaction<Tables>, videoId: string): Promise<void> {
-  await trx.deleteFrom('encodings').where('video_id', '=', videoId).execute()
+  await sql`
+    with deleted as (delete from encodings where video_id = ${videoId} returning plan)
+    insert into encoding_revisions (video_id, revision)
+    select ${videoId}, 1 from deleted where plan is not null
+    on conflict (video_id) do update set revision = encoding_revisions.revision + 1`.execute(trx)
 }
 
 /** Whether something remains to be encoded. */

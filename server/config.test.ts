@@ -55,7 +55,7 @@ test('both environments cannot have the same key', () => {
 
 test('a key that can be guessed is rejected, and a command accepts the key of an older service', () => {
   const [problem, ...more] = problemsOf({ KINORA_PRODUCTION_KEY: 'abcde' })
-  assert.match(problem!, /^KINORA_PRODUCTION_KEY must have at least 16 characters/)
+  assert.match(problem!, /^KINORA_PRODUCTION_KEY must have at least 8 characters/)
   assert.deepEqual(more, [])
   assert.deepEqual(problemsOf({ KINORA_SANDBOX_KEY: 'x'.repeat(16), KINORA_KEY: 'abcde' }), [])
 })

@@ -9,7 +9,7 @@ export function apiKey(value: string): string {
 }
 
 /** Viewers and anyone else can try keys, so a key that people choose must not be a word. */
-const minLength = 16
+const minLength = 8
 
 function newApiKey(value: string): string {
   if (value.length < minLength)
@@ -23,13 +23,13 @@ export const accountsSettings = {
       production: setting({
         name: 'KINORA_PRODUCTION_KEY',
         default: '',
-        meaning: 'API key that is created in production at start, at least 16 characters.',
+        meaning: 'API key that is created in production at start, at least 8 characters.',
         read: optional(newApiKey),
       }),
       sandbox: setting({
         name: 'KINORA_SANDBOX_KEY',
         default: '',
-        meaning: 'API key that is created in the sandbox at start, at least 16 characters.',
+        meaning: 'API key that is created in the sandbox at start, at least 8 characters.',
         read: optional(newApiKey),
       }),
     },

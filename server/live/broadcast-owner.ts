@@ -251,7 +251,7 @@ export class BroadcastOwner implements Publisher {
 
   #drop({ quality, sequence, duration_ms: durationMs }: SegmentFile): void {
     // At the end, the last viewers still get it from memory.
-    if (!this.#isOver) this.#options.live.apply({ kind: 'dropped', quality, sequence })
+    if (!this.#isOver) this.#numbers.show({ kind: 'dropped', quality, sequence })
     if (quality !== sourceQuality) return
     this.#droppedMs += durationMs
     const seconds = Math.ceil(this.#droppedMs / 1000)

@@ -50,6 +50,8 @@ test('the reserve is 1 GB, a twentieth of a small disk, or what the setting says
     const { space } = await openSpace(t, reserve, { totalMB, freeMB: 0 })
     assert.equal(space.disks[0]?.reserveBytes, expectedMB * MB)
     assert.equal(space.isLow, expectedMB > 0)
+    if (expectedMB === 0) space.checkWrite(MB)
+    else assert.throws(() => space.checkWrite(MB), isFull)
   }
 })
 

@@ -118,7 +118,7 @@ export class DiskSpace {
 }
 
 const isBelow = ({ freeBytes, reserveBytes }: Disk, share: number, writtenBytes = 0) =>
-  freeBytes - writtenBytes < reserveBytes * share
+  reserveBytes > 0 && freeBytes - writtenBytes < reserveBytes * share
 
 function reserveOf(totalBytes: number, reserve: Reserve | undefined): number {
   if (!reserve) return Math.min(defaultReserveBytes, totalBytes * defaultMaxShare)

@@ -93,6 +93,10 @@ test('below the reserve no upload begins, and one that has begun may use half of
     for (;;) yield Buffer.alloc(MB)
   }
   await assert.rejects(files.put('videos/d', flood()), isFull)
+  await fill(101)
+  assert.throws(() => space.checkWrite(60 * MB), isFull)
+  // What was refused does not count.
+  space.checkWrite(40 * MB)
   assert.equal(messages.filter((text) => /almost full/.test(text)).length, 2)
   assert.equal(messages.filter((text) => /enough disk space again/.test(text)).length, 2)
 })

@@ -61,13 +61,16 @@ export class DiskSpace {
 
   /** For work that begins. Throws below the reserve. */
   checkNew(): void {
-    if (this.#isLow) throw this.#error(1)
+    const disk = this.#disks.find((each) => isBelow(each, 1))
+    if (disk) throw almostFull(disk)
   }
 
   /** For work in progress, before it writes so many bytes. Throws below half of the reserve. */
   checkWrite(bytes: number): void {
-    this.#writtenBytes += bytes
-    if (this.#disks.some((disk) => isBelow(disk, 0.5, this.#writtenBytes))) throw this.#error(0.5)
+    const writtenBytes = this.#writtenBytes + bytes
+    const disk = this.#disks.find((each) => isBelow(each, 0.5, writtenBytes))
+    if (disk) throw almostFull(disk)
+    this.#writtenBytes = writtenBytes
   }
 
   /** Resolves once new work can begin. Rejects when the signal aborts. */
@@ -110,12 +113,10 @@ export class DiskSpace {
       log.warn({ disks: low }, 'the disk is almost full: uploads, recordings and encodings pause')
     if (wasLow && !this.#isLow) log.info({}, 'there is enough disk space again: paused work goes on')
   }
-
-  #error(share: number): FileStoreError {
-    const disk = this.#disks.find((each) => isBelow(each, share, this.#writtenBytes))
-    return new FileStoreError('full', new Error(`the disk of ${disk?.folder} is almost full`))
-  }
 }
+
+const almostFull = ({ folder }: Disk) =>
+  new FileStoreError('full', new Error(`the disk of ${folder} is almost full`))
 
 const isBelow = ({ freeBytes, reserveBytes }: Disk, share: number, writtenBytes = 0) =>
   reserveBytes > 0 && freeBytes - writtenBytes < reserveBytes * share

@@ -53,9 +53,10 @@ async function openMany(t: TestContext, { port, sockets }: Server, count: number
   const opened = await Promise.all(Array.from({ length: count }, () => open(t, port, address)))
   // Connections are accepted in the order of their arrival.
   const last = await open(t, port, '127.0.0.100')
-  await until(() => [...sockets].some(({ remotePort }) => remotePort === last.localPort))
+  const isLastAccepted = () => [...sockets].some(({ remoteAddress }) => remoteAddress === '127.0.0.100')
+  await until(isLastAccepted)
   last.destroy()
-  await until(() => ![...sockets].some(({ remotePort }) => remotePort === last.localPort))
+  await until(() => !isLastAccepted())
   return opened
 }
 

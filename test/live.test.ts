@@ -338,6 +338,34 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
   await encoder.close()
 })
 
+test('a lower quality goes on with a new number when its encoder begins anew because key frames have become rare', async () => {
+  const { streamKey, assets } = await create({ record: false })
+  const encoder = await Encoder.connect(service, streamKey)
+  const size = { size: '352x288', frameRate: 10 }
+  const tags = makeSource({ ...size, seconds: 14, keyFrames: 250, scenes: '2,4' })
+  const isEarly = ({ timestamp }: FlvTag) => timestamp < 7_500
+  await encoder.send(tags.filter(isEarly))
+  const stopSending = stayConnected(encoder)
+  let lower: string | undefined
+  await waitFor(async () => {
+    lower = urlsIn((await get(assets.hls)).text, assets.hls).find((url) => /\/240p\//.test(url))
+    return lower !== undefined && (await get(lower)).text.includes('URI="2-1.0.m4s"')
+  })
+  await encoder.send(tags.filter((tag) => !isEarly(tag)))
+  let text = ''
+  await waitFor(
+    async () => {
+      text = (await get(lower!)).text
+      return /^4-1\.m4s$/m.test(text)
+    },
+    () => text,
+  )
+  // Viewers have seen parts of another segment with this number.
+  assert.match(text, /#EXT-X-GAP\n#EXTINF:1,\n2-1\.m4s\n/)
+  stopSending()
+  await encoder.close()
+})
+
 test('a source that most devices cannot decode is encoded for viewers, and the health says why', async () => {
   const { liveStreamId: id, streamKey, assets } = await create()
   const encoder = await Encoder.connect(service, streamKey)

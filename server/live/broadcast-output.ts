@@ -49,7 +49,7 @@ const sampleOverhead = 256
 /** Makes all qualities of a broadcast from the samples of the source, and decides which of them viewers can watch. */
 export class BroadcastOutput {
   readonly #options: Options
-  readonly #numbers: SegmentNumbers
+  #numbers: SegmentNumbers
   /** Of the passed-through segments, once they are not shown. */
   #hiddenNumbers: SegmentNumbers | undefined
   readonly #source: RenditionWriter
@@ -190,6 +190,8 @@ export class BroadcastOutput {
   /** From now on, viewers get encoded qualities only. The source is still recorded. */
   #hideSource(): void {
     this.#hiddenNumbers = new SegmentNumbers(this.#numbers.next)
+    // The encoders begin anew at the last key frame. Viewers may have seen its segment from the previous encoders.
+    this.#numbers = new SegmentNumbers(this.#numbers.next)
     this.#isShown = false
     this.#ended.push(this.#ladder.close())
     this.#encoded.clear()

@@ -26,8 +26,10 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     now: () => new Date(),
   }
   const authenticator: Authenticator = unused
-  const metrics = createMetrics({ totalCount: 0, idleCount: 0, waitingCount: 0 }, unused)
-  return buildApp(context, authenticator, metrics, { beforeRoutes })
+  const metrics = createMetrics([], unused)
+  return buildApp(context, authenticator, metrics, {
+    ...{ keyedDb: unused, reads: unused, beforeRoutes },
+  })
 }
 
 /** Returns the text of openapi.json for the current routes. */

@@ -10,6 +10,7 @@ import { type Authenticator, type Scope, scopeOf } from './accounts/authenticate
 import type { Context } from './context.ts'
 import { protectDashboardApi } from './dashboard/api-access.ts'
 import { Changes } from './dashboard/changes.ts'
+import type { Database } from './database.ts'
 import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
 import {
@@ -47,6 +48,11 @@ declare module 'fastify' {
     requiredEnvironment: Environment | undefined
     /** Set on every route that needs a key. */
     scope: Scope
+    /**
+     * Runs queries that may read many rows, as every list does: a few at once, not for long, and only while the client
+     * waits. Set on every route that needs a key.
+     */
+    read: <T>(work: (db: Database['db']) => Promise<T>) => Promise<T>
     /** The scope of a session of the dashboard, which replaces the key. */
     sessionScope: Scope | undefined
   }
@@ -69,6 +75,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
 
 type AppOptions = {
+  keyedDb: Database['keyedDb']
+  reads: Database['reads']
   tls?: { cert: Buffer; key: Buffer } | undefined
   broadcasts?: Broadcasts
   liveChanges?: WakeSignal
@@ -82,7 +90,7 @@ export async function buildApp(
   context: Context,
   authenticator: Authenticator,
   metrics: Metrics,
-  options: AppOptions = {},
+  options: AppOptions,
 ): Promise<App> {
   const { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes } = options
   const limit = createRateLimit(context.config.rateLimits, context.now)
@@ -124,7 +132,7 @@ export async function buildApp(
   await beforeRoutes?.(app)
   for (const slice of slices) slice.processRoutes?.(app, apiContext)
   if (!context.config.roles.has('api')) return app
-  await addApiRoutes(app, apiContext)
+  await addApiRoutes(app, apiContext, options)
   return app
 }
 
@@ -241,6 +249,7 @@ function addHooks(
   app.decorateRequest('dashboardEnvironment')
   app.decorateRequest('scope')
   app.decorateRequest('sessionScope')
+  app.decorateRequest('read')
   app.addHook('onRequest', (request, reply, done) => {
     const prefix = (request.raw as Incoming)[urlPrefix]
     if (prefix) Object.assign(request, prefix)
@@ -298,7 +307,11 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, url: string): 
   request.log.info(line, 'request')
 }
 
-async function addApiRoutes(app: App, context: ApiContext): Promise<void> {
+async function addApiRoutes(
+  app: App,
+  context: ApiContext,
+  { keyedDb, reads }: Pick<AppOptions, 'keyedDb' | 'reads'>,
+): Promise<void> {
   for (const slice of slices) await slice.publicRoutes?.(app, context)
   await app.register(async (api) => {
     api.addHook('onRoute', (route) => {
@@ -307,13 +320,21 @@ async function addApiRoutes(app: App, context: ApiContext): Promise<void> {
     })
     authenticateRequests(api as App, context.authenticator)
     limitRates(api as App, context.limit)
-    for (const slice of slices) slice.routes?.(api as App, context)
+    limitReads(api as App, reads)
+    for (const slice of slices) slice.routes?.(api as App, { ...context, db: keyedDb })
   })
 }
 
 function authenticateRequests(app: App, authenticator: Authenticator): void {
   app.addHook('onRequest', async (request) => {
     request.scope = await scopeOf(authenticator, request)
+  })
+}
+
+function limitReads(app: App, reads: Database['reads']): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.read = (work) => reads.run({ subject: request.scope.keyId, signal: request.signal }, work)
+    done()
   })
 }
 

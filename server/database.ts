@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
 import type { Config } from './config.ts'
 import {
@@ -13,6 +13,7 @@ import {
   openPool,
   retryWhile,
 } from './lib/db.ts'
+import { LimitedReads, prepareForReads, readLimits } from './lib/limited-reads.ts'
 import type { Log } from './lib/log.ts'
 import { openEmbeddedPostgres } from './lib/postgres/open.ts'
 import { migrate } from './migrations/migrate.ts'
@@ -20,12 +21,19 @@ import type { Tables } from './tables.ts'
 
 export type Database = {
   connection: Connection
-  pool: Pool
+  pools: Pool[]
   db: Kysely<Tables>
+  /** For requests with an API key. It has connections of its own, so that such requests cannot take those of viewers. */
+  keyedDb: Kysely<Tables>
+  /** For lists and analytics, which may read many rows. */
+  reads: LimitedReads<Tables>
   /** For queries at start: retries while connecting times out, and while the database restarts. */
   retry<T>(work: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
+
+/** How many connections a process opens at most: for viewers and jobs, and for requests with an API key. */
+const connections = { all: 12, keyed: 8 }
 
 const messageEveryMs = 5_000
 
@@ -42,12 +50,23 @@ export async function openDatabase(
     ? undefined
     : await openEmbeddedPostgres({ folder: join(config.dataDir, 'postgres'), log })
   const connection = config.databaseUrl ?? embedded!.connection
-  const pool = openPool(connection, ({ message }) =>
-    log.warn({ reason: message }, 'a database connection was lost'),
-  )
-  const db = openDb<Tables>(pool)
+  const open = (options: Parameters<typeof openPool>[2]) =>
+    openPool(
+      connection,
+      ({ message }) => log.warn({ reason: message }, 'a database connection was lost'),
+      options,
+    )
+  const pools = {
+    all: open({ max: connections.all }),
+    keyed: open({ name: 'kinora api', max: connections.keyed }),
+    reads: open({
+      ...{ name: 'kinora lists', max: readLimits.maxRunning },
+      onConnect: (client) => prepareForReads(client),
+    }),
+  }
+  const db = openDb<Tables>(pools.all)
   const close = async () => {
-    await db.destroy()
+    for (const pool of Object.values(pools)) await pool.end()
     await embedded?.close()
   }
   const isTemporary = embedded ? isUnreachable : signal ? isRestarting : () => false
@@ -66,5 +85,12 @@ export async function openDatabase(
     await close()
     throw error
   }
-  return { connection, pool, db, retry, close }
+  return {
+    ...{ connection, db, retry, close },
+    pools: Object.values(pools),
+    keyedDb: openDb<Tables>(pools.keyed),
+    reads: new LimitedReads<Tables>(pools.reads, (pid) =>
+      sql`select pg_terminate_backend(${pid})`.execute(db),
+    ),
+  }
 }

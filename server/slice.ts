@@ -41,7 +41,7 @@ export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
 export type Slice = {
   /** Schemas with an `$id` that routes refer to. */
   schemas?: TSchema[]
-  /** Routes that need an API key or an access token. */
+  /** Routes that need an API key or an access token. The database of their context has connections of its own. */
   routes?(app: App, context: ApiContext): void
   /** Routes without an API key; they check access themselves. */
   publicRoutes?(app: App, context: ApiContext): void | Promise<void>

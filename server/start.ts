@@ -91,11 +91,12 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
       ...(config.roles.has('api') && changes.channels),
     })
 
-    const metrics = createMetrics(database.pool, space)
+    const metrics = createMetrics(database.pools, space)
     const broadcasts: Broadcasts = new Map()
     let rtmpPorts: RtmpPorts | undefined
     const app = await buildApp(context, authenticator, metrics, {
       ...{ tls, broadcasts, liveChanges, changes },
+      ...{ keyedDb: database.keyedDb, reads: database.reads },
       rtmpPorts: () => rtmpPorts,
     })
     clearTemporaryFolders(context, onClose)

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { sql } from 'kysely'
 import {
   aggregationsOf,
   breakdowns,
@@ -9,11 +8,7 @@ import {
   timeMetrics,
   viewDurations,
 } from '../server/analytics/data-schemas.ts'
-import { limitReads } from '../server/analytics/query-limits.ts'
-import { openDb, openPool } from '../server/lib/db.ts'
-import { ApiError } from '../server/lib/errors.ts'
-import type { Tables } from '../server/tables.ts'
-import { assertProblem, call, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import { assertProblem, call, sandboxKey, sharedKinora } from './harness.ts'
 import { client } from './published-client.ts'
 import {
   ago,
@@ -634,38 +629,5 @@ describe('invalid queries', () => {
       401,
       'authentication-missing-authorization-header',
     )
-  })
-
-  test('slow reads are canceled, and the number of concurrent reads is limited', async (t) => {
-    const pool = openPool(service.database, () => {})
-    t.after(() => pool.end())
-    const db = openDb<Tables>(pool)
-    const read = limitReads(db, { timeoutMs: 50, maxRunning: 1, maxQueued: 0 })
-    const slow = read((trx) => sql`select pg_sleep(30)`.execute(trx))
-    const another = read((trx) => sql`select 1`.execute(trx))
-    const isUnavailable = (sentence: RegExp) => (error: unknown) =>
-      error instanceof ApiError && error.status === 503 && sentence.test(error.message)
-    await assert.rejects(another, isUnavailable(/Too many/))
-    await assert.rejects(slow, isUnavailable(/shorter period/))
-    // The canceled read no longer counts. On a busy machine, this one may be canceled as well.
-    const isRead = () =>
-      read((trx) => sql`select 1`.execute(trx)).then(
-        () => true,
-        (error) => {
-          if (!isUnavailable(/shorter period/)(error)) throw error
-          return false
-        },
-      )
-    await waitFor(isRead)
-    // Each query stays within the timeout, but all of them together exceed it.
-    const many = limitReads(db, { timeoutMs: 1_000 })((trx) =>
-      Array.from({ length: 6 }).reduce<Promise<unknown>>(
-        (before) => before.then(() => sql`select pg_sleep(0.3)`.execute(trx)),
-        Promise.resolve(),
-      ),
-    )
-    await assert.rejects(many, isUnavailable(/shorter period/))
-    // The connection no longer has the timeout.
-    await sql`select pg_sleep(0.2)`.execute(db)
   })
 })

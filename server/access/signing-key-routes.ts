@@ -57,7 +57,7 @@ const params = Type.Object({ signingKeyId: idField('sk', 'Id of the key.') })
 
 export function signingKeyRoutes(app: App, context: Context): void {
   createSigningKey(app, context)
-  listSigningKeys(app, context)
+  listSigningKeys(app)
   showSigningKey(app, context)
   deleteSigningKey(app, context)
 }
@@ -97,7 +97,7 @@ function createSigningKey(app: App, { db, now }: Context): void {
   })
 }
 
-function listSigningKeys(app: App, { db }: Context): void {
+function listSigningKeys(app: App): void {
   const schema = {
     operationId: 'LIST-signing-keys',
     tags: ['Signing keys'],
@@ -106,9 +106,9 @@ function listSigningKeys(app: App, { db }: Context): void {
     querystring: Type.Object(pageQuery),
     response: { 200: ref(SigningKeyList) },
   }
-  app.get('/signing-keys', { schema }, async ({ query, scope }) => {
+  app.get('/signing-keys', { schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
-    const { keys, total } = await store.listSigningKeys(db, scope.environment, page)
+    const { keys, total } = await read((db) => store.listSigningKeys(db, scope.environment, page))
     return listResponse('/signing-keys', query, page, keys.map(viewKey), total)
   })
 }

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
@@ -39,12 +40,10 @@ import {
 } from './data-schemas.ts'
 import * as store from './data-store.ts'
 import { livePeriod } from './live-viewers.ts'
-import type { Read } from './query-limits.ts'
 
 /** The published data API: metrics of sessions as a number, by dimension, and over time. */
-export function dataRoutes(app: App, { config, now }: Context, read: Read): void {
+export function dataRoutes(app: App, { config, now }: Context): void {
   const deps: Deps = {
-    read,
     now,
     selectSessions: (environment, query) => ({
       environment,
@@ -58,7 +57,6 @@ export function dataRoutes(app: App, { config, now }: Context, read: Read): void
 }
 
 type Deps = {
-  read: Read
   now: () => Date
   selectSessions(environment: Environment, query: DataQuery): store.Sessions
 }
@@ -85,14 +83,16 @@ function metricRoute(app: App, deps: Deps): void {
         response: { 200: ref(AggregatedMetric) },
       },
     },
-    async ({ params: { metric, aggregation }, query, scope }) => {
+    async ({ params: { metric, aggregation }, query, read, scope }) => {
       const supported: readonly string[] = aggregationsOf[metric]
       if (!supported.includes(aggregation)) {
         const title = `The aggregations of ${metric} are: ${supported.join(', ')}.`
         throw invalidCombination('aggregation', title)
       }
       const measure = readMeasure(metric, aggregation, query)
-      const { timeframe, data } = await readNumber(deps, scope.environment, { aggregation, measure, query })
+      const { timeframe, data } = await readNumber(deps, read, scope.environment, {
+        ...{ aggregation, measure, query },
+      })
       return {
         context: {
           metric: metricName(metric, measure),
@@ -106,27 +106,28 @@ function metricRoute(app: App, deps: Deps): void {
 }
 
 async function readNumber(
-  { read, now, selectSessions }: Deps,
+  { now, selectSessions }: Deps,
+  read: FastifyRequest['read'],
   environment: Environment,
   { aggregation, measure, query }: { aggregation: string; measure: Measure; query: DataQuery },
 ): Promise<{ timeframe: { from?: string; to?: string }; data: number }> {
   const { filterBy = {} } = query
   if (aggregation === 'total') {
     checkTotalFilters(query)
-    return { timeframe: {}, data: await read((trx) => store.readTotal(trx, environment, filterBy)) }
+    return { timeframe: {}, data: await read((db) => store.readTotal(db, environment, filterBy)) }
   }
   if (aggregation === 'live' && measure.of === 'ccv') {
     const period = livePeriod(now())
     const sessions = { environment, period, filterBy }
-    const data = await read((trx) => store.readLive(trx, sessions, measure.isUnique))
+    const data = await read((db) => store.readLive(db, sessions, measure.isUnique))
     return { timeframe: viewPeriod(period), data }
   }
   const sessions = selectSessions(environment, query)
-  const data = await read((trx) => store.readMetric(trx, sessions, measure))
+  const data = await read((db) => store.readMetric(db, sessions, measure))
   return { timeframe: viewPeriod(sessions.period), data }
 }
 
-function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
+function bucketsRoute(app: App, { selectSessions }: Deps): void {
   app.get(
     '/data/buckets/:metric/:breakdown',
     {
@@ -150,7 +151,7 @@ function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
         response: { 200: ref(MetricBuckets) },
       },
     },
-    async ({ params, query, scope }) => {
+    async ({ params, query, read, scope }) => {
       const { breakdown } = params
       const [metric, aggregation] = splitMetric(params.metric)
       const measure = readMeasure(metric, aggregation, query)
@@ -163,10 +164,10 @@ function bucketsRoute(app: App, { read, selectSessions }: Deps): void {
       const isTotal = params.metric === 'play-total'
       if (isTotal) checkTotalBreakdown(breakdown, query)
       const sessions = isTotal ? undefined : selectSessions(scope.environment, query)
-      const { groups, total } = await read((trx) =>
+      const { groups, total } = await read((db) =>
         sessions
-          ? store.readBuckets(trx, sessions, measure, { breakdown, order, page })
-          : store.readTotals(trx, scope.environment, query.filterBy ?? {}, { order, page }),
+          ? store.readBuckets(db, sessions, measure, { breakdown, order, page })
+          : store.readTotals(db, scope.environment, query.filterBy ?? {}, { order, page }),
       )
       const items = groups.map(({ dimension, value }) => ({ metricValue: value, dimensionValue: dimension }))
       const path = `/data/buckets/${params.metric}/${breakdown}`
@@ -189,7 +190,7 @@ function checkTotalBreakdown(breakdown: string, query: DataQuery): void {
   checkTotalFilters(query)
 }
 
-function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
+function timeSeriesRoute(app: App, { selectSessions }: Deps): void {
   app.get(
     '/data/timeseries/:metric',
     {
@@ -218,7 +219,7 @@ function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
         response: { 200: ref(MetricSeries) },
       },
     },
-    async ({ params, query, scope }) => {
+    async ({ params, query, read, scope }) => {
       const [metric, aggregation] = splitMetric(params.metric)
       const measure = readMeasure(metric, aggregation, query)
       const sessions = selectSessions(scope.environment, query)
@@ -229,8 +230,8 @@ function timeSeriesRoute(app: App, { read, selectSessions }: Deps): void {
         order: query.sortOrder ?? (isByValue ? 'desc' : 'asc'),
       }
       const page = readPage(query)
-      const { groups, total } = await read((trx) =>
-        store.readSeries(trx, sessions, measure, { interval, order, page }),
+      const { groups, total } = await read((db) =>
+        store.readSeries(db, sessions, measure, { interval, order, page }),
       )
       const items = groups.map(({ dimension, value }) => ({ emittedAt: atom(dimension), metricValue: value }))
       return {

@@ -11,7 +11,6 @@ import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
 import { periodQuery, sortOrder } from './data-schemas.ts'
 import * as store from './metadata-store.ts'
-import type { Read } from './query-limits.ts'
 import { retentionCurve } from './retention.ts'
 
 const maxKeyLength = 255
@@ -119,14 +118,12 @@ const viewValue = (row: store.ValueRow): Static<typeof MetadataValues>['data'][n
 })
 
 type Deps = {
-  read: Read
   selectSessions(environment: Environment, query: SessionQuery): store.TaggedSessions
 }
 
 /** Analytics by dynamic metadata: who watched how much, by any key that a video declares. */
-export function metadataRoutes(app: App, { db, config, now }: Context, read: Read): void {
+export function metadataRoutes(app: App, { db, config, now }: Context): void {
   const deps: Deps = {
-    read,
     selectSessions: (environment, { videoId, metadata, ...query }) => ({
       environment,
       period: readPeriod(query, now(), { defaultDays: 30, keptDays: config.analyticsDays }),
@@ -139,7 +136,7 @@ export function metadataRoutes(app: App, { db, config, now }: Context, read: Rea
   retentionRoute(app, db, deps)
 }
 
-function keysRoute(app: App, { read, selectSessions }: Deps): void {
+function keysRoute(app: App, { selectSessions }: Deps): void {
   app.get(
     '/analytics/metadata',
     {
@@ -153,16 +150,16 @@ function keysRoute(app: App, { read, selectSessions }: Deps): void {
         response: { 200: ref(MetadataKeys) },
       },
     },
-    async ({ query, scope }) => {
+    async ({ query, read, scope }) => {
       const page = readPage(query)
       const sessions = selectSessions(scope.environment, query)
-      const { keys, total } = await read((trx) => store.listKeys(trx, sessions, page))
+      const { keys, total } = await read((db) => store.listKeys(db, sessions, page))
       return listResponse('/analytics/metadata', query, page, keys, total)
     },
   )
 }
 
-function valuesRoute(app: App, { read, selectSessions }: Deps): void {
+function valuesRoute(app: App, { selectSessions }: Deps): void {
   app.get(
     '/analytics/metadata/:key',
     {
@@ -190,12 +187,12 @@ function valuesRoute(app: App, { read, selectSessions }: Deps): void {
         response: { 200: ref(MetadataValues) },
       },
     },
-    async ({ params: { key }, query, scope }) => {
+    async ({ params: { key }, query, read, scope }) => {
       const page = readPage(query)
       const sessions = selectSessions(scope.environment, query)
       const order = { by: query.sortBy ?? 'plays', order: query.sortOrder ?? 'desc' } as const
-      const { values, total } = await read((trx) =>
-        store.listValues(trx, sessions, { key, value: query.value, order, page }),
+      const { values, total } = await read((db) =>
+        store.listValues(db, sessions, { key, value: query.value, order, page }),
       )
       const path = `/analytics/metadata/${encodeURIComponent(key)}`
       return listResponse(path, query, page, values.map(viewValue), total)
@@ -203,7 +200,7 @@ function valuesRoute(app: App, { read, selectSessions }: Deps): void {
   )
 }
 
-function retentionRoute(app: App, db: Context['db'], { read, selectSessions }: Deps): void {
+function retentionRoute(app: App, db: Context['db'], { selectSessions }: Deps): void {
   app.get(
     '/analytics/videos/:videoId/retention',
     {
@@ -227,14 +224,14 @@ function retentionRoute(app: App, db: Context['db'], { read, selectSessions }: D
         response: { 200: ref(Retention) },
       },
     },
-    async ({ params: { videoId }, query: { by, ...query }, scope: { environment } }) => {
+    async ({ params: { videoId }, query: { by, ...query }, read, scope: { environment } }) => {
       const video = isId('vi', videoId) ? await findVideo(db, environment, videoId) : undefined
       if (!video) throw notFound('videoId')
       const sessions = selectSessions(environment, { ...query, videoId })
-      const { duration, all, byValue } = await read(async (trx) => ({
-        duration: await store.findDuration(trx, videoId),
-        all: (await store.readRetention(trx, sessions, undefined))[0],
-        byValue: by === undefined ? undefined : await store.readRetention(trx, sessions, by),
+      const { duration, all, byValue } = await read(async (db) => ({
+        duration: await store.findDuration(db, videoId),
+        all: (await store.readRetention(db, sessions, undefined))[0],
+        byValue: by === undefined ? undefined : await store.readRetention(db, sessions, by),
       }))
       const view = (group: store.RetentionGroup) => ({
         sessions: Number(group.sessions),

@@ -7,7 +7,6 @@ import { atom } from '../lib/time.ts'
 import { invalidQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
-import type { Read } from './query-limits.ts'
 
 export const PlayList = listOf(
   Type.Object({
@@ -37,7 +36,7 @@ const breakdownOf: Record<string, Breakdown> = {
 const plays = { of: 'play', by: 'sum' } as const
 
 /** The plays API of older clients. */
-export function playsRoutes(app: App, { config, now }: Context, read: Read): void {
+export function playsRoutes(app: App, { config, now }: Context): void {
   for (const { path, mediaType, id, name } of mediaKinds) {
     app.get(
       path,
@@ -65,7 +64,7 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
           response: { 200: ref(PlayList) },
         },
       },
-      async ({ query, scope }) => {
+      async ({ query, read, scope }) => {
         const [key, mediaId, ...more] = query.filter?.split(':') ?? []
         if (query.filter !== undefined && (key !== id || !mediaId || more.length > 0)) {
           throw invalidQuery('filter', `must be ${id}:<id>`)
@@ -78,10 +77,10 @@ export function playsRoutes(app: App, { config, now }: Context, read: Read): voi
         const byPlays = { by: 'value', order: 'desc' } as const
         const breakdown = breakdownOf[query.dimension] ?? 'media-id'
         const found = await read<{ groups: { dimension: string | Date; value: number }[]; total: number }>(
-          (trx) =>
+          (db) =>
             query.dimension === 'emittedAt'
-              ? store.readSeries(trx, sessions, plays, { interval: 'hour', order: byTime, page })
-              : store.readBuckets(trx, sessions, plays, { breakdown, order: byPlays, page }),
+              ? store.readSeries(db, sessions, plays, { interval: 'hour', order: byTime, page })
+              : store.readBuckets(db, sessions, plays, { breakdown, order: byPlays, page }),
         )
         const items = found.groups.map(({ dimension, value }) => ({
           value: dimension instanceof Date ? atom(dimension) : dimension,

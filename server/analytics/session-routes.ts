@@ -10,7 +10,6 @@ import { periodQuery } from './data-schemas.ts'
 import { deleteSessions } from './delete-sessions.ts'
 import { findMedia } from './media-store.ts'
 import { readNamedPeriod } from './period.ts'
-import type { Read } from './query-limits.ts'
 import * as store from './session-query-store.ts'
 import {
   ViewerSessionList,
@@ -48,11 +47,11 @@ const listQuery = Type.Object({
 })
 
 /** Individual sessions: who watched what, and the deletion of a viewer's data. */
-export function sessionRoutes(app: App, context: Context, read: Read): void {
+export function sessionRoutes(app: App, context: Context): void {
   const { db } = context
-  listRoutes(app, db, read)
-  viewerRoute(app, context, read)
-  eventsRoute(app, read)
+  listRoutes(app, db)
+  viewerRoute(app, context)
+  eventsRoute(app)
   deleteRoute(app, db)
 }
 
@@ -64,7 +63,7 @@ const mediaKinds = [
   },
 ] as const
 
-function listRoutes(app: App, db: Context['db'], read: Read): void {
+function listRoutes(app: App, db: Context['db']): void {
   for (const { path, id, prefix, name, more } of mediaKinds) {
     app.get(
       `${path}/:${id}`,
@@ -79,14 +78,14 @@ function listRoutes(app: App, db: Context['db'], read: Read): void {
           response: { 200: ref(ViewingSessionList) },
         },
       },
-      async ({ params, query, scope: { environment } }) => {
+      async ({ params, query, read, scope: { environment } }) => {
         const mediaId = (params as Record<string, string>)[id] ?? ''
         const filters = readFilters(query)
         const media = isId(prefix, mediaId) && (await findMedia(db, [mediaId])).get(mediaId)
         if (!media || media.environment !== environment) throw notFound(id)
         const page = readPage(query)
-        const { sessions, total } = await read((trx) =>
-          store.listSessions(trx, { environment, mediaId }, filters, page),
+        const { sessions, total } = await read((db) =>
+          store.listSessions(db, { environment, mediaId }, filters, page),
         )
         const isDurationKnown = media.durationSeconds !== undefined
         const items = sessions.map((session) => viewSession(session, isDurationKnown))
@@ -96,7 +95,7 @@ function listRoutes(app: App, db: Context['db'], read: Read): void {
   }
 }
 
-function viewerRoute(app: App, { db, config, now }: Context, read: Read): void {
+function viewerRoute(app: App, { db, config, now }: Context): void {
   app.get(
     '/analytics/sessions',
     {
@@ -110,12 +109,12 @@ function viewerRoute(app: App, { db, config, now }: Context, read: Read): void {
         response: { 200: ref(ViewerSessionList) },
       },
     },
-    async ({ query, scope: { environment } }) => {
+    async ({ query, read, scope: { environment } }) => {
       const metadata = readViewer(query.metadata)
       const period = readPeriod(query, now(), { defaultDays: 30, keptDays: config.analyticsDays })
       const page = readPage(query)
-      const { sessions, total } = await read((trx) =>
-        store.listViewerSessions(trx, { environment, period, metadata }, page),
+      const { sessions, total } = await read((db) =>
+        store.listViewerSessions(db, { environment, period, metadata }, page),
       )
       const media = await findMedia(
         db,
@@ -129,7 +128,7 @@ function viewerRoute(app: App, { db, config, now }: Context, read: Read): void {
   )
 }
 
-function eventsRoute(app: App, read: Read): void {
+function eventsRoute(app: App): void {
   app.get(
     '/analytics/sessions/:sessionId/events',
     {
@@ -143,9 +142,9 @@ function eventsRoute(app: App, read: Read): void {
         response: { 200: ref(ViewingEventList) },
       },
     },
-    async ({ params: { sessionId }, query, scope }) => {
+    async ({ params: { sessionId }, query, read, scope }) => {
       const page = readPage(query)
-      const found = await read((trx) => store.listEvents(trx, scope.environment, sessionId, page))
+      const found = await read((db) => store.listEvents(db, scope.environment, sessionId, page))
       if (!found) throw notFound('sessionId')
       const items = found.events.map(viewEvent)
       return listResponse(`/analytics/sessions/${sessionId}/events`, query, page, items, found.total)

@@ -6,7 +6,6 @@ import { deleteSessions } from './delete-sessions.ts'
 import { expireSessions } from './expire.ts'
 import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './metadata-routes.ts'
 import { PlayList, playsRoutes } from './plays-routes.ts'
-import { limitReads } from './query-limits.ts'
 import { sessionRoutes } from './session-routes.ts'
 import {
   ViewerSession,
@@ -32,11 +31,10 @@ export const analytics: Slice = {
     PlayList,
   ],
   routes(app, context) {
-    const read = limitReads(context.db)
-    dataRoutes(app, context, read)
-    metadataRoutes(app, context, read)
-    playsRoutes(app, context, read)
-    sessionRoutes(app, context, read)
+    dataRoutes(app, context)
+    metadataRoutes(app, context)
+    playsRoutes(app, context)
+    sessionRoutes(app, context)
   },
   publicRoutes: collectorRoutes,
   jobs: {

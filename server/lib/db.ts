@@ -74,13 +74,27 @@ function connectTimeoutMsOf(connection: Connection): number {
   return seconds > 0 ? Math.min(seconds * 1_000, maxTimerMs) : defaultConnectTimeoutMs
 }
 
-export function openPool(connection: Connection, onError: (error: Error) => void): pg.Pool {
+type PoolOptions = {
+  /** What the connections are for, as Postgres shows it in pg_stat_activity. */
+  name?: string
+  /** The most connections that are open at once. */
+  max?: number
+  /** Called for each new connection before its first use. */
+  onConnect?: (client: pg.ClientBase) => Promise<void>
+}
+
+export function openPool(
+  connection: Connection,
+  onError: (error: Error) => void,
+  { name = 'kinora', max = 12, onConnect }: PoolOptions = {},
+): pg.Pool {
   const pool = new pg.Pool({
     ...connectionOptions(connection),
     Client: PreparingClient,
     types: { getTypeParser } as pg.CustomTypesConfig,
-    application_name: 'kinora',
-    max: 20,
+    application_name: name,
+    max,
+    ...(onConnect && { onConnect }),
     connectionTimeoutMillis: connectTimeoutMsOf(connection),
     keepAlive: true,
   })
@@ -229,10 +243,8 @@ export async function listPage<T, Table extends keyof T, Row>(
   listed: (query: SelectQueryBuilder<T, Table, object>) => SelectQueryBuilder<T, Table, Row>,
   { pageSize, offset }: { pageSize: number; offset: number },
 ): Promise<{ rows: Row[]; total: number }> {
+  const rows = await listed(found).limit(pageSize).offset(offset).execute()
   const counted = found.select((eb) => eb.fn.countAll().as('total')).executeTakeFirstOrThrow()
-  const [rows, { total }] = await Promise.all([
-    listed(found).limit(pageSize).offset(offset).execute(),
-    counted as Promise<unknown> as Promise<{ total: number }>,
-  ])
+  const { total } = await (counted as Promise<unknown> as Promise<{ total: number }>)
   return { rows: rows as Row[], total }
 }

@@ -17,10 +17,10 @@ export type Metrics = {
   contentType: string
 }
 
-export function createMetrics(
-  pool: Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>,
-  space: Pick<DiskSpace, 'disks' | 'isLow'>,
-): Metrics {
+type PoolCounts = Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
+
+export function createMetrics(pools: PoolCounts[], space: Pick<DiskSpace, 'disks' | 'isLow'>): Metrics {
+  const sum = (count: keyof PoolCounts) => pools.reduce((total, pool) => total + pool[count], 0)
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -36,9 +36,9 @@ export function createMetrics(
     labelNames: ['state'],
     registers: [registry],
     collect() {
-      this.set({ state: 'busy' }, pool.totalCount - pool.idleCount)
-      this.set({ state: 'idle' }, pool.idleCount)
-      this.set({ state: 'waiting' }, pool.waitingCount)
+      this.set({ state: 'busy' }, sum('totalCount') - sum('idleCount'))
+      this.set({ state: 'idle' }, sum('idleCount'))
+      this.set({ state: 'waiting' }, sum('waitingCount'))
     },
   })
   const diskGauge = (name: string, help: string, read: (disk: Disk) => number) =>

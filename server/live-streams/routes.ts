@@ -94,10 +94,12 @@ function listLiveStreams(app: App, context: Context): void {
     querystring: Type.Object({ ...listQuery, ...pageQuery }),
     response: { 200: ref(LiveStreamList) },
   }
-  app.get('/live-streams', { config: { secrets: ['streamKey'] }, schema }, async ({ query, scope }) => {
+  app.get('/live-streams', { config: { secrets: ['streamKey'] }, schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
-    const { rows, total } = await store.listLiveStreams(context.db, scope.environment, query, order, page)
+    const { rows, total } = await read((db) =>
+      store.listLiveStreams(db, scope.environment, query, order, page),
+    )
     const items = rows.map((row) => viewLiveStream(context, row))
     return listResponse('/live-streams', query, page, items, total)
   })

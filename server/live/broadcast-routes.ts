@@ -31,11 +31,11 @@ export function broadcastRoutes(app: App, context: Context): void {
   app.get(
     '/live-streams/:liveStreamId/broadcasts',
     { schema: listSchema },
-    async ({ params, query, scope }) => {
+    async ({ params, query, read, scope }) => {
       const id = checkLiveStreamId(params.liveStreamId)
       if (!(await findLiveStream(db, scope.environment, id))) throw notFound('liveStreamId')
       const page = readPage(query)
-      const { rows, total } = await store.listBroadcasts(db, id, page)
+      const { rows, total } = await read((db) => store.listBroadcasts(db, id, page))
       const recordings = await listRecordings(
         db,
         rows.map((row) => row.id),

@@ -92,10 +92,10 @@ function listPlayers(app: App, context: Context): void {
     querystring: Type.Object({ ...playerOrder, ...pageQuery }),
     response: { 200: ref(PlayerThemeList) },
   }
-  app.get('/players', { schema }, async ({ query, scope }) => {
+  app.get('/players', { schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
-    const { players, total } = await store.listPlayers(context.db, scope.environment, order, page)
+    const { players, total } = await read((db) => store.listPlayers(db, scope.environment, order, page))
     const items = players.map((row) => viewRow(context, row))
     return listResponse('/players', query, page, items, total)
   })

@@ -31,7 +31,7 @@ function checkId(summaryId: string): string {
 
 export function summaryRoutes(app: App, context: Context): void {
   create(app, context)
-  list(app, context)
+  list(app)
   remove(app, context)
   showSource(app, context)
   updateSource(app, context)
@@ -68,7 +68,7 @@ function create(app: App, { config, db, now }: Context): void {
   })
 }
 
-function list(app: App, { db }: Context): void {
+function list(app: App): void {
   const schema = {
     operationId: 'GET_summaries',
     tags,
@@ -90,12 +90,14 @@ function list(app: App, { db }: Context): void {
     }),
     response: { 200: ref(SummaryList) },
   }
-  app.get('/summaries', { schema }, async ({ query, scope }) => {
+  app.get('/summaries', { schema }, async ({ query, read, scope }) => {
     const { videoId, origin, sourceStatus, sortBy, sortOrder } = query
     const filter = { videoId, origin, sourceStatus }
     const order = { by: sortBy ?? 'createdAt', order: sortOrder ?? 'desc' } as const
     const page = readPage(query)
-    const { summaries, total } = await store.listSummaries(db, scope.environment, filter, order, page)
+    const { summaries, total } = await read((db) =>
+      store.listSummaries(db, scope.environment, filter, order, page),
+    )
     return listResponse('/summaries', query, page, summaries.map(viewSummary), total)
   })
 }

@@ -119,15 +119,11 @@ function listTokensRoute(app: App, context: Context): void {
     }),
     response: { 200: ref(UploadTokenList) },
   }
-  app.get('/upload-tokens', { schema }, async ({ query, scope }) => {
+  app.get('/upload-tokens', { schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'createdAt', order: query.sortOrder ?? 'desc' } as const
-    const { tokens, total } = await store.listTokens(
-      context.db,
-      scope.environment,
-      order,
-      page,
-      context.now(),
+    const { tokens, total } = await read((db) =>
+      store.listTokens(db, scope.environment, order, page, context.now()),
     )
     return listResponse('/upload-tokens', query, page, tokens.map(viewToken), total)
   })

@@ -16,7 +16,7 @@ export function discardedRoutes(app: App, context: Context): void {
   restore(app, context)
 }
 
-function list(app: App, { db, now }: Context): void {
+function list(app: App, { now }: Context): void {
   const schema = {
     operationId: 'LIST-discarded-videos',
     tags: ['Videos'],
@@ -26,9 +26,11 @@ function list(app: App, { db, now }: Context): void {
     querystring: searchQuery,
     response: { 200: ref(VideoList) },
   }
-  app.get('/discarded/videos', { schema }, async ({ query, scope: { environment } }) => {
+  app.get('/discarded/videos', { schema }, async ({ query, read, scope: { environment } }) => {
     const { filter, order, page } = readSearch(query)
-    const { videos, total } = await listDiscarded(db, { environment, now: now() }, filter, order, page)
+    const { videos, total } = await read((db) =>
+      listDiscarded(db, { environment, now: now() }, filter, order, page),
+    )
     return listResponse('/discarded/videos', query, page, videos.map(viewDiscarded), total)
   })
 }

@@ -25,7 +25,7 @@ export function videoRoutes(app: App, context: Context): void {
   update(app, context)
   remove(app, context)
   showStatus(app, context)
-  showTags(app, context)
+  showTags(app)
 }
 
 function create(app: App, context: Context): void {
@@ -54,9 +54,9 @@ function list(app: App, context: Context): void {
     querystring: listQuery,
     response: { 200: ref(VideoList) },
   }
-  app.get('/videos', { schema }, async ({ query, scope }) => {
+  app.get('/videos', { schema }, async ({ query, read, scope }) => {
     const { filter, order, page } = readSearch(query)
-    const { videos: rows, total } = await listVideos(context.db, scope.environment, filter, order, page)
+    const { videos: rows, total } = await read((db) => listVideos(db, scope.environment, filter, order, page))
     const videos = await viewVideos(context, rows, query.include)
     return listResponse('/videos', query, page, videos, total)
   })
@@ -131,7 +131,7 @@ function showStatus(app: App, { db }: Context): void {
   })
 }
 
-function showTags(app: App, { db }: Context): void {
+function showTags(app: App): void {
   const schema = {
     operationId: 'LIST-tags',
     tags: ['Tags'],
@@ -140,10 +140,10 @@ function showTags(app: App, { db }: Context): void {
     querystring: Type.Object({ ...tagFilters, ...pageQuery }),
     response: { 200: ref(TagList) },
   }
-  app.get('/tags', { schema }, async ({ query, scope }) => {
+  app.get('/tags', { schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
     const order = { by: query.sortBy ?? 'value', order: query.sortOrder ?? 'asc' } as const
-    const { tags, total } = await listTags(db, scope.environment, query, order, page)
+    const { tags, total } = await read((db) => listTags(db, scope.environment, query, order, page))
     return listResponse('/tags', query, page, tags, total)
   })
 }

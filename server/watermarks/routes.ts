@@ -38,7 +38,7 @@ const viewWatermark = (row: store.Watermark): Watermark => ({
 
 export function watermarkRoutes(app: App, context: Context & ImageServices): void {
   uploadWatermark(app, context)
-  listWatermarks(app, context)
+  listWatermarks(app)
   deleteWatermark(app, context)
 }
 
@@ -57,7 +57,7 @@ function uploadWatermark(app: App, context: Context & ImageServices): void {
   })
 }
 
-function listWatermarks(app: App, { db }: Context): void {
+function listWatermarks(app: App): void {
   const schema = {
     operationId: 'LIST-watermarks',
     tags: ['Watermarks'],
@@ -66,10 +66,10 @@ function listWatermarks(app: App, { db }: Context): void {
     querystring: Type.Object({ ...order, ...pageQuery }),
     response: { 200: ref(WatermarkList) },
   }
-  app.get('/watermarks', { schema }, async ({ query, scope }) => {
+  app.get('/watermarks', { schema }, async ({ query, read, scope }) => {
     const page = readPage(query)
     const sortOrder = query.sortOrder ?? 'desc'
-    const { rows, total } = await store.listWatermarks(db, scope.environment, sortOrder, page)
+    const { rows, total } = await read((db) => store.listWatermarks(db, scope.environment, sortOrder, page))
     return listResponse('/watermarks', query, page, rows.map(viewWatermark), total)
   })
 }

@@ -48,10 +48,10 @@ function listRoute(app: App, { db }: Context): void {
         response: { 200: ref(DeliveryList) },
       },
     },
-    async ({ params, query, scope }) => {
+    async ({ params, query, read, scope }) => {
       const { id } = await getWebhook(db, scope.environment, params.webhookId)
       const page = readPage(query)
-      const { deliveries, total } = await store.listDeliveries(db, id, query.state, page)
+      const { deliveries, total } = await read((db) => store.listDeliveries(db, id, query.state, page))
       return listResponse(`/webhooks/${id}/deliveries`, query, page, deliveries.map(viewDelivery), total)
     },
   )

@@ -43,9 +43,11 @@ export function eventRoutes(app: App, { db, now }: Pick<Context, 'db' | 'now'>):
         response: { 200: ref(EventList) },
       },
     },
-    async ({ query, scope }) => {
+    async ({ query, read, scope }) => {
       const page = readPage(query)
-      const { events, total } = await store.listEvents(db, scope.environment, readFilters(query), page)
+      const { events, total } = await read((db) =>
+        store.listEvents(db, scope.environment, readFilters(query), page),
+      )
       return listResponse('/events', query, page, events.map(viewEvent), total)
     },
   )

@@ -58,21 +58,19 @@ export async function listDeliveries(
   state: DeliveryState | undefined,
   page: Page,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
-  const [deliveries, { total }] = await Promise.all([
-    withType(db)
-      .where('webhook_id', '=', webhookId)
-      .$if(state !== undefined, (q) => q.where('state', '=', state!))
-      .orderBy('deliveries.id', 'desc')
-      .limit(page.pageSize)
-      .offset(page.offset)
-      .execute(),
-    db
-      .selectFrom('deliveries')
-      .where('webhook_id', '=', webhookId)
-      .$if(state !== undefined, (q) => q.where('state', '=', state!))
-      .select((eb) => eb.fn.countAll<number>().as('total'))
-      .executeTakeFirstOrThrow(),
-  ])
+  const deliveries = await withType(db)
+    .where('webhook_id', '=', webhookId)
+    .$if(state !== undefined, (q) => q.where('state', '=', state!))
+    .orderBy('deliveries.id', 'desc')
+    .limit(page.pageSize)
+    .offset(page.offset)
+    .execute()
+  const { total } = await db
+    .selectFrom('deliveries')
+    .where('webhook_id', '=', webhookId)
+    .$if(state !== undefined, (q) => q.where('state', '=', state!))
+    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
   return { deliveries, total: Number(total) }
 }
 

@@ -105,9 +105,11 @@ function readRoutes(app: App, { db, now }: Context): void {
         response: { 200: ref(WebhookList) },
       },
     },
-    async ({ query, scope }) => {
+    async ({ query, read, scope }) => {
       const page = readPage(query)
-      const { webhooks, total } = await store.listWebhooks(db, scope.environment, query.events, page)
+      const { webhooks, total } = await read((db) =>
+        store.listWebhooks(db, scope.environment, query.events, page),
+      )
       const views = webhooks.map((row) => viewWebhook(row, now()))
       return listResponse('/webhooks', query, page, views, total)
     },

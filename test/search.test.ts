@@ -283,14 +283,17 @@ describe('filters', () => {
     assert.deepEqual(await findTitles('search=new+changed+one'), ['one'])
   })
 
-  test('a search that finds more than it lists still returns the first videos of the sort order', async () => {
-    await query(
+  const insertClips = () =>
+    query(
       service.database,
       `insert into all_videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
          tag_terms, metadata_terms, source_type, created_at, updated_at)
        select 'vi' || lpad(n::text, 22, '0'), 'production', 'clip ' || lpad(n::text, 4, '0'), '', true, false, true, '{}', '[]',
          '{}', '{}', 'upload', now(), now() from generate_series(1, 5200) n`,
     )
+
+  test('a search that finds more than it lists still returns the first videos of the sort order', async () => {
+    await insertClips()
     const page = async (search: string) => {
       const { body } = await get(`/videos?search=clip&sortBy=title&sortOrder=asc&pageSize=100&${search}`)
       return [body.data.length, body.data[0]?.title, body.pagination.itemsTotal, body.pagination.pagesTotal]
@@ -299,6 +302,28 @@ describe('filters', () => {
     assert.deepEqual(await page('currentPage=50'), [100, 'clip 4901', 5_000, 50])
     assert.deepEqual(await page('currentPage=51'), [0, undefined, 5_000, 50])
     assert.deepEqual((await get('/videos?search=clip+0007')).body.pagination.itemsTotal, 1)
+  })
+
+  test('a client that reads pages while there are more gets all videos of a filter, though not all are counted', async () => {
+    await insertClips()
+    for (const filter of ['title=clip', 'title=c', 'status=missing']) {
+      const titles: string[] = []
+      for (let currentPage = 1, pagesTotal = 1; currentPage <= pagesTotal; currentPage++) {
+        const { body } = await get(
+          `/videos?${filter}&sortBy=title&sortOrder=asc&pageSize=100&currentPage=${currentPage}`,
+        )
+        if (currentPage === 1) assert.equal(body.pagination.itemsTotal, 5_000, filter)
+        assert.equal(body.pagination.currentPageItems, 100)
+        pagesTotal = body.pagination.pagesTotal
+        titles.push(...body.data.map(({ title }: { title: string }) => title))
+      }
+      assert.equal(titles.length, 5_200, filter)
+      assert.deepEqual([titles[0], titles.at(-1), new Set(titles).size], ['clip 0001', 'clip 5200', 5_200])
+      const last = await get(`/videos?${filter}&pageSize=100&currentPage=52`)
+      assert.equal(last.body.pagination.itemsTotal, 5_200, filter)
+      const beyond = await get(`/videos?${filter}&pageSize=100&currentPage=53`)
+      assert.deepEqual([beyond.body.data, beyond.body.pagination.itemsTotal], [[], 5_000], filter)
+    }
   })
 
   test('public, creation time and status filter the list, and the status is what the status request shows', async () => {

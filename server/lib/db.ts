@@ -237,6 +237,9 @@ export function exclusively<T>(db: Kysely<T>, name: string, work: () => Promise<
 export const isDuplicate = (error: unknown) =>
   error instanceof Error && 'code' in error && error.code === '23505'
 
+/** Matches any part of the text. The wildcards of LIKE are escaped. */
+export const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
+
 /** One page of the rows of a query, and their total number. `listed` adds the columns and the order. */
 export async function listPage<T, Table extends keyof T, Row>(
   found: SelectQueryBuilder<T, Table, object>,

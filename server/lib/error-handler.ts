@@ -30,7 +30,7 @@ export function toApiError(error: unknown): ApiError {
   return new ApiError(httpErrors.internalError, { cause: error })
 }
 
-const isClientGone = ({ raw }: FastifyRequest) => raw.destroyed && !raw.complete
+const isClientGone = ({ raw }: FastifyRequest) => raw.socket.destroyed || (raw.destroyed && !raw.complete)
 
 /** The database driver uses the same codes, so they mean a client error only when the client is gone. */
 const isBrokenConnection = (error: unknown) =>
@@ -40,7 +40,8 @@ const isBrokenConnection = (error: unknown) =>
 
 function logAborted(request: FastifyRequest, url: string): void {
   const line = { requestId: request.id, method: request.method, url }
-  request.log.info(line, 'the client closed the connection before the request body was complete')
+  const missing = request.raw.complete ? 'the response' : 'the request body was complete'
+  request.log.info(line, `the client closed the connection before ${missing}`)
 }
 
 export type ErrorFormats = {

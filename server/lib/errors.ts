@@ -116,7 +116,7 @@ export const httpErrors = defineErrors({
     'service-unavailable',
     503,
     'The service is temporarily unavailable.',
-    'The database or the file store cannot be reached. Try again in a few seconds.',
+    'The database or the file store cannot be reached, or too many lists are being read. `title` has the reason. Try again after the seconds in the Retry-After header.',
   ],
   insufficientStorage: [
     'insufficient-storage',

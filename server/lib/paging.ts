@@ -20,7 +20,11 @@ export const Pagination = Type.Object(
     currentPage: Type.Integer({ description: 'Number of this page, starting at 1.', examples: [1] }),
     pageSize: Type.Integer({ description: 'Maximum number of items on a page.', examples: [25] }),
     pagesTotal: Type.Integer({ description: 'Number of pages, at least 1.', examples: [1] }),
-    itemsTotal: Type.Integer({ description: 'Number of items on all pages.', examples: [1] }),
+    itemsTotal: Type.Integer({
+      description:
+        'Number of items on all pages. If it says so, a list counts only up to a limit: the number is then this limit, or the number of items up to the next page if that is higher.',
+      examples: [1],
+    }),
     currentPageItems: Type.Integer({ description: 'Number of items on this page.', examples: [1] }),
     links: Type.Array(
       Type.Object({

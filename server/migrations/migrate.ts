@@ -27,6 +27,7 @@ import * as mp4Size from './0024_mp4_size.ts'
 import * as videoText from './0025_video_text.ts'
 import * as liveNumbers from './0027_live_numbers.ts'
 import * as encodingRevisions from './0032_encoding_revisions.ts'
+import * as listIndexes from './0030_list_indexes.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -57,6 +58,7 @@ const migrations = {
   '0025_video_text': videoText,
   '0027_live_numbers': liveNumbers,
   '0032_encoding_revisions': encodingRevisions,
+  '0030_list_indexes': listIndexes,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -3,7 +3,14 @@ import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
-import { matches, searchText, searchVideos, type VideoFilter, type VideoOrder } from './search-store.ts'
+import {
+  matches,
+  maxListed,
+  searchVideos,
+  type VideoFilter,
+  type VideoOrder,
+  type VideoSearch,
+} from './search-store.ts'
 import { type StoredVideo, columns as videoColumns } from './store.ts'
 import type { VideoRow } from './tables.ts'
 
@@ -80,9 +87,14 @@ export function listDiscarded(
   order: VideoOrder,
   page: Page,
 ): Promise<{ videos: DiscardedVideo[]; total: number }> {
-  const where = sql<boolean>`${matches(environment, filter)} and ${isRestorable(now)}`
-  const found = { table: 'all_videos', columns, where } as const
-  return (filter.search ? searchText : searchVideos)<DiscardedVideo>(db, found, order, page)
+  const isMatch = (isCommon: boolean) =>
+    sql<boolean>`${matches(environment, filter, isCommon)} and ${isRestorable(now)}`
+  const found: VideoSearch<DiscardedVideo> = {
+    ...{ table: 'all_videos', columns, environment, where: isMatch(false), whereCommon: isMatch(true) },
+    // The index of discarded videos limits what has to be read.
+    ...{ isScanned: false, maxListed: maxListed(filter) },
+  }
+  return searchVideos(db, found, order, page)
 }
 
 export async function listExpired(db: Db<Tables>, now: Date, limit: number): Promise<string[]> {

@@ -4,8 +4,13 @@ import { Type } from '../lib/schema.ts'
 import { videoStates } from '../renditions/state-store.ts'
 import { limits } from './input-schemas.ts'
 
-/** A search by text lists and counts at most so many videos. */
+/** Lists with filters count at most so many videos, and `search` lists no more. */
 export const maxFound = 5_000
+
+/** A text that no index can look up is looked for in so many videos. */
+export const maxScanned = 100_000
+
+const shortTexts = `Without a word of three letters or digits, and without another filter that an index supports, only the first ${maxScanned.toLocaleString('en')} videos of the order are searched.`
 
 export const sortKeys = ['title', 'createdAt', 'publishedAt', 'updatedAt'] as const
 export const sortOrders = ['asc', 'desc'] as const
@@ -13,16 +18,19 @@ export const sortOrders = ['asc', 'desc'] as const
 export const videoFilters = {
   search: Type.Optional(
     text(200, {
-      description: `Words that must all occur, in any order, in the title, the description, the tags or the metadata; or the id of a video. Case and accents do not matter. Lists at most ${maxFound.toLocaleString('en')} videos.`,
+      description: `Words that must all occur, in any order, in the title, the description, the tags or the metadata; or the id of a video. Case and accents do not matter. Lists at most ${maxFound.toLocaleString('en')} videos. ${shortTexts}`,
       examples: ['bread beginner'],
     }),
   ),
   title: Type.Optional(
-    text(limits.title, { description: 'Part of the title; case does not matter.', examples: ['first'] }),
+    text(limits.title, {
+      description: `Part of the title; case does not matter. ${shortTexts}`,
+      examples: ['first'],
+    }),
   ),
   description: Type.Optional(
     text(limits.description, {
-      description: 'Part of the description; case does not matter.',
+      description: `Part of the description; case does not matter. ${shortTexts}`,
       examples: ['bread'],
     }),
   ),

@@ -3,14 +3,15 @@ import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
+import { listTags } from './count-store.ts'
 import { createVideo } from './create.ts'
 import { discardOrDelete } from './discard.ts'
-import { tagFilters } from './filters.ts'
+import { maxFound, tagFilters } from './filters.ts'
 import { includeQuery, viewVideos } from './include.ts'
 import { VideoCreation, VideoUpdate } from './input-schemas.ts'
 import { checkId, listQuery, readSearch, videoParams } from './query.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
-import { listTags, listVideos } from './search-store.ts'
+import { listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
 import { VideoStatus } from './status-schemas.ts'
 import { findVideo } from './store.ts'
@@ -50,7 +51,7 @@ function list(app: App, context: Context): void {
     operationId: 'LIST-videos',
     tags: ['Videos'],
     summary: 'List and search videos',
-    description: 'Returns the videos that match all given filters.',
+    description: `Returns the videos that match all given filters. With filters other than a single tag, \`itemsTotal\` counts up to ${maxFound.toLocaleString('en')} videos.`,
     querystring: listQuery,
     response: { 200: ref(VideoList) },
   }

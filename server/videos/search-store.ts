@@ -1,11 +1,12 @@
 import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
-import type { Db } from '../lib/db.ts'
+import { containing, type Db } from '../lib/db.ts'
 import { isId } from '../lib/ids.ts'
 import type { Page } from '../lib/paging.ts'
 import { stateConditions, type VideoState } from '../renditions/state-store.ts'
 import type { Tables } from '../tables.ts'
-import { maxFound, type sortKeys, type sortOrders } from './filters.ts'
+import { countByTag } from './count-store.ts'
+import { maxFound, maxScanned, type sortKeys, type sortOrders } from './filters.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 
 export type VideoFilter = {
@@ -25,19 +26,18 @@ export type VideoFilter = {
 
 export type VideoOrder = { by: (typeof sortKeys)[number]; order: (typeof sortOrders)[number] }
 
-/** Matches any part of the text. The wildcards of LIKE are escaped. */
-const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
-
 const eb = expressionBuilder<Tables, 'videos'>()
 
-export function matches(environment: Environment, filter: VideoFilter) {
+/** `isCommon`: for reading videos in their order, because so many match that an index finds too many. */
+export function matches(environment: Environment, filter: VideoFilter, isCommon = false) {
   const pairs = Object.entries(filter.metadata ?? {}).map(([key, value]) => ({ key, value }))
   const conditions: Expression<SqlBool>[] = [eb('environment', '=', environment)]
   if (filter.tags) conditions.push(eb('tag_terms', '@>', uuids(tagTerms(environment, filter.tags))))
   if (pairs.length > 0) conditions.push(eb('metadata_terms', '@>', uuids(metadataTerms(environment, pairs))))
   if (filter.search) conditions.push(isFound(filter.search))
-  if (filter.title) conditions.push(...contains('title', filter.title))
-  if (filter.description) conditions.push(...contains('description', filter.description))
+  const textCondition = isCommon ? containsCommon : contains
+  if (filter.title) conditions.push(...textCondition('title', filter.title))
+  if (filter.description) conditions.push(...textCondition('description', filter.description))
   if (filter.liveStreamId !== undefined) {
     conditions.push(eb('source_type', '=', 'liveStream'), eb('source_reference', '=', filter.liveStreamId))
   }
@@ -71,6 +71,11 @@ function contains(column: 'title' | 'description', part: string) {
   ]
 }
 
+/** The plain condition, for which Postgres estimates well how many videos it must read until a page is full. */
+const containsCommon = (column: 'title' | 'description', part: string) => [
+  eb(column, 'ilike', containing(part)),
+]
+
 /** The beginnings and ends of the two longest words, in the order of the text. */
 export function selectiveTrigrams(part: string): string[] {
   return [...part.matchAll(/[\p{L}\p{N}]{3,}/gu)]
@@ -101,18 +106,20 @@ export async function listVideos(
   order: VideoOrder,
   page: Page,
 ): Promise<{ videos: StoredVideo[]; total: number }> {
-  const found = { table: 'videos', columns, where: matches(environment, filter) } as const
-  if (filter.search) return searchText(db, found, order, page)
+  const found: VideoSearch<StoredVideo> = {
+    ...{ table: 'videos', columns, environment },
+    where: matches(environment, filter),
+    whereCommon: matches(environment, filter, true),
+    isScanned: !isIndexed(filter),
+    maxListed: maxListed(filter),
+  }
   const tag = countedTag(filter)
   if (tag === undefined) return searchVideos(db, found, order, page)
-  const list = () => pageOfVideos(db, found, order, page)
-  // The first page is read while the videos are counted. A later page may be past the end, and is then not read.
-  const [total, first] = await Promise.all([
-    countByTag(db, environment, tag),
-    page.offset === 0 ? list() : undefined,
-  ])
-  return { videos: first ?? (page.offset < total ? await list() : []), total }
+  const total = await countByTag(db, environment, tag)
+  return { videos: page.offset < total ? await pageOfVideos(db, found, order, page) : [], total }
 }
+
+export const maxListed = ({ search }: VideoFilter) => (search ? maxFound : Number.POSITIVE_INFINITY)
 
 /** The numbers of all videos and of those with one tag are stored: the tag '' means all. */
 function countedTag({ tags, ...others }: VideoFilter): string | undefined {
@@ -121,125 +128,101 @@ function countedTag({ tags, ...others }: VideoFilter): string | undefined {
   return more.length > 0 ? undefined : tag
 }
 
+/**
+ * Whether an index finds the videos, or the filter has no text to look for. The indexes of texts contain groups of three
+ * letters or digits, which shorter texts do not have.
+ */
+function isIndexed({ search, title, description, ...others }: VideoFilter): boolean {
+  const texts = [search, title, description].filter((text) => !!text)
+  const isFoundOtherwise = [others.tags, others.metadata, others.liveStreamId, others.playerId].some(Boolean)
+  return texts.length === 0 || isFoundOtherwise || texts.some((text) => selectiveTrigrams(text!).length > 0)
+}
+
 /** The videos to search among, and the columns to select. */
 export type VideoSearch<Row> = {
   table: 'videos' | 'all_videos'
   columns: readonly (keyof Row & string)[]
+  environment: Environment
   where: Expression<SqlBool>
+  /** The same condition for reading the videos in their order. */
+  whereCommon: Expression<SqlBool>
+  /** Whether each video has to be read, because no index helps. */
+  isScanned: boolean
+  /** Videos after these are not listed. */
+  maxListed: number
 }
 
 /** Reads the videos in their order until the page is full. */
 async function pageOfVideos<Row extends StoredVideo>(
   db: Db<Tables>,
-  { table, columns, where }: VideoSearch<Row>,
+  { table, columns, whereCommon }: VideoSearch<Row>,
   { by, order }: VideoOrder,
-  page: Page,
+  page: Pick<Page, 'pageSize' | 'offset'>,
 ): Promise<Row[]> {
   const direction = sql.raw(order)
+  // Only ids at first, because without a filter the index alone has them, and skipping a million of them is fast.
   const { rows } = await sql<Row>`
-    select ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(table)} where ${where}
-    order by ${orderColumns[by]} ${direction}, id ${direction}
-    limit ${page.pageSize} offset ${page.offset}`.execute(db)
+    with page as (
+      select id, ${orderColumns[by]} as place from ${sql.table(table)} where ${whereCommon}
+      order by ${orderColumns[by]} ${direction}, id ${direction} limit ${page.pageSize} offset ${page.offset}
+    )
+    select ${sql.join(columns.map((column) => sql.ref(`v.${column}`)))}
+    from page join ${sql.table(table)} v on v.id = page.id
+    order by page.place ${direction}, page.id ${direction}`.execute(db)
   return rows
 }
 
-/** Materializes the matching videos once, to count them and to select the page. More than `most` are not counted. */
-export async function searchVideos<Row extends StoredVideo>(
-  db: Db<Tables>,
-  { table, columns, where }: VideoSearch<Row>,
-  { by, order }: VideoOrder,
-  page: Page,
-  most?: number,
-): Promise<{ videos: Row[]; total: number }> {
-  const direction = sql.raw(order)
-  const { rows } = await sql<Row & { total: string; id: string | null }>`
-    with hits as materialized (
-      select id, ${orderColumns[by]} as place from ${sql.table(table)} where ${where} ${most === undefined ? sql`` : sql`limit ${most}`}
-    ), page as (
-      select id, place from hits order by place ${direction}, id ${direction}
-      limit ${page.pageSize} offset ${page.offset}
-    )
-    select total, ${sql.join(columns.map((column) => sql.ref(`v.${column}`)))}
-    from (select count(*) as total from hits) as counted
-    left join page on true
-    left join ${sql.table(table)} v on v.id = page.id
-    order by page.place ${direction}, page.id ${direction}`.execute(db)
-  // A page without videos has one row with nothing but the total.
-  return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }
-}
-
 /**
- * A search while somebody types must not become slower with the number of results: more than `maxFound` are neither
- * counted nor listed. A word that so many videos have is soon found by reading the videos in their order.
+ * A list must not become slower with the number of results. Up to `maxFound` are counted and sorted. If there are more,
+ * the total is that number, or what this page has reached, and the videos are read in their order: a text that so many
+ * videos have is soon found.
  */
-export async function searchText<Row extends StoredVideo>(
+export async function searchVideos<Row extends StoredVideo>(
   db: Db<Tables>,
   found: VideoSearch<Row>,
   order: VideoOrder,
   page: Page,
 ): Promise<{ videos: Row[]; total: number }> {
-  const result = await searchVideos(db, found, order, page, maxFound + 1)
+  const result = await sortFew(db, found, order, page)
   if (result.total <= maxFound) return result
-  const videos = page.offset < maxFound ? await pageOfVideos(db, found, order, page) : []
-  return { videos: videos.slice(0, maxFound - page.offset), total: maxFound }
+  const { pageSize, offset } = page
+  // One more shows whether there is another page.
+  const end = Math.min(offset + pageSize + 1, found.maxListed)
+  const rows = offset < end ? await pageOfVideos(db, found, order, { pageSize: end - offset, offset }) : []
+  const reached = rows.length === 0 ? 0 : offset + rows.length
+  return { videos: rows.slice(0, pageSize), total: Math.max(maxFound, reached) }
 }
 
-async function countByTag(db: Db<Tables>, environment: Environment, tag: string): Promise<number> {
-  const { rows } = await sql<{ total: string }>`
-    select coalesce(sum(n), 0) as total from (
-      select videos as n from video_counts where environment = ${environment} and tag = ${tag}
-      union all
-      select change from video_count_changes
-      where environment = ${environment} and (${tag} = '' or tags @> array[${tag}])
-    ) as c`.execute(db)
-  return Number(rows[0]?.total)
-}
-
-/** Adds the appended changes to the counts. Any number of processes may do this concurrently. */
-export async function mergeCounts(db: Db<Tables>): Promise<void> {
-  await sql`
-    with merged as (
-      delete from video_count_changes
-      where ctid = any (array(select ctid from video_count_changes limit 100000 for update skip locked))
-      returning environment, tags, change
-    )
-    insert into video_counts as c (environment, tag, videos)
-    select environment, tag, sum(change) from merged, unnest(tags || ''::text) as tag
-    group by environment, tag order by environment, tag
-    on conflict (environment, tag) do update set videos = c.videos + excluded.videos`.execute(db)
-  await sql`delete from video_counts where videos = 0`.execute(db)
-}
-
-export type TagFilter = { value?: string }
-export type TagOrder = { by: 'value' | 'videoCount'; order: (typeof sortOrders)[number] }
-
-export async function listTags(
+/** Materializes the matching videos once, to count them and to select the page, unless there are too many. */
+async function sortFew<Row extends StoredVideo>(
   db: Db<Tables>,
-  environment: Environment,
-  filter: TagFilter,
-  { by, order }: TagOrder,
+  found: VideoSearch<Row>,
+  { by, order }: VideoOrder,
   page: Page,
-): Promise<{ tags: { value: string; videoCount: number }[]; total: number }> {
-  const fits = filter.value ? sql`fold(tag) like fold(${containing(filter.value)})` : sql`true`
-  const orderBy = {
-    value: { asc: sql`lower(tag), tag`, desc: sql`lower(tag) desc, tag desc` },
-    videoCount: { asc: sql`sum(n), tag`, desc: sql`sum(n) desc, tag desc` },
-  }[by][order]
-  const { rows } = await sql<{ value: string; videoCount: string; total: string }>`
-    select tag as value, sum(n) as "videoCount", count(*) over () as total from (
-      select tag, videos as n from video_counts where environment = ${environment} and tag <> '' and ${fits}
-      union all
-      select tag, change from video_count_changes, unnest(tags) as tag where environment = ${environment} and ${fits}
-    ) as c
-    group by tag having sum(n) > 0
-    order by ${orderBy} limit ${page.pageSize} offset ${page.offset}`.execute(db)
-  // A page past the end has no row with the total.
-  if (rows.length === 0 && page.offset > 0) {
-    const { total } = await listTags(db, environment, filter, { by, order }, { ...page, offset: 0 })
-    return { tags: [], total }
-  }
-  return {
-    tags: rows.map(({ value, videoCount }) => ({ value, videoCount: Number(videoCount) })),
-    total: Number(rows[0]?.total ?? 0),
-  }
+): Promise<{ videos: Row[]; total: number }> {
+  const direction = sql.raw(order)
+  const { rows } = await sql<Row & { total: string; id: string | null }>`
+    with hits as materialized (
+      select id, ${orderColumns[by]} as place from ${candidates(found, { by, order })}
+      where ${found.where} limit ${maxFound + 1}
+    ), page as (
+      select id, place from hits order by place ${direction}, id ${direction}
+      limit ${page.pageSize} offset ${page.offset}
+    )
+    select total, ${sql.join(found.columns.map((column) => sql.ref(`v.${column}`)))}
+    from (select count(*) as total from hits) as counted
+    left join page on true
+    left join ${sql.table(found.table)} v on v.id = page.id
+    order by page.place ${direction}, page.id ${direction}`.execute(db)
+  // A page without videos has one row with nothing but the total.
+  return { videos: rows.filter((row) => row.id !== null), total: Number(rows[0]?.total) }
+}
+
+/** All videos, or the first ones in the order if each of them has to be read. */
+function candidates<Row>({ table, environment, isScanned }: VideoSearch<Row>, { by, order }: VideoOrder) {
+  if (!isScanned) return sql.table(table)
+  const direction = sql.raw(order)
+  return sql`(
+    select * from ${sql.table(table)} where environment = ${environment}
+    order by ${orderColumns[by]} ${direction}, id ${direction} limit ${maxScanned}) as ${sql.table(table)}`
 }

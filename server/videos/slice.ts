@@ -1,10 +1,10 @@
 import type { Slice } from '../slice.ts'
+import { mergeCounts } from './count-store.ts'
 import { deleteOldSandboxVideos } from './delete.ts'
 import { deleteExpiredVideos } from './discard.ts'
 import { discardedRoutes } from './discarded-routes.ts'
 import { videoRoutes } from './routes.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
-import { mergeCounts } from './search-store.ts'
 import { VideoStatus } from './status-schemas.ts'
 
 export const videos: Slice = {

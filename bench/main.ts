@@ -13,6 +13,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'analytics reads compared with counting the sessions in SQL (100,000 sessions)',
     run: async (args) => (await import('./analytics.ts')).analytics(args),
   },
+  lists: {
+    usage: 'lists [VIDEOS]',
+    about: 'lists compared with counting the videos in SQL (1,000,000 videos); player pages meanwhile',
+    run: async (args) => (await import('./lists.ts')).lists(args),
+  },
   dashboard: {
     usage: 'dashboard',
     about: 'long tasks of the dashboard while it scrolls through 100,000 videos',

@@ -140,6 +140,23 @@ test('every list is limited', async (t) => {
   }
 })
 
+test('a list counts up to 5,000 items, and more as a client reads further pages', async () => {
+  await query(
+    service.database,
+    `insert into upload_tokens (token, environment, ttl, created_at)
+     select 'to' || n, 'sandbox', 0, now() from generate_series(1, 5101) n`,
+  )
+  const page = async (currentPage: number) => {
+    const path = `/sandbox/upload-tokens?pageSize=100&currentPage=${currentPage}`
+    const { body } = await callUntilAvailable(service.url + path, { key: sandboxKey })
+    return [body.data.length, body.pagination.itemsTotal, body.pagination.pagesTotal]
+  }
+  assert.deepEqual(await page(1), [100, 5_000, 50])
+  assert.deepEqual(await page(50), [100, 5_001, 51])
+  assert.deepEqual(await page(52), [1, 5_101, 52])
+  assert.deepEqual(await page(53), [0, 5_000, 50])
+})
+
 test('the query of a list ends when its client closes the connection', async (t) => {
   await lock(t, 'video_counts')
   const isLogged = (line: string) =>

@@ -444,8 +444,8 @@ describe('reads', () => {
       assertProblem(await Promise.race(responses), 503, 'service-unavailable')
       await other.query('commit')
       rejected = (await Promise.all(responses)).filter(({ status }) => status !== 200)
-      // On a busy machine the lock may outlast the time limit of the reads.
-    } while (rejected.some(({ text }) => text.includes('takes too long')))
+      // On a busy machine the lock may outlast the time limits of the reads.
+    } while (rejected.length > 1)
     assert.equal(rejected.length, 1)
   })
 

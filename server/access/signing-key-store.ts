@@ -16,6 +16,7 @@ export async function listSigningKeys(
 ): Promise<{ keys: SigningKeyRow[]; total: number }> {
   const found = db.selectFrom('signing_keys').where('environment', '=', environment)
   const { rows: keys, total } = await listPage(
+    db,
     found,
     (q) => q.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc'),
     page,

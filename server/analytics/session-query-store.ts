@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
-import type { Db } from '../lib/db.ts'
-import type { Page } from '../lib/paging.ts'
+import { countRows, type Db } from '../lib/db.ts'
+import { type Page, totalOf } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
 import type { Period } from './period.ts'
 import { dayOfSession, eventDays, startOfDay } from './session-id.ts'
@@ -33,11 +33,11 @@ export async function listSessions(
     .select([sql<string>`watched::text`.as('watched'), sql<string>`parts::text`.as('parts')])
     .orderBy('loaded_at', 'desc')
     .orderBy('id')
-    .limit(page.pageSize)
+    .limit(page.pageSize + 1)
     .offset(page.offset)
     .execute()
-  const { total } = await found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  return { sessions, total: Number(total) }
+  const total = totalOf(await countRows(db, found), page, sessions.length)
+  return { sessions: sessions.slice(0, page.pageSize), total }
 }
 
 export type ViewerSession = StoredSession & { media_title: string }
@@ -99,9 +99,9 @@ export async function listEvents(
     .selectAll()
     .orderBy('emitted_at')
     .orderBy('position')
-    .limit(page.pageSize)
+    .limit(page.pageSize + 1)
     .offset(page.offset)
     .execute()
-  const { total } = await found.select((eb) => eb.fn.countAll<number>().as('total')).executeTakeFirstOrThrow()
-  return { events, total: Number(total) }
+  const total = totalOf(await countRows(db, found), page, events.length)
+  return { events: events.slice(0, page.pageSize), total }
 }

@@ -8,6 +8,7 @@ import {
   type Transaction,
 } from 'kysely'
 import pg from 'pg'
+import { maxCounted, totalOf } from './paging.ts'
 
 export type Connection =
   | string
@@ -242,12 +243,28 @@ export const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&
 
 /** One page of the rows of a query, and their total number. `listed` adds the columns and the order. */
 export async function listPage<T, Table extends keyof T, Row>(
+  db: Db<T>,
   found: SelectQueryBuilder<T, Table, object>,
   listed: (query: SelectQueryBuilder<T, Table, object>) => SelectQueryBuilder<T, Table, Row>,
   { pageSize, offset }: { pageSize: number; offset: number },
 ): Promise<{ rows: Row[]; total: number }> {
-  const rows = await listed(found).limit(pageSize).offset(offset).execute()
-  const counted = found.select((eb) => eb.fn.countAll().as('total')).executeTakeFirstOrThrow()
-  const { total } = await (counted as Promise<unknown> as Promise<{ total: number }>)
-  return { rows: rows as Row[], total }
+  // One more shows whether there is another page.
+  const rows = await listed(found)
+    .limit(pageSize + 1)
+    .offset(offset)
+    .execute()
+  const total = totalOf(await countRows(db, found), { offset }, rows.length)
+  return { rows: rows.slice(0, pageSize) as Row[], total }
+}
+
+/** Counts up to one more than `maxCounted`. */
+export async function countRows<T, Table extends keyof T>(
+  db: Db<T>,
+  found: SelectQueryBuilder<T, Table, object>,
+): Promise<number> {
+  const counted = found.select(sql<number>`1`.as('one')).limit(maxCounted + 1)
+  const { rows } = await sql<{
+    total: number
+  }>`select count(*) as total from (${counted}) as counted`.execute(db)
+  return rows[0]!.total
 }

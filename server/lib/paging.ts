@@ -22,7 +22,7 @@ export const Pagination = Type.Object(
     pagesTotal: Type.Integer({ description: 'Number of pages, at least 1.', examples: [1] }),
     itemsTotal: Type.Integer({
       description:
-        'Number of items on all pages. If it says so, a list counts only up to a limit: the number is then this limit, or the number of items up to the next page if that is higher.',
+        'Number of items on all pages. Most lists count up to 5,000 items. If there are more, the number is 5,000, or the number of items up to the next page if that is higher.',
       examples: [1],
     }),
     currentPageItems: Type.Integer({ description: 'Number of items on this page.', examples: [1] }),
@@ -59,6 +59,19 @@ export function readPage(query: { currentPage?: number; pageSize?: number }): Pa
   const currentPage = query.currentPage ?? 1
   const pageSize = query.pageSize ?? 25
   return { currentPage, pageSize, offset: (currentPage - 1) * pageSize }
+}
+
+/** Lists count no more items than this, because counting a million takes longer than everything else. */
+export const maxCounted = 5_000
+
+/**
+ * The total of a list of which at most `maxCounted` + 1 items were counted. If there are more, it is what this page has
+ * reached, so that a client that reads pages while there are more gets all of them. `read` is the number of items from
+ * the start of the page on, with one of the next page.
+ */
+export function totalOf(counted: number, { offset }: Pick<Page, 'offset'>, read: number): number {
+  if (counted <= maxCounted) return counted
+  return Math.max(maxCounted, read === 0 ? 0 : offset + read)
 }
 
 type Filters = Record<string, string | number | boolean | string[] | Record<string, string> | undefined>

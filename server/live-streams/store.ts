@@ -52,6 +52,7 @@ export function listLiveStreams(
     .$if(streamKey !== undefined, (q) => q.where('stream_key', '=', streamKey!))
     .$if(name !== undefined, (q) => q.where(sql<boolean>`strpos(lower(name), lower(${name})) > 0`))
   return listPage(
+    db,
     found,
     (q) =>
       q

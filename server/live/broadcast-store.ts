@@ -317,7 +317,7 @@ export function listBroadcasts(
   page: Page,
 ): Promise<{ rows: Broadcast[]; total: number }> {
   const found = db.selectFrom('broadcasts').where('live_stream_id', '=', liveStreamId)
-  return listPage(found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
+  return listPage(db, found, (q) => q.selectAll().orderBy('started_at', 'desc').orderBy('id'), page)
 }
 
 export function findBroadcast(db: Db<Tables>, id: string): Promise<Broadcast | undefined> {

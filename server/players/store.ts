@@ -45,6 +45,7 @@ export async function listPlayers(
 ): Promise<{ players: StoredPlayer[]; total: number }> {
   const all = db.selectFrom('players').where('environment', '=', environment)
   const { rows: players, total } = await listPage(
+    db,
     all,
     (q) => q.select(columns).orderBy(sortColumns[by], order).orderBy('id', order),
     page,

@@ -139,6 +139,7 @@ export async function listSummaries(
   if (origin !== undefined) found = found.where('origin', '=', origin)
   if (sourceStatus !== undefined) found = found.where('state', '=', sourceStatus)
   const { rows, total } = await listPage(
+    db,
     found,
     (query) => query.selectAll().orderBy(sortColumns[by], order).orderBy('id', order),
     page,

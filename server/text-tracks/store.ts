@@ -120,6 +120,7 @@ export async function listTracks(
 ): Promise<{ tracks: StoredTrack[]; total: number }> {
   const all = db.selectFrom('text_tracks').where('video_id', '=', videoId).where('kind', '=', kind)
   const { rows: tracks, total } = await listPage(
+    db,
     all,
     (q) => q.select(columns).orderBy('language', 'asc'),
     page,

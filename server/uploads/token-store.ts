@@ -39,6 +39,7 @@ export async function listTokens(
 ): Promise<{ tokens: UploadTokenRow[]; total: number }> {
   const active = db.selectFrom('upload_tokens').where('environment', '=', environment).where(isActive(now))
   const { rows: tokens, total } = await listPage(
+    db,
     active,
     (q) =>
       q

@@ -1,11 +1,12 @@
 import { exampleId, sortByField, sortOrderField, timeInput } from '../lib/fields.ts'
 import { oneOf, text } from '../lib/http.ts'
+import { maxCounted } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { videoStates } from '../renditions/state-store.ts'
 import { limits } from './input-schemas.ts'
 
 /** Lists with filters count at most so many videos, and `search` lists no more. */
-export const maxFound = 5_000
+export const maxFound = maxCounted
 
 /** A text that no index can look up is looked for in so many videos. */
 export const maxScanned = 100_000

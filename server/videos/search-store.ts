@@ -2,7 +2,7 @@ import { type Expression, expressionBuilder, type SqlBool, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
 import { containing, type Db } from '../lib/db.ts'
 import { isId } from '../lib/ids.ts'
-import type { Page } from '../lib/paging.ts'
+import { type Page, totalOf } from '../lib/paging.ts'
 import { stateConditions, type VideoState } from '../renditions/state-store.ts'
 import type { Tables } from '../tables.ts'
 import { countByTag } from './count-store.ts'
@@ -189,8 +189,7 @@ export async function searchVideos<Row extends StoredVideo>(
   // One more shows whether there is another page.
   const end = Math.min(offset + pageSize + 1, found.maxListed)
   const rows = offset < end ? await pageOfVideos(db, found, order, { pageSize: end - offset, offset }) : []
-  const reached = rows.length === 0 ? 0 : offset + rows.length
-  return { videos: rows.slice(0, pageSize), total: Math.max(maxFound, reached) }
+  return { videos: rows.slice(0, pageSize), total: totalOf(result.total, page, rows.length) }
 }
 
 /** Materializes the matching videos once, to count them and to select the page, unless there are too many. */

@@ -18,7 +18,7 @@ export async function listWatermarks(
   page: Page,
 ): Promise<{ rows: Watermark[]; total: number }> {
   const all = db.selectFrom('watermarks').where('environment', '=', environment)
-  return listPage(all, (q) => q.selectAll().orderBy('created_at', order).orderBy('id', order), page)
+  return listPage(db, all, (q) => q.selectAll().orderBy('created_at', order).orderBy('id', order), page)
 }
 
 export function findWatermark(

@@ -1,7 +1,7 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Environment } from '../environments.ts'
-import { type Db, listPage } from '../lib/db.ts'
-import type { Page } from '../lib/paging.ts'
+import { countRows, type Db, listPage } from '../lib/db.ts'
+import { type Page, totalOf } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
 import { deliveriesChannel } from './event-store.ts'
 import type { EventType } from './events.ts'
@@ -37,6 +37,7 @@ export async function listEvents(
     .$if(from !== undefined, (q) => q.where('emitted_at', '>=', from!))
     .$if(to !== undefined, (q) => q.where('emitted_at', '<=', to!))
   const { rows: events, total } = await listPage(
+    db,
     found,
     (q) => q.selectAll().orderBy('emitted_at', 'desc').orderBy('position', 'desc'),
     page,
@@ -58,20 +59,20 @@ export async function listDeliveries(
   state: DeliveryState | undefined,
   page: Page,
 ): Promise<{ deliveries: Delivery[]; total: number }> {
-  const deliveries = await withType(db)
-    .where('webhook_id', '=', webhookId)
-    .$if(state !== undefined, (q) => q.where('state', '=', state!))
-    .orderBy('deliveries.id', 'desc')
-    .limit(page.pageSize)
-    .offset(page.offset)
-    .execute()
-  const { total } = await db
+  const found = db
     .selectFrom('deliveries')
     .where('webhook_id', '=', webhookId)
     .$if(state !== undefined, (q) => q.where('state', '=', state!))
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return { deliveries, total: Number(total) }
+  const listed = await found
+    .innerJoin('events', 'events.id', 'event_id')
+    .selectAll('deliveries')
+    .select('type')
+    .orderBy('deliveries.id', 'desc')
+    .limit(page.pageSize + 1)
+    .offset(page.offset)
+    .execute()
+  const total = totalOf(await countRows(db, found), page, listed.length)
+  return { deliveries: listed.slice(0, page.pageSize), total }
 }
 
 export function findDelivery(db: Db<Tables>, webhookId: string, id: number): Promise<Delivery | undefined> {

@@ -35,6 +35,7 @@ export async function listWebhooks(
     .where('environment', '=', environment)
     .$if(event !== undefined, (q) => q.where(sql<boolean>`${event}::text = any(events)`))
   const { rows: webhooks, total } = await listPage(
+    db,
     found,
     (q) => q.selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc'),
     page,

@@ -28,10 +28,14 @@ function ignoreMissing(error: unknown): void {
   if (!(error instanceof ApiProblem) || error.status !== 404) throw error
 }
 
-/** The ids of everything that matches, before anything is changed: changes may move videos to other pages. */
+/**
+ * The ids of what matches, before anything is changed: changes may move videos to other pages. Never more than `max`, the
+ * number that was shown, because more may match than were counted.
+ */
 export async function collectIds(
   environment: Environment,
   filters: VideoFilters,
+  max: number,
   signal: AbortSignal,
   onProgress: (found: number) => void,
 ): Promise<string[]> {
@@ -40,6 +44,6 @@ export async function collectIds(
     const { ids, pagesTotal } = await listIds(environment, filters, page, signal)
     for (const id of ids) all.add(id)
     onProgress(all.size)
-    if (page + 1 >= pagesTotal) return [...all]
+    if (page + 1 >= pagesTotal || all.size >= max) return [...all].slice(0, max)
   }
 }

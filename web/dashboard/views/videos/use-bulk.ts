@@ -84,7 +84,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
   const collect = (label: string) => {
     const onProgress = (finished: number) =>
       setRun({ label, phase: 'collecting', finished, total: selection.count, failures: [] })
-    return collectIds(environment, filters, abort.current!.signal, onProgress)
+    return collectIds(environment, filters, selection.count, abort.current!.signal, onProgress)
   }
 
   return {

@@ -96,7 +96,9 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
     const pages = client.getQueriesData<Page<ListedVideo>>({ queryKey })
     selection.add(pages.flatMap(([, page]) => page?.data.map(({ videoId }) => videoId) ?? []))
   }
-  const isCapped = filters.search !== undefined && total >= maxFound
+  const { tags = [], sortBy: _by, sortOrder: _order, ...others } = filters
+  const isCounted = tags.length < 2 && Object.values(others).every((value) => value === undefined)
+  const isCapped = !isCounted && total >= maxFound
   const count = (isCapped ? texts.videos.countCapped : texts.videos.count)(total)
   return (
     <div className={styles.found} data-old={isOld} aria-busy={isOld}>

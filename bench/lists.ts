@@ -1,0 +1,114 @@
+import pg from 'pg'
+import { connectionOptions } from '../server/lib/db.ts'
+import { authorization, median, percentile, Resources, startKinora, withTemporaryFolder } from './servers.ts'
+import { videoOf } from './sessions.ts'
+import { printTable, type Row } from './table.ts'
+import { fillVideos } from './videos.ts'
+
+const rounds = 5
+const clients = 30
+const pageRequests = 300
+
+/**
+ * Times lists that find many videos, or none, among a million. The reference is counting the videos in SQL, which reads
+ * each entry of an index once. Then it loads player pages while many clients read the slowest lists.
+ */
+export async function lists([videos = '1000000']: string[]): Promise<void> {
+  await withTemporaryFolder(async (folder) => {
+    await using resources = new Resources()
+    const database = await resources.postgres(folder)
+    const { url } = await resources.server(
+      startKinora(folder, {
+        KINORA_DATABASE_URL: database,
+        KINORA_RATE_LIMITS: 'off',
+        KINORA_ROLES: 'api',
+      }),
+    )
+    const client = new pg.Client(connectionOptions(database))
+    await client.connect()
+    resources.add(() => client.end())
+    console.log(`Inserting ${videos} videos…`)
+    await fillVideos(client, 0, Number(videos))
+    const count = () => client.query('select count(*) from all_videos')
+    const rows: Row[] = []
+    for (const path of paths(Number(videos))) {
+      const countMs = await medianMs(count)
+      const listMs = await medianMs(() => read(url + path))
+      rows.push({ measured: path, kinora: ms(listMs), reference: ms(countMs), ratio: listMs / countMs })
+    }
+    printTable(`Lists of ${videos} videos, compared with counting them in SQL`, rows)
+    printTable(`Player pages while ${clients} clients read lists, compared with an idle service`, [
+      ...(await measurePages(url, Number(videos))),
+    ])
+  })
+}
+
+function paths(videos: number): string[] {
+  const [middle, last] = [Math.ceil(videos / 200), Math.ceil(videos / 100)]
+  return [
+    '/videos',
+    '/videos?title=part&description=part&sortBy=title&pageSize=100',
+    '/videos?title=part&description=part&sortBy=title&pageSize=100&currentPage=50',
+    '/videos?title=part',
+    '/videos?title=e',
+    '/videos?title=qz',
+    '/videos?title=qz&sortBy=title',
+    '/videos?search=%25',
+    '/videos?search=%25&sortBy=title',
+    '/videos?status=missing',
+    '/videos?public=false',
+    `/videos?pageSize=100&currentPage=${middle}`,
+    `/videos?sortBy=title&pageSize=100&currentPage=${middle}`,
+    `/videos?sortBy=title&pageSize=100&currentPage=${last}`,
+  ]
+}
+
+async function measurePages(url: string, videos: number): Promise<Row[]> {
+  const idle = await pageTimes(url)
+  const stopping = new AbortController()
+  const reading = Array.from({ length: clients }, async (_, i) => {
+    const all = paths(videos)
+    for (let n = i; !stopping.signal.aborted; n++) await read(url + all[n % all.length]!)
+  })
+  const busy = await pageTimes(url)
+  stopping.abort()
+  await Promise.all(reading)
+  return [0.5, 0.99].map((share) => {
+    const [before, after] = [percentile(idle, share), percentile(busy, share)]
+    const row = { measured: `player page, p${share * 100}`, kinora: ms(after), reference: ms(before) }
+    return { ...row, ratio: after / before }
+  })
+}
+
+async function pageTimes(url: string): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < pageRequests; n++) {
+    const start = performance.now()
+    const response = await fetch(`${url}/vod/${videoOf(n)}`)
+    await response.arrayBuffer()
+    if (response.status !== 200) throw new Error(`a player page returned ${response.status}`)
+    times.push(performance.now() - start)
+  }
+  return times
+}
+
+/** Lists may be refused while many clients read them. */
+async function read(url: string): Promise<void> {
+  const response = await fetch(url, { headers: { authorization } })
+  const body = await response.text()
+  if (response.status !== 200 && response.status !== 503) throw new Error(`${url}: ${body}`)
+}
+
+const ms = (value: number) => `${value.toFixed(1)} ms`
+
+/** The median of several runs, after a warm-up run. */
+async function medianMs(work: () => Promise<unknown>): Promise<number> {
+  await work()
+  const times: number[] = []
+  for (let n = 0; n < rounds; n++) {
+    const start = performance.now()
+    await work()
+    times.push(performance.now() - start)
+  }
+  return median(times)
+}

@@ -333,7 +333,11 @@ function authenticateRequests(app: App, authenticator: Authenticator): void {
 
 function limitReads(app: App, reads: Database['reads']): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    request.read = (work) => reads.run({ subject: request.scope.keyId, signal: request.signal }, work)
+    request.read = (work) => {
+      // The signal of a request whose connection has closed before does not abort.
+      const signal = request.socket.destroyed ? AbortSignal.abort() : request.signal
+      return reads.run({ subject: request.scope.keyId, signal }, work)
+    }
     done()
   })
 }

@@ -106,7 +106,9 @@ test('lists that take long delay neither viewers nor other requests, and further
 test('every list is limited', async (t) => {
   const videoId = await makeVideo(service, onDisk(service))
   const webhook = { url: 'https://example.com', events: ['video.source.recorded'] }
-  const { webhookId } = (await call(`${service.url}/webhooks`, { method: 'POST', json: webhook })).body
+  const created = await callUntilAvailable(`${service.url}/webhooks`, { method: 'POST', json: webhook })
+  assert.equal(created.status, 201, created.text)
+  const { webhookId } = created.body
   for (const [table, ...paths] of [
     ['all_videos', '/videos?title=a', '/videos?search=a', '/videos?status=missing', '/discarded/videos'],
     ['video_counts', '/videos', '/tags'],

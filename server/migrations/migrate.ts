@@ -26,8 +26,8 @@ import * as videoSearch from './0023_video_search.ts'
 import * as mp4Size from './0024_mp4_size.ts'
 import * as videoText from './0025_video_text.ts'
 import * as liveNumbers from './0027_live_numbers.ts'
-import * as encodingRevisions from './0032_encoding_revisions.ts'
 import * as listIndexes from './0030_list_indexes.ts'
+import * as encodingRevisions from './0032_encoding_revisions.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -57,8 +57,8 @@ const migrations = {
   '0024_mp4_size': mp4Size,
   '0025_video_text': videoText,
   '0027_live_numbers': liveNumbers,
-  '0032_encoding_revisions': encodingRevisions,
   '0030_list_indexes': listIndexes,
+  '0032_encoding_revisions': encodingRevisions,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -63,7 +63,8 @@ export async function findServer({ warn }: Output): Promise<Server> {
 
 /**
  * Sends a request. While the service or its database restarts, the request is sent again, so that a command that runs for
- * hours does not end because of a moment. The body must not be a stream.
+ * hours does not end because of a moment. A request that changes something is sent again only if it was refused:
+ * otherwise it may have succeeded, and its response was lost. The body must not be a stream.
  */
 export async function call<T>(
   server: Server,
@@ -76,7 +77,7 @@ export async function call<T>(
     try {
       return await callOnce<T>(server, method, path, init)
     } catch (error) {
-      if (!isTemporary(error, server) || Date.now() > end) throw error
+      if (!isRetryable(error, method, server) || Date.now() > end) throw error
       if (waitMs === minDelayMs) server.warn(`${(error as Error).message} Trying again.`)
       await delay(waitMs, undefined, init.signal ? { signal: init.signal } : {})
     }
@@ -84,10 +85,13 @@ export async function call<T>(
 }
 
 /** A URL that has never answered is more likely wrong. */
-const isTemporary = (error: unknown, { hasAnswered }: Server) =>
-  error instanceof ResponseError
-    ? [429, 502, 503, 504].includes(error.status)
+function isRetryable(error: unknown, method: string, { hasAnswered }: Server): boolean {
+  if (error instanceof ResponseError && error.status === 429) return true
+  if (method !== 'GET') return false
+  return error instanceof ResponseError
+    ? [502, 503, 504].includes(error.status)
     : error instanceof ConnectionError && hasAnswered
+}
 
 /** Sends a request. */
 export async function callOnce<T>(

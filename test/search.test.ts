@@ -403,7 +403,7 @@ describe('filters', () => {
     assert.deepEqual(encoded.status, {
       state: 'ready',
       playable: true,
-      duration: 62,
+      duration: 2,
       width: 1280,
       height: 720,
     })

@@ -25,9 +25,9 @@ import * as dashboard from './0022_dashboard.ts'
 import * as videoSearch from './0023_video_search.ts'
 import * as mp4Size from './0024_mp4_size.ts'
 import * as videoText from './0025_video_text.ts'
-import * as liveNumbers from './0027_live_numbers.ts'
-import * as listIndexes from './0030_list_indexes.ts'
-import * as encodingRevisions from './0032_encoding_revisions.ts'
+import * as liveNumbers from './0026_live_numbers.ts'
+import * as listIndexes from './0027_list_indexes.ts'
+import * as encodingRevisions from './0028_encoding_revisions.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -56,9 +56,9 @@ const migrations = {
   '0023_video_search': videoSearch,
   '0024_mp4_size': mp4Size,
   '0025_video_text': videoText,
-  '0027_live_numbers': liveNumbers,
-  '0030_list_indexes': listIndexes,
-  '0032_encoding_revisions': encodingRevisions,
+  '0026_live_numbers': liveNumbers,
+  '0027_list_indexes': listIndexes,
+  '0028_encoding_revisions': encodingRevisions,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
+import { listKeys } from '../server/analytics/metadata-store.ts'
 import { assertProblem, call, query, sandboxKey, sharedKinora } from './harness.ts'
+import { withDb } from './record-events.ts'
 import { ago, clearSessions, day, hour, insertSessions, type Session } from './session-rows.ts'
 import { createVideo, viewing } from './viewings.ts'
 
@@ -130,6 +132,24 @@ describe('values of a key', () => {
       { key: 'user', sessions: 5, values: 3 },
     ])
     assert.deepEqual((await get('/analytics/metadata?videoId=liOne&pageSize=1')).pagination.itemsTotal, 2)
+    assert.equal((await get('/analytics/metadata')).countedFrom, null)
+  })
+
+  test('the list of keys counts the newest sessions and tells since when', async () => {
+    await insert({ metadata: { old: 'yes' }, loaded_at: ago(day) })
+    const all = { environment: 'production', period: { from: ago(2 * day), to: ago(-hour) } } as const
+    const page = { currentPage: 1, pageSize: 25, offset: 0 }
+    await withDb(service.database, async (trx) => {
+      const newest = await listKeys(trx, all, page, 6)
+      assert.deepEqual(
+        newest.keys.map(({ key, sessions }) => `${key} ${sessions}`),
+        ['class 5', 'user 5'],
+      )
+      assert.equal(newest.countedFrom?.getTime(), at.getTime())
+      const every = await listKeys(trx, all, page, 8)
+      assert.equal(every.keys.length, 3)
+      assert.equal(every.countedFrom, null)
+    })
   })
 
   test('keys and values may contain any characters', async () => {

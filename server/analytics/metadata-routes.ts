@@ -59,13 +59,24 @@ export const MetadataValues = listOf(
   'MetadataValues',
 )
 
-export const MetadataKeys = listOf(
-  Type.Object({
-    key: Type.String({ description: 'A key that videos declare as dynamic.', examples: ['viewer'] }),
-    sessions: Type.Integer({ description: 'Number of sessions with this key.', examples: [120] }),
-    values: Type.Integer({ description: 'Number of distinct values.', examples: [37] }),
-  }),
-  'MetadataKeys',
+const MetadataKey = Type.Object({
+  key: Type.String({ description: 'A key that videos declare as dynamic.', examples: ['viewer'] }),
+  sessions: Type.Integer({ description: 'Number of sessions with this key.', examples: [120] }),
+  values: Type.Integer({ description: 'Number of distinct values.', examples: [37] }),
+})
+
+const keySessions = store.maxKeySessions.toLocaleString('en')
+
+export const MetadataKeys = Type.Object(
+  {
+    ...listOf(MetadataKey, '').properties,
+    countedFrom: nullable(
+      timeField(
+        `When the oldest of the newest ${keySessions} sessions began. Earlier sessions are not counted. Null if all sessions of the period are.`,
+      ),
+    ),
+  },
+  { $id: 'MetadataKeys', description: 'One page of a list.' },
 )
 
 const curve = Type.Array(
@@ -153,8 +164,11 @@ function keysRoute(app: App, { selectSessions }: Deps): void {
     async ({ query, read, scope }) => {
       const page = readPage(query)
       const sessions = selectSessions(scope.environment, query)
-      const { keys, total } = await read((db) => store.listKeys(db, sessions, page))
-      return listResponse('/analytics/metadata', query, page, keys, total)
+      const { keys, total, countedFrom } = await read((db) => store.listKeys(db, sessions, page))
+      return {
+        ...listResponse('/analytics/metadata', query, page, keys, total),
+        countedFrom: countedFrom && atom(countedFrom),
+      }
     },
   )
 }

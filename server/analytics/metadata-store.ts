@@ -86,32 +86,45 @@ export async function listValues(
 
 export type KeyRow = { key: string; sessions: number; values: number }
 
+/** Taking the pairs of a million sessions apart takes seconds. */
+export const maxKeySessions = 100_000
+
 /**
- * Lists the metadata keys of sessions. Viewers have several sessions with the same pairs, so that taking each set of
- * pairs apart only once halves the time.
+ * Lists the metadata keys of the newest sessions. `countedFrom` is the time of the oldest one if there may be more. Viewers
+ * have several sessions with the same pairs, so that taking each set of pairs apart only once halves the time.
  */
 export async function listKeys(
   db: Db<Tables>,
   sessions: TaggedSessions,
   page: Page,
-): Promise<{ keys: KeyRow[]; total: number }> {
-  const { rows } = await sql<KeyRow & { total: number; key: string | null }>`
-    with found as materialized (
+  maxSessions = maxKeySessions,
+): Promise<{ keys: KeyRow[]; total: number; countedFrom: Date | null }> {
+  const { rows } = await sql<KeyRow & { total: number; counted_from: Date | null; key: string | null }>`
+    with newest as materialized (
+      select metadata, loaded_at from viewing_sessions where ${matches(sessions)} and metadata <> '{}'
+      order by loaded_at desc limit ${maxSessions}
+    ), found as materialized (
       select key, sum(sessions) as sessions, count(*) as values from (
         select key, value, sum(sessions) as sessions from (
-          select metadata, count(*) as sessions from viewing_sessions
-          where ${matches(sessions)} and metadata <> '{}' group by metadata
+          select metadata, count(*) as sessions from newest group by metadata
         ) as viewers, jsonb_each_text(metadata) group by key, value
       ) as pairs group by key
     )
-    select total, page.* from (select count(*) as total from found) as counted
+    select total, counted_from, page.* from (select count(*) as total from found) as counted
+    cross join (
+      select case when count(*) >= ${maxSessions} then min(loaded_at) end as counted_from from newest
+    ) as oldest
     left join lateral (
       select * from found order by sessions desc, key limit ${page.pageSize} offset ${page.offset}
     ) as page on true
     order by sessions desc, key`.execute(db)
   // A sum of bigint counts is numeric, which the driver returns as text.
   const keys = rows.map((row) => ({ key: row.key, sessions: Number(row.sessions), values: row.values }))
-  return { keys: keys.filter(({ key }) => key !== null), total: Number(rows[0]?.total ?? 0) }
+  return {
+    keys: keys.filter(({ key }) => key !== null),
+    total: Number(rows[0]?.total ?? 0),
+    countedFrom: rows[0]?.counted_from ?? null,
+  }
 }
 
 export type RetentionGroup = { value: string; sessions: number; edges: [at: number, change: number][] | null }

@@ -7,13 +7,13 @@ import { compress } from './compress.ts'
 const licensesFile = 'THIRD_PARTY_LICENSES.md'
 const text = /\.(js|css|svg|md)$/
 
-/** Vite writes the license texts of all packages in the bundle. The scripts with code of a package name that file. */
+/** Vite writes the license texts of all packages in the bundle. The first script names that file. */
 const licenses: Plugin = {
   name: 'licenses',
   config({ base, build }) {
     const fileName = join(build?.assetsDir ?? '', licensesFile)
-    const postBanner = ({ moduleIds }: { moduleIds: string[] }) =>
-      moduleIds.some((id) => id.includes('/node_modules/')) ? `/*! Licenses: ${base}${fileName} */` : ''
+    const postBanner = ({ isEntry }: { isEntry: boolean }) =>
+      isEntry ? `/*! Licenses: ${base}${fileName} */` : ''
     return { build: { license: { fileName }, rolldownOptions: { output: { postBanner } } } }
   },
 }

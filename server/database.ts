@@ -32,8 +32,11 @@ export type Database = {
   close(): Promise<void>
 }
 
-/** How many connections a process opens at most: for viewers and jobs, and for requests with an API key. */
-const connections = { all: 12, keyed: 8 }
+/**
+ * How many connections a process opens at most: for viewers and jobs, and for requests with an API key. Up to ten jobs hold
+ * a connection with a lock until they end.
+ */
+const connections = { all: 20, keyed: 8 }
 
 const messageEveryMs = 5_000
 

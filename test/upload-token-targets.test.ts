@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { afterEach, test } from 'node:test'
 import { removeAbandonedUploads } from '../server/uploads/store-source.ts'
+import { removeUpload } from '../server/uploads/tus-create.ts'
 import {
   assertProblem,
   assertSource,
@@ -154,6 +155,29 @@ test('a token that sent nothing keeps no other token out', async () => {
   assert.equal(response.status, 201, response.text)
   assert.equal(await patch(created.headers.get('location'), small), 404)
   await assertSource(service.data, videoId, small)
+})
+
+test('a token that sent nothing has no part in the upload of an API key', async () => {
+  const [token, videoId] = [await newToken(), await newVideo()]
+  const location = (await createTus(token, videoId, 1)).headers.get('location')
+  const rangeOf = (from: number, to: number) => `bytes ${from}-${to}/${big.length}`
+  assert.equal((await sendWithKey(videoId, first, rangeOf(0, first.length - 1))).status, 201)
+  assert.equal(await patch(location, small.subarray(0, 1)), 404)
+  await assertClosed(token, videoId)
+  assert.equal((await sendWithKey(videoId, second, rangeOf(first.length, big.length - 1))).status, 201)
+  await assertSource(service.data, videoId, big)
+})
+
+test('a tus request that waits while an API key starts its upload does not remove the video', async (t) => {
+  const [token, videoId] = [await newToken(), await newVideo()]
+  const location = (await createTus(token, videoId)).headers.get('location')
+  const uploadId = location!.split('/').at(-1)!
+  assert.equal((await sendWithKey(videoId, first, 'part 1/2')).status, 201)
+  await assert.rejects(removeUpload(await openJobContext(t, service), uploadId), {
+    slug: 'resource-not-found',
+  })
+  assert.equal((await sendWithKey(videoId, second, 'part 2/2')).status, 201)
+  await assertSource(service.data, videoId, big)
 })
 
 test('a token that terminates its upload may start again, and no other token', async () => {

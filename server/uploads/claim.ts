@@ -111,8 +111,11 @@ async function claimIn(
     return { kind: 'compare', handle: source.handle, chunk: { location: own.place, size: own.size } }
   if (source.state !== 'receiving') throw sourceExists(source.form)
   if (isOwnLeased) return undefined
-  // Nothing has arrived yet, so the upload can start again in another form.
-  if (!hasStarted && (source.form !== range.form || isOfOther))
+  // Nothing has arrived yet, so the upload can start again in another form, or by another key or token. It then does not
+  // belong to whoever created the row.
+  const isSameUpload =
+    source.form === range.form && source.created_by === origin.created_by && source.tus_metadata === null
+  if (!hasStarted && !isSameUpload)
     await store.replaceSource(trx, newSource(videoId, range.form, source.handle, origin, time))
   else
     checkAgainstReceived(range, {

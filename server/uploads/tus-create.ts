@@ -41,6 +41,14 @@ export async function findUpload(
   const environment = isId('vi', videoId) ? await findEnvironment(db, videoId) : undefined
   const isAllowed = environment !== undefined && isAdmitted(environment, requiredEnvironment)
   const source = isAllowed ? await store.findSource(db, videoId) : undefined
+  return requireUpload(source, id)
+}
+
+/**
+ * The source if it still is the upload with this id. Another upload to the same video may have replaced it since the
+ * request began.
+ */
+export function requireUpload(source: SourceRow | undefined, id: string): SourceRow {
   const isTus = source?.form === 'bytes' && source.tus_metadata !== null
   if (!isTus || !isEqual(id, uploadIdOf(source))) throw notFound('upload')
   return source
@@ -124,13 +132,13 @@ async function begin(
 /** Removes an upload. Also removes its video, unless it existed before the upload. */
 export async function removeUpload(
   context: Pick<Context, 'db' | 'files' | 'queue'>,
-  videoId: string,
+  id: string,
 ): Promise<void> {
   const { db, files } = context
+  const videoId = videoIdOf(id)
   const handle = await db.transaction().execute(async (trx) => {
     await lockVideo(trx, videoId)
-    const source = await store.lockSource(trx, videoId)
-    if (!source) throw notFound('upload')
+    const source = requireUpload(await store.lockSource(trx, videoId), id)
     if (source.state !== 'receiving') throw sourceExists(source.form)
     if (readMetadata(source.tus_metadata).videoId) {
       await deleteUpload(trx, source)

@@ -1,12 +1,13 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
-import { ApiError, fileErrors, notFound } from '../lib/errors.ts'
+import { ApiError, fileErrors } from '../lib/errors.ts'
 import * as chunkStore from './chunk-store.ts'
 import type { Deps } from './receive.ts'
+import { changeSource } from './source-transaction.ts'
 import * as store from './store.ts'
 import { abandonedAfterMs } from './store-source.ts'
 import type { SourceRow } from './tables.ts'
-import { readMetadata, removeUpload, videoIdOf } from './tus-create.ts'
+import { readMetadata, removeUpload, requireUpload, videoIdOf } from './tus-create.ts'
 import { type Checksum, writeBody } from './tus-write.ts'
 
 /** Connects @tus/server to the rows and files of sources, for a single request. */
@@ -51,12 +52,15 @@ export class TusDataStore extends DataStore {
 
   override async declareUploadLength(id: string, total: number): Promise<void> {
     if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
-    const { db, now } = this.#deps
-    await store.updateSource(db, videoIdOf(id), { total, updated_at: now() })
+    const videoId = videoIdOf(id)
+    await changeSource(this.#deps, videoId, async (trx) => {
+      requireUpload(await store.lockSource(trx, videoId), id)
+      await store.updateSource(trx, videoId, { total, updated_at: this.#deps.now() })
+    })
   }
 
   override async remove(id: string): Promise<void> {
-    await removeUpload(this.#deps, videoIdOf(id))
+    await removeUpload(this.#deps, id)
   }
 
   /** See removeAbandonedUploads. */
@@ -65,9 +69,7 @@ export class TusDataStore extends DataStore {
   }
 
   async #findSource(id: string): Promise<SourceRow> {
-    const source = await store.findSource(this.#deps.db, videoIdOf(id))
-    if (!source) throw notFound('upload')
-    return source
+    return requireUpload(await store.findSource(this.#deps.db, videoIdOf(id)), id)
   }
 
   /** The sum of received bytes, unless there is a gap. Only chunks from other ways of uploading can leave a gap. */

@@ -39,7 +39,7 @@ export async function handleTus(tus: Tus, request: FastifyRequest, reply: Fastif
   const isLost = body !== undefined && request.raw.destroyed && !request.raw.complete
   // Without the response, no client knows the URL of the upload and could continue it.
   if (result.createdId !== undefined && (result.response.status >= 400 || isLost || body?.isTooSlow))
-    await removeUpload(tus.deps, videoIdOf(result.createdId))
+    await removeUpload(tus.deps, result.createdId)
   if (body?.isTooSlow) throw clientTooSlow()
   await throwError(result)
   const finalId = result.createdId ?? (method === 'OPTIONS' ? undefined : uploadId)

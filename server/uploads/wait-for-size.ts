@@ -4,7 +4,7 @@ import type { Tables } from '../tables.ts'
 import { isBeingExamined } from './store.ts'
 
 /** A usual file is examined in less. A slow file or a busy worker must not delay the response for longer. */
-const maxWaitMs = 1_000
+const maxWaitMs = 2_000
 const pollMs = 100
 
 /**

@@ -213,7 +213,7 @@ describe('chunks', () => {
 })
 
 describe('with 500 discarded videos among 5,000', () => {
-  type Plan = { 'Relation Name'?: string; 'Index Name'?: string; Plans?: Plan[] }
+  type Plan = { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; Plans?: Plan[] }
   let client: pg.Client
 
   before(async () => {
@@ -230,14 +230,17 @@ describe('with 500 discarded videos among 5,000', () => {
   })
   after(() => client.end())
 
-  /** The indexes that the statements of a function read, or the table if one is read without an index. */
+  /**
+   * The indexes that the statements of a function read, with "alone" if they do not read the table as well, or the table
+   * if one is read without an index.
+   */
   async function indexesOf(read: () => Promise<unknown>): Promise<string[]> {
     statements = []
     await read()
     const found = new Set<string>()
     const walk = (plan: Plan) => {
       const [table, index] = [plan['Relation Name'], plan['Index Name']]
-      if (index) found.add(index)
+      if (index) found.add(plan['Node Type'] === 'Index Only Scan' ? `${index} alone` : index)
       else if (table === 'all_videos' && !plan.Plans) found.add(table)
       plan.Plans?.forEach(walk)
     }
@@ -256,9 +259,13 @@ describe('with 500 discarded videos among 5,000', () => {
     assert.deepEqual(await indexesOf(() => findVideo(db, 'production', id)), ['videos_pkey'])
     assert.deepEqual(await indexesOf(() => findVideoStates(db, [id])), ['videos_pkey'])
     const list = (order: Parameters<typeof listVideos>[3]) => listVideos(db, 'production', {}, order, page)
-    assert.deepEqual(await indexesOf(() => list(newest)), ['videos_created'])
-    assert.deepEqual(await indexesOf(() => list({ by: 'title', order: 'asc' })), ['videos_title'])
-    assert.deepEqual(await indexesOf(() => list({ by: 'updatedAt', order: 'asc' })), ['videos_updated'])
+    // The first index skips to the page, and the second one finds its videos.
+    for (const [by, index] of [
+      ['createdAt', 'videos_created'],
+      ['updatedAt', 'videos_updated'],
+      ['title', 'videos_title'],
+    ] as const)
+      assert.deepEqual(await indexesOf(() => list({ by, order: 'asc' })), [`${index} alone`, 'videos_pkey'])
     const search = () => listVideos(db, 'production', { metadata: { customer: 'customer-7' } }, newest, page)
     assert.deepEqual(await indexesOf(search), ['videos_search', 'videos_pkey'])
   })

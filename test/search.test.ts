@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { type ApiResponse, assertProblem, call, query, sandboxKey, sharedKinora } from './harness.ts'
 
@@ -118,6 +119,30 @@ describe('pagination', () => {
     const tags = await get('/tags?sortBy=videoCount&sortOrder=desc&pageSize=100&currentPage=2')
     assert.equal(tags.body.pagination.itemsTotal, 103)
     assert.equal(tags.body.data.length, 3)
+  })
+
+  test('titles of 1,000 characters of three and four bytes are created, listed by title and changed', async () => {
+    // Random, because Postgres compresses texts that repeat, before it compares them with the limits of an index.
+    const randomTitle = (first: number, count: number) =>
+      String.fromCodePoint(...Array.from({ length: 1_000 }, () => first + randomInt(count)))
+    const chinese = () => randomTitle(0x4e00, 20_000)
+    const emoji = () => randomTitle(0x1f300, 700)
+    const listed = async () => new Set(await findTitles('tags[]=long-titles'))
+
+    const titles = [chinese(), emoji()]
+    await create(...titles.map((title) => ({ title, tags: ['long-titles'] })))
+    assert.deepEqual(await listed(), new Set(titles))
+
+    const changed = [chinese(), emoji()]
+    const { body } = await get('/videos?tags[]=long-titles')
+    for (const [i, { videoId }] of body.data.entries()) {
+      const json = { title: changed[i] }
+      const response = await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json })
+      assert.equal(response.status, 200, response.text)
+    }
+    assert.deepEqual(await listed(), new Set(changed))
+    for (const { videoId } of body.data)
+      assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
   })
 
   test('each environment is counted separately', async () => {

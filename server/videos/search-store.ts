@@ -92,7 +92,7 @@ export function selectiveTrigrams(part: string): string[] {
 const uuids = (terms: string[]) => sql<string[]>`${terms}::uuid[]`
 
 const orderColumns = {
-  title: sql<string>`lower(left(title, 100))`,
+  title: sql<string>`sort_title`,
   createdAt: sql<Date>`created_at`,
   publishedAt: sql<Date>`created_at`,
   updatedAt: sql<Date>`updated_at`,

@@ -57,17 +57,37 @@ test('cues are sorted by their start, and overlapping cues are kept', async () =
   assert.deepEqual(found, ['a', 'b', 'c'])
 })
 
-test('markup that WebVTT does not define is shown as text', async () => {
+test('tags that WebVTT does not define are left out, and what is no tag is text', async () => {
   const line = '00:01.000 --> 00:02.000'
   for (const [text, expected] of [
-    ['<script>alert(1)</script>', '&lt;script>alert(1)&lt;/script>'],
-    ['<img src=x onerror=alert(1)>', '&lt;img src=x onerror=alert(1)>'],
+    ['<script>alert(1)</script>', 'alert(1)'],
+    ['<img src=x onerror=alert(1)>x', 'x'],
+    ['<font color="#ffff00">Hello</font>', 'Hello'],
+    ['<I>x</I> <B>y</B> <U>z</U>', '<i>x</i> <b>y</b> <u>z</u>'],
+    ['a<br>b<br />c<i/>', 'abc'],
+    ['<c.>x</c>', 'x</c>'],
+    [
+      '<lang en><ruby>a<rt>b</rt></ruby></lang> <00:01.500><V Ada>c',
+      '<lang en><ruby>a<rt>b</rt></ruby></lang> <00:01.500>c',
+    ],
     ['<b>bold</b> <i', '<b>bold</b> &lt;i'],
     ['1 < 2 & 3 > 2', '1 &lt; 2 & 3 > 2'],
+    ['I <3 <> you', 'I &lt;3 &lt;> you'],
     ['<v <b>x', '&lt;v <b>x'],
+    // Nothing becomes a tag, an arrow or the end of a cue because something else is left out.
+    ['<<b>script>', '&lt;<b>script>'],
+    ['<<x>script src=y>', '&lt;script src=y>'],
+    ['<scr<x>ipt>', '&lt;script>'],
+    ['x --<x>> y', 'x --&gt; y'],
+    ['<x>\nSTYLE\n<x></x>\ny', 'STYLE\ny'],
+    ['a\n\u0007\nb --\u0007>', 'a\nb --&gt;'],
     ['a\u0007\u009bb', 'ab'],
-  ] as const)
+  ] as const) {
     assert.deepEqual(await texts(cue(line, text)), [expected])
+    if (/\p{Cc}/u.test(text.replaceAll('\n', ''))) continue
+    const file = `WEBVTT\n\n${line}\n`
+    assert.equal(await withoutExternalContent(file + text), file + expected)
+  }
 })
 
 test('style sheets and markup that WebVTT does not define are removed from a file', async () => {
@@ -75,7 +95,7 @@ test('style sheets and markup that WebVTT does not define are removed from a fil
     'STYLE\n::cue { background: url(https://track.example/x.png) }\n@import "https://track.example/x.css";\n'
   const cues =
     'STYLE \n00:01.000 --> 00:02.000 align:start\nSTYLE\nthe <i>text</i> <img src=//track.example/x>\n'
-  const clean = '00:01.000 --> 00:02.000 align:start\nSTYLE\nthe <i>text</i> &lt;img src=//track.example/x>\n'
+  const clean = '00:01.000 --> 00:02.000 align:start\nSTYLE\nthe <i>text</i> \n'
   for (const [file, expected] of [
     [`WEBVTT\n\n${style}\n${cues}`, `WEBVTT\n\n\n${clean}`],
     [`WEBVTT\n${style}\n${cues}`, `WEBVTT\n\n${clean}`],
@@ -101,7 +121,7 @@ test('large files of every shape are parsed in linear time', async () => {
   const start = '00:01.000 --> 00:02.000'
   const fill = (pattern: string, bytes = size) => pattern.repeat(bytes / pattern.length)
   assert.equal((await texts(fill(`${start}\nx\n\n`))).length, Math.floor(size / 27))
-  for (const line of ['x', '<', '<v ', '<c.a', '&', ' ', '-', '0', '{\\'])
+  for (const line of ['x', '<', '<v ', '<c.a', '<x>', '<<x>', '&', ' ', '-', '0', '{\\'])
     assert.ok((await parse(cue(start, fill(line)))).length <= 1, line)
   for (const line of [' ', '0', ':', '-->', '00:01.000 --> ', '\n', '\r'])
     assert.deepEqual(await parse(fill(line)), [])

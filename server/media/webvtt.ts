@@ -15,7 +15,10 @@ export function* linesOf(text: string): Generator<string> {
   yield plain.slice(from)
 }
 
-/** No caption with markup is longer. Reading markup takes far longer than reading text, and is done in one turn. */
+/**
+ * No line of WebVTT and no caption of SRT with markup is longer. Reading markup takes far longer than reading text, and is
+ * done in one turn.
+ */
 export const maxMarkupLength = 10_000
 
 export type Timing = Omit<Cue, 'text'>
@@ -61,19 +64,26 @@ const cleanSettings = (settings: string) =>
     .filter((each) => settingPattern.test(each))
     .join(' ')
 
-/** A less-than sign that does not begin a tag of WebVTT. */
-const unknownMarkup =
-  /<(?!(?:\/?(?:c|i|b|u|ruby|rt|v|lang)(?:\.[^\s.<>&]+)*(?:[ \t][^<>\n]*)?|(?:\d{2,9}:)?\d\d:\d\d\.\d{3})>)/g
+/** A tag, or a less-than sign that begins none. It goes on to the next less-than sign at most, so this is linear. */
+const markup = /<(?:[^<>]*>)?/g
+const definedTag =
+  /^<(?:\/?(?:c|i|b|u|ruby|rt|v|lang)(?:\.[^\s.<>&]+)*(?:[ \t][^<>]*)?|(?:\d{2,9}:)?\d\d:\d\d\.\d{3})>$/
 
-/** Keeps the tags that WebVTT defines. Players show any other markup as text. */
-function cleanText(text: string): string {
-  // Most texts have neither.
-  if (!/[<\p{Cc}]/u.test(text)) return text
-  return escapeMarkup(text.replaceAll(/(?![\t\n])\p{Cc}/gu, ''))
+/** Keeps the tags that WebVTT defines. Other tags are left out, as in browsers, and what is no tag is text. */
+function cleanMarkup(line: string): string {
+  if (!line.includes('<')) return line
+  if (line.length > maxMarkupLength) return line.replaceAll('<', '&lt;')
+  return line.replaceAll(markup, (tag) => {
+    if (definedTag.test(tag)) return tag
+    if (/^<\/?[BIU]>$/.test(tag)) return tag.toLowerCase()
+    return /^<\/?[a-z][^>]*>$/i.test(tag) ? '' : tag.replace('<', '&lt;')
+  })
 }
 
-const escapeMarkup = (text: string) =>
-  text.replaceAll(text.length > maxMarkupLength ? '<' : unknownMarkup, '&lt;')
+/** A line of the text of a cue. Where something is left out, the rest must not become an arrow, which starts a cue. */
+const cleanLine = (line: string) => cleanMarkup(line).replaceAll('-->', '--&gt;')
+
+const withoutControls = (line: string) => line.replaceAll(/(?!\t)\p{Cc}/gu, '')
 
 const styleLine = /^STYLE[ \t]*$/
 
@@ -96,9 +106,10 @@ export async function withoutExternalContent(content: string): Promise<string> {
     const isTiming = line.includes('-->')
     if (isTiming) block = 'cue'
     else if (block === undefined && styleLine.test(line)) block = 'style'
-    const kept = block === 'cue' && !isTiming ? escapeMarkup(line) : line
+    const kept = block === 'cue' && !isTiming ? cleanLine(line) : line
     isChanged ||= block === 'style' || kept !== line
-    if (block !== 'style') lines.push(kept)
+    // A line of which nothing is left would end the cue.
+    if (block !== 'style' && (kept !== '' || line === '')) lines.push(kept)
   }
   return isChanged ? lines.join('\n') : content
 }
@@ -115,7 +126,7 @@ export async function parseCues(content: string): Promise<Cue[]> {
   let lines: string[] = []
   const endCue = () => {
     if (!timing) return
-    const text = cleanText(lines.join('\n'))
+    const text = lines.join('\n')
     if (timing.endMs > timing.startMs && text.trim() !== '') cues.push({ ...timing, text })
     timing = undefined
     lines = []
@@ -125,7 +136,10 @@ export async function parseCues(content: string): Promise<Cue[]> {
     const isTiming = line.includes('-->')
     if (isTiming || line === '') endCue()
     if (isTiming) timing = readTiming(line)
-    else if (timing && /[^ \t]/.test(line)) lines.push(line)
+    else if (timing) {
+      const text = cleanLine(withoutControls(line))
+      if (/[^ \t]/.test(text)) lines.push(text)
+    }
   }
   endCue()
   return cues.sort((a, b) => a.startMs - b.startMs)

@@ -4,7 +4,15 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Transaction } from 'kysely'
 import { openDb, openPool } from '../server/lib/db.ts'
-import { type Claimed, claimBroadcast, insertSegment, setAway } from '../server/live/broadcast-store.ts'
+import {
+  type Abandoned,
+  type Claimed,
+  claimBroadcast,
+  insertInit,
+  insertSegment,
+  type Occupied,
+  setAway,
+} from '../server/live/broadcast-store.ts'
 import { signFeedRequest } from '../server/live/feed/signature.ts'
 import type { Tables } from '../server/tables.ts'
 import {
@@ -441,6 +449,32 @@ describe('several processes', { concurrency: true }, () => {
     assert.ok(continued.sequence > numberOf(shown.at(-1)!), `${continued.sequence} was used before`)
     assert.ok(continued.epoch > 2, `epoch ${continued.epoch} was used before`)
     await second.close()
+  })
+
+  test('numbers are not used again if an owner is killed that reserved none, because it is of an older version', async (t) => {
+    const db = openDb<Tables>(openPool(database, () => {}))
+    t.after(() => db.destroy())
+    const { id } = await createStream()
+    const stream = { id, environment: 'production', record: false } as const
+    const claim = (abandoned?: Abandoned) =>
+      db.transaction().execute((trx) => claimBroadcast(trx, stream, 'http://127.0.0.1:1', abandoned))
+    const { claim: first } = (await claim()) as Claimed
+    const times = { start_ms: 0, duration_ms: 2_000, received_at: new Date() }
+    for (const sequence of [0, 1, 2])
+      await insertSegment(db, {
+        ...{ broadcast_id: first.id, quality: 'source', sequence, epoch: 1, fence: first.fence, bytes: 1 },
+        ...times,
+      })
+    await insertInit(db, first, {
+      ...{ broadcast_id: first.id, quality: 'source', epoch: 1, data: Buffer.from('x') },
+      ...{ codecs: '', width: null, height: null },
+    })
+    const killed = `next_sequence = 0, next_epoch = 1, lease_until = now() - interval '1 second'`
+    await query(database, `update broadcasts set ${killed} where id = $1`, [first.id])
+    const occupied = (await claim()) as Occupied
+    const { position } = (await claim({ ...occupied, reserved: undefined })) as Claimed
+    // It may have shown two segments, and another configuration of the encoder, that it has not stored.
+    assert.deepEqual(position.next, { sequence: 5, epoch: 3 })
   })
 
   test('a takeover and a write of the previous owner wait for each other', async (t) => {

@@ -143,7 +143,11 @@ export class BroadcastOwner implements Publisher {
   }
 
   drain(): Promise<void> | undefined {
-    return this.#writer.drain() ?? this.#pace.drain()
+    return this.#waitForMemory() ?? this.#pace.drain()
+  }
+
+  #waitForMemory(): Promise<void> | undefined {
+    return this.#writer.drain() ?? this.#numbers.drain()
   }
 
   get isOver(): boolean {
@@ -158,7 +162,7 @@ export class BroadcastOwner implements Publisher {
     }
     if (this.#pace.isAhead) this.#options.connection.probe()
     // While nothing is read, the silence is ours.
-    const isSilent = !this.#isReceived && !this.#pace.isAhead && this.#writer.drain() === undefined
+    const isSilent = !this.#isReceived && !this.#pace.isAhead && this.#waitForMemory() === undefined
     this.#isReceived = false
     this.#silentChecks = isSilent ? this.#silentChecks + 1 : 0
     if (this.#silentChecks > maxSilentChecks) this.close()

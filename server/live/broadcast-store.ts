@@ -67,7 +67,7 @@ export async function claimBroadcast(
     : await insertBroadcast(trx, { live_stream_id, environment, record, owner_url })
   await notifyLive(trx)
   const { id, fence } = broadcast
-  const position = await findPosition(trx, id, isAbandoned ? abandoned?.reserved : undefined)
+  const position = await findPosition(trx, id, isAbandoned ? abandoned : undefined)
   const { sequence, epoch } = reservationFrom(position)
   await trx
     .updateTable('broadcasts')
@@ -115,21 +115,32 @@ export const reservationFrom = ({ next }: Position): NextNumbers => ({
   epoch: next.epoch + 1,
 })
 
+/**
+ * During an upgrade, the owner may be of a version that reserves no numbers. When it is killed, it may have shown two segments
+ * and an epoch that it has not stored. The row tells that it has not even reserved the epoch that it has stored.
+ */
 async function findPosition(
   trx: Transaction<Tables>,
   id: string,
-  reserved: NextNumbers | undefined,
+  abandoned: Abandoned | undefined,
 ): Promise<Position> {
+  const isAbandoned = abandoned !== undefined
   const { rows } = await sql<NextNumbers & Omit<Position, 'next'>>`
-    select greatest(b.next_sequence, (select max(sequence) + 1 from live_segments where broadcast_id = b.id)) as sequence,
-      greatest(b.next_epoch, (select max(epoch) + 1 from live_inits where broadcast_id = b.id)) as epoch,
+    select
+      greatest(b.next_sequence,
+        (select max(sequence) + case when ${isAbandoned} then 3 else 1 end from live_segments where broadcast_id = b.id)
+      ) as sequence,
+      greatest(b.next_epoch,
+        (select max(epoch) + case when ${isAbandoned} and b.next_epoch <= max(epoch) then 2 else 1 end
+         from live_inits where broadcast_id = b.id)
+      ) as epoch,
       coalesce((select max(start_ms + duration_ms) from live_segments where broadcast_id = b.id), 0)::float8 as "endMs",
       (1000 * extract(epoch from now() - b.started_at))::float8 as "elapsedMs"
     from broadcasts b where id = ${id}`.execute(trx)
   const { sequence, epoch, ...times } = rows[0]!
   const next = {
-    sequence: Math.max(sequence, reserved?.sequence ?? 0),
-    epoch: Math.max(epoch, reserved?.epoch ?? 0),
+    sequence: Math.max(sequence, abandoned?.reserved?.sequence ?? 0),
+    epoch: Math.max(epoch, abandoned?.reserved?.epoch ?? 0),
   }
   return { next, ...times }
 }

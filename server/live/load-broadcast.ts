@@ -12,7 +12,7 @@ export async function loadBroadcast(
   const live = new LiveBroadcast({ id, liveStreamId, fence, windowMs })
   const { inits, segments } = await loadWindow(db, id, windowMs)
   for (const { broadcast_id: _, ...init } of inits) live.apply({ kind: 'init', ...init })
-  for (const row of segments) {
+  for (const row of withinWindow(segments, windowMs)) {
     const { quality, sequence, epoch, bytes, fence } = row
     const times = { durationMs: row.duration_ms, receivedAt: row.received_at.getTime() }
     live.apply({ kind: 'segment', quality, sequence, epoch, ...times, bytes, fence })
@@ -20,4 +20,18 @@ export async function loadBroadcast(
   if (targetSeconds !== null) live.apply({ kind: 'visible', targetSeconds, qualities: broadcast.qualities })
   if (broadcast.state === 'ended') live.apply({ kind: 'end' })
   return live
+}
+
+type Timed = { quality: string; start_ms: number; duration_ms: number }
+
+/**
+ * The segments that are not older than the window of their quality, by their times in the stream. Nobody knows how long the
+ * missing segments between them were, so their number alone could let a playlist begin earlier than it did before. The
+ * rows are in the order of their numbers.
+ */
+export function withinWindow<T extends Timed>(rows: readonly T[], windowMs: number): T[] {
+  const oldest = new Map<string, number>()
+  for (const { quality, start_ms: start, duration_ms: duration } of rows)
+    oldest.set(quality, Math.min(start, start + duration - windowMs))
+  return rows.filter(({ quality, start_ms: start }) => start >= oldest.get(quality)!)
 }

@@ -29,10 +29,10 @@ function open() {
   live.subscribe((event) =>
     shown.push(`${event.kind} ${'sequence' in event ? event.sequence : 'epoch' in event ? event.epoch : ''}`),
   )
-  const part = (sequence: number, epoch = 2) =>
+  const part = (sequence: number, data = Buffer.from('x')) =>
     reservation.show({
-      ...{ kind: 'part', quality, sequence, epoch, receivedAt: 0, durationMs: 500, isIndependent: true },
-      data: new Bytes([Buffer.from('x')]),
+      ...{ kind: 'part', quality, sequence, epoch: 2, receivedAt: 0, durationMs: 500, isIndependent: true },
+      data: new Bytes([data]),
     })
   const init = (epoch: number) =>
     reservation.show({
@@ -90,4 +90,26 @@ test('while the store is away too, viewers see no number that another owner coul
   live.close()
   reservation.show({ kind: 'end' })
   assert.equal(shown.length, 2, 'another process owns the broadcast')
+})
+
+test('nothing more is received while too much waits, until it is shown or the broadcast is lost', async () => {
+  const megabyte = Buffer.alloc(1024 * 1024)
+  const fill = () => {
+    const opened = open()
+    for (let i = 0; i < 63; i++) opened.part(6, megabyte)
+    assert.equal(opened.reservation.drain(), undefined)
+    for (let i = 0; i < 2; i++) opened.part(7, megabyte)
+    return { ...opened, drained: opened.reservation.drain() }
+  }
+  const shown = fill()
+  assert.ok(shown.drained)
+  shown.reservation.confirm({ sequence: 7, epoch: 3 })
+  await shown.drained
+  assert.equal(shown.reservation.drain(), undefined)
+
+  const lost = fill()
+  assert.ok(lost.drained)
+  lost.live.close()
+  await lost.drained
+  assert.equal(lost.reservation.drain(), undefined)
 })

@@ -9,6 +9,10 @@ import type { BroadcastEvent, LiveBroadcast } from './live-broadcast.ts'
 /** A segment takes longer than the time between two renewals of the lease, which reserve numbers too. */
 const segmentsAhead = 1
 const retryMs = 500
+/** With more than this in memory, nothing is read from the encoder. */
+const maxWaitingBytes = 64 * 1024 * 1024
+/** What an event takes besides its data. */
+const eventBytes = 1024
 
 type Deps = Pick<Context, 'files' | 'log'>
 type Options = { claim: Claim; position: Position; live: LiveBroadcast }
@@ -27,6 +31,8 @@ export class NumberReservation {
   #reserved: NextNumbers
   #next: NextNumbers
   readonly #waiting: BroadcastEvent[] = []
+  #waitingBytes = 0
+  #drained: { promise: Promise<void>; resolve(): void } | undefined
   #isStoring = false
 
   constructor(deps: Deps, { claim, position, live }: Options) {
@@ -35,6 +41,7 @@ export class NumberReservation {
     this.#live = live
     this.#next = position.next
     this.#reserved = reservationFrom(position)
+    live.closed.addEventListener('abort', () => this.#resume())
   }
 
   /** The first numbers that are not used. */
@@ -52,6 +59,7 @@ export class NumberReservation {
     if (this.#live.closed.aborted) return
     this.#next = latest(this.#next, numbersAfter(event))
     this.#waiting.push(event)
+    this.#waitingBytes += sizeOf(event)
     this.#showReserved()
     if (this.#waiting.length > 0 && !this.#isStoring) void this.#store()
   }
@@ -65,8 +73,26 @@ export class NumberReservation {
   #showReserved(): void {
     for (let event = this.#waiting[0]; event && this.#isReserved(event); event = this.#waiting[0]) {
       this.#waiting.shift()
+      this.#waitingBytes -= sizeOf(event)
       this.#live.apply(event)
     }
+    if (!this.#isFull) this.#resume()
+  }
+
+  /** Undefined, or a promise that resolves when there is memory again. */
+  drain(): Promise<void> | undefined {
+    if (!this.#isFull || this.#live.closed.aborted) return undefined
+    this.#drained ??= Promise.withResolvers<void>()
+    return this.#drained.promise
+  }
+
+  get #isFull(): boolean {
+    return this.#waitingBytes > maxWaitingBytes
+  }
+
+  #resume(): void {
+    this.#drained?.resolve()
+    this.#drained = undefined
   }
 
   #isReserved(event: BroadcastEvent): boolean {
@@ -109,6 +135,8 @@ const numbersAfter = (event: BroadcastEvent): NextNumbers => ({
   sequence: 'sequence' in event ? event.sequence + 1 : 0,
   epoch: 'epoch' in event ? event.epoch + 1 : 0,
 })
+
+const sizeOf = (event: BroadcastEvent): number => eventBytes + ('data' in event ? event.data.length : 0)
 
 const latest = (a: NextNumbers, b: NextNumbers): NextNumbers => ({
   sequence: Math.max(a.sequence, b.sequence),

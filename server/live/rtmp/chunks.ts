@@ -28,8 +28,10 @@ export class RtmpError extends Error {}
 export const limits = {
   /** The largest that the protocol allows for. It needs no memory by itself. */
   maxChunkSize: 16 * 1024 * 1024,
-  /** Commands and metadata are short. Until the stream key is accepted, nothing else is. */
+  /** Commands and metadata are short. Until the stream key is accepted, nothing may be longer. */
   maxCommandBytes: 64 * 1024,
+  /** Some relays send metadata with an index of all key frames. It is not decoded, which would take long. */
+  maxIgnoredBytes: 1024 * 1024,
   /** A key frame of 4K video at 50 Mbit/s has about 1 MB. */
   maxMediaBytes: 8 * 1024 * 1024,
   /** Encoders use fewer than ten. */
@@ -76,6 +78,7 @@ export class ChunkReader {
   #at = 0
   #chunkSize = initialChunkSize
   #maxMediaBytes: number = limits.maxCommandBytes
+  #maxOtherBytes: number = limits.maxCommandBytes
   /** Received bytes of all incomplete messages. */
   #pending = 0
   readonly #streams = new Map<number, ChunkStream>()
@@ -87,9 +90,10 @@ export class ChunkReader {
   /** The rest of the block that short frames share. Undefined until they are accepted, and after an abort. */
   #block: Buffer | undefined
 
-  /** Audio and video are accepted from now on. */
+  /** Audio and video are accepted from now on, and what is too long to be decoded. */
   allowMedia(): void {
     this.#maxMediaBytes = limits.maxMediaBytes
+    this.#maxOtherBytes = limits.maxIgnoredBytes
     this.#block = nothing
   }
 
@@ -190,8 +194,7 @@ export class ChunkReader {
     if (format <= 1) {
       stream.length = header.readUIntBE(from + 3, 3)
       stream.type = header[from + 6]!
-      const isMedia = stream.type === messageType.audio || stream.type === messageType.video
-      if (stream.length > (isMedia ? this.#maxMediaBytes : limits.maxCommandBytes))
+      if (stream.length > (isMedia(stream) ? this.#maxMediaBytes : this.#maxOtherBytes))
         throw new RtmpError(`RTMP: a message of ${stream.length} bytes is too large`)
     }
     if (format === 0) stream.streamId = header.readUInt32LE(from + 7)
@@ -264,6 +267,9 @@ export class ChunkReader {
     }
   }
 }
+
+export const isMedia = ({ type }: Pick<RtmpMessage, 'type'>): boolean =>
+  type === messageType.audio || type === messageType.video
 
 /** One byte for the ids 2 to 63, two for 64 to 319, three for larger ones. */
 const basicHeaderLength = (header: Buffer) => [2, 3][header[0]! & 63] ?? 1

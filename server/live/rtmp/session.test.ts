@@ -175,10 +175,32 @@ test('after the end of the stream, or of the connection, what was sent is discar
   }
 })
 
-test('a message that is no audio or video stays short after the stream key', async () => {
+test('long metadata, long commands and long unknown messages are ignored, and the broadcast goes on', async () => {
+  const names: unknown[] = []
+  let frames = 0
+  const { session } = await publish(
+    publisher({ video: () => void frames++, metadata: ({ name }) => void names.push(name) }),
+  )
+  const index = 'x'.repeat(60_000)
+  const metadata = (name: string, ...more: AmfValue[]) =>
+    message(messageType.data, encodeAmf('onMetaData', { name }, ...more))
+  const aggregate = 22
+  const all = [
+    ...[metadata('short', index), frame, metadata('long', index, index), frame],
+    ...[command('deleteStream', 4, null, index, index), frame],
+    ...[message(aggregate, Buffer.alloc(1024 * 1024, 0xff)), frame],
+  ]
+  await session.receive(Buffer.concat(all))
+  assert.deepEqual([names, frames], [['short'], 4])
+  assert.throws(() => session.receive(command('deleteStream', 4, null)), SessionEnded)
+})
+
+test('only audio and video are longer than 1 MiB', async () => {
+  const begin = (type: number) => Buffer.from([3, 0, 0, 0, 0x10, 0, 1, type, 1, 0, 0, 0])
+  for (const type of [messageType.data, messageType.command, 22]) {
+    const { session } = await publish(publisher())
+    assert.throws(() => session.receive(begin(type)), RtmpError)
+  }
   const { session } = await publish(publisher())
-  const long = Buffer.from([3, 0, 0, 0, 1, 0, 1, messageType.data, 1, 0, 0, 0])
-  assert.throws(() => session.receive(long), RtmpError)
-  const { session: other } = await publish(publisher())
-  assert.throws(() => other.receive(command('deleteStream', 4, null)), SessionEnded)
+  assert.equal(session.receive(begin(messageType.video)), undefined)
 })

@@ -5,6 +5,8 @@ import {
   answerToPing,
   ChunkReader,
   encodeMessage,
+  isMedia,
+  limits,
   messageType,
   RtmpError,
   type RtmpMessage,
@@ -129,6 +131,7 @@ export class RtmpSession {
 
   #handle(message: RtmpMessage): Promise<void> | undefined {
     const { type, payload } = message
+    if (payload.length > limits.maxCommandBytes && !isMedia(message)) return undefined
     switch (type) {
       case messageType.video:
       case messageType.audio:

@@ -4,7 +4,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, beforeEach, describe, suite, test } from 'node:test'
+import { after, before, beforeEach, describe, suite, type TestContext, test } from 'node:test'
+import { retryEncoding } from '../server/encoding/retry.ts'
 import { uploadsQueues } from '../server/uploads/queues.ts'
 import { storeSource } from '../server/uploads/store-source.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
@@ -13,6 +14,7 @@ import {
   assertSource,
   call,
   deleteAllVideos,
+  identifyStore,
   kinora,
   query,
   type Service,
@@ -115,6 +117,7 @@ suite('a service whose files are lost', { concurrency: false }, () => {
   before(async () => {
     const settings = { KINORA_FFMPEG: program.path, KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
     service = await kinora({ after: (end) => ends.push(end) }, settings)
+    await identifyStore(service)
   })
   beforeEach(() => query(service.database, deleteAllVideos))
   after(async () => {
@@ -170,24 +173,87 @@ suite('a service whose files are lost', { concurrency: false }, () => {
     await assertSource(service.data, videoId, film)
   })
 
-  test('a retry fetches or copies a lost source again', async (t) => {
-    const server = createServer((_, response) => response.end(film)).listen(0, '127.0.0.1')
-    await once(server, 'listening')
+  /** Creates a video from a URL, and a copy of it. The server answers 404 while `isGone`. */
+  async function ingest(t: TestContext) {
+    const state = { isGone: false }
+    const server = createServer((_, response) => response.writeHead(state.isGone ? 404 : 200).end(film))
+    await once(server.listen(0, '127.0.0.1'), 'listening')
     t.after(() => server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`
-    const create = (source: string) => call(`${service.url}/videos`, { method: 'POST', json: { source } })
-    const original = (await create(url)).body.videoId
-    await waitForEncoding(service, original)
-    const clone = (await create(original)).body.videoId
-    await waitForEncoding(service, clone)
+    const create = async (source: string): Promise<string> => {
+      const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { source } })
+      await waitForEncoding(service, body.videoId)
+      return body.videoId
+    }
+    const original = await create(`http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`)
+    return { state, original, clone: await create(original) }
+  }
+
+  async function assertEncodedAnew(videoId: string): Promise<void> {
+    const revisions = 'select from encoding_revisions where video_id = $1'
+    await waitFor(async () => (await query(service.database, revisions, [videoId])).length > 0)
+    await assertEncoded(service, videoId, expected)
+    await assertSource(service.data, videoId, film)
+  }
+
+  test('a retry fetches or copies a lost source again', async (t) => {
+    const { original, clone } = await ingest(t)
     for (const videoId of [original, clone]) {
       await loseSource(videoId)
       const response = await post(service.url, `/videos/${videoId}/retry`)
       assert.equal(response.status, 202, response.text)
-      await waitFor(async () => (await encodingOf(service, videoId)).qualities.length > 0)
-      await assertEncoded(service, videoId, expected)
-      await assertSource(service.data, videoId, film)
+      await assertEncodedAnew(videoId)
     }
+  })
+
+  test('a retry that cannot fetch or copy the source keeps what is playable, and can be repeated', async (t) => {
+    const { state, original, clone } = await ingest(t)
+    state.isGone = true
+    const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
+    for (const videoId of [original, clone]) {
+      await removeSource(service, videoId)
+      await query(service.database, `update encodings set sound_failure = 'x' where video_id = $1`, [videoId])
+    }
+    for (const [videoId, reason] of [
+      [original, /responded with status 404/],
+      [clone, /was deleted, or its file is missing|has no content/],
+    ] as const) {
+      assert.equal((await post(service.url, `/videos/${videoId}/retry`)).status, 202)
+      await waitFor(async () => (await statusOf(videoId)).ingest.failure !== undefined)
+      const { ingest, encoding } = await statusOf(videoId)
+      assert.match(ingest.failure, reason)
+      assert.equal(encoding.playable, true)
+      const playlist = await call(`${service.url}/vod/${videoId}/hls/manifest.m3u8`, { key: '' })
+      assert.match(playlist.text, /240p/)
+    }
+    const listed = async (status: string) =>
+      (await call(`${service.url}/videos?status=${status}`)).body.data.length
+    assert.deepEqual([await listed('ready'), await listed('failed')], [2, 0])
+
+    state.isGone = false
+    for (const videoId of [original, clone]) {
+      assert.equal((await post(service.url, `/videos/${videoId}/retry`)).status, 202)
+      await assertEncodedAnew(videoId)
+      assert.equal((await statusOf(videoId)).ingest.failure, undefined)
+    }
+  })
+
+  test('a retry that is late does not delete the encoding of another retry', async (t) => {
+    const videoId = await encode()
+    const statement = `update encodings set state = 'failed', failure = 'x', plan = null where video_id = $1`
+    await query(service.database, statement, [videoId])
+    await query(service.database, 'delete from renditions where video_id = $1', [videoId])
+    const deps = await openJobContext(t, service)
+    let other: Promise<unknown> | undefined
+    const stat = async (key: string) => {
+      other ??= post(service.url, `/videos/${videoId}/retry`).then(async ({ status }) => {
+        assert.equal(status, 202)
+        await assertEncoded(service, videoId, expected)
+      })
+      await other
+      return deps.files.stat(key)
+    }
+    assert.equal(await retryEncoding({ ...deps, files: { ...deps.files, stat } }, videoId), false)
+    assert.equal((await encodingOf(service, videoId)).playable, true)
   })
 
   test('a video that is encoded needs no source, and another upload does not replace it', async () => {

@@ -10,6 +10,7 @@ import type { Tools } from '../media/ffmpeg.ts'
 import { Unreadable } from '../media/probe.ts'
 import { isTransient } from '../media/transient-errors.ts'
 import { findEncoding, startRenditions } from '../renditions/store.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import { discardFiles } from '../videos/delete.ts'
 import {
   type ClaimedChunk,
@@ -98,8 +99,8 @@ async function processChunk(
     })
     if (isEncoded)
       log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
-  } catch (err) {
-    await handleFailure(context, chunk, { err, isClosing: closing.aborted, details }).catch((error) => {
+  } catch (thrown) {
+    await handleFailure(context, chunk, { thrown, isClosing: closing.aborted, details }).catch((error) => {
       log.warn({ err: error, ...details }, 'a chunk could not be released, its lease will expire')
     })
   }
@@ -149,11 +150,12 @@ const diskError = (cause: unknown) =>
 async function handleFailure(
   context: EncoderContext,
   chunk: ClaimedChunk,
-  { err, isClosing, details }: { err: unknown; isClosing: boolean; details: object },
+  { thrown, isClosing, details }: { thrown: unknown; isClosing: boolean; details: object },
 ): Promise<void> {
   const { db, log } = context
   if (!(await renewLease(db, chunk, leaseMs))) return
   if (isClosing) return releaseChunk(db, chunk, { afterMs: 0 })
+  const err = await explainMissing(context, thrown)
   if (isTransient(err)) {
     log.warn({ err, ...details }, 'a chunk cannot be encoded at the moment and is retried')
     return releaseChunk(db, chunk, { afterMs: transientPauseMs })

@@ -18,7 +18,10 @@ export type Input = { path: string; bytes: number; isServed: boolean; close(): P
  */
 export async function openInput(files: Files, key: string): Promise<Input> {
   const found = await files.stat(key)
-  if (!found) throw new Unreadable('The source file is missing.')
+  if (!found)
+    throw new Unreadable('The source file is missing.', {
+      cause: new FileNotFoundError(`there is no file ${key}`),
+    })
   const path = files.pathOf(key)
   if (path === undefined) return serve(files, key, found.size)
   return { path, bytes: found.size, isServed: false, close: async () => {} }

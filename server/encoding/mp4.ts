@@ -12,6 +12,7 @@ import { mp4Args } from '../media/remux.ts'
 import { mp4Prefix, newMp4Key, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/store.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import type { RenditionRow, SegmentsRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import { discardFiles } from '../videos/delete.ts'
@@ -99,8 +100,9 @@ async function makeMp4(
       return (await stat(output)).size
     })
     return { key, bytes }
-  } catch (error) {
+  } catch (thrown) {
     await files.remove(key).catch(() => {})
+    const error = await explainMissing(deps, thrown)
     const failure = failureOf(error, retries)
     if (failure === undefined) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be made')

@@ -19,6 +19,7 @@ import { secondsOfTimecode } from '../media/timecode.ts'
 import { placeWatermark } from '../media/watermark.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding, insertRenditions } from '../renditions/store.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
@@ -65,9 +66,10 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
       await chunks.insertChunks(trx, row, work)
       await chunks.announceChunks(trx)
     })
-  } catch (error) {
+  } catch (thrown) {
     // The video may have been deleted before the copy of its source was stored.
     if (await removeIfDeleted(deps, videoId)) return
+    const error = await explainMissing(deps, thrown)
     // Errors caused by the file are `Unreadable`. Other errors of ffprobe mean that it could not fetch the source.
     const isFinal = isFinalAfter(error, retries) && blameOf(error) === 'environment'
     if (!(error instanceof Unreadable) && !isFinal) throw error

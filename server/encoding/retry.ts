@@ -5,10 +5,11 @@ import { ApiError } from '../lib/errors.ts'
 import { sourceKey } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/store.ts'
+import { checkStore } from '../renditions/store-identity.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
-import { findSourceOfVideo } from '../videos/store.ts'
+import { findSourceOfVideo, isReceiving } from '../videos/store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { encodingErrors } from './errors.ts'
@@ -25,18 +26,19 @@ export async function retryEncoding(deps: Deps, videoId: string): Promise<boolea
   const found = await renditions.findEncoding(deps.db, videoId)
   if (!found) return false
   const failed = await listFailed(deps.db, videoId)
-  const isSourceNeeded = needsSource(found, failed)
-  if (!isSourceNeeded && failed.length === 0) return false
-  const retry = isSourceNeeded ? await chooseRetry(deps, found) : 'encode'
+  const chosen = needsSource(found, failed) ? await chooseRetry(deps, found) : 'encode'
   return deps.db.transaction().execute(async (trx) => {
     const video = await lockDiscardState(trx, videoId)
     if (!video || video.isDiscarded) return false
     const encoding = await encodings.lockEncoding(trx, videoId)
     if (!encoding) return false
+    // Another retry may have replaced the encoding in the meantime.
+    const retry = needsSource(encoding, await listFailed(trx, videoId)) ? chosen : 'encode'
+    if (retry === 'fetch') return fetchAgain(deps, trx, videoId)
     if (encoding.plan && retry === 'encode')
       return encodeFailed(deps, trx, { ...encoding, plan: encoding.plan })
     await renditions.deleteEncoding(trx, videoId)
-    await deps.queue.send(trx, retry === 'fetch' ? 'fetch-source' : 'plan-encoding', { videoId })
+    await deps.queue.send(trx, 'plan-encoding', { videoId })
     return true
   })
 }
@@ -49,12 +51,21 @@ const listFailed = async (db: Db<Tables>, videoId: string) =>
   (await renditions.listRenditions(db, videoId)).filter(({ state }) => state === 'failed')
 
 /** The file store may have lost the source, or the copy of it that is encoded. */
-async function chooseRetry({ db, files }: Deps, { video_id, plan }: renditions.Encoding): Promise<Retry> {
+async function chooseRetry(deps: Deps, { video_id, plan }: renditions.Encoding): Promise<Retry> {
+  const { db, files } = deps
   if (await files.stat(sourceKey(video_id))) return plan && (await files.stat(plan.key)) ? 'encode' : 'plan'
+  await checkStore(deps)
   const video = await findSourceOfVideo(db, video_id)
   if (video?.source_type !== 'url' && video?.source_type !== 'clone')
     throw new ApiError(encodingErrors.sourceMissing)
   return 'fetch'
+}
+
+/** The encoding stays until the file has arrived, because it may be playable in part. */
+async function fetchAgain({ queue }: Deps, trx: Transaction<Tables>, videoId: string): Promise<boolean> {
+  if (await isReceiving(trx, videoId)) return false
+  await queue.send(trx, 'fetch-source', { videoId, isRetry: true })
+  return true
 }
 
 async function encodeFailed(

@@ -34,8 +34,10 @@ export type Playable =
  */
 export function checkPlayable(row: PlayableRow): Playable {
   const { plan, begun } = row
-  if (row.isSourceFailed || row.state === 'failed') return { state: 'failed' }
-  if (!plan) return { state: 'processing' }
+  if (row.state === 'failed') return { state: 'failed' }
+  // With a plan, a lost source could not be fetched again. What was encoded before stays playable.
+  const notReady = { state: row.isSourceFailed ? 'failed' : 'processing' } as const
+  if (!plan) return notReady
   const rungs = plan.rungs.filter(({ quality }) => row.qualities[quality] !== 'failed')
   const [lowest] = rungs
   if (!lowest) return { state: 'failed' }
@@ -47,5 +49,5 @@ export function checkPlayable(row: PlayableRow): Playable {
     return { state: 'ready', plan: { ...plan, rungs }, hasAudio: hasAudio && isAudioComplete }
   }
   const isReady = begun.includes(lowest.quality) && (!hasAudio || begun.includes(audioRendition))
-  return isReady ? { state: 'ready', plan: { ...plan, rungs }, hasAudio } : { state: 'processing' }
+  return isReady ? { state: 'ready', plan: { ...plan, rungs }, hasAudio } : notReady
 }

@@ -21,7 +21,8 @@ export const stateConditions: Record<VideoState, string> = {
   // A union, so that a list of failed videos starts at the few failures.
   failed: `id in (
     select video_id from encodings where state = 'failed' union all
-    select video_id from sources where state = 'failed')`,
+    select s.video_id from sources s where s.state = 'failed' and not exists (
+      select from encodings e where e.video_id = s.video_id and e.state = 'encoded'))`,
 }
 
 export const stateColumn = `

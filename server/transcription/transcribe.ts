@@ -6,6 +6,7 @@ import { withWorkFolder } from '../lib/work.ts'
 import type { Tools } from '../media/ffmpeg.ts'
 import { isSilent, wavOf } from '../media/speech.ts'
 import { type Encoding, findEncoding } from '../renditions/store.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import * as store from '../transcripts/store.ts'
 import type { Phrase } from '../transcripts/tables.ts'
 import type { Recognized } from './answers.ts'
@@ -38,7 +39,8 @@ export async function continueTranscript(
     const last = await store.findLastPiece(db, lease.id)
     if (last?.is_last) return await finishTranscript(context, lease, transcript)
     await transcribePiece(context, { lease, transcript, fromMs: last?.to_ms ?? 0, signal })
-  } catch (error) {
+  } catch (thrown) {
+    const error = await explainMissing(context, thrown)
     const isMissing = error instanceof FileNotFoundError
     if (!isMissing && !(error instanceof Unprocessable)) throw error
     const reason = isMissing ? 'The encoded audio of the video is missing.' : error.message

@@ -28,7 +28,10 @@ export async function completeSource(
 ): Promise<void> {
   const { db, queue, now } = context
   const isRecorded = await db.transaction().execute(async (trx) => {
-    if (!(await store.lockSource(trx, videoId))) return false
+    const source = await store.lockSource(trx, videoId)
+    if (!source) return false
+    // Of a lost file that was copied again. Another job may have ended the source, and then its encoding is a new one.
+    if (source.state !== 'stored') await deleteEncoding(trx, videoId)
     // Another job of the same clone may have found the original deleted.
     await store.updateSource(trx, videoId, { ...change, state: 'stored', failure: null, updated_at: now() })
     await queue.send(trx, 'plan-encoding', { videoId })

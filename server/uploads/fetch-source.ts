@@ -5,13 +5,14 @@ import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../lib/fetch/guarded-fetch.ts'
 import { FileNotFoundError } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { findSourceOfVideo } from '../videos/store.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from './begin.ts'
 import * as chunkStore from './chunk-store.ts'
 import { completeSource, completeUpload } from './complete.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
-import { uploadsQueues } from './queues.ts'
+import { type UploadsJobs, uploadsQueues } from './queues.ts'
 import { minChunkBytes } from './range.ts'
 import * as store from './store.ts'
 import type { SourceRow } from './tables.ts'
@@ -28,14 +29,18 @@ const maxUnstatedBytes = 100 * 1024 ** 3
 const maxAttempts = 5
 
 /** Fetches the source of a video from the URL, or copies it from the video, that it was created with. */
-export async function fetchSource(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
+export async function fetchSource(
+  deps: Deps,
+  { videoId, isRetry = false }: UploadsJobs['fetch-source'],
+  retries = 0,
+): Promise<void> {
   const video = await findSourceOfVideo(deps.db, videoId)
   if (!video?.source_reference) {
     await removeIfDeleted(deps, videoId)
     return
   }
   const form = video.source_type === 'clone' ? 'clone' : 'url'
-  const source = await ensureSource(deps, videoId, form)
+  const source = await ensureSource(deps, videoId, form, isRetry)
   if (source?.state === 'receiving') await receive(deps, source, video.source_reference, retries)
   // Also when a previous run was killed after it had ended the source. A clone that still has to wait waits again.
   await wakeClones(deps, videoId)
@@ -62,7 +67,9 @@ async function ensureSource(
   deps: Deps,
   videoId: string,
   form: 'url' | 'clone',
+  isRetry: boolean,
 ): Promise<SourceRow | undefined> {
+  if (isRetry) await resetFailed(deps, videoId)
   const found = await store.findSource(deps.db, videoId)
   const origin = { created_by: null, token: null, filename: null, address: null }
   const createRow = (handle: string) => newSource(videoId, form, handle, origin, deps.now())
@@ -70,6 +77,16 @@ async function ensureSource(
   else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
   else return ensureUpload(deps, found)
   return store.findSource(deps.db, videoId)
+}
+
+/** A source that could not be fetched is fetched from the beginning. Its upload was abandoned. */
+async function resetFailed({ db, now }: Deps, videoId: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    if ((await store.lockSource(trx, videoId))?.state !== 'failed') return
+    await chunkStore.deleteChunks(trx, videoId)
+    const nothing = { total: null, size: null, failure: null, validator: null }
+    await store.updateSource(trx, videoId, { ...nothing, state: 'receiving', updated_at: now() })
+  })
 }
 
 async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
@@ -81,7 +98,8 @@ async function copySource(deps: Deps, videoId: string, from: string): Promise<vo
   if (original?.state !== 'stored') throw new SourceFetchError('The video to copy has no content.')
   try {
     await deps.files.copy(sourceKey(from), sourceKey(videoId))
-  } catch (error) {
+  } catch (thrown) {
+    const error = await explainMissing(deps, thrown)
     if (error instanceof FileNotFoundError)
       throw new SourceFetchError('The video to copy was deleted, or its file is missing.')
     throw error

@@ -1,8 +1,8 @@
 import type { Queues } from '../lib/queue.ts'
 
 export type UploadsJobs = {
-  /** Fetches the source of a video from a URL, or copies it from another video. */
-  'fetch-source': { videoId: string }
+  /** Fetches the source of a video from a URL, or copies it from another video. A retry also if that has failed before. */
+  'fetch-source': { videoId: string; isRetry?: boolean }
   /** Joins the chunks of a complete upload to one file. */
   'store-source': { videoId: string }
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import { FileNotFoundError } from '../lib/files/files.ts'
 import { sourceKey } from '../renditions/files.ts'
+import { explainMissing } from '../renditions/store-identity.ts'
 import { removeIfDeleted, removeVideoFiles } from '../videos/delete.ts'
 import { lockVideo } from '../videos/store.ts'
 import { listChunks } from './chunk-store.ts'
@@ -30,7 +31,8 @@ export async function storeSource(
   const chunks = rows.map(({ place, size }) => ({ location: place!, size }))
   try {
     await files.finishUpload(source.handle, sourceKey(videoId), chunks)
-  } catch (error) {
+  } catch (thrown) {
+    const error = await explainMissing(context, thrown)
     const isMissing = error instanceof FileNotFoundError
     // After the last attempt nothing would end the source.
     if (retries < (isMissing ? maxRetriesIfMissing : uploadsQueues['store-source'].retryLimit)) throw error

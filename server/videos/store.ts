@@ -246,6 +246,16 @@ export async function findReceived(db: Db<Tables>, videoId: string): Promise<Rec
   return rows[0]
 }
 
+/** Whether the content is arriving, from a client or from where a job fetches it. */
+export async function isReceiving(db: Db<Tables>, videoId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('sources')
+    .select('state')
+    .where('video_id', '=', videoId)
+    .executeTakeFirst()
+  return row?.state === 'receiving' || row?.state === 'received'
+}
+
 /** The URL or video that the content comes from, also of a discarded video. */
 export function findSourceOfVideo(
   db: Db<Tables>,

@@ -293,19 +293,19 @@ test('a request reads the same number of rows with ten thousand chunks as with t
     await sendRange(chunkCount * chunkBytes)
     await addChunks(byBytes, 0, chunkCount, chunkBytes)
     const uploadUrl = (await newTusUpload(service, 100_000)) ?? ''
-    const tusId = /\/tus\/(vi\w{22})-/.exec(uploadUrl)?.[1] ?? ''
-    await addChunks(tusId, 0, chunkCount, 1)
+    const [, uploadId = '', tusVideo = ''] = /\/tus\/((vi\w{22})-\w+)/.exec(uploadUrl) ?? []
+    await addChunks(tusVideo, 0, chunkCount, 1)
     const lockOwner = 'test'
     const lease = { now: new Date(), until: new Date(Date.now() + 3_600_000) }
-    assert.ok(await acquireLock(plain, tusId, lockOwner, lease))
+    assert.ok(await acquireLock(plain, tusVideo, lockOwner, lease))
     const tus = new TusDataStore(deps, { lockOwner, checksum: undefined })
-    assert.equal((await tus.getUpload(tusId)).offset, chunkCount)
+    assert.equal((await tus.getUpload(uploadId)).offset, chunkCount)
     return {
       part: await counted(() => sendPartDirectly(chunkCount + 2)),
       partAgain: await counted(() => sendPartDirectly(chunkCount + 2)),
       range: await counted(() => sendRange((chunkCount + 1) * chunkBytes)),
-      tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), tusId, chunkCount)),
-      offset: await counted(() => tus.getUpload(tusId)),
+      tus: await counted(() => tus.write(Readable.from([Buffer.from('x')]), uploadId, chunkCount)),
+      offset: await counted(() => tus.getUpload(uploadId)),
     }
   }
 

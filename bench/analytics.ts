@@ -1,10 +1,9 @@
-import pg from 'pg'
-import { connectionOptions } from '../server/lib/db.ts'
-import { authorization, median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
+import type pg from 'pg'
+import { formatMs, medianMs, withApi } from './reads.ts'
+import { authorization } from './servers.ts'
 import { fillSessions, videoOf } from './sessions.ts'
 import { printTable, type Row } from './table.ts'
 
-const rounds = 5
 const days = 29
 const eventsPerSession = 10
 
@@ -13,19 +12,7 @@ const eventsPerSession = 10
  * sessions in SQL, which reads each session once.
  */
 export async function analytics([sessions = '100000']: string[]): Promise<void> {
-  await withTemporaryFolder(async (folder) => {
-    await using resources = new Resources()
-    const database = await resources.postgres(folder)
-    const kinora = await resources.server(
-      startKinora(folder, {
-        KINORA_DATABASE_URL: database,
-        KINORA_RATE_LIMITS: 'off',
-        KINORA_ROLES: 'api',
-      }),
-    )
-    const client = new pg.Client(connectionOptions(database))
-    await client.connect()
-    resources.add(() => client.end())
+  await withApi(async (url, client) => {
     await fillSessions(client, { sessions: Number(sessions), days, eventsEach: eventsPerSession })
     await insertVideo(client)
     const countMs = await medianMs(() =>
@@ -33,14 +20,17 @@ export async function analytics([sessions = '100000']: string[]): Promise<void> 
     )
     const rows: Row[] = []
     for (const path of paths()) {
-      const readMs = await medianMs(() => read(kinora.url + path))
-      rows.push({ measured: path, kinora: ms(readMs), reference: ms(countMs), ratio: readMs / countMs })
+      const readMs = await medianMs(() => read(url + path))
+      rows.push({
+        measured: path,
+        kinora: formatMs(readMs),
+        reference: formatMs(countMs),
+        ratio: readMs / countMs,
+      })
     }
     printTable(`Analytics reads of ${sessions} sessions, compared with counting them in SQL`, rows)
   })
 }
-
-const ms = (value: number) => `${value.toFixed(1)} ms`
 
 async function insertVideo(client: pg.Client): Promise<void> {
   await client.query(
@@ -93,16 +83,4 @@ async function read(url: string): Promise<void> {
   const response = await fetch(url, { headers: { authorization } })
   const body = await response.text()
   if (response.status !== 200) throw new Error(`${url}: ${body}`)
-}
-
-/** The median of several runs, after a warm-up run. */
-async function medianMs(work: () => Promise<unknown>): Promise<number> {
-  await work()
-  const times: number[] = []
-  for (let n = 0; n < rounds; n++) {
-    const start = performance.now()
-    await work()
-    times.push(performance.now() - start)
-  }
-  return median(times)
 }

@@ -1,11 +1,9 @@
-import pg from 'pg'
-import { connectionOptions } from '../server/lib/db.ts'
-import { authorization, median, percentile, Resources, startKinora, withTemporaryFolder } from './servers.ts'
+import { formatMs, medianMs, withApi } from './reads.ts'
+import { authorization, percentile } from './servers.ts'
 import { videoOf } from './sessions.ts'
 import { printTable, type Row } from './table.ts'
 import { fillVideos } from './videos.ts'
 
-const rounds = 5
 const clients = 30
 const pageRequests = 300
 
@@ -14,19 +12,7 @@ const pageRequests = 300
  * each entry of an index once. Then it loads player pages while many clients read the slowest lists.
  */
 export async function lists([videos = '1000000']: string[]): Promise<void> {
-  await withTemporaryFolder(async (folder) => {
-    await using resources = new Resources()
-    const database = await resources.postgres(folder)
-    const { url } = await resources.server(
-      startKinora(folder, {
-        KINORA_DATABASE_URL: database,
-        KINORA_RATE_LIMITS: 'off',
-        KINORA_ROLES: 'api',
-      }),
-    )
-    const client = new pg.Client(connectionOptions(database))
-    await client.connect()
-    resources.add(() => client.end())
+  await withApi(async (url, client) => {
     console.log(`Inserting ${videos} videos…`)
     await fillVideos(client, 0, Number(videos))
     const count = () => client.query('select count(*) from all_videos')
@@ -34,7 +20,12 @@ export async function lists([videos = '1000000']: string[]): Promise<void> {
     for (const path of paths(Number(videos))) {
       const countMs = await medianMs(count)
       const listMs = await medianMs(() => read(url + path))
-      rows.push({ measured: path, kinora: ms(listMs), reference: ms(countMs), ratio: listMs / countMs })
+      rows.push({
+        measured: path,
+        kinora: formatMs(listMs),
+        reference: formatMs(countMs),
+        ratio: listMs / countMs,
+      })
     }
     printTable(`Lists of ${videos} videos, compared with counting them in SQL`, rows)
     printTable(`Player pages while ${clients} clients read lists, compared with an idle service`, [
@@ -75,7 +66,11 @@ async function measurePages(url: string, videos: number): Promise<Row[]> {
   await Promise.all(reading)
   return [0.5, 0.99].map((share) => {
     const [before, after] = [percentile(idle, share), percentile(busy, share)]
-    const row = { measured: `player page, p${share * 100}`, kinora: ms(after), reference: ms(before) }
+    const row = {
+      measured: `player page, p${share * 100}`,
+      kinora: formatMs(after),
+      reference: formatMs(before),
+    }
     return { ...row, ratio: after / before }
   })
 }
@@ -97,18 +92,4 @@ async function read(url: string): Promise<void> {
   const response = await fetch(url, { headers: { authorization } })
   const body = await response.text()
   if (response.status !== 200 && response.status !== 503) throw new Error(`${url}: ${body}`)
-}
-
-const ms = (value: number) => `${value.toFixed(1)} ms`
-
-/** The median of several runs, after a warm-up run. */
-async function medianMs(work: () => Promise<unknown>): Promise<number> {
-  await work()
-  const times: number[] = []
-  for (let n = 0; n < rounds; n++) {
-    const start = performance.now()
-    await work()
-    times.push(performance.now() - start)
-  }
-  return median(times)
 }

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClaimedChunk, NewChunk } from '../server/encoding/chunk-store.ts'
-import { type EncodedRendition, encodeChunk, storeSegments } from '../server/encoding/encode-chunk.ts'
+import { encodeChunk, storeSegments } from '../server/encoding/encode-chunk.ts'
+import type { EncodedRendition } from '../server/encoding/encoded-rendition.ts'
 import { examine } from '../server/encoding/examine.ts'
 import { listWork, makePlan } from '../server/encoding/plan.ts'
+import { planCopies } from '../server/encoding/plan-copies.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { findTools } from '../server/media/ffmpeg.ts'
@@ -15,10 +17,10 @@ type PlannedVideo = Parameters<typeof makePlan>[2]
 export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
 
 /** Runs the functions of the encoder on files in a folder, without the service. */
-export async function openEncoder(dataDir: string, stallMs = 20_000) {
+export async function openEncoder(dataDir: string, { stallMs = 20_000, copiesSources = false } = {}) {
   const files = await openDiskFiles(join(dataDir, 'files'))
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })
-  const config = { dataDir, sandbox: { seconds: 30, hasWatermark: true, hours: 24 } }
+  const config = { dataDir, copiesSources, sandbox: { seconds: 30, hasWatermark: true, hours: 24 } }
   const deps = { files, tools, config, space: { checkNew() {} } }
   return {
     files,
@@ -27,7 +29,8 @@ export async function openEncoder(dataDir: string, stallMs = 20_000) {
       await copyFile(source, join(dataDir, 'files/videos', videoId, 'source'))
       const examined = await examine(deps, videoId)
       const defaults: PlannedVideo = { environment: 'production', clip: null, watermark: null }
-      const plan = makePlan(deps, examined, { ...defaults, ...video })
+      const planned = { ...defaults, ...video }
+      const plan = await planCopies(deps, examined, makePlan(deps, examined, planned), planned)
       return { media: examined.media, plan, chunks: listWork(plan) }
     },
     async encode(

@@ -308,7 +308,7 @@ describe(`a damaged file plays or is rejected (SEED=${seed})`, () => {
 
   before(async () => {
     data = await temporaryFolder({ after() {} })
-    encoder = await openEncoder(data, 30_000)
+    encoder = await openEncoder(data, { stallMs: 30_000 })
   })
 
   for (const [family, [name, options]] of Object.entries(families).entries())

@@ -2,15 +2,14 @@ import { createReadStream } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
-import type { Body, Files } from '../lib/files/files.ts'
+import type { Files } from '../lib/files/files.ts'
 import { inParallel } from '../lib/parallel.ts'
 import { readAdts } from '../media/adts.ts'
 import { cutAudio, encodeAudioArgs, leadingFramesOf } from '../media/audio.ts'
 import { audioInit } from '../media/audio-boxes.ts'
-import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
 import { codecOf, splitFragments } from '../media/boxes.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { audioSegmentOf, type Segment, segmentsOf } from '../media/grid.ts'
+import { audioSecondsOf, audioSegmentOf, type Segment, segmentsOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
 import { audioLimits, inputLimits, videoLimits } from '../media/limits.ts'
 import type { SourceMedia } from '../media/source-media.ts'
@@ -18,7 +17,8 @@ import { encodeVideoArgs, type Overlay } from '../media/video.ts'
 import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
-import type { StoredRendition } from './complete-chunk.ts'
+import { copyChunk, isCopied } from './copy-chunk.ts'
+import type { EncodedRendition } from './encoded-rendition.ts'
 import { type Input, openInput } from './input.ts'
 import { openOverlays } from './overlays.ts'
 import type { EncodingPlan } from './tables.ts'
@@ -34,12 +34,10 @@ export type ChunkJob = {
   signal: AbortSignal
 }
 
-/** One rendition of an encoded chunk. Nothing is in the file store before `storeSegments`. */
-export type EncodedRendition = StoredRendition & { segments: (() => Body | Buffer)[] }
-
 /** Encodes a chunk into the job's folder. */
 export async function encodeChunk({ files, tools }: Deps, job: ChunkJob): Promise<EncodedRendition[]> {
   const { chunk, plan, folder } = job
+  if (isCopied(chunk, plan)) return [await copyChunk(files, job)]
   const input = await openInput(files, plan.key)
   try {
     if (chunk.track === 'sound') return [await encodeAudio(tools, job, input)]
@@ -76,9 +74,7 @@ async function encodeVideo(
   const args = encodeVideoArgs({
     input: stream ? { path: input.path, options: inputLimits(input), stream, offsetSeconds } : 'still',
     grid: plan,
-    fromFrame: segments[0]!.fromFrame,
-    frames,
-    segments: segments.length,
+    segments,
     outputs,
     overlays,
     canToneMap: tools.canToneMap,
@@ -142,7 +138,7 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
     ...{ input: input.path, inputOptions: inputLimits(input), stream, channels, layout, coarseStartSeconds },
     ...{ offsetSeconds, fromFrame, frames, output },
   })
-  const seconds = (frames * frameSamples) / audioSampleRate
+  const seconds = audioSecondsOf(plan, frames)
   const limits = sourceBytes === undefined ? {} : audioLimits({ seconds, sourceBytes })
   await runFfmpeg(tools, args, { signal, limits })
   const adts = await readFile(output)

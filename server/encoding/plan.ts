@@ -28,6 +28,7 @@ import type { Clip, VideoRow, VideoWatermark } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
+import { planCopies } from './plan-copies.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
@@ -49,8 +50,9 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   const { environment, mp4_support: hasMp4 } = video
   try {
     const source = await examine(deps, videoId)
+    const encoded = makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) })
     const plan = {
-      ...makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) }),
+      ...(await planCopies(deps, source, encoded, video)),
       revision: await encodings.findRevision(db, videoId),
     }
     const durationSeconds = source.media.durationSeconds ?? endOf(source.media, source.extent)
@@ -159,7 +161,9 @@ function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolea
 
 /** The chunks of an encoding, or only those of missing renditions. */
 export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): chunks.NewChunk[] {
-  const missing = plan.rungs.map(({ quality }) => quality).filter(isMissing)
+  const copied = plan.copiesVideo ? plan.rungs.at(-1)!.quality : undefined
+  const wanted = plan.rungs.map(({ quality }) => quality).filter(isMissing)
+  const missing = wanted.filter((quality) => quality !== copied)
   const [lowest, ...others] = missing
   const last = countSegments(plan) - 1
   const work: chunks.NewChunk[] = []
@@ -184,6 +188,8 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
       add('picture', missing.slice(0, -2), chunk, 2)
     } else add('picture', missing, chunk)
   }
+  if (copied && wanted.includes(copied))
+    for (const chunk of listChunks(plan, audioCut)) add('picture', [copied], chunk)
   if (plan.hasSound && isMissing(audioRendition))
     for (const chunk of listChunks(plan, audioCut)) add('sound', [], chunk, 1)
   return work

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { duration, integer, setting } from '../lib/settings.ts'
+import { duration, integer, onOff, setting } from '../lib/settings.ts'
 
 export const encodingSettings = {
   encodeSlots: setting({
@@ -7,6 +7,13 @@ export const encodingSettings = {
     default: String(availableParallelism()),
     meaning: 'Number of chunks that this process encodes at the same time.',
     read: integer(1, 1024),
+  }),
+  copiesSources: setting({
+    name: 'KINORA_COPY_SOURCES',
+    default: 'on',
+    meaning:
+      'Whether H.264 video and AAC audio that every device plays is copied as the highest quality instead of being encoded again.',
+    read: onOff,
   }),
   encodeStallMs: setting({
     name: 'KINORA_ENCODE_STALL_SECONDS',

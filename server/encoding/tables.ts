@@ -13,9 +13,21 @@ export type EncodingPlan = {
   offsetSeconds: number
   rate: Rational
   frames: number
+  /** The first frame of each segment, if the video is copied. Otherwise the length of segments follows from the rate. */
+  starts?: number[]
   rungs: { quality: string; width: number; height: number; maxKbps: number }[]
   /** Whether there is an audio stream. */
   hasSound: boolean
+  /** The highest quality consists of the frames of the source, which are not encoded again. */
+  copiesVideo?: true
+  /** The audio consists of the AAC frames of the source. */
+  copiesAudio?: true
+  /** The sample rate of copied audio. */
+  audioRate?: number
+  /** The maximum bitrate of copied audio. */
+  audioKbps?: number
+  /** The index of the first AAC frame of the source on the grid. Negative if it comes before the start. */
+  firstAudioFrame?: number
   /** Whether the watermark of the sandbox is added. */
   isWatermarked: boolean
   /** The video's own watermark. */

@@ -171,7 +171,8 @@ function aacCodecOf(esds: Buffer): string {
   return `mp4a.40.${audioType}`
 }
 
-function descriptor(bytes: Buffer, tag: number): Buffer {
+/** The body of an MPEG-4 descriptor, which is at the start of the bytes. */
+export function descriptor(bytes: Buffer, tag: number): Buffer {
   if (part(bytes, 0, 1)[0] !== tag) throw new Error(`MP4: descriptor ${tag} missing`)
   let size = 0
   for (let at = 1; at <= 4; at++) {

@@ -6,7 +6,14 @@ import type { Rational } from './probe.ts'
  * Time in frames of a constant rate. Segments and chunks begin and end on frames, so that separately encoded chunks join
  * without a gap, and the durations in playlists are exact.
  */
-export type Grid = { rate: Rational; frames: number }
+export type Grid = {
+  rate: Rational
+  frames: number
+  /** The first frame of each segment, if the segments begin at the key frames of the source. */
+  starts?: number[]
+  /** The sample rate of the audio, if it is not the one that audio is encoded with. */
+  audioRate?: number
+}
 
 export type Segment = { index: number; fromFrame: number; frames: number }
 
@@ -14,7 +21,7 @@ export type Segment = { index: number; fromFrame: number; frames: number }
 export type Chunk = { index: number; firstSegment: number; segments: number }
 
 /** The first segment is short, so that it is ready soon. The others are longer, because key frames cost bytes. */
-const firstSeconds = 2
+export const firstSeconds = 2
 export const segmentSeconds = 4
 
 type Cut = {
@@ -58,33 +65,64 @@ export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segm
 const firstFrames = (rate: Rational) => Math.max(1, framesIn(rate, firstSeconds))
 
 /** A remainder below a quarter of a segment is added to the last segment. */
-export function countSegments({ rate, frames }: Grid): number {
+export function countSegments({ rate, frames, starts }: Grid): number {
+  if (starts) return starts.length
   const rest = frames - firstFrames(rate)
   return 1 + Math.max(0, Math.ceil((rest - segmentFrames(rate) / 4) / segmentFrames(rate)))
 }
 
+/** The first frame of a segment. Segments after the last one begin at the end of the video. */
+function startOf(grid: Grid, index: number): number {
+  const { rate, frames, starts } = grid
+  if (index >= countSegments(grid)) return frames
+  if (starts) return starts[index]!
+  return index === 0 ? 0 : firstFrames(rate) + (index - 1) * segmentFrames(rate)
+}
+
 export function segmentOf(grid: Grid, index: number): Segment {
-  const count = countSegments(grid)
-  const start = (n: number) => {
-    if (n >= count) return grid.frames
-    return n === 0 ? 0 : firstFrames(grid.rate) + (n - 1) * segmentFrames(grid.rate)
-  }
-  return { index, fromFrame: start(index), frames: start(index + 1) - start(index) }
+  const fromFrame = startOf(grid, index)
+  return { index, fromFrame, frames: startOf(grid, index + 1) - fromFrame }
 }
 
 /** The index of the segment that contains a frame. */
 export function findSegment(grid: Grid, frame: number): number {
+  if (grid.starts) return findLast(grid.starts, frame)
   const after = frame - firstFrames(grid.rate)
   const index = after < 0 ? 0 : 1 + Math.floor(after / segmentFrames(grid.rate))
   return Math.min(index, countSegments(grid) - 1)
 }
 
+/** The index of the last of these ascending numbers that is at most `value`, or 0. */
+function findLast(numbers: number[], value: number): number {
+  let [from, to] = [0, numbers.length - 1]
+  while (from < to) {
+    const middle = Math.ceil((from + to) / 2)
+    if (numbers[middle]! <= value) from = middle
+    else to = middle - 1
+  }
+  return from
+}
+
+/** The duration of the longest segment. */
+export function longestSeconds(grid: Grid): number {
+  // On a regular grid, the first segment is short, the last may be the longest, and all others are equal.
+  const count = countSegments(grid)
+  const indexes = grid.starts ? grid.starts.keys() : [0, 1, count - 1]
+  let longest = 0
+  for (const index of indexes) longest = Math.max(longest, segmentOf(grid, index).frames)
+  return secondsOf(grid, longest)
+}
+
+const audioRateOf = ({ audioRate = audioSampleRate }: Grid) => audioRate
+
+/** The duration of AAC frames. */
+export const audioSecondsOf = (grid: Grid, frames: number) => (frames * frameSamples) / audioRateOf(grid)
+
 /** In audio frames, which do not line up with video frames: each begins at the audio frame nearest to the video's start. */
 export function audioSegmentOf(grid: Grid, index: number): { fromFrame: number; frames: number } {
   // Multiplied before divided, so that only one rounding occurs.
   const { num, den } = grid.rate
-  const start = (n: number) =>
-    Math.round((segmentOf(grid, n).fromFrame * den * audioSampleRate) / (num * frameSamples))
+  const start = (n: number) => Math.round((startOf(grid, n) * den * audioRateOf(grid)) / (num * frameSamples))
   return { fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 

@@ -19,7 +19,11 @@ test('a short video has one tile per second, and its intervals have equal length
   const grid = makeGrid(pal, 3.2)
   const sprites = layOutSprites(grid, wide)
   assert.deepEqual(sprites, { tiles: 3, columns: 3, rows: 1, width: 480, height: 270 })
-  assert.deepEqual(findTileFrames(grid, sprites), { segments: [0, 1], frames: [13, 40, 66] })
+  assert.deepEqual(findTileFrames(grid, sprites), {
+    segments: [0, 1],
+    frames: [13, 40, 66],
+    gridFrames: [13, 40, 66],
+  })
   assert.equal(
     spritesVtt(grid, sprites, address),
     [
@@ -41,7 +45,7 @@ test('a video of one frame or less than a second has one tile', () => {
     const grid = makeGrid(rate, seconds)
     const sprites = layOutSprites(grid, wide)
     assert.deepEqual([sprites.tiles, countSheets(sprites)], [1, 1])
-    assert.deepEqual(findTileFrames(grid, sprites), { segments: [0], frames: [frame] })
+    assert.deepEqual(findTileFrames(grid, sprites), { segments: [0], frames: [frame], gridFrames: [frame] })
   }
 })
 

@@ -41,21 +41,23 @@ export const countSheets = ({ tiles, columns, rows }: Sprites) => Math.ceil(tile
 export const chooseRung = <R extends Size>(rungs: R[]): R | undefined =>
   rungs.find(({ width, height }) => Math.max(width, height) >= maxSide) ?? rungs.at(-1)
 
-/** The segments that contain the middle frames of all intervals, and the numbers of these frames in the joined segments. */
-export function findTileFrames(grid: Grid, { tiles }: Sprites): { segments: number[]; frames: number[] } {
+/** The middle frames of all intervals, the segments that contain them, and their numbers in the joined segments. */
+export function findTileFrames(grid: Grid, { tiles }: Sprites) {
   const segments: number[] = []
   const frames: number[] = []
+  const gridFrames: number[] = []
   let joinedFrames = 0
   for (let tile = 0; tile < tiles; tile++) {
     const frame = Math.floor(((tile + 0.5) * grid.frames) / tiles)
     const segment = segmentOf(grid, findSegment(grid, frame))
+    gridFrames.push(frame)
     if (segments.at(-1) !== segment.index) {
       segments.push(segment.index)
       joinedFrames += segment.frames
     }
     frames.push(joinedFrames - segment.frames + frame - segment.fromFrame)
   }
-  return { segments, frames }
+  return { segments, frames, gridFrames }
 }
 
 /** A WebVTT file with the time, the sheet and the rectangle of each tile. */

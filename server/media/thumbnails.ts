@@ -1,6 +1,7 @@
 import type { Grid } from './grid.ts'
 import { jpegArgs, jpegColors, quietArgs, reproducibleArgs, type Size } from './images.ts'
 import { inputLimits } from './limits.ts'
+import type { Rational } from './source-media.ts'
 import type { Sprites } from './sprites.ts'
 import { frameOfTimecode } from './timecode.ts'
 
@@ -41,32 +42,36 @@ export const thumbnailScore = ({ mean, spread }: Brightness) => spread + Math.mi
 
 // --- arguments for ffmpeg
 
-/**
- * Selects a frame of a file with the init segment and one segment of a rendition. The frame is selected by its number,
- * because timestamps need not begin at 0.
- */
-const oneFrame = (input: string, frame: number, filter: string) => [
-  ...[...quietArgs, ...inputLimits(), '-i', input, '-map', '0:v'],
-  ...['-vf', `select=eq(n\\,${frame}),${filter}`, '-fps_mode', 'passthrough', '-frames:v', '1'],
-  ...reproducibleArgs,
-]
+/** A file with the init segment and one segment of a rendition, and a frame of the grid in this segment. */
+export type FrameInput = {
+  input: string
+  frame: number
+  /** Of the grid, if the rendition does not have all of its frames. */
+  rate?: Rational | undefined
+}
 
-export const thumbnailArgs = (options: { input: string; frame: number; size: Size; output: string }) => [
-  ...oneFrame(
-    options.input,
-    options.frame,
-    `scale=${options.size.width}:${options.size.height}:${jpegColors}`,
-  ),
+/** Repeats each frame until the next one, so that all frames of the grid exist. */
+const fillGrid = ({ num, den }: Rational) => `fps=fps=${num}/${den}:round=near:start_time=0`
+
+/** The frame is selected by its number, because timestamps need not begin at 0. */
+function oneFrame({ input, frame, rate }: FrameInput, filter: string): string[] {
+  const fill = rate ? ['setpts=PTS-STARTPTS', fillGrid(rate), 'tpad=stop=-1:stop_mode=clone'] : []
+  const filters = [...fill, `select=eq(n\\,${frame})`, filter].join(',')
+  return [
+    ...[...quietArgs, ...inputLimits(), '-i', input, '-map', '0:v'],
+    ...['-vf', filters, '-fps_mode', 'passthrough', '-frames:v', '1'],
+    ...reproducibleArgs,
+  ]
+}
+
+export const thumbnailArgs = (options: FrameInput & { size: Size; output: string }) => [
+  ...oneFrame(options, `scale=${options.size.width}:${options.size.height}:${jpegColors}`),
   ...[...jpegArgs, '-q:v', '3', '-update', '1', options.output],
 ]
 
 /** Writes the pixels for `brightnessOf`. */
-export const brightnessArgs = (options: { input: string; frame: number; output: string }) => [
-  ...oneFrame(
-    options.input,
-    options.frame,
-    `scale=${sampleSide}:${sampleSide}:flags=area:out_range=pc,format=gray`,
-  ),
+export const brightnessArgs = (options: FrameInput & { output: string }) => [
+  ...oneFrame(options, `scale=${sampleSide}:${sampleSide}:flags=area:out_range=pc,format=gray`),
   ...['-f', 'rawvideo', options.output],
 ]
 
@@ -81,18 +86,24 @@ function isOneOf(frames: number[]): string {
 export const spriteSheetArgs = (options: {
   input: string
   frames: number[]
+  /** If the input does not have all frames of the grid. Frames are then numbers on the grid. */
+  rate?: Rational | undefined
   sprites: Sprites
   /** With `%d` for the number of the sheet. */
   output: string
 }) => {
   const { width, height, columns, rows } = options.sprites
+  const { rate } = options
   const filters = [
+    ...(rate ? [fillGrid(rate), 'tpad=stop=2:stop_mode=clone'] : []),
     `select=${isOneOf(options.frames).replaceAll(',', '\\,')}`,
     `scale=${width}:${height}:${jpegColors}`,
     `tile=${columns}x${rows}`,
   ]
   return [
-    ...[...quietArgs, ...inputLimits(), '-i', options.input, '-map', '0:v', '-vf', filters.join(',')],
+    // Otherwise times would count from the first segment of the input.
+    ...[...quietArgs, ...(rate ? ['-copyts'] : []), ...inputLimits(), '-i', options.input],
+    ...['-map', '0:v', '-vf', filters.join(',')],
     // Tiles have twice the pixels that most screens show, which hides a lower JPEG quality.
     ...['-fps_mode', 'passthrough', ...reproducibleArgs, ...jpegArgs, '-q:v', '8', '-start_number', '0'],
     options.output,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { segmentOf } from './grid.ts'
 import { ladderOf } from './ladder.ts'
 import { mp4Args } from './remux.ts'
 import { encodeVideoArgs, type VideoChunk } from './video.ts'
@@ -15,9 +16,10 @@ const chunk: VideoChunk = {
     offsetSeconds: 0,
   },
   grid: { rate, frames: 900 },
-  fromFrame: 60,
-  frames: 240,
-  segments: 2,
+  segments: [
+    { index: 1, fromFrame: 60, frames: 120 },
+    { index: 2, fromFrame: 180, frames: 120 },
+  ],
   outputs: [
     { rung: low!, path: 'low.mp4' },
     { rung: high!, path: 'high.mp4' },
@@ -31,7 +33,7 @@ const output = (map: string, maxKbps: number, path: string) => [
   ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
   ...['-crf', '20.5', '-x264-params', 'b-adapt=0:me=dia:bframes=5:subme=1:aq-strength=0.7:qcomp=0.5'],
   ...['-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`, '-g', '100000', '-keyint_min', '50000'],
-  ...['-force_key_frames', 'expr:lt(n_forced,2)*gte(n,n_forced*120)'],
+  ...['-force_key_frames', '0.000000,3.995658'],
   ...['-fflags', '+bitexact', '-flags:v', '+bitexact', '-video_track_timescale', '30000'],
   ...['-output_ts_offset', '2.002000', '-movflags', 'cmaf+frag_keyframe+frag_discont+skip_trailer'],
   ...['-f', 'mp4', path],
@@ -68,13 +70,14 @@ test('higher qualities have a longer lookahead, unless it takes too much memory'
 const graphOf = (args: string[]) => args[args.indexOf('-filter_complex') + 1] ?? ''
 
 test('the first chunk is read from the start of the source or of the clip', () => {
-  const first = encodeVideoArgs({ ...chunk, fromFrame: 0 })
+  const atStart = { ...chunk, segments: [segmentOf(chunk.grid, 0)] }
+  const first = encodeVideoArgs(atStart)
   assert.ok(!first.includes('-ss'))
   assert.match(graphOf(first), /PTS-0\.000000/)
-  const clip = encodeVideoArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 12.5 } })
+  const clip = encodeVideoArgs({ ...atStart, input: { ...fileInput(), offsetSeconds: 12.5 } })
   assert.equal(clip[clip.indexOf('-ss') + 1], '12.233067')
   // Closer to the start than the lead.
-  const near = encodeVideoArgs({ ...chunk, fromFrame: 0, input: { ...fileInput(), offsetSeconds: 0.25 } })
+  const near = encodeVideoArgs({ ...atStart, input: { ...fileInput(), offsetSeconds: 0.25 } })
   assert.ok(!near.includes('-ss'))
   assert.match(graphOf(near), /PTS-0\.250000/)
 })

@@ -1,4 +1,4 @@
-import { type Grid, secondsOf, segmentFrames, timescaleOf } from './grid.ts'
+import { type Grid, type Segment, secondsOf, timescaleOf } from './grid.ts'
 import { type Size, scaleWithAlpha } from './images.ts'
 import type { Quality, Rung } from './ladder.ts'
 import type { VideoStream } from './probe.ts'
@@ -29,9 +29,8 @@ export type Overlay = {
 export type VideoChunk = {
   input: VideoInput
   grid: Grid
-  fromFrame: number
-  frames: number
-  segments: number
+  /** Consecutive, at least one. */
+  segments: Segment[]
   /** Sorted from the lowest quality to the highest. */
   outputs: { rung: Rung; path: string }[]
   overlays: Overlay[]
@@ -51,8 +50,8 @@ const stillColor = '0x1f2430'
 
 /** Decodes once and encodes each quality into its own file, with one fragment per segment. */
 export function encodeVideoArgs(chunk: VideoChunk): string[] {
-  const { grid, input, outputs, overlays } = chunk
-  const start = secondsOf(grid, chunk.fromFrame)
+  const { grid, input, outputs, overlays, segments } = chunk
+  const start = secondsOf(grid, segments[0]!.fromFrame)
   const lead =
     input === 'still' ? 0 : Math.min(maxLeadSeconds, secondsOf(grid, leadFrames), start + input.offsetSeconds)
   return [
@@ -182,20 +181,28 @@ const tunings: Record<Quality, Tuning> = {
   '2160p': huge,
 }
 
+/** The times of the key frames. They are a quarter of a frame early, so that rounding cannot select the next frame. */
+function keyFrameTimes({ grid, segments }: VideoChunk): string {
+  const first = segments[0]!.fromFrame
+  return segments
+    .map(({ fromFrame }) => Math.max(0, secondsOf(grid, fromFrame - first - 0.25)).toFixed(6))
+    .join(',')
+}
+
 function outputArgs(
-  { grid, frames, segments }: VideoChunk,
+  chunk: VideoChunk,
   { rung, path, label, start }: { rung: Rung; path: string; label: string; start: number },
 ): string[] {
-  const distance = segmentFrames(grid.rate)
+  const { grid, segments } = chunk
+  const frames = segments.reduce((sum, segment) => sum + segment.frames, 0)
   const tuning = tunings[rung.quality]
   return [
     ...['-map', label, '-map_metadata', '-1', '-frames:v', String(frames), '-fps_mode', 'passthrough'],
     ...['-c:v', 'libx264', '-threads', '1', '-preset', 'veryfast', '-profile:v', 'high'],
     ...['-crf', tuning.crf, '-x264-params', tuning.parameters],
     ...['-maxrate', `${rung.maxKbps}k`, '-bufsize', `${2 * rung.maxKbps}k`],
-    // Key frames only at the start of each segment. The last segment may be longer than the others.
-    ...['-g', '100000', '-keyint_min', '50000'],
-    ...['-force_key_frames', `expr:lt(n_forced,${segments})*gte(n,n_forced*${distance})`],
+    // Key frames only at the start of each segment.
+    ...['-g', '100000', '-keyint_min', '50000', '-force_key_frames', keyFrameTimes(chunk)],
     ...['-fflags', '+bitexact', '-flags:v', '+bitexact'],
     // Without frag_discont, every chunk would begin at 0. Without cmaf, B-frame reordering would delay the video.
     ...['-video_track_timescale', String(timescaleOf(grid.rate).timescale)],

@@ -18,7 +18,7 @@ const planOf = (num: number, den: number, frames: number): EncodingPlan => ({
 
 const runOf = (rendition: string, segments: number, bytes = 0): Run => {
   const codec = rendition === 'sound' ? 'mp4a.40.2' : 'avc1.640015'
-  return { rendition, codec, segments, bytes, firstBytes: bytes / 4, largestBytes: bytes / 2 }
+  return { rendition, codec, segments, bytes, sizes: [bytes / 4, bytes / 2] }
 }
 
 const durations = (playlist: string) => [...playlist.matchAll(/#EXTINF:([\d.]+),/g)].map(([, each]) => each!)

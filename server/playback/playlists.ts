@@ -1,7 +1,14 @@
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { nativeName } from '../lib/languages.ts'
-import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
-import { audioSegmentOf, countSegments, type Grid, secondsOf, segmentOf } from '../media/grid.ts'
+import {
+  audioSecondsOf,
+  audioSegmentOf,
+  countSegments,
+  type Grid,
+  longestSeconds,
+  secondsOf,
+  segmentOf,
+} from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
 
 /** The segments of a rendition that are stored without a gap from the first one on. Sizes are in bytes. */
@@ -10,8 +17,7 @@ export type Run = {
   codec: string
   segments: number
   bytes: number
-  firstBytes: number
-  largestBytes: number
+  sizes: number[]
 }
 
 export type Master = {
@@ -37,7 +43,6 @@ export const renderPlaylist = (playlist: Playlist, query: string) =>
     : mediaPlaylist(playlist.plan, playlist.rendition, playlist.segments, query)
 
 const audioKbps = 128
-const audioFrameSeconds = frameSamples / audioSampleRate
 const audioGroup = 'sound'
 const captionsGroup = 'captions'
 
@@ -59,7 +64,7 @@ export function masterPlaylist({ plan, runs, hasAudio, captions }: Master, query
     if (!run) continue
     const both = audio ? [run, audio] : [run]
     const attributes = [
-      ...bandwidths(plan, rung.maxKbps + (audio ? audioKbps : 0), both),
+      ...bandwidths(plan, rung.maxKbps + (audio ? (plan.audioKbps ?? audioKbps) : 0), both),
       `CODECS="${both.map(({ codec }) => codec).join(',')}"`,
       `RESOLUTION=${rung.width}x${rung.height}`,
       `FRAME-RATE=${(plan.rate.num / plan.rate.den).toFixed(3)}`,
@@ -92,12 +97,15 @@ function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
   const limit = maxKbps * 1000
   if (!runs.every(({ segments }) => isComplete(grid, segments))) return [`BANDWIDTH=${limit}`]
   const seconds = secondsOf(grid, grid.frames)
-  const [first, longest] = [firstSeconds(grid), longestSeconds(grid)]
   const perSecond = (of: (run: Run) => number) => Math.ceil(runs.reduce((sum, run) => sum + 8 * of(run), 0))
-  const peak = perSecond((run) => Math.max(run.firstBytes / first, run.largestBytes / longest))
+  const peak = perSecond((run) => peakOf(grid, run))
   const average = perSecond((run) => run.bytes / seconds)
   return [`BANDWIDTH=${Math.max(limit, peak)}`, `AVERAGE-BANDWIDTH=${average}`]
 }
+
+/** The most bytes per second of any segment. */
+const peakOf = (grid: Grid, { sizes }: Run) =>
+  sizes.reduce((peak, size, i) => Math.max(peak, size / secondsOf(grid, segmentOf(grid, i).frames)), 0)
 
 /** The playlist of a quality or of the audio. It only ever grows at its end. */
 export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: number, query = ''): string {
@@ -130,15 +138,10 @@ export function mediaPlaylist(plan: EncodingPlan, rendition: string, segments: n
 
 const videoStart = (grid: Grid, index: number) => secondsOf(grid, segmentOf(grid, index).fromFrame)
 
-const audioStart = (grid: Grid, index: number) => audioSegmentOf(grid, index).fromFrame * audioFrameSeconds
+const audioStart = (grid: Grid, index: number) => audioSecondsOf(grid, audioSegmentOf(grid, index).fromFrame)
 
 /**
  * The same for all playlists of a video (RFC 8216, 6.2.4), and it must not change. An audio segment is at most one audio
  * frame longer than a video segment.
  */
-const targetSeconds = (grid: Grid) => Math.max(1, Math.round(longestSeconds(grid) + audioFrameSeconds))
-
-const firstSeconds = (grid: Grid) => secondsOf(grid, segmentOf(grid, 0).frames)
-/** The first segment is short, the last may be the longest, and all others are equal. */
-const longestSeconds = (grid: Grid) =>
-  Math.max(...[0, 1, countSegments(grid) - 1].map((n) => secondsOf(grid, segmentOf(grid, n).frames)))
+const targetSeconds = (grid: Grid) => Math.max(1, Math.round(longestSeconds(grid) + audioSecondsOf(grid, 1)))

@@ -63,12 +63,11 @@ export const findMasterStates = (db: Db<Tables>, ids: string[]) => findAll(findM
 
 /** Segments without a gap from the first one on: each row starts where the rows before it end. */
 const gapless = (condition: string) => `
-  select rendition, sum(segments)::int as segments, sum(bytes)::bigint as bytes, max(largest) as largest,
-         max(sizes[1]) filter (where first_segment = 0) as first
+  select rendition, sum(segments)::int as segments, sum(bytes)::bigint as bytes,
+         jsonb_agg(sizes order by first_segment) as sizes
   from (
     select rendition, first_segment, sizes, cardinality(sizes) as segments,
            (select sum(size) from unnest(sizes) size) as bytes,
-           (select max(size) from unnest(sizes) size) as largest,
            coalesce(sum(cardinality(sizes)) over (
              partition by rendition order by first_segment rows between unbounded preceding and 1 preceding
            ), 0) as before
@@ -78,12 +77,15 @@ const gapless = (condition: string) => `
 
 export type MasterRow = PlayableRow & { runs: Run[] }
 
-const findMasterRow = prepare<MasterRow>(
+/** Each row of segments has its own list of sizes. */
+type StoredRun = Omit<Run, 'sizes'> & { sizes: number[][] }
+
+const findMasterRow = prepare<PlayableRow & { runs: StoredRun[] }>(
   'find-master',
   `select ${playableColumns},
      (select coalesce(jsonb_agg(jsonb_build_object(
         'rendition', rendition, 'codec', codec, 'segments', segments, 'bytes', runs.bytes,
-        'firstBytes', first, 'largestBytes', largest)), '[]')
+        'sizes', runs.sizes)), '[]')
       from (${gapless('video_id = $1')}) runs join initializations i using (rendition)
       where i.video_id = $1) as runs
    from ${playableTables} where v.id = $1`,
@@ -91,7 +93,7 @@ const findMasterRow = prepare<MasterRow>(
 
 export async function findMaster(db: Db<Tables>, videoId: string): Promise<MasterRow | undefined> {
   const [row] = await findMasterRow(db, [videoId])
-  return row
+  return row && { ...row, runs: row.runs.map((run) => ({ ...run, sizes: run.sizes.flat() })) }
 }
 
 export type RenditionPlaybackRow = {

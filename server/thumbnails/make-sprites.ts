@@ -10,7 +10,7 @@ import { newSpritesKey, spriteSheetFile } from '../renditions/files.ts'
 import * as renditions from '../renditions/store.ts'
 import { writeSegments } from '../renditions/write-segments.ts'
 import { discardFiles } from '../videos/delete.ts'
-import type { PlannedEncoding } from './segments.ts'
+import { isSparse, type PlannedEncoding } from './segments.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'db' | 'files'> & { tools: Tools }
@@ -34,7 +34,7 @@ export async function makeSprites(
   )
   if (!rung) return
   const sprites = layOutSprites(plan, rung)
-  const { segments: indexes, frames } = findTileFrames(plan, sprites)
+  const { segments: indexes, frames, gridFrames } = findTileFrames(plan, sprites)
   const rows = await renditions.listSegments(deps.db, videoId, rung.quality)
   const segments = indexes.flatMap((segment) => {
     const row = rows.findLast(({ first_segment }) => first_segment <= segment)
@@ -45,7 +45,8 @@ export async function makeSprites(
   const sheets = join(folder, 'sheets')
   await mkdir(sheets)
   const output = join(sheets, '%d.jpg')
-  await runFfmpeg(deps.tools, spriteSheetArgs({ input, frames, sprites, output }))
+  const chosen = isSparse(plan, rung.quality) ? { frames: gridFrames, rate: plan.rate } : { frames }
+  await runFfmpeg(deps.tools, spriteSheetArgs({ input, sprites, output, ...chosen }))
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))
     throw new RunError(`made ${made} sheets, not ${countSheets(sprites)}`, {

@@ -51,12 +51,12 @@ export async function makeThumbnail(
   if (row.thumbnailKey?.startsWith(prefix)) return
 
   const chosen = 'frame' in choice ? choice.frame : await chooseFrame(deps, encoding, choice.frames, folder)
-  const input = join(folder, 'frame.mp4')
-  const frame = await writeSegmentOfFrame(deps, encoding, { frame: chosen, quality: 'best', path: input })
+  const path = join(folder, 'frame.mp4')
+  const frame = await writeSegmentOfFrame(deps, encoding, { frame: chosen, quality: 'best', path })
   if (frame === undefined) return
   const size = fit(plan.rungs.find(({ quality }) => quality === best.rendition)!, maxSize)
   const output = join(folder, 'thumbnail.jpg')
-  await runFfmpeg(deps.tools, thumbnailArgs({ input, frame, size, output }))
+  await runFfmpeg(deps.tools, thumbnailArgs({ ...frame, size, output }))
   const key = newThumbnailKey(prefix)
   await deps.files.put(key, createReadStream(output))
   // Another thumbnail that was requested in the meantime has its own job.
@@ -88,17 +88,17 @@ async function chooseFrame(
 ): Promise<number> {
   // All frames of an audio file are the same.
   if (!encoding.media?.picture) return 0
-  const input = join(folder, 'candidate.mp4')
+  const path = join(folder, 'candidate.mp4')
   const output = join(folder, 'candidate.gray')
   const scores: { candidate: number; score: number }[] = []
   for (const candidate of candidateFrames(frames)) {
     const frame = await writeSegmentOfFrame(deps, encoding, {
       frame: candidate,
       quality: 'lowest',
-      path: input,
+      path,
     })
     if (frame === undefined) continue
-    await runFfmpeg(deps.tools, brightnessArgs({ input, frame, output }))
+    await runFfmpeg(deps.tools, brightnessArgs({ ...frame, output }))
     const looks = brightnessOf(await readFile(output))
     if (isGoodThumbnail(looks)) return candidate
     scores.push({ candidate, score: thumbnailScore(looks) })

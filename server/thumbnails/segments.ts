@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
+import type { FrameInput } from '../media/thumbnails.ts'
 import * as renditions from '../renditions/store.ts'
 import type { SegmentsRow } from '../renditions/tables.ts'
 import { writeSegments } from '../renditions/write-segments.ts'
@@ -19,17 +20,23 @@ export async function findQualitiesWithSegment(
   return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
 }
 
+/** A quality that is copied from the source may lack frames of the grid. The frame before is then shown for longer. */
+export const isSparse = ({ copiesVideo, rungs }: EncodingPlan, quality: string) =>
+  copiesVideo === true && rungs.at(-1)!.quality === quality
+
 /**
  * Writes the segment that contains a frame to a file, in the lowest or in the best quality that has it. Returns the
- * index of the frame in that file; undefined when the segment is not encoded.
+ * frame in that file; undefined when the segment is not encoded.
  */
 export async function writeSegmentOfFrame(
   deps: Deps,
   encoding: PlannedEncoding,
   { frame, quality, path }: { frame: number; quality: 'lowest' | 'best'; path: string },
-): Promise<number | undefined> {
-  const segment = findSegment(encoding.plan, frame)
+): Promise<FrameInput | undefined> {
+  const { plan } = encoding
+  const segment = findSegment(plan, frame)
   const row = (await findQualitiesWithSegment(deps, encoding, segment)).at(quality === 'lowest' ? 0 : -1)
   if (!row || !(await writeSegments(deps, row.rendition, [{ row, segment }], path))) return undefined
-  return frame - segmentOf(encoding.plan, segment).fromFrame
+  const rate = isSparse(plan, row.rendition) ? plan.rate : undefined
+  return { input: path, frame: frame - segmentOf(plan, segment).fromFrame, rate }
 }

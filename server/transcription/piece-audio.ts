@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
-import { audioSampleRate, frameSamples } from '../media/audio-format.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
-import { audioSegmentOf, countSegments } from '../media/grid.ts'
+import { audioSecondsOf, audioSegmentOf, countSegments } from '../media/grid.ts'
 import { durationOf, findCut, slicePcm, speechArgs } from '../media/speech.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/store.ts'
@@ -27,7 +26,7 @@ type Window = {
 const minRestMs = 1_000
 
 const segmentStartMs = (plan: EncodingPlan, segment: number) =>
-  (audioSegmentOf(plan, segment).fromFrame * frameSamples * 1_000) / audioSampleRate
+  1_000 * audioSecondsOf(plan, audioSegmentOf(plan, segment).fromFrame)
 
 /** The length of the encoded audio. */
 export const audioDurationOf = (plan: EncodingPlan) => segmentStartMs(plan, countSegments(plan))

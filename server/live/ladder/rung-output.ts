@@ -1,6 +1,6 @@
+import type { H264Config } from '../../media/h264.ts'
 import { type Sample, VideoReader } from '../media/flv.ts'
 import { type FlvTag, flvTagType } from '../media/flv-stream.ts'
-import type { H264Config } from '../media/h264.ts'
 import { DecodeTimes } from './decode-times.ts'
 
 type Options = {

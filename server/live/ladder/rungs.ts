@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
+import type { H264Config } from '../../media/h264.ts'
 import { ladderOf } from '../../media/ladder.ts'
-import type { H264Config } from '../media/h264.ts'
 
 /** The top quality has the size of the source. */
 export const topQuality = 'source'

@@ -1,4 +1,4 @@
-import { type H264Config, isH264Sample, readH264Config, UnsupportedStream } from './h264.ts'
+import { type H264Config, isH264Sample, readH264Config, UnsupportedStream } from '../../media/h264.ts'
 
 /** A frame of video or audio, with times in milliseconds as the encoder sent them. */
 export type Sample = {

@@ -1,6 +1,18 @@
+import type { H264Config } from '../../media/h264.ts'
+import {
+  avcEntry,
+  box,
+  fullBox,
+  matrix,
+  nonSyncSample,
+  syncSample,
+  text,
+  trak,
+  u16,
+  u32,
+} from '../../media/write-boxes.ts'
 import { Bytes } from './bytes.ts'
 import type { AudioConfig } from './flv.ts'
-import type { H264Config } from './h264.ts'
 
 // Writes fragmented MP4 (ISO/IEC 14496-12) with one video and one audio track, or with one of them.
 
@@ -75,8 +87,6 @@ export function writeFragment(sequence: number, { video, audio }: FragmentTracks
   return new Bytes([head, ...tracks.flatMap(({ samples }) => samples.map(({ data }) => data))])
 }
 
-const syncSample = 0x02000000
-const nonSyncSample = 0x01010000
 /** Of a sample in the table: duration, size, flags and composition offset. */
 const sampleBytes = 16
 
@@ -103,17 +113,9 @@ function traf({ id, decodeTime, samples }: FragmentTrack & { id: number }, dataO
 }
 
 function videoTrak(config: H264Config): Buffer {
-  const { width, height, record } = config
-  const compressorName = Buffer.alloc(32)
-  const entry = box(
-    'avc1',
-    ...[Buffer.alloc(6), u16(1), Buffer.alloc(16), u16(width, height), u32(0x480000, 0x480000, 0)],
-    ...[u16(1), compressorName, u16(24, 0xffff), box('avcC', record)],
-  )
-  return trak({
-    ...{ id: videoTrackId, timescale: videoTimescale, handler: 'vide', width, height, entry },
-    mediaHeader: fullBox('vmhd', 0, 1, u16(0, 0, 0, 0)),
-  })
+  const { width, height } = config
+  const entry = avcEntry(config)
+  return trak({ id: videoTrackId, timescale: videoTimescale, handler: 'vide', width, height, entry })
 }
 
 function audioTrak(config: AudioConfig): Buffer {
@@ -124,45 +126,7 @@ function audioTrak(config: AudioConfig): Buffer {
     'mp4a',
     ...[Buffer.alloc(6), u16(1), u32(0, 0), u16(channels, 16, 0, 0), u16(shownRate, 0), esds(config)],
   )
-  return trak({
-    ...{ id: audioTrackId, timescale: sampleRate, handler: 'soun', width: 0, height: 0, entry },
-    mediaHeader: fullBox('smhd', 0, 0, u16(0, 0)),
-  })
-}
-
-type Trak = {
-  id: number
-  timescale: number
-  handler: 'vide' | 'soun'
-  width: number
-  height: number
-  entry: Buffer
-  mediaHeader: Buffer
-}
-
-function trak({ id, timescale, handler, width, height, entry, mediaHeader }: Trak): Buffer {
-  const isAudio = handler === 'soun'
-  const enabledInMovie = 3
-  const volume = isAudio ? 0x100 : 0
-  const trackHeader = fullBox(
-    ...(['tkhd', 0, enabledInMovie] as const),
-    ...[u32(0, 0, id, 0, 0), u32(0, 0), u16(0, 0, volume, 0), matrix, u32(width * 0x10000, height * 0x10000)],
-  )
-  const undetermined = 0x55c4
-  const table = box(
-    'stbl',
-    fullBox('stsd', 0, 0, u32(1), entry),
-    ...['stts', 'stsc', 'stco'].map((type) => fullBox(type, 0, 0, u32(0))),
-    fullBox('stsz', 0, 0, u32(0, 0)),
-  )
-  const dataInFile = box('dinf', fullBox('dref', 0, 0, u32(1), fullBox('url ', 0, 1)))
-  const media = box(
-    'mdia',
-    fullBox('mdhd', 0, 0, u32(0, 0, timescale, 0), u16(undetermined, 0)),
-    fullBox('hdlr', 0, 0, u32(0), text(handler), u32(0, 0, 0), Buffer.alloc(1)),
-    box('minf', mediaHeader, dataInFile, table),
-  )
-  return box('trak', trackHeader, media)
+  return trak({ id: audioTrackId, timescale: sampleRate, handler: 'soun', width: 0, height: 0, entry })
 }
 
 /** The decoder configuration of MPEG audio (ISO/IEC 14496-1, 7.2.6). */
@@ -179,32 +143,4 @@ function descriptor(tag: number, ...parts: Buffer[]): Buffer {
   const body = Buffer.concat(parts)
   if (body.length > 127) throw new Error('MP4: the decoder configuration is too long')
   return Buffer.concat([Buffer.from([tag, body.length]), body])
-}
-
-/** No rotation and no scaling. */
-export const matrix = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
-
-export function box(type: string, ...parts: Buffer[]): Buffer {
-  const length = parts.reduce((sum, part) => sum + part.length, 8)
-  return Buffer.concat([u32(length), text(type), ...parts], length)
-}
-
-export function fullBox(type: string, version: number, flags: number, ...parts: Buffer[]): Buffer {
-  return box(type, u32(version * 0x1000000 + flags), ...parts)
-}
-
-export function text(value: string): Buffer {
-  return Buffer.from(value, 'latin1')
-}
-
-export function u16(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(2 * values.length)
-  for (const [i, value] of values.entries()) bytes.writeUInt16BE(value, 2 * i)
-  return bytes
-}
-
-export function u32(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(4 * values.length)
-  for (const [i, value] of values.entries()) bytes.writeUInt32BE(value >>> 0, 4 * i)
-  return bytes
 }

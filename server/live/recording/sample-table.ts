@@ -1,4 +1,4 @@
-import { box, fullBox, matrix, text, u16, u32 } from '../media/fmp4.ts'
+import { box, fullBox, matrix, text, u16, u32 } from '../../media/write-boxes.ts'
 import type { InitTrack, Sample, TrackKind } from './read-segment.ts'
 
 /** The movie counts in microseconds, so that the start of a track can be given exactly enough. */

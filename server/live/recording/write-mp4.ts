@@ -1,4 +1,4 @@
-import { box, fullBox, matrix, text, u16, u32 } from '../media/fmp4.ts'
+import { box, fullBox, matrix, text, u16, u32 } from '../../media/write-boxes.ts'
 import {
   type InitTracks,
   parameterSetsOf,

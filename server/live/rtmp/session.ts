@@ -1,5 +1,5 @@
 import type { Turns } from '../../lib/turns.ts'
-import { UnsupportedStream } from '../media/h264.ts'
+import { UnsupportedStream } from '../../media/h264.ts'
 import { type AmfObject, type AmfValue, decodeAmf, encodeAmf } from './amf0.ts'
 import {
   answerToPing,

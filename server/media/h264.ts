@@ -1,4 +1,4 @@
-import type { H264Format } from '../../media/h264-format.ts'
+import type { H264Format } from './h264-format.ts'
 
 /** A stream that cannot be played or recorded. The message is a sentence for the owner of the stream. */
 export class UnsupportedStream extends Error {}
@@ -15,7 +15,9 @@ export type H264Config = {
   lengthBytes: number
 }
 
-const nalSps = 7
+export const nalIdr = 5
+export const nalSps = 7
+export const nalPps = 8
 /** The usual ones have less than 100 bytes. Each one stays in memory while viewers can rewind to it. */
 const maxRecordBytes = 4 * 1024
 /** Levels allow for more, but nothing plays it. */
@@ -40,11 +42,19 @@ export function readH264Config(record: Buffer): H264Config {
 
 const invalid = () => new UnsupportedStream('The configuration of the H.264 video is damaged.')
 
+type Sps = Pick<H264Config, 'width' | 'height' | 'format'> & {
+  level: number
+  isFrameOnly: boolean
+  /** What follows the size. */
+  rest: BitReader
+}
+
 /** Reads the frame size and the format from a sequence parameter set (ITU-T H.264, 7.3.2.1.1). */
-function readSps(sps: Buffer): Pick<H264Config, 'width' | 'height' | 'format'> {
+function readSps(sps: Buffer): Sps {
   const bits = new BitReader(withoutEmulation(sps.subarray(1)))
   const profile = bits.read(8)
-  bits.read(16)
+  bits.read(8)
+  const level = bits.read(8)
   bits.readUe()
   const chroma = hasChromaFormat.has(profile) ? readChromaFormat(bits) : usualChroma
   bits.readUe()
@@ -63,10 +73,69 @@ function readSps(sps: Buffer): Pick<H264Config, 'width' | 'height' | 'format'> {
   const hasHalfWidth = !chroma.isSeparate && (chroma.format === 1 || chroma.format === 2)
   const hasHalfHeight = !chroma.isSeparate && chroma.format === 1
   return {
+    ...{ level, isFrameOnly, rest: bits },
     format: { profile, chroma: chroma.format, bitDepth: chroma.bitDepth },
     width: widthInMacroblocks * 16 - (left + right) * (hasHalfWidth ? 2 : 1),
     height: fieldFactor * (heightInMaps * 16 - (top + bottom) * (hasHalfHeight ? 2 : 1)),
   }
+}
+
+export type H264Display = {
+  /** `level_idc`: ten times the level. */
+  level: number
+  /** Whether every picture is an entire frame. */
+  isFrameOnly: boolean
+  hasSquarePixels: boolean
+  /** Whether black is 0 instead of 16. */
+  isFullRange: boolean
+}
+
+/** How the frames are to be displayed, as a sequence parameter set says (ITU-T H.264, E.1.1). */
+export function readDisplay(sps: Buffer): H264Display {
+  const { rest: bits, level, isFrameOnly } = readSps(sps)
+  const display = { level, isFrameOnly, hasSquarePixels: true, isFullRange: false }
+  if (bits.read(1) === 0) return display
+  if (bits.read(1) === 1) {
+    const aspect = bits.read(8)
+    const [unknown, square, explicit] = [0, 1, 255]
+    const [across, down] = aspect === explicit ? [bits.read(16), bits.read(16)] : [0, 1]
+    display.hasSquarePixels = aspect === unknown || aspect === square || across === down
+  }
+  if (bits.read(1) === 1) bits.read(1)
+  if (bits.read(1) === 1) {
+    bits.read(3)
+    display.isFullRange = bits.read(1) === 1
+  }
+  return display
+}
+
+/** The sequence and picture parameter sets of an AVCDecoderConfigurationRecord. */
+export function readParameterSets(record: Buffer): { sps: Buffer[]; pps: Buffer[] } {
+  let at = 5
+  const readSets = (count: number) =>
+    Array.from({ length: count }, () => {
+      if (at + 2 > record.length) throw invalid()
+      const from = at + 2
+      at = from + record.readUInt16BE(at)
+      if (at > record.length) throw invalid()
+      return record.subarray(from, at)
+    })
+  const readCount = (mask: number) => {
+    const count = record[at++]
+    if (count === undefined) throw invalid()
+    return count & mask
+  }
+  const sps = readSets(readCount(31))
+  return { sps, pps: readSets(readCount(255)) }
+}
+
+/** Whether a picture parameter set divides pictures into groups of slices, which few decoders support. */
+export function hasSliceGroups(pps: Buffer): boolean {
+  const bits = new BitReader(withoutEmulation(pps.subarray(1)))
+  bits.readUe()
+  bits.readUe()
+  bits.read(2)
+  return bits.readUe() > 0
 }
 
 /** The profiles whose parameter sets describe the chroma format and scaling matrices. */

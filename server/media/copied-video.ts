@@ -72,6 +72,8 @@ export type FrameIndexes = { indexes: Int32Array; frames: number }
 /** A frame may be this far from its place on the grid, in frames. If it were further away, rounding would be arbitrary. */
 const maxDeviation = 0.35
 const maxFramesPerSample = 4
+/** A player that has nothing new to show for longer than this might take it for a stall. */
+const maxFrameSeconds = 1
 const turnSamples = 100_000
 
 /**
@@ -99,11 +101,17 @@ export async function placeFrames(
     if (i % turnSamples === 0) await nextTurn()
   }
   // Where most of the grid is empty, a rendition with all of its frames is easier to play. This also limits the memory.
+  const longest = framesIn(rate, maxFrameSeconds)
   if (max >= maxFramesPerSample * count) return undefined
   const isTaken = new Uint8Array(max + 1)
   for (let i = 0; i <= last; i++) {
     if (isTaken[indexes[i]!] === 1) return undefined
     isTaken[indexes[i]!] = 1
+    if (i % turnSamples === 0) await nextTurn()
+  }
+  for (let i = 0, last = 0; i <= max; i++) {
+    if (isTaken[i] === 1) last = i
+    else if (i - last >= longest) return undefined
     if (i % turnSamples === 0) await nextTurn()
   }
   return { indexes, frames: max + 1 }

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { childrenCpu, encodeAsKinora, ffmpeg, findSources, rounds } from './encode.ts'
+import { rounds } from './encode.ts'
+import { childrenCpu, encodeAsKinora } from './encode-kinora.ts'
+import { makeSource, readArguments } from './encode-sources.ts'
+import { ffmpeg } from './ffmpeg.ts'
 import {
   authorization,
   median,
@@ -52,7 +55,9 @@ async function compare(kinora: RunningServer, path: string, marks: Mark[]): Prom
 export async function encodeWatermark(args: string[]): Promise<void> {
   await withTemporaryFolder(async (folder) => {
     await using resources = new Resources()
-    const sources = await findSources(folder, args)
+    const { files } = readArguments(args)
+    const sources =
+      files.length > 0 ? files : [await makeSource(folder, { kind: 'encoded', size: '720p', seconds: 60 })]
     const kinora = await resources.server(startKinora(join(folder, 'data')))
     const pattern = join(folder, 'pattern.png')
     await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=1280x720,format=rgba', '-frames:v', '1', pattern)

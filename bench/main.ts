@@ -34,9 +34,16 @@ const benchmarks: Record<string, Benchmark> = {
     run: async () => (await import('./upload-s3.ts')).uploadToS3(),
   },
   encode: {
-    usage: 'encode [--source FILE]…',
-    about: 'encoding compared with one ffmpeg per quality, and with x264 alone',
+    usage: 'encode [encoded] [copied] [--source FILE]…',
+    about:
+      'encoding compared with one ffmpeg per quality, and with x264 alone; copying compared with encoding',
     run: async (args) => (await import('./encode.ts')).encode(args),
+  },
+  'encode stalls': {
+    usage:
+      'encode stalls [start] [720p] [1080p] [short] [long] [encoded] [copied] [uncopied] [--source FILE]…',
+    about: 'start of playback after an upload, stalls of a viewer who starts then, growth of the playlists',
+    run: async (args) => (await import('./encode-stalls.ts')).encodeStalls(args.slice(1)),
   },
   'encode watermark': {
     usage: 'encode watermark [--source FILE]…',

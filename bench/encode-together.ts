@@ -81,22 +81,21 @@ function videoArgs(
   { path, width, height, rate, video: index }: Source,
   {
     starts,
-    chunk: { firstSegment, segments },
+    chunk: { firstSegment, segments: count },
     qualities,
     folder,
   }: { starts: number[]; chunk: Chunk; qualities: Rung[]; folder: string },
 ): string[] {
-  const list = Array.from({ length: segments }, (_, i) => {
+  const segments = Array.from({ length: count }, (_, i) => {
     const index = firstSegment + i
     return { index, fromFrame: starts[index]!, frames: starts[index + 1]! - starts[index]! }
   })
-  const frames = list.reduce((sum, segment) => sum + segment.frames, 0)
   const stream = { index, width, height, isInterlaced: false, dynamicRange: 'sdr' as const }
   const nameOf = (quality: string) => join(folder, `together-${quality}-${firstSegment}.mp4`)
   return encodeVideoArgs({
     input: { path, options: inputLimits(), stream, offsetSeconds: 0 },
     grid: { rate, frames: starts.at(-1)! },
-    ...{ fromFrame: list[0]!.fromFrame, frames, segments },
+    segments,
     outputs: qualities.map((rung) => ({ rung, path: nameOf(rung.quality) })),
     ...{ overlays: [], canToneMap: false },
   })

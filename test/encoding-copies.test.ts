@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, suite, test } from 'node:test'
-import { query, sharedKinora, temporaryFolder } from './harness.ts'
+import { before, test } from 'node:test'
+import { query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import {
   assertEncoded,
   download,
   durationsIn,
   eventsOf,
   ffmpeg,
-  frameHashes,
+  ffprobe,
   readStreams,
   startsWithKeyFrame,
   uploadVideo,
@@ -38,17 +39,6 @@ type Plan = {
 async function planOf(videoId: string): Promise<Plan> {
   const [row] = await query(service.database, 'select plan from encodings where video_id = $1', [videoId])
   return row.plan
-}
-
-/** Makes a source and uploads it. */
-async function upload(
-  name: string,
-  args: string,
-  input = [...lavfi(numberedFrames({ size: '480x360', seconds: 9 }))],
-) {
-  const path = join(folder, name)
-  await ffmpeg(...input, ...splitArgs(args), path)
-  return path
 }
 
 const x264 =
@@ -91,7 +81,58 @@ test('frames and audio of a source that every device plays are copied as the hig
   assert.deepEqual(highAudio!.hashes.slice(1), sourceAudio!.hashes.slice(1, highAudio!.hashes.length))
   const { numbers } = await readFrameNumbers(low!.joined)
   assert.deepEqual(numbers, [...numbers.keys()])
-  const response = await fetch(`${service.url}/vod/${videoId}/mp4/source.mp4`)
-  assert.ok(response.status === 200 || response.status === 404)
+  const { streams: inMp4 } = await readStreams([await downloadMp4(videoId)])
+  assert.deepEqual(inMp4[0]!.hashes, sourceVideo!.hashes)
+  assert.deepEqual(inMp4[1]!.hashes.slice(2), highAudio!.hashes.slice(2))
 })
-void [suite, frameHashes, upload]
+
+test('frames have exact times in any order and around gaps, in the segments and in the MP4', async () => {
+  const source = join(folder, 'gaps.mp4')
+  const types = join(folder, 'types.txt')
+  // At first without B-frames, so that the order of frames changes midway.
+  const list = Array.from({ length: 70 }, (_, i) => `${i} ${i % 50 === 0 ? 'I' : 'P'} -1`)
+  await writeFile(types, `${list.join('\n')}\n`)
+  const filter = 'select=not(between(n\\,30\\,39)+between(n\\,132\\,133)+eq(n\\,150))'
+  await ffmpeg(
+    ...lavfi(numberedFrames({ size: '480x360', seconds: 9, filter })),
+    ...splitArgs('-fps_mode vfr -c:v libx264 -preset ultrafast -pix_fmt yuv420p -x264-params'),
+    `bframes=3:b-adapt=0:b-pyramid=normal:ref=4:scenecut=0:keyint=50:qpfile=${types}`,
+    source,
+  )
+  const videoId = await uploadVideo(service, source, { mp4Support: true })
+  await assertEncoded(service, videoId, all)
+  const plan = await planOf(videoId)
+  assert.equal(plan.copiesVideo, true)
+  const [low, high] = await Promise.all(
+    ['240p', '360p'].map((rendition) => download(service.url, videoId, rendition, folder)),
+  )
+  const mp4 = await downloadMp4(videoId)
+  const original = await readFrameNumbers(source)
+  for (const path of [high!.joined, mp4]) {
+    const { numbers, warnings } = await readFrameNumbers(path)
+    assert.deepEqual([numbers, warnings], [original.numbers, ''])
+  }
+  const { numbers } = await readFrameNumbers(low!.joined)
+  let shown = 0
+  const repeated = Array.from({ length: plan.frames }, (_, i) => {
+    if (original.numbers.includes(i)) shown = i
+    return shown
+  })
+  assert.deepEqual(numbers, repeated)
+  const times = await ffprobe(mp4, '-select_streams', 'v', '-show_entries', 'packet=pts_time')
+  const frames = times.map((time) => Math.round(Number.parseFloat(time) * 25)).sort((a, b) => a - b)
+  assert.deepEqual(frames, original.numbers)
+  // Each segment on its own, without what ffmpeg concludes from the others.
+  for (const [i, segment] of high!.segments.entries()) {
+    const first = await readFrameNumbers(segment)
+    assert.equal(first.numbers[0], plan.starts![i])
+  }
+})
+
+async function downloadMp4(videoId: string): Promise<string> {
+  const url = `${service.url}/vod/${videoId}/mp4/source.mp4`
+  const path = join(folder, `${videoId}.mp4`)
+  await waitFor(async () => (await fetch(url)).status === 200)
+  await writeFile(path, Buffer.from(await (await fetch(url)).arrayBuffer()))
+  return path
+}

@@ -6,8 +6,10 @@ import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import { FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'
+import { delaySegment } from '../media/copied-segments.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import type { Grid } from '../media/grid.ts'
 import { mp4Args } from '../media/remux.ts'
 import { mp4Prefix, newMp4Key, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
@@ -18,6 +20,7 @@ import type { Tables } from '../tables.ts'
 import { discardFiles } from '../videos/delete.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as encodings from './encoding-store.ts'
+import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
 
@@ -25,6 +28,8 @@ type Mp4 = {
   quality: string
   height: number
   hasAudio: boolean
+  /** If the quality is copied from the source: the grid, and the delay of its frames. */
+  copied: (Grid & { delay: number }) | undefined
   /** The key of an existing MP4 with fewer streams or a lower quality, which is served until the new one exists. */
   replaces: string | undefined
 }
@@ -65,12 +70,17 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
     }
     const { quality, height } = best
     const hasAudio = encoding.plan.hasSound && encoding.sound_failure === null
-    const wanted: Mp4 = { quality, height, hasAudio, replaces }
+    const wanted: Mp4 = { quality, height, hasAudio, replaces, copied: copiedGridOf(encoding.plan, quality) }
     if (replaces?.startsWith(mp4Prefix(videoId, quality, hasAudio))) return undefined
     if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
     return wanted
   })
 }
+
+const copiedGridOf = (plan: EncodingPlan, quality: string) =>
+  plan.copiedDelay !== undefined && plan.rungs.at(-1)!.quality === quality
+    ? { ...plan, delay: plan.copiedDelay }
+    : undefined
 
 async function replaceMp4(
   trx: Transaction<Tables>,
@@ -126,7 +136,7 @@ function failureOf(error: unknown, retries: number): string | undefined {
 /** Muxes the segments of a quality and of the audio into one file, without encoding. */
 async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string): Promise<string> {
   const video = join(folder, 'video.mp4')
-  await joinSegments(deps, { videoId, rendition: wanted.quality, path: video })
+  await joinSegments(deps, { videoId, rendition: wanted.quality, path: video, copied: wanted.copied })
   const audio = join(folder, 'audio.mp4')
   const hasAudio =
     wanted.hasAudio && (await joinSegments(deps, { videoId, rendition: audioRendition, path: audio }))
@@ -156,17 +166,23 @@ function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, file: Mp4Fil
 /** Writes all segments of a rendition into one file. Returns false if it has none. */
 async function joinSegments(
   { db, files }: Deps,
-  { videoId, rendition, path }: { videoId: string; rendition: string; path: string },
+  options: { videoId: string; rendition: string; path: string; copied?: Mp4['copied'] },
 ): Promise<boolean> {
+  const { videoId, rendition, path, copied } = options
   const initialization = await renditions.findInitialization(db, videoId, rendition)
   const segments = await renditions.listSegments(db, videoId, rendition)
   if (!initialization || segments.length === 0) return false
-  await pipeline(readRendition(files, initialization.bytes, segments), createWriteStream(path))
+  const body = readRendition(files, initialization.bytes, segments, copied)
+  await pipeline(body, createWriteStream(path))
   return true
 }
 
-async function* readRendition(files: Files, init: Buffer, rows: SegmentsRow[]) {
+async function* readRendition(files: Files, init: Buffer, rows: SegmentsRow[], copied: Mp4['copied']) {
   yield init
   for (const { key, sizes } of rows)
-    for (const i of sizes.keys()) yield* await files.read(segmentFile(key, i))
+    for (const i of sizes.keys()) {
+      const body = await files.read(segmentFile(key, i))
+      if (copied) yield delaySegment(Buffer.concat(await body.toArray()), copied.delay, copied)
+      else yield* body
+    }
 }

@@ -78,7 +78,11 @@ async function planVideo(
   if (average > 1_000 * top.maxKbps || peak > 2_000 * top.maxKbps) return undefined
   const rung = { ...top, maxKbps: Math.max(top.maxKbps, Math.ceil(peak / 1_000)) }
   const rungs = [...plan.rungs.slice(0, -1), rung]
-  return { ...plan, ...grid, offsetSeconds, rungs, copiesVideo: true, starts }
+  return {
+    ...{ ...plan, ...grid, offsetSeconds, rungs, starts },
+    ...{ copiesVideo: true, copiedDelay: frames.delay },
+    ...(samples.count < grid.frames && { hasGaps: true }),
+  }
 }
 
 /** The frames of the grid at which a decoder can start. Undefined if that is not the first, or if the format changes. */

@@ -20,6 +20,10 @@ export type EncodingPlan = {
   hasSound: boolean
   /** The highest quality consists of the frames of the source, which are not encoded again. */
   copiesVideo?: true
+  /** By how many frames a copied frame is shown at most before its place in the decoding order. */
+  copiedDelay?: number
+  /** Copied frames do not fill the grid. The frame before a gap is shown until the next one. */
+  hasGaps?: true
   /** The audio consists of the AAC frames of the source. */
   copiesAudio?: true
   /** The sample rate of copied audio. */

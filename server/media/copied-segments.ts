@@ -106,6 +106,21 @@ export function copyVideoSegment(
   return { head, pieces, bytes: headBytes + dataBytes }
 }
 
+/** The bytes in front of the table of samples: moof, mfhd, traf, tfhd, tfdt, and the start of trun. */
+const tableFrom = 8 + 16 + 8 + 16 + 20 + 20
+
+/**
+ * Shows all samples of a copied segment later. ffmpeg moves the times of a file when it finds the first negative offset in
+ * it, in the middle of the file. Without negative offsets, it does not.
+ */
+export function delaySegment(segment: Buffer, frames: number, { rate }: Grid): Buffer {
+  const delayed = Buffer.from(segment)
+  const count = delayed.readUInt32BE(tableFrom - 8)
+  for (let at = tableFrom + 12; at < tableFrom + 16 * count; at += 16)
+    delayed.writeInt32BE(delayed.readInt32BE(at) + frames * timescaleOf(rate).perFrame, at)
+  return delayed
+}
+
 export const copiedAudioInit = ({ config, sampleRate }: CopiedAudio) => audioInit(config, sampleRate)
 
 /** Where the source has no frames, at the start and at the end of the video, there is silence. */

@@ -67,7 +67,12 @@ const hasOtherPixels = (pasp: Buffer | undefined) =>
   pasp !== undefined && part(pasp, 0, 4).readUInt32BE() !== part(pasp, 4, 4).readUInt32BE()
 
 /** The frame of the grid that each sample of a stream is, in decoding order. */
-export type FrameIndexes = { indexes: Int32Array; frames: number }
+export type FrameIndexes = {
+  indexes: Int32Array
+  frames: number
+  /** By how many frames a frame is shown at most before its place in the decoding order. */
+  delay: number
+}
 
 /** A frame may be this far from its place on the grid, in frames. If it were further away, rounding would be arbitrary. */
 const maxDeviation = 0.35
@@ -109,12 +114,15 @@ export async function placeFrames(
     isTaken[indexes[i]!] = 1
     if (i % turnSamples === 0) await nextTurn()
   }
-  for (let i = 0, last = 0; i <= max; i++) {
-    if (isTaken[i] === 1) last = i
-    else if (i - last >= longest) return undefined
+  let delay = 0
+  for (let i = 0, last = 0, shown = 0; i <= max; i++) {
+    if (isTaken[i] === 1) {
+      last = i
+      delay = Math.max(delay, i - indexes[shown++]!)
+    } else if (i - last >= longest) return undefined
     if (i % turnSamples === 0) await nextTurn()
   }
-  return { indexes, frames: max + 1 }
+  return { indexes, frames: max + 1, delay }
 }
 
 /** Players have to wait for an entire segment before they can switch to it. */

@@ -53,6 +53,9 @@ export type FrameInput = {
 /** Repeats each frame until the next one, so that all frames of the grid exist. */
 const fillGrid = ({ num, den }: Rational) => `fps=fps=${num}/${den}:round=near:start_time=0`
 
+const startAt = ({ rate, fromFrame }: { rate: Rational; fromFrame: number }) =>
+  `setpts=PTS-STARTPTS+${((fromFrame * rate.den) / rate.num).toFixed(6)}/TB`
+
 /** The frame is selected by its number, because timestamps need not begin at 0. */
 function oneFrame({ input, frame, rate }: FrameInput, filter: string): string[] {
   const fill = rate ? ['setpts=PTS-STARTPTS', fillGrid(rate), 'tpad=stop=-1:stop_mode=clone'] : []
@@ -86,24 +89,22 @@ function isOneOf(frames: number[]): string {
 export const spriteSheetArgs = (options: {
   input: string
   frames: number[]
-  /** If the input does not have all frames of the grid. Frames are then numbers on the grid. */
-  rate?: Rational | undefined
+  /** If the input does not have all frames of the grid, and starts at this one. `frames` are then those of the grid. */
+  gaps?: { rate: Rational; fromFrame: number } | undefined
   sprites: Sprites
   /** With `%d` for the number of the sheet. */
   output: string
 }) => {
   const { width, height, columns, rows } = options.sprites
-  const { rate } = options
+  const { gaps } = options
   const filters = [
-    ...(rate ? [fillGrid(rate), 'tpad=stop=2:stop_mode=clone'] : []),
+    ...(gaps ? [startAt(gaps), fillGrid(gaps.rate), 'tpad=stop=2:stop_mode=clone'] : []),
     `select=${isOneOf(options.frames).replaceAll(',', '\\,')}`,
     `scale=${width}:${height}:${jpegColors}`,
     `tile=${columns}x${rows}`,
   ]
   return [
-    // Otherwise times would count from the first segment of the input.
-    ...[...quietArgs, ...(rate ? ['-copyts'] : []), ...inputLimits(), '-i', options.input],
-    ...['-map', '0:v', '-vf', filters.join(',')],
+    ...[...quietArgs, ...inputLimits(), '-i', options.input, '-map', '0:v', '-vf', filters.join(',')],
     // Tiles have twice the pixels that most screens show, which hides a lower JPEG quality.
     ...['-fps_mode', 'passthrough', ...reproducibleArgs, ...jpegArgs, '-q:v', '8', '-start_number', '0'],
     options.output,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import { RunError } from '../lib/run.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
+import { segmentOf } from '../media/grid.ts'
 import { chooseRung, countSheets, findTileFrames, layOutSprites } from '../media/sprites.ts'
 import { spriteSheetArgs } from '../media/thumbnails.ts'
 import { newSpritesKey, spriteSheetFile } from '../renditions/files.ts'
@@ -29,9 +30,10 @@ export async function makeSprites(
   const encoded = (await renditions.listRenditions(deps.db, videoId)).filter(
     ({ type, state }) => type === 'hls' && state === 'encoded',
   )
-  const rung = chooseRung(
-    plan.rungs.filter(({ quality }) => encoded.some((each) => each.quality === quality)),
-  )
+  const rungs = plan.rungs.filter(({ quality }) => encoded.some((each) => each.quality === quality))
+  // In a quality with gaps, frames are found by their times, which takes longer.
+  const full = rungs.filter(({ quality }) => !isSparse(plan, quality))
+  const rung = chooseRung(full.length > 0 ? full : rungs)
   if (!rung) return
   const sprites = layOutSprites(plan, rung)
   const { segments: indexes, frames, gridFrames } = findTileFrames(plan, sprites)
@@ -45,7 +47,8 @@ export async function makeSprites(
   const sheets = join(folder, 'sheets')
   await mkdir(sheets)
   const output = join(sheets, '%d.jpg')
-  const chosen = isSparse(plan, rung.quality) ? { frames: gridFrames, rate: plan.rate } : { frames }
+  const gaps = { rate: plan.rate, fromFrame: segmentOf(plan, indexes[0]!).fromFrame }
+  const chosen = isSparse(plan, rung.quality) ? { frames: gridFrames, gaps } : { frames }
   await runFfmpeg(deps.tools, spriteSheetArgs({ input, sprites, output, ...chosen }))
   const made = (await readdir(sheets)).length
   if (made !== countSheets(sprites))

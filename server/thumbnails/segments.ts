@@ -20,9 +20,9 @@ export async function findQualitiesWithSegment(
   return plan.rungs.flatMap(({ quality }) => rows.filter(({ rendition }) => rendition === quality))
 }
 
-/** A quality that is copied from the source may lack frames of the grid. The frame before is then shown for longer. */
-export const isSparse = ({ copiesVideo, rungs }: EncodingPlan, quality: string) =>
-  copiesVideo === true && rungs.at(-1)!.quality === quality
+/** Whether a quality that is copied from the source lacks frames of the grid. */
+export const isSparse = ({ hasGaps, rungs }: EncodingPlan, quality: string) =>
+  hasGaps === true && rungs.at(-1)!.quality === quality
 
 /**
  * Writes the segment that contains a frame to a file, in the lowest or in the best quality that has it. Returns the

@@ -169,9 +169,12 @@ describe('videos of the dashboard', { skip }, () => {
     const continued = page.waitForRequest((request) => request.method() === 'PATCH')
     await choose(path, () => selectAgain.click())
     assert.ok(Number((await continued).headers()['upload-offset']) >= pausedAt)
-    await panel().getByText('Ready').waitFor()
+    // Also while the rest is still being encoded.
+    const watch = panel().getByRole('link', { name: 'Watch: clip.mp4' })
+    await watch.waitFor()
     const [video, ...others] = await list()
     assert.deepEqual([video!.title, others], ['clip.mp4', []])
+    assert.ok((await watch.getAttribute('href'))?.endsWith(`/videos/${video!.videoId}`))
     const { body } = await call(`${service.url}/videos/${video!.videoId}/status`)
     assert.deepEqual([body.encoding.playable, body.ingest.filesize], [true, content.length])
 

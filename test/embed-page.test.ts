@@ -135,6 +135,7 @@ describe('the player page', () => {
       captions: [],
       chapters: [],
       durationSeconds: 10.01,
+      encodedSeconds: { '240p': 2.002, '1080p': 0, sound: 2.002 },
       collector: '/collector/vod',
       live: null,
     })

@@ -38,14 +38,17 @@ export function parseHlsFile({ rendition, file }: Params): HlsFile {
 /** Content that was rendered while the video was public has no session in its URLs. */
 const variantOf = (video: store.VideoState) => (video.public ? 'public' : 'private')
 
-/** Undefined while nothing can be played yet. */
+/** Undefined while nothing can be played yet. All qualities are the same once the video is encoded, which is cached. */
 export function loadMaster(
   { db }: Pick<Context, 'db'>,
   { playlists }: HlsCaches,
   video: store.MasterState,
+  hasAllQualities: boolean,
 ): Promise<LoadedHls | undefined> {
   const versions = video.captions.map(({ version }) => version)
-  return playlists.load(video, `${variantOf(video)} master ${versions}`, () => makeMaster(db, video))
+  return playlists.load(video, `${variantOf(video)} master ${versions}`, () =>
+    makeMaster(db, video, hasAllQualities),
+  )
 }
 
 /** Throws if there is no such file. */
@@ -89,7 +92,11 @@ function prepareContent(playlist: Playlist, isPublic: boolean): LoadedHls {
 }
 
 /** A 202 for a video that failed would make clients wait forever. */
-async function makeMaster(db: Context['db'], video: store.MasterState): Promise<LoadedHls | undefined> {
+async function makeMaster(
+  db: Context['db'],
+  video: store.MasterState,
+  hasAllQualities: boolean,
+): Promise<LoadedHls | undefined> {
   const row = await store.findMaster(db, video.id)
   if (!row) throw notFound('videoId')
   const playable = checkPlayable(row)
@@ -102,6 +109,7 @@ async function makeMaster(db: Context['db'], video: store.MasterState): Promise<
     hasAudio,
     runs: row.runs,
     captions: video.captions,
+    hasAllQualities,
     isFinal: row.state === 'encoded',
   } as const
   return prepareContent(playlist, video.public)

@@ -26,6 +26,8 @@ export type Master = {
   runs: Run[]
   hasAudio: boolean
   captions: Caption[]
+  /** Also lists qualities without a segment, for a player that knows how far each of them is encoded. */
+  hasAllQualities?: boolean
 }
 
 type Caption = { language: string; isDefault: boolean }
@@ -49,7 +51,10 @@ const captionsGroup = 'captions'
 export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
 
 /** Lists the qualities that have at least one segment. A player reads it once, while they may still grow. */
-export function masterPlaylist({ plan, runs, hasAudio, captions }: Master, query = ''): string {
+export function masterPlaylist(
+  { plan, runs, hasAudio, captions, hasAllQualities = false }: Master,
+  query = '',
+): string {
   const audio = hasAudio ? runs.find(({ rendition }) => rendition === audioRendition) : undefined
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (audio) {
@@ -61,8 +66,8 @@ export function masterPlaylist({ plan, runs, hasAudio, captions }: Master, query
   lines.push(...captionLines(captions, query))
   for (const rung of plan.rungs) {
     const run = runs.find(({ rendition }) => rendition === rung.quality)
-    if (!run) continue
-    const both = audio ? [run, audio] : [run]
+    if (!run && !hasAllQualities) continue
+    const both = [run ?? emptyRun(rung), ...(audio ? [audio] : [])]
     const attributes = [
       ...bandwidths(plan, rung.maxKbps + (audio ? (plan.audioKbps ?? audioKbps) : 0), both),
       `CODECS="${both.map(({ codec }) => codec).join(',')}"`,
@@ -75,6 +80,13 @@ export function masterPlaylist({ plan, runs, hasAudio, captions }: Master, query
   }
   return `${lines.join('\n')}\n`
 }
+
+/** The level of the codec is known with the first segment. Until then, it is what this size needs at most. */
+const emptyRun = ({ quality, width, height }: EncodingPlan['rungs'][number]): Run => ({
+  rendition: quality,
+  codec: width * height <= 1280 * 720 ? 'avc1.640020' : 'avc1.640033',
+  ...{ segments: 0, bytes: 0, sizes: [] },
+})
 
 /** Names must be unique, but two tags may name the same language, as `he` and `iw`. */
 function captionLines(captions: Caption[], query: string): string[] {

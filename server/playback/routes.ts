@@ -13,6 +13,10 @@ import { findMp4 } from './store.ts'
 const maxPlaylists = 500
 const maxSegments = 20_000
 
+/** Our player asks for all qualities with `?qualities=all`. The route has no schema, so query parameters are lists. */
+const hasAllQualities = (query: unknown) =>
+  (query as { qualities?: string[] }).qualities?.includes('all') ?? false
+
 /** The media of a video. The same for both environments, since an id belongs to one of them. */
 export function playbackRoutes(app: App, context: Context): void {
   const findState = videoStateFinder(context)
@@ -25,7 +29,7 @@ export function playbackRoutes(app: App, context: Context): void {
     path: 'hls/manifest.m3u8',
     isStart: () => true,
     find: ({ videoId }) => findMasterState(videoId),
-    load: (video) => loadMaster(context, caches, video),
+    load: (video, { query }) => loadMaster(context, caches, video, hasAllQualities(query)),
     render: renderHls,
   })
   serveMedia(app, context, {

@@ -68,7 +68,11 @@ export function routeMedia(
   app.route({
     method: ['GET', 'HEAD', 'OPTIONS'],
     url,
-    config: { cors, secrets: ['token'], loggedQuery: ['dl', 'r', '_HLS_msn', '_HLS_part', '_HLS_skip'] },
+    config: {
+      cors,
+      secrets: ['token'],
+      loggedQuery: ['dl', 'r', 'qualities', '_HLS_msn', '_HLS_part', '_HLS_skip'],
+    },
     schema: { hide: true },
     handler(request: FastifyRequest, reply: FastifyReply) {
       reply.headers(mediaHeaders)

@@ -62,7 +62,7 @@ const findMasterRows = prepare<MasterState>(
 export const findMasterStates = (db: Db<Tables>, ids: string[]) => findAll(findMasterRows, db, ids)
 
 /** Segments without a gap from the first one on: each row starts where the rows before it end. */
-const gapless = (condition: string) => `
+export const gapless = (condition: string) => `
   select rendition, sum(segments)::int as segments, sum(bytes)::bigint as bytes,
          jsonb_agg(sizes order by first_segment) as sizes
   from (

@@ -1,7 +1,7 @@
 import type { Access } from '../access/check.ts'
 import { nativeName } from '../lib/languages.ts'
-import { secondsOf } from '../media/grid.ts'
-import { checkPlayable } from '../renditions/playable.ts'
+import { countSegments, secondsOf, segmentOf } from '../media/grid.ts'
+import { audioRendition, checkPlayable, type Playable } from '../renditions/playable.ts'
 import type { TrackKind } from '../text-tracks/tables.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { PagePlayer, PageRow } from './store.ts'
@@ -31,6 +31,11 @@ export type PlayerConfig = {
   captions: { src: string; srclang: string; label: string; default: boolean }[]
   chapters: { src: string; srclang: string }[]
   durationSeconds: number | null
+  /**
+   * While the video is being encoded: the seconds of each quality and of the audio that can be played, from the start on.
+   * The player asks for all qualities and decides by this which of them it can play.
+   */
+  encodedSeconds: Record<string, number> | null
   theme: Style & { logo: string | null; logoLink: string | null }
   collector: string
   /** Null for a video. */
@@ -56,7 +61,8 @@ export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing
     title: '',
     isPanoramic: false,
     ...{ hls: '', self: '' },
-    ...{ mp4: null, poster: null, sprites: null, captions: [], chapters: [], durationSeconds: null },
+    ...{ mp4: null, poster: null, sprites: null, captions: [], chapters: [] },
+    ...{ durationSeconds: null, encodedSeconds: null },
     theme: { ...fillStyle(null), logo: null, logoLink: null },
     collector: `/collector/${type}`,
     live: null,
@@ -71,7 +77,7 @@ export function videoConfig(
 ): PlayerConfig {
   const urlOf = (file: string) => access && `${access.path}/${file}${access.query}`
   const { plan, player } = row
-  const { state } = checkPlayable(row)
+  const playable = checkPlayable(row)
   const tracks = (kind: TrackKind) =>
     row.tracks.flatMap(({ language, isDefault, ...track }) => {
       const src = track.kind === kind && urlOf(`${kind}/${language}.vtt`)
@@ -79,7 +85,7 @@ export function videoConfig(
     })
   return {
     ...emptyConfig({ videoId: row.id, type: 'vod' }, 'missing'),
-    state: state === 'processing' && row.isEmpty ? 'empty' : state,
+    state: playable.state === 'processing' && row.isEmpty ? 'empty' : playable.state,
     title: row.title,
     isPanoramic: row.panoramic,
     hls: urlOf('hls/manifest.m3u8') ?? '',
@@ -94,8 +100,21 @@ export function videoConfig(
     })),
     chapters: tracks('chapters').map(({ src, srclang }) => ({ src, srclang })),
     durationSeconds: plan && secondsOf(plan, plan.frames),
+    encodedSeconds: playable.state === 'ready' ? encodedSeconds(playable, row.segments) : null,
     theme: themeConfig(player),
   }
+}
+
+/** Null if all qualities are complete. */
+function encodedSeconds(
+  { plan, hasAudio }: Playable & { state: 'ready' },
+  segments: PageRow['segments'],
+): PlayerConfig['encodedSeconds'] {
+  if (!segments) return null
+  const renditions = [...plan.rungs.map(({ quality }) => quality), ...(hasAudio ? [audioRendition] : [])]
+  if (renditions.every((rendition) => (segments[rendition] ?? 0) >= countSegments(plan))) return null
+  const endOf = (rendition: string) => secondsOf(plan, segmentOf(plan, segments[rendition] ?? 0).fromFrame)
+  return Object.fromEntries(renditions.map((rendition) => [rendition, endOf(rendition)]))
 }
 
 export const themeConfig = (player: PagePlayer | null): PlayerConfig['theme'] => ({

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Environment } from '../environments.ts'
 import { type Db, listPage, prepare } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
+import { gapless } from '../playback/store.ts'
 import type { PlayableRow } from '../renditions/playable.ts'
 import { playableColumns, playableTables } from '../renditions/playable-store.ts'
 import type { Tables } from '../tables.ts'
@@ -129,6 +130,8 @@ export type PageRow = PlayableRow & {
   hasMp4: boolean
   hasThumbnail: boolean
   hasSprites: boolean
+  /** While the video is being encoded: the segments of each rendition, without a gap from the first one on. */
+  segments: Record<string, number> | null
   /** Captions and chapters, by language. */
   tracks: PageTrack[]
   player: PagePlayer | null
@@ -155,6 +158,8 @@ const page = prepare<PageRow>(
      (select coalesce(jsonb_agg(jsonb_build_object(
           'kind', kind, 'language', language, 'isDefault', is_default) order by language), '[]')
         from text_tracks where video_id = $1) as tracks,
+     case when e.state = 'encoding' then (
+       select jsonb_object_agg(rendition, segments) from (${gapless('video_id = $1')}) runs) end as segments,
      ${playerColumn}
    from ${playableTables}
    left join pictures on pictures.video_id = v.id

@@ -36,6 +36,8 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
       isLive,
       isPanoramic: config.isPanoramic,
       startSeconds: options.startSeconds,
+      durationSeconds: config.durationSeconds,
+      encodedSeconds: config.encodedSeconds,
       minQuality: options.minQuality,
       maxQuality: options.maxQuality,
     },

@@ -40,7 +40,7 @@ export function openNative(
     setMinQuality() {},
     setMaxQuality() {},
     retry: recovery.retry,
-    async refresh() {},
+    setEncoded() {},
     playableSeconds,
     isInterrupted: recovery.isInterrupted,
     silentMs() {

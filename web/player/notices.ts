@@ -8,6 +8,8 @@ import { timeText } from './time-text.ts'
 const silenceMs = 5000
 /** No event tells that nothing happens, so the state is read at this interval. */
 const updateMs = 500
+/** Playback waits this close to the end of what is encoded. */
+const endSeconds = 1
 
 export type Notices = {
   /** The viewer wants to continue at this position. If it is not playable yet, the notice says so. */
@@ -39,16 +41,18 @@ export function showNotices(target: Target): Notices {
   function update() {
     const isWaiting = isWaitingForData(video) || stream.isInterrupted()
     const isLost = stream.silentMs() >= silenceMs && isWaiting
-    const playable = durationSeconds === null ? undefined : stream.playableSeconds()
-    controller.classList.toggle('processing', playable !== undefined)
-    controller.style.setProperty('--playable', String((playable ?? 0) / (durationSeconds || 1)))
+    const duration = durationSeconds ?? 0
+    const playable = Math.min(stream.playableSeconds() ?? duration, duration)
+    controller.classList.toggle('processing', playable < duration)
+    controller.style.setProperty('--playable', String(playable / (duration || 1)))
+    const isAtEnd = isWaiting && video.currentTime > playable - endSeconds
     const state = liveState?.()
     if (state === 'away') show(isWaiting ? 'away' : 'live', 'The stream will be back soon', isWaiting)
     else if (state === 'ended') show('live', 'The stream has ended', false)
     else if (isLost) show('lost', 'Reconnecting…', true)
-    else if (playable === undefined) show('', '', false)
-    else if (wantedSeconds <= playable) show('processing', 'Still processing', isWaiting)
-    else show('processing', `Still processing: playable up to ${timeText(playable)}`, isWaiting)
+    else if (playable < duration && (isAtEnd || wantedSeconds > playable))
+      show('processing', `Playable up to ${timeText(playable)} so far`, isAtEnd)
+    else show('', '', false)
   }
 
   /** While it stays, it does not disappear with the controls. */

@@ -20,6 +20,8 @@ export type PlayerConfig = {
   captions: Caption[]
   chapters: { src: string; srclang: string }[]
   durationSeconds: number | null
+  /** While the video is being encoded: the seconds of each quality and of the audio (`sound`) that can be played. */
+  encodedSeconds: Record<string, number> | null
   theme: Theme
   collector: string
   /** Null for a video. */

@@ -139,7 +139,8 @@ function createControls({ video, stream }: Media, config: PlayerConfig, options:
   if (options.hideControls) controls.hide(controlNames)
   const updateQualities = () => controls.setQualityCount(stream.qualities.length)
   updateQualities()
-  stream.qualities.addEventListener('addrendition', updateQualities)
+  for (const type of ['addrendition', 'removerendition'])
+    stream.qualities.addEventListener(type, updateQualities)
   return controls
 }
 

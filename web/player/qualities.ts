@@ -21,6 +21,10 @@ export class QualityList extends EventTarget {
     return this.#selectedIndex
   }
 
+  get selected(): Quality | undefined {
+    return this.#qualities[this.#selectedIndex]
+  }
+
   /** Set by the menu. */
   set selectedIndex(index: number) {
     if (index === this.#selectedIndex) return
@@ -28,11 +32,15 @@ export class QualityList extends EventTarget {
     this.dispatchEvent(new Event('change'))
   }
 
+  /** The selected quality stays selected. */
   replace(qualities: Quality[]): void {
+    const idsOf = (list: Quality[]) => list.map(({ id }) => id).join()
+    if (idsOf(qualities) === idsOf(this.#qualities)) return
+    const selectedIndex = qualities.findIndex(({ id }) => id === this.selected?.id)
     for (const [index] of this.#qualities.entries()) Reflect.deleteProperty(this, index)
     this.#qualities = qualities
     Object.assign(this, qualities)
-    this.#selectedIndex = -1
+    this.#selectedIndex = selectedIndex
     this.dispatchEvent(new Event(qualities.length > 0 ? 'addrendition' : 'removerendition'))
     this.dispatchEvent(new Event('change'))
   }

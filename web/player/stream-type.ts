@@ -5,6 +5,9 @@ export type StreamOptions = {
   isLive: boolean
   isPanoramic: boolean
   startSeconds: number | undefined
+  durationSeconds: number | null
+  /** Of each quality, while the video is being encoded. */
+  encodedSeconds: Record<string, number> | null
   minQuality: number | undefined
   maxQuality: number | undefined
 }
@@ -22,8 +25,8 @@ export type Stream = {
   setMaxQuality(height: number): void
   /** Continues at the current position. */
   retry(): void
-  /** Loads qualities that were added since. Only useful before the first play, because it reloads from the start. */
-  refresh(): Promise<void>
+  /** More of the video is encoded, or all of it (null). */
+  setEncoded(encodedSeconds: Record<string, number> | null): void
   /** While the video is still being encoded: the end of the part that can be played. */
   playableSeconds(): number | undefined
   /** Whether playback was interrupted by an error, and will continue. The element is paused meanwhile. */

@@ -7,6 +7,8 @@ import Hls, {
   type RetryConfig,
 } from 'hls.js'
 import { DataWatch } from './connection.ts'
+import { GrowingHls, nameOf, withAllQualities } from './growing-hls.ts'
+import { Growth } from './growth.ts'
 import { keepLatency, liveConfig, stopWhilePaused } from './live-stream.ts'
 import { openNative } from './native-stream.ts'
 import { type Quality, QualityList } from './qualities.ts'
@@ -18,6 +20,8 @@ import { watchedLoader } from './watched-loader.ts'
 const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
 /** Seconds to buffer: the minimum, and the maximum for low bitrates. */
 const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
+/** Soon, a better quality may be encoded of what is buffered now. */
+const growingBuffer = { maxBufferLength: 12, maxMaxBufferLength: 12 }
 
 export function openStream(
   video: HTMLVideoElement,
@@ -34,16 +38,25 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
   let { minQuality, maxQuality } = options
   const watch = new DataWatch()
   const { isLive } = options
-  let playableSeconds: number | undefined
-  const retries = retryPolicy(() => playableSeconds !== undefined)
-  const hls: Hls = new Hls({
-    ...hlsConfig(video, options, () => maxLevel(hls.levels, maxQuality)),
-    loader: watchedLoader(watch),
-    fragLoadPolicy: withRetries(Hls.DefaultConfig.fragLoadPolicy, retries),
-    playlistLoadPolicy: withRetries(Hls.DefaultConfig.playlistLoadPolicy, retries),
-  })
+  const growth = new Growth(options.encodedSeconds, options.durationSeconds)
+  const url = growth.isGrowing ? withAllQualities(options.url) : options.url
+  /** The end of a playlist that still grows. */
+  let liveEdge: number | undefined
+  const playableSeconds = () => (growth.isGrowing ? growth.playableSeconds : liveEdge)
+  const retries = retryPolicy(() => playableSeconds() !== undefined)
+  const bufferOf = () => (growth.isGrowing ? growingBuffer : playBuffer)
+  const hls: Hls = new GrowingHls(
+    {
+      ...hlsConfig(options, () => maxLevel(hls.levels, maxQuality)),
+      ...(video.autoplay || isLive ? bufferOf() : idleBuffer),
+      loader: watchedLoader(watch),
+      fragLoadPolicy: withRetries(Hls.DefaultConfig.fragLoadPolicy, retries),
+      playlistLoadPolicy: withRetries(Hls.DefaultConfig.playlistLoadPolicy, retries),
+    },
+    growth,
+  )
   const load = () => {
-    if (hls.levels.length === 0) hls.loadSource(options.url)
+    if (hls.levels.length === 0) hls.loadSource(url)
     else hls.startLoad(video.currentTime || (options.startSeconds ?? 0))
   }
   const recovery = createRecovery({ hls, video, load, onFailure: callbacks.onFailure, signal })
@@ -52,22 +65,32 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
     hls.config.minAutoBitrate = minBitrate(hls.levels, minQuality)
   }
 
+  /** The menu has the qualities that can be played at this position, and the viewer's choice. */
+  const listQualities = () => {
+    const isListed = (level: Level, index: number) =>
+      growth.secondsOf(nameOf(level)) > video.currentTime || index === hls.manualLevel
+    const listed = hls.levels.map((level, index) => isListed(level, index) && qualityOf(level, index))
+    qualities.replace(listed.filter((quality) => quality !== false))
+  }
+
   hls.on(Events.MANIFEST_PARSED, () => {
-    qualities.replace(hls.levels.map(qualityOf))
+    listQualities()
     applyMinQuality()
   })
+  video.addEventListener('seeked', listQualities, { signal })
   if (isLive) keepLatency(hls)
   else
     hls.on(Events.LEVEL_LOADED, (_, { details }) => {
-      playableSeconds = details.live ? details.edge : undefined
+      liveEdge = details.live ? details.edge : undefined
     })
   qualities.addEventListener('change', () => {
+    const level = Number(qualities.selected?.id ?? -1)
     // `nextLevel` keeps the current picture until a segment of the new quality is loaded.
-    if (hls.levels.length > 0) hls.nextLevel = qualities.selectedIndex
+    if (level !== hls.manualLevel) hls.nextLevel = level
   })
-  video.addEventListener('play', () => void Object.assign(hls.config, playBuffer), { signal })
+  video.addEventListener('play', () => void Object.assign(hls.config, bufferOf()), { signal })
   if (isLive) stopWhilePaused(hls, video, signal)
-  hls.loadSource(options.url)
+  hls.loadSource(url)
   hls.attachMedia(video)
 
   return {
@@ -82,14 +105,12 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
       maxQuality = height > 0 ? height : undefined
     },
     retry: recovery.retry,
-    async refresh() {
-      if (playableSeconds === undefined) return
-      const response = await fetch(options.url)
-      const count = (await response.text()).match(/^#EXT-X-STREAM-INF/gm)?.length ?? 0
-      if (count > hls.levels.length && !signal.aborted && video.played.length === 0)
-        hls.loadSource(options.url)
+    setEncoded(encodedSeconds) {
+      growth.update(encodedSeconds)
+      listQualities()
+      if (!video.paused) Object.assign(hls.config, bufferOf())
     },
-    playableSeconds: () => playableSeconds,
+    playableSeconds,
     isInterrupted: () => false,
     silentMs: () => watch.silentMs(performance.now()),
     latencySeconds: () => (isLive && hls.latency > 0 ? hls.latency : undefined),
@@ -102,7 +123,6 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
 }
 
 function hlsConfig(
-  video: HTMLVideoElement,
   { isLive, isPanoramic, startSeconds }: StreamOptions,
   maxAllowedLevel: () => number,
 ): Partial<HlsConfig> {
@@ -110,7 +130,6 @@ function hlsConfig(
     // hls.js treats a growing playlist as a live stream, and would start near its end.
     startPosition: isLive ? -1 : (startSeconds ?? 0),
     ...(isLive && liveConfig),
-    ...(video.autoplay || isLive ? playBuffer : idleBuffer),
     backBufferLength: 60,
     capLevelToPlayerSize: true,
     capLevelController: class extends CapLevelController {

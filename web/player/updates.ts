@@ -1,10 +1,10 @@
-import { fetchConfig } from './config.ts'
+import { fetchConfig, isPlayable } from './config.ts'
 import type { PlayerConfig } from './player-config.ts'
 import type { Stream } from './stream-type.ts'
 
-const updateMs = 4000
+const updateMs = 2000
 /** Updates after the end of the encoding, at growing intervals. Thumbnails are made last. */
-const maxLateUpdates = 5
+const maxLateUpdates = 6
 
 type Target = {
   video: HTMLVideoElement
@@ -15,7 +15,7 @@ type Target = {
   signal: AbortSignal
 }
 
-/** While a video is being encoded, adds what it gets: qualities, the poster, the sprites. */
+/** While a video is being encoded, adds what it gets: more of each quality, the poster, the sprites. */
 export function watchUpdates({ video, stream, config, setPoster, addSprites, signal }: Target): void {
   let { poster, sprites } = config
   let hasGrown = false
@@ -41,10 +41,9 @@ export function watchUpdates({ video, stream, config, setPoster, addSprites, sig
   }
 
   async function load() {
-    // hls.js reads the list of qualities only once. Before the first play, reloading it is not visible.
-    if (video.paused && video.played.length === 0) await stream.refresh().catch(() => {})
-    const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => config)
-    if (signal.aborted) return
+    const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => undefined)
+    if (signal.aborted || !next || !isPlayable(next)) return
+    stream.setEncoded(next.encodedSeconds)
     if (next.poster !== null && poster === null) setPoster(next.poster)
     if (next.sprites !== null && sprites === null) addSprites(next.sprites)
     poster ??= next.poster

@@ -296,6 +296,7 @@ export const en = {
       ready: 'Ready',
       failed: 'Failed',
     },
+    watch: 'Watch',
     selectAgain: 'Select the file again',
     selectAgainHint: 'Select the file again to continue.',
     continueHint: 'The page was reloaded. Continue where the upload stopped.',

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { memo } from 'react'
+import { memo, type ReactNode } from 'react'
 import { texts } from '../texts/texts.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
@@ -27,19 +27,39 @@ export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload })
       )}
       <div className={classNames(styles.facts, state === 'failed' && styles.bad)}>
         {message ? <span role="alert">{message}</span> : factsOf(upload)}
+        {state === 'ready' && (
+          <>
+            {' · '}
+            <VideoLink upload={upload} aria-label={labelled(texts.upload.watch, name)}>
+              {texts.upload.watch}
+            </VideoLink>
+          </>
+        )}
       </div>
     </li>
   )
 })
 
-function Name({ upload: { name, environment, videoId, state } }: { upload: Upload }) {
-  if (!videoId || (state !== 'ready' && state !== 'processing')) return <bdi title={name}>{name}</bdi>
+function Name({ upload }: { upload: Upload }) {
+  const { name, state } = upload
+  if (!isOver(state)) return <bdi title={name}>{name}</bdi>
   return (
-    <Link to="/$environment/videos/$videoId" params={{ environment, videoId }} title={name}>
+    <VideoLink upload={upload} title={name}>
       <bdi>{name}</bdi>
-    </Link>
+    </VideoLink>
   )
 }
+
+type VideoLinkProps = { upload: Upload; title?: string; 'aria-label'?: string; children: ReactNode }
+
+function VideoLink({ upload: { environment, videoId }, ...props }: VideoLinkProps) {
+  return <Link to="/$environment/videos/$videoId" params={{ environment, videoId: videoId! }} {...props} />
+}
+
+/** All bytes have arrived, so the video exists. */
+const isOver = (state: Upload['state']) => state === 'ready' || state === 'processing'
+
+const labelled = (action: string, name: string) => `${action}: ${name}`
 
 function factsOf({ state, needs, sent, size, bytesPerSecond, secondsLeft }: Upload): string {
   const { upload } = texts
@@ -59,31 +79,45 @@ function factsOf({ state, needs, sent, size, bytesPerSecond, secondsLeft }: Uplo
 
 function Actions({ upload }: { upload: Upload }) {
   const { id, name, state, needs, canRetry } = upload
-  const labelled = (action: string) => `${action}: ${name}`
-  const isOver = state === 'ready' || state === 'processing'
   const canResume = needs !== 'file' && (state === 'paused' || state === 'interrupted')
   return (
     <div className={styles.actions}>
       {needs === 'file' && (
-        <Button aria-label={labelled(texts.upload.selectAgain)} onClick={() => selectAgain(id)}>
+        <Button aria-label={labelled(texts.upload.selectAgain, name)} onClick={() => selectAgain(id)}>
           {texts.upload.selectAgain}
         </Button>
       )}
       {(state === 'uploading' || state === 'waiting') && (
-        <IconButton icon="pause" label={labelled(texts.upload.pause)} onClick={() => uploads.pause(id)} />
+        <IconButton
+          icon="pause"
+          label={labelled(texts.upload.pause, name)}
+          onClick={() => uploads.pause(id)}
+        />
       )}
       {canResume && (
-        <IconButton icon="play" label={labelled(texts.upload.resume)} onClick={() => uploads.resume(id)} />
+        <IconButton
+          icon="play"
+          label={labelled(texts.upload.resume, name)}
+          onClick={() => uploads.resume(id)}
+        />
       )}
       {state === 'failed' && canRetry && (
-        <IconButton icon="reload" label={labelled(texts.actions.retry)} onClick={() => uploads.resume(id)} />
+        <IconButton
+          icon="reload"
+          label={labelled(texts.actions.retry, name)}
+          onClick={() => uploads.resume(id)}
+        />
       )}
-      {isOver || state === 'failed' ? (
-        <IconButton icon="close" label={labelled(texts.upload.dismiss)} onClick={() => uploads.dismiss(id)} />
+      {isOver(state) || state === 'failed' ? (
+        <IconButton
+          icon="close"
+          label={labelled(texts.upload.dismiss, name)}
+          onClick={() => uploads.dismiss(id)}
+        />
       ) : (
         <IconButton
           icon="close"
-          label={labelled(texts.upload.cancel)}
+          label={labelled(texts.upload.cancel, name)}
           onClick={() => uploads.cancel(id).catch(showError)}
         />
       )}

@@ -1,0 +1,80 @@
+/** A higher quality must be encoded this far ahead, so that the player does not return to the lower one at once. */
+const switchSeconds = 6
+/** The buffer does not end exactly where a segment ends. */
+const toleranceSeconds = 0.5
+
+/** The rendition of the audio. */
+const audio = 'sound'
+
+type Choice = {
+  /** The quality to play if it is encoded far enough. */
+  wanted: number
+  /** The quality that is being loaded, or -1. */
+  current: number
+  /** Where the next segment begins. */
+  position: number
+}
+
+/**
+ * How far each quality is encoded. While a video is being encoded, some qualities are ahead of others. A video that is
+ * encoded has all of them.
+ */
+export class Growth {
+  readonly durationSeconds: number
+  /** Infinity for a complete quality. A quality that is missing has failed. */
+  #seconds: Map<string, number> | undefined
+  #isGrowing = false
+
+  constructor(encodedSeconds: Record<string, number> | null, durationSeconds: number | null) {
+    this.durationSeconds = durationSeconds ?? Number.POSITIVE_INFINITY
+    this.update(encodedSeconds)
+  }
+
+  get isGrowing(): boolean {
+    return this.#isGrowing
+  }
+
+  /** Null once the video is encoded. */
+  update(encodedSeconds: Record<string, number> | null): void {
+    this.#isGrowing = encodedSeconds !== null
+    const names = Object.keys(encodedSeconds ?? Object.fromEntries(this.#seconds ?? []))
+    const read = (name: string) => {
+      const seconds = encodedSeconds?.[name] ?? this.durationSeconds
+      return seconds >= this.durationSeconds ? Number.POSITIVE_INFINITY : seconds
+    }
+    // A playlist that the player has loaded may be newer.
+    const newest = (name: string) => Math.max(read(name), this.#seconds?.get(name) ?? 0)
+    if (names.length > 0) this.#seconds = new Map(names.map((name) => [name, newest(name)]))
+  }
+
+  /** A playlist was loaded that ends here, or is complete. */
+  note(name: string, seconds: number): void {
+    const known = this.#seconds?.get(name)
+    if (known !== undefined) this.#seconds?.set(name, Math.max(known, seconds))
+  }
+
+  secondsOf(name: string): number {
+    return this.#seconds ? (this.#seconds.get(name) ?? 0) : Number.POSITIVE_INFINITY
+  }
+
+  /** The end of the part that can be played in some quality. */
+  get playableSeconds(): number {
+    const qualities = [...(this.#seconds ?? [])].filter(([name]) => name !== audio)
+    const video = Math.max(0, ...qualities.map(([, seconds]) => seconds))
+    return Math.min(video, this.#seconds?.get(audio) ?? video, this.durationSeconds)
+  }
+
+  /**
+   * The index of the quality to load, of a list from low to high: the wanted one, or else the next lower one that is
+   * encoded far enough, or else the next higher one. Where nothing is encoded yet, the one that is ahead of the others.
+   */
+  choose(names: string[], { wanted, current, position }: Choice): number {
+    const ends = names.map((name) => this.secondsOf(name))
+    const isUsable = (end: number, index: number) =>
+      end > position + (index > current ? switchSeconds : toleranceSeconds)
+    const lower = ends.findLastIndex((end, index) => index <= wanted && isUsable(end, index))
+    if (lower >= 0) return lower
+    const higher = ends.findIndex(isUsable)
+    return higher >= 0 ? higher : ends.indexOf(Math.max(...ends))
+  }
+}

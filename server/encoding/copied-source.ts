@@ -30,7 +30,8 @@ export async function readCopiedSource(
   const name = [key, source.version, rate.num, rate.den].join(' ')
   const cached = cache.get(name)
   if (cached) return cached
-  const tracks = await readMp4Index(source.read, source.bytes)
+  const wanted = [media.picture?.index, media.sound?.index]
+  const tracks = await readMp4Index(source.read, source.bytes, (track) => wanted.includes(track))
   if (!tracks) return undefined
   const video = findTrack(tracks, 'vide', media.picture)
   const audio = findTrack(tracks, 'soun', media.sound)

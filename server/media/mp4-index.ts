@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Box, boxesOf, inside, part, readLong } from './boxes.ts'
+import { boxesOf as allBoxesOf, type Box, part, readLong } from './boxes.ts'
 
 /** Reads exactly this many bytes of a file, and rejects if there are fewer. */
 export type ReadBytes = (from: number, size: number) => Promise<Buffer>
@@ -36,12 +36,13 @@ const turnSamples = 100_000
 
 /**
  * Reads the index of an MP4 or QuickTime file that is not fragmented. The result has an entry for each track of the file, in
- * the order of ffmpeg's streams; undefined for a track that is unusual in any way. The file is not trusted: whatever
- * contradicts itself is unusual.
+ * the order of ffmpeg's streams; undefined for a track that is not wanted or unusual in any way. The file is not trusted:
+ * whatever contradicts itself is unusual.
  */
 export async function readMp4Index(
   read: ReadBytes,
   fileBytes: number,
+  isWanted = (_track: number) => true,
 ): Promise<(Mp4Track | undefined)[] | undefined> {
   const place = await findMoov(read, fileBytes)
   if (!place) return undefined
@@ -49,11 +50,12 @@ export async function readMp4Index(
   return ignoringDamage(async () => {
     const boxes = [...boxesOf(moov)]
     if (boxes.some(({ type }) => type === 'mvex')) return undefined
-    const movieTimescale = readTimescale(inside(moov, 'mvhd'))
+    const movieTimescale = readTimescale(find(moov, 'mvhd'))
     const tracks: (Mp4Track | undefined)[] = []
-    for (const { type, body } of boxes)
-      if (type === 'trak')
-        tracks.push(await ignoringDamage(() => readTrack(body, { movieTimescale, fileBytes })))
+    for (const [i, { body }] of boxes.filter(({ type }) => type === 'trak').entries()) {
+      const reading = () => readTrack(body, { movieTimescale, fileBytes })
+      tracks.push(isWanted(i) ? await ignoringDamage(reading) : undefined)
+    }
     return tracks
   })
 }
@@ -66,6 +68,27 @@ async function ignoringDamage<T>(work: () => Promise<T>): Promise<T | undefined>
     if (error instanceof RangeError || (error as Error).message.startsWith('MP4: ')) return undefined
     throw error
   }
+}
+
+/** A real index has a hundred tracks at most, and fewer boxes in each box. Millions of empty ones would take seconds. */
+const maxBoxes = 1_000
+
+function* boxesOf(bytes: Buffer): Generator<Box> {
+  let count = 0
+  for (const each of allBoxesOf(bytes)) {
+    if (++count > maxBoxes) throw new Error('MP4: too many boxes')
+    yield each
+  }
+}
+
+function find(bytes: Buffer, ...path: string[]): Buffer {
+  let body = bytes
+  for (const type of path) {
+    const found = boxesOf(body).find((child) => child.type === type)
+    if (!found) throw new Error(`MP4: no ${type}`)
+    body = found.body
+  }
+  return body
 }
 
 async function findMoov(
@@ -92,14 +115,14 @@ async function findMoov(
 type File = { movieTimescale: number; fileBytes: number }
 
 async function readTrack(trak: Buffer, file: File): Promise<Mp4Track | undefined> {
-  const mdia = inside(trak, 'mdia')
-  const handler = part(inside(mdia, 'hdlr'), 8, 4).toString('latin1')
-  const timescale = readTimescale(inside(mdia, 'mdhd'))
-  const stbl = inside(mdia, 'minf', 'stbl')
-  const stsd = inside(stbl, 'stsd')
-  const [entry] = [...boxesOf(part(stsd, 8))]
+  const mdia = find(trak, 'mdia')
+  const handler = part(find(mdia, 'hdlr'), 8, 4).toString('latin1')
+  const timescale = readTimescale(find(mdia, 'mdhd'))
+  const stbl = find(mdia, 'minf', 'stbl')
+  const stsd = find(stbl, 'stsd')
+  const [entry] = boxesOf(part(stsd, 8))
   if (!entry || part(stsd, 4, 4).readUInt32BE() !== 1) return undefined
-  if (!isSelfContained(inside(mdia, 'minf', 'dinf', 'dref'))) return undefined
+  if (!isSelfContained(find(mdia, 'minf', 'dinf', 'dref'))) return undefined
   const edit = readEdit(trak, file.movieTimescale, timescale)
   if (!edit) return undefined
   const samples = await readSamples(stbl, edit.shift, file.fileBytes)
@@ -116,14 +139,14 @@ function readTimescale(header: Buffer): number {
 
 /** Whether the samples are in this file and not in another one. */
 function isSelfContained(dref: Buffer): boolean {
-  const [entry] = [...boxesOf(part(dref, 8))]
+  const [entry] = boxesOf(part(dref, 8))
   return entry !== undefined && (part(entry.body, 0, 4).readUInt32BE() & 1) === 1
 }
 
 const plainMatrix = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000]
 
 function hasPlainMatrix(trak: Buffer): boolean {
-  const tkhd = inside(trak, 'tkhd')
+  const tkhd = find(trak, 'tkhd')
   const from = part(tkhd, 0, 1)[0] === 1 ? 52 : 40
   return plainMatrix.every((value, i) => part(tkhd, from + 4 * i, 4).readUInt32BE() === value)
 }
@@ -159,7 +182,7 @@ function readEdit(trak: Buffer, movieTimescale: number, timescale: number): Edit
 }
 
 async function readSamples(stbl: Buffer, shift: number, fileBytes: number): Promise<Samples | undefined> {
-  const stsz = inside(stbl, 'stsz')
+  const stsz = find(stbl, 'stsz')
   const count = part(stsz, 8, 4).readUInt32BE()
   // If all samples have the same size, there is no table that limits their number.
   if (part(stsz, 4, 4).readUInt32BE() !== 0 || count === 0 || count > maxSamples) return undefined
@@ -180,10 +203,10 @@ async function readOffsets(
   fileBytes: number,
 ): Promise<Float64Array | undefined> {
   const long = boxesOf(stbl).find(({ type }) => type === 'co64')
-  const chunkTable = long?.body ?? inside(stbl, 'stco')
+  const chunkTable = long?.body ?? find(stbl, 'stco')
   const chunks = part(chunkTable, 4, 4).readUInt32BE()
   const places = part(chunkTable, 8, chunks * (long ? 8 : 4))
-  const stsc = inside(stbl, 'stsc')
+  const stsc = find(stbl, 'stsc')
   const runs = part(stsc, 4, 4).readUInt32BE()
   const runTable = part(stsc, 8, 12 * runs)
   const offsets = new Float64Array(sizes.length)
@@ -212,7 +235,7 @@ async function readOffsets(
 async function readTimes(stbl: Buffer, count: number, shift: number): Promise<Float64Array | undefined> {
   const times = new Float64Array(count)
   let at = shift
-  const durations = forEachRun(inside(stbl, 'stts'), count, (sample, table, from) => {
+  const durations = forEachRun(find(stbl, 'stts'), count, (sample, table, from) => {
     times[sample] = at
     at += table.readUInt32BE(from)
   })

@@ -176,7 +176,14 @@ describe('chunks', () => {
     await chunks.insertChunks(trx, row, [{ ...chunk, is_paused }])
   }
 
-  const claim = () => chunks.claimChunk(db, randomUUID(), 60_000)
+  const claim = () =>
+    chunks.claimChunk(db, {
+      ...{ leaseOwner: randomUUID(), leaseMs: 60_000 },
+      choose: ({ waiting: [first] }) => ({
+        from: [first!],
+        ...{ firstSegment: first!.first_segment, segments: first!.segments, decoding: 'full' },
+      }),
+    })
 
   test('are paused if their encoding is planned while the video is discarded', async () => {
     const id = await insertVideo()

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ClaimedChunk, NewChunk } from '../server/encoding/chunk-store.ts'
+import type { ClaimedChunk } from '../server/encoding/chunk-store.ts'
 import { encodeChunk, storeSegments } from '../server/encoding/encode-chunk.ts'
 import type { EncodedRendition } from '../server/encoding/encoded-rendition.ts'
 import { examine } from '../server/encoding/examine.ts'
-import { listWork, makePlan } from '../server/encoding/plan.ts'
+import { makePlan } from '../server/encoding/plan.ts'
 import { planCopies } from '../server/encoding/plan-copies.ts'
+import { listWork, type NewChunk } from '../server/encoding/schedule.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { findTools } from '../server/media/ffmpeg.ts'
@@ -31,7 +32,7 @@ export async function openEncoder(dataDir: string, { stallMs = 20_000, copiesSou
       const defaults: PlannedVideo = { environment: 'production', clip: null, watermark: null }
       const planned = { ...defaults, ...video }
       const plan = await planCopies(deps, examined, makePlan(deps, examined, planned), planned)
-      return { media: examined.media, plan, chunks: listWork(plan) }
+      return { media: examined.media, plan, chunks: listChunks(plan) }
     },
     async encode(
       videoId: string,
@@ -41,14 +42,39 @@ export async function openEncoder(dataDir: string, { stallMs = 20_000, copiesSou
     ): Promise<EncodedRendition[]> {
       const folder = join(dataDir, 'work', randomUUID())
       await mkdir(folder, { recursive: true })
-      const claimed = { ...chunk, video_id: videoId } as ClaimedChunk
+      const claimed = { ...chunk, video_id: videoId, decoding: 'full' } as ClaimedChunk & { decoding: 'full' }
+      const all: EncodedRendition[] = []
       try {
-        const encoded = await encodeChunk({ files, tools }, { chunk: claimed, plan, media, folder, signal })
-        await storeSegments(files, encoded)
-        return encoded
+        await encodeChunk(
+          { files, tools },
+          { chunk: claimed, plan, media, folder, signal },
+          async (encoded) => {
+            await storeSegments(files, encoded)
+            for (const each of encoded) {
+              const before = all.find(({ key }) => key === each.key)
+              if (before) before.sizes.push(...each.sizes)
+              else all.push(each)
+            }
+          },
+        )
+        return all
       } finally {
         await rm(folder, { recursive: true, force: true })
       }
     },
   }
+}
+
+/** Chunks of all qualities: first one segment, then two, and so on. Audio is one chunk. */
+function listChunks(plan: EncodingPlan): NewChunk[] {
+  const work = listWork(plan)
+  const [video] = work
+  if (!video) return []
+  const qualities = plan.rungs.map(({ quality }) => quality)
+  const chunks: NewChunk[] = []
+  for (let first = 0, segments = 1; first < video.segments; first += segments++) {
+    const length = Math.min(segments, video.segments - first)
+    chunks.push({ ...video, qualities, first_segment: first, segments: length })
+  }
+  return [...chunks, ...work.filter(({ track }) => track === 'sound')]
 }

@@ -7,7 +7,7 @@ import { CompiledQuery, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import * as chunks from '../server/encoding/chunk-store.ts'
 import { insertEncoding } from '../server/encoding/encoding-store.ts'
-import { listWork } from '../server/encoding/plan.ts'
+import { chooseWork, listWork } from '../server/encoding/schedule.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
 import type { Tables } from '../server/tables.ts'
 import { gatedFfmpeg } from './gated-ffmpeg.ts'
@@ -140,7 +140,11 @@ async function openStore(t: { after(end: () => unknown): void }) {
     })
     return video_id
   }
-  const claim = async () => (await chunks.claimChunk(db, randomUUID(), 60_000))!
+  /** As a worker with two slots that are as fast as the viewer. */
+  const choose = ({ encoding: { plan }, waiting, elapsedSeconds }: chunks.VideoWork) =>
+    chooseWork({ ...{ plan, waiting, elapsedSeconds }, slots: 2, sourcePixels: 4, secondsPerWork: 1 })
+  const claim = async () =>
+    (await chunks.claimChunk(db, { leaseOwner: randomUUID(), leaseMs: 60_000, choose }))!
   /** Claims a chunk and completes it. */
   const completeNext = async () => {
     const chunk = await claim()

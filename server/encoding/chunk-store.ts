@@ -1,12 +1,14 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { environments } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
+import type { Encoding } from '../renditions/store.ts'
 import type { Tables } from '../tables.ts'
-import type { ChunkRow, EncodingRow } from './tables.ts'
+import { lockEncoding } from './encoding-store.ts'
+import { type Choice, type NewChunk, priorityOf } from './schedule.ts'
+import type { ChunkRow, EncodingPlan, EncodingRow } from './tables.ts'
 
 /** A chunk that a worker holds a lease on. */
 export type ClaimedChunk = Selectable<ChunkRow> & { lease_owner: string }
-export type NewChunk = Pick<ChunkRow, 'track' | 'qualities' | 'first_segment' | 'segments' | 'priority'>
 
 /** Notified when there may be a chunk to encode. */
 export const chunksChannel = 'kinora_chunks'
@@ -47,15 +49,27 @@ export async function releaseExpiredLeases(db: Db<Tables>): Promise<void> {
   `.execute(db)
 }
 
+/** The situation of a video whose next chunk is chosen. */
+export type VideoWork = {
+  encoding: Encoding & { plan: EncodingPlan }
+  waiting: Selectable<ChunkRow>[]
+  elapsedSeconds: number
+}
+
+export type Claim = {
+  leaseOwner: string
+  leaseMs: number
+  choose(work: VideoWork): Choice
+}
+
 /**
  * Takes a lease on the chunk to encode next. The environment with fewer chunks in progress comes first. Within it, the
- * chunk nearest to the start of its video comes first, so that a short video does not wait for the end of a long one.
+ * video with the lowest priority comes first. `choose` decides which part of the video's work becomes the chunk.
  */
 export async function claimChunk(
   db: Db<Tables>,
-  leaseOwner: string,
-  leaseMs: number,
-): Promise<ClaimedChunk | undefined> {
+  claim: Claim,
+): Promise<(ClaimedChunk & Pick<Choice, 'decoding'>) | undefined> {
   const busy = await db
     .selectFrom('chunks')
     .select(['environment', (eb) => eb.fn.countAll<number>().as('chunks')])
@@ -66,16 +80,83 @@ export async function claimChunk(
   // Ties are broken at random. With a fixed order, a single slot would only ever serve one environment.
   const order = [...environments].sort((a, b) => load(a) - load(b) || Math.random() - 0.5)
   for (const environment of order) {
-    const { rows } = await sql<ClaimedChunk>`
-      update chunks set lease_owner = ${leaseOwner}, lease_until = now() + ${leaseMs} * interval '1 millisecond'
-      where id = (
-        select id from chunks
-        where environment = ${environment} and lease_owner is null and not is_paused and not_before <= now()
-        order by priority, id limit 1 for update skip locked)
-      returning *`.execute(db)
-    if (rows[0]) return rows[0]
+    // Another worker may take the last chunk of a video between the two statements.
+    for (let attempts = 0; attempts < maxClaimAttempts; attempts++) {
+      const videoId = await findNextVideo(db, environment)
+      if (videoId === undefined) break
+      const claimed = await db.transaction().execute((trx) => claimOf(trx, videoId, claim))
+      if (claimed) return claimed
+    }
   }
   return undefined
+}
+
+const maxClaimAttempts = 3
+
+const isWaiting = sql<boolean>`lease_owner is null and not is_paused and not_before <= now()`
+
+async function findNextVideo(db: Db<Tables>, environment: string): Promise<string | undefined> {
+  const { rows } = await sql<{ video_id: string }>`
+    select video_id from chunks where environment = ${environment} and ${isWaiting}
+    order by priority, id limit 1`.execute(db)
+  return rows[0]?.video_id
+}
+
+async function claimOf(trx: Transaction<Tables>, videoId: string, { leaseOwner, leaseMs, choose }: Claim) {
+  // Whoever changes several chunks of a video locks its encoding first.
+  const encoding = await lockEncoding(trx, videoId)
+  const waiting = await trx
+    .selectFrom('chunks')
+    .selectAll()
+    .where('video_id', '=', videoId)
+    .where(isWaiting)
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+  if (!encoding?.plan || waiting.length === 0) return undefined
+  const { plan } = encoding
+  const { rows } = await sql<{ seconds: number }>`
+    select greatest(0, extract(epoch from now() - ${encoding.created_at}::timestamptz))::float8 as seconds`.execute(
+    trx,
+  )
+  const { from, firstSegment, segments, decoding } = choose({
+    encoding: { ...encoding, plan },
+    waiting,
+    elapsedSeconds: rows[0]!.seconds,
+  })
+  const isChosen = ({ id }: { id: number }) => from.some((chunk) => chunk.id === id)
+  const chunk = await separate(trx, plan, { from: waiting.filter(isChosen), firstSegment, segments })
+  const leased = await sql<ClaimedChunk>`
+    update chunks set lease_owner = ${leaseOwner}, lease_until = now() + ${leaseMs} * interval '1 millisecond'
+    where id = ${chunk.id} returning *`.execute(trx)
+  return { ...leased.rows[0]!, decoding }
+}
+
+/** Makes a chunk of its own of some segments of waiting chunks. */
+async function separate(
+  trx: Transaction<Tables>,
+  plan: EncodingPlan,
+  { from, firstSegment, segments }: { from: Selectable<ChunkRow>[]; firstSegment: number; segments: number },
+): Promise<{ id: number }> {
+  const [first] = from as [Selectable<ChunkRow>]
+  if (from.length === 1 && first.segments === segments) return first
+  const part = (chunk: Selectable<ChunkRow>, from: number, to: number) => {
+    const { video_id, environment, track, qualities } = chunk
+    const range = { first_segment: from, segments: to - from }
+    const priority = priorityOf(plan, { track, qualities, ...range })
+    return { video_id, environment, track, qualities, ...range, priority, not_before: sql<Date>`now()` }
+  }
+  const end = firstSegment + segments
+  const rest = from.flatMap((chunk) => [
+    part(chunk, chunk.first_segment, firstSegment),
+    part(chunk, end, chunk.first_segment + chunk.segments),
+  ])
+  const qualities = from.flatMap((chunk) => chunk.qualities)
+  const separated = part({ ...first, qualities }, firstSegment, end)
+  for (const chunk of from) await deleteChunk(trx, chunk)
+  const remaining = rest.filter((chunk) => chunk.segments > 0)
+  if (remaining.length > 0) await trx.insertInto('chunks').values(remaining).execute()
+  return trx.insertInto('chunks').values(separated).returning('id').executeTakeFirstOrThrow()
 }
 
 /** Returns false if the lease was lost: the video was deleted or discarded, or another worker has the chunk. */
@@ -113,23 +194,34 @@ export async function releaseChunk(
 }
 
 /**
- * Locks a chunk and returns the qualities that still need it: other chunks of a quality may have failed since it was
- * claimed. Undefined if the lease was lost.
+ * Locks a chunk and returns what remains of it: some of its segments may have been recorded, and other chunks of a
+ * quality may have failed since it was claimed. Undefined if the lease was lost.
  */
 export async function lockChunk(
   trx: Transaction<Tables>,
   chunk: ClaimedChunk,
-): Promise<{ qualities: string[] } | undefined> {
+): Promise<Pick<ChunkRow, 'qualities' | 'first_segment' | 'segments'> | undefined> {
   return trx
     .selectFrom('chunks')
-    .select('qualities')
+    .select(['qualities', 'first_segment', 'segments'])
     .where('id', '=', chunk.id)
     .where('lease_owner', '=', chunk.lease_owner)
     .forUpdate()
     .executeTakeFirst()
 }
 
-export async function deleteChunk(trx: Transaction<Tables>, { id }: ClaimedChunk): Promise<void> {
+/** Removes segments from the start of a chunk. */
+export async function advanceChunk(
+  trx: Transaction<Tables>,
+  { id }: ClaimedChunk,
+  segments: number,
+): Promise<void> {
+  await sql`
+    update chunks set first_segment = first_segment + ${segments}, segments = segments - ${segments}
+    where id = ${id}`.execute(trx)
+}
+
+export async function deleteChunk(trx: Transaction<Tables>, { id }: { id: number }): Promise<void> {
   await trx.deleteFrom('chunks').where('id', '=', id).execute()
 }
 

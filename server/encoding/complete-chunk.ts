@@ -8,43 +8,52 @@ import type { Tables } from '../tables.ts'
 import { recordEvent } from '../webhooks/events.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
+import { isCopiedQuality } from './schedule.ts'
+import type { ChunkRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'queue' | 'now'>
 
 /** A chunk that fails this often makes its quality fail. */
 const maxFailures = 3
 
-/** The segments of one rendition in a chunk, as they are recorded. */
+/** Consecutive segments of one rendition of a chunk. */
 export type StoredRendition = Pick<SegmentsRow, 'rendition' | 'sizes' | 'key'> & {
+  /** How many segments of the rendition were recorded before, under the same key. */
+  position: number
   initialization: { codec: string; bytes: Buffer } | undefined
 }
 
-/** Records an encoded chunk and updates the encoding's state. Returns the keys of files that are not needed. */
-export function completeChunk(
+/**
+ * Records the next segments of a chunk and updates the encoding's state. Returns the renditions that are not needed.
+ * `isLost` means that another worker encodes the chunk, or that the video was deleted.
+ */
+export function recordSegments(
   deps: Deps,
   chunk: chunks.ClaimedChunk,
   stored: StoredRendition[],
-): Promise<string[]> {
+): Promise<{ unneeded: StoredRendition[]; isLost: boolean }> {
   const { video_id, first_segment, track } = chunk
   return deps.db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, video_id)
     const locked = encoding && (await chunks.lockChunk(trx, chunk))
-    if (!locked) return stored.map(({ key }) => key)
-    await chunks.deleteChunk(trx, chunk)
-    const unneeded: string[] = []
-    for (const { rendition, sizes, key, initialization } of stored) {
-      if (track === 'picture' && !locked.qualities.includes(rendition)) {
-        unneeded.push(key)
-        continue
-      }
-      await renditions.insertSegments(trx, [{ video_id, rendition, first_segment, sizes, key }])
-      if (initialization)
+    if (!locked) return { unneeded: stored, isLost: true }
+    const segments = stored[0]!.sizes.length
+    if (segments === locked.segments) await chunks.deleteChunk(trx, chunk)
+    else await chunks.advanceChunk(trx, chunk, segments)
+    const unneeded: StoredRendition[] = []
+    for (const each of stored) {
+      const { rendition, sizes, key, position, initialization } = each
+      const isNeeded = track === 'sound' || locked.qualities.includes(rendition)
+      const row = { video_id, rendition, sizes, key }
+      if (isNeeded && position === 0) await renditions.insertSegments(trx, [{ ...row, first_segment }])
+      else if (!isNeeded || !(await renditions.appendSegments(trx, row, position))) unneeded.push(each)
+      if (isNeeded && initialization)
         await renditions.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
-    if (isStartOfLongVideo(chunk, locked.qualities, encoding))
+    if (isStartOfLongVideo(chunk, locked, encoding))
       await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
     await updateState(deps, trx, encoding)
-    return unneeded
+    return { unneeded, isLost: false }
   })
 }
 
@@ -53,8 +62,8 @@ export function completeChunk(
  * then chosen from the entire video.
  */
 function isStartOfLongVideo(
-  { track, first_segment }: chunks.ClaimedChunk,
-  qualities: string[],
+  { track }: chunks.ClaimedChunk,
+  { qualities, first_segment }: Pick<ChunkRow, 'qualities' | 'first_segment'>,
   { plan }: renditions.Encoding,
 ): boolean {
   const isLong = plan !== null && secondsOf(plan, plan.frames) > 60
@@ -78,7 +87,7 @@ export function failChunk(
     if (!locked) return
     const { qualities } = locked
     if (chunk.track === 'picture' && qualities.length > 1 && canRetry)
-      return splitChunk(trx, encoding, { ...chunk, qualities, failures })
+      return splitChunk(trx, encoding, { ...chunk, ...locked, failures })
     if (failures < maxFailures && canRetry)
       return chunks.releaseChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
     await chunks.deleteChunk(trx, chunk)
@@ -135,7 +144,8 @@ const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === '
 
 /**
  * Updates the state of qualities and of the encoding to what is encoded now. Qualities complete from the lowest to the
- * highest, each with its event (brief 6.4.2). The MP4 is made after the last one.
+ * highest, each with its event (brief 6.4.2). A copied quality does not wait for the others. The MP4 is made after the
+ * last one.
  */
 async function updateState(
   deps: Deps,
@@ -152,10 +162,14 @@ async function updateState(
   if (!isAudioDone) return
   const all = await renditions.listRenditions(trx, video_id)
   const streams: RenditionRow[] = []
+  let mustWait = false
   for (const stream of all.filter(({ type }) => type === 'hls')) {
-    if (!hasEnded(stream) && counts.get(stream.quality) !== total) return
-    streams.push(hasEnded(stream) ? stream : await completeQuality(deps, trx, encoding, stream))
+    const isEncoded = !hasEnded(stream) && counts.get(stream.quality) === total
+    const completes = isEncoded && (!mustWait || isCopiedQuality(plan, stream.quality))
+    streams.push(completes ? await completeQuality(deps, trx, encoding, stream) : stream)
+    mustWait ||= !hasEnded(streams.at(-1)!)
   }
+  if (mustWait) return
   await endEncoding(deps, trx, encoding, { streams, mp4: all.find(({ type }) => type === 'mp4') })
 }
 

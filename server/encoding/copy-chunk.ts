@@ -18,6 +18,7 @@ import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
 import { type CopiedSource, readCopiedSource } from './copied-source.ts'
 import type { EncodedRendition } from './encoded-rendition.ts'
+import { isCopiedQuality } from './schedule.ts'
 import { openSourceBytes } from './source-bytes.ts'
 import type { EncodingPlan } from './tables.ts'
 
@@ -27,7 +28,7 @@ type Copy = { chunk: ClaimedChunk; plan: EncodingPlan; media: SourceMedia }
 export const isCopied = ({ track, qualities }: ClaimedChunk, plan: EncodingPlan): boolean =>
   track === 'sound'
     ? plan.copiesAudio === true
-    : plan.copiesVideo === true && qualities.length === 1 && qualities[0] === plan.rungs.at(-1)!.quality
+    : qualities.length === 1 && isCopiedQuality(plan, qualities[0])
 
 /** Cuts a chunk out of the source. The samples are read when the segments are stored. */
 export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendition> {
@@ -41,6 +42,7 @@ export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendit
     return {
       rendition: cut.rendition,
       key: newSegmentsKey(chunk.video_id, cut.rendition, chunk.first_segment),
+      position: 0,
       sizes: cut.segments.map(({ bytes }) => bytes),
       initialization: chunk.first_segment === 0 ? { codec: cut.codec, bytes: cut.init() } : undefined,
       segments: cut.segments.map((segment) => () => readSegment(files, key, segment)),

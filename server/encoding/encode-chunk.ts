@@ -7,7 +7,7 @@ import { inParallel } from '../lib/parallel.ts'
 import { readAdts } from '../media/adts.ts'
 import { cutAudio, encodeAudioArgs, leadingFramesOf } from '../media/audio.ts'
 import { audioInit } from '../media/audio-boxes.ts'
-import { codecOf, splitFragments } from '../media/boxes.ts'
+import { codecOf, type Fragment, FragmentReader } from '../media/boxes.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { audioSecondsOf, audioSegmentOf, type Segment, segmentsOf } from '../media/grid.ts'
 import type { Rung } from '../media/ladder.ts'
@@ -17,16 +17,18 @@ import { encodeVideoArgs, type Overlay } from '../media/video.ts'
 import { newSegmentsKey, segmentFile } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
+import type { StoredRendition } from './complete-chunk.ts'
 import { copyChunk, isCopied } from './copy-chunk.ts'
 import type { EncodedRendition } from './encoded-rendition.ts'
 import { type Input, openInput } from './input.ts'
 import { openOverlays } from './overlays.ts'
+import type { Decoding } from './schedule.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'files'> & { tools: Tools }
 
 export type ChunkJob = {
-  chunk: ClaimedChunk
+  chunk: ClaimedChunk & { decoding: Decoding }
   plan: EncodingPlan
   media: SourceMedia
   /** For temporary files. The encoded segments are there until they are stored. */
@@ -34,15 +36,24 @@ export type ChunkJob = {
   signal: AbortSignal
 }
 
+/** Receives the segments of a chunk, in order, while the rest is still being encoded. */
+export type OnSegments = (encoded: EncodedRendition[]) => Promise<void>
+
 /** Encodes a chunk into the job's folder. */
-export async function encodeChunk({ files, tools }: Deps, job: ChunkJob): Promise<EncodedRendition[]> {
+export async function encodeChunk(
+  { files, tools }: Deps,
+  job: ChunkJob,
+  onSegments: OnSegments,
+): Promise<void> {
   const { chunk, plan, folder } = job
-  if (isCopied(chunk, plan)) return [await copyChunk(files, job)]
+  if (isCopied(chunk, plan)) return onSegments([await copyChunk(files, job)])
   const input = await openInput(files, plan.key)
   try {
-    if (chunk.track === 'sound') return [await encodeAudio(tools, job, input)]
-    const overlays = await openOverlays(files, { videoId: chunk.video_id, plan, folder })
-    return await encodeVideo(tools, job, { input, overlays })
+    if (chunk.track === 'sound') await onSegments([await encodeAudio(tools, job, input)])
+    else {
+      const overlays = await openOverlays(files, { videoId: chunk.video_id, plan, folder })
+      await encodeVideo(tools, job, { input, overlays, onSegments })
+    }
   } finally {
     await input.close()
   }
@@ -52,17 +63,27 @@ export async function encodeChunk({ files, tools }: Deps, job: ChunkJob): Promis
 const maxParallelPuts = 8
 
 export async function storeSegments(files: Files, encoded: EncodedRendition[]): Promise<void> {
-  for (const { key, segments } of encoded)
-    await inParallel(segments.entries(), maxParallelPuts, ([i, open]) =>
-      files.put(segmentFile(key, i), open()),
-    )
+  const all = encoded.flatMap(({ key, position, segments }) =>
+    segments.map((open, i) => ({ file: segmentFile(key, position + i), open })),
+  )
+  await inParallel(all, maxParallelPuts, ({ file, open }) => files.put(file, open()))
+}
+
+/** The files of these segments. */
+export const filesOf = (stored: StoredRendition[]) =>
+  stored.flatMap(({ key, position, sizes }) => sizes.map((_, i) => segmentFile(key, position + i)))
+
+const decodingOptions: Record<Decoding, string[]> = {
+  full: [],
+  fast: ['-skip_loop_filter', 'noref'],
+  rough: ['-skip_loop_filter', 'all'],
 }
 
 async function encodeVideo(
   tools: Tools,
   job: ChunkJob,
-  { input, overlays }: { input: Input; overlays: Overlay[] },
-): Promise<EncodedRendition[]> {
+  { input, overlays, onSegments }: { input: Input; overlays: Overlay[]; onSegments: OnSegments },
+): Promise<void> {
   const { chunk, plan, media, folder, signal } = job
   const segments = segmentsOf(plan, { firstSegment: chunk.first_segment, segments: chunk.segments })
   const frames = segments.reduce((sum, segment) => sum + segment.frames, 0)
@@ -72,7 +93,12 @@ async function encodeVideo(
   const { picture: stream } = media
   const { offsetSeconds, sourceBytes } = plan
   const args = encodeVideoArgs({
-    input: stream ? { path: input.path, options: inputLimits(input), stream, offsetSeconds } : 'still',
+    input: stream
+      ? {
+          ...{ path: input.path, stream, offsetSeconds },
+          options: [...inputLimits(input), ...decodingOptions[chunk.decoding]],
+        }
+      : 'still',
     grid: plan,
     segments,
     outputs,
@@ -83,30 +109,104 @@ async function encodeVideo(
   const sizes = [...(stream ? [stream] : []), ...outputs.map(({ rung }) => rung)]
   const megapixels = sizes.reduce((sum, { width, height }) => sum + (width * height) / 1e6, 0)
   const limits = sourceBytes === undefined ? {} : videoLimits({ frames, megapixels, sourceBytes })
-  await runFfmpeg(tools, args, { signal, limits })
-  return Promise.all(
-    outputs.map(({ rung, path }) => readVideo(path, { chunk, segments, rendition: rung.quality })),
+  const output = new VideoOutput(
+    outputs.map(({ rung, path }) => ({ rendition: rung.quality, path })),
+    { chunk, segments, onSegments },
   )
+  const stop = new AbortController()
+  const onProgress = () => output.advance().catch((error) => stop.abort(error))
+  try {
+    await runFfmpeg(tools, args, { signal: AbortSignal.any([signal, stop.signal]), limits, onProgress })
+  } catch (error) {
+    await output.settle()
+    throw stop.signal.aborted ? stop.signal.reason : error
+  }
+  await output.finish()
 }
 
-/** Finds the segments in the file of one quality. */
-async function readVideo(
-  path: string,
-  { chunk, segments, rendition }: { chunk: ClaimedChunk; segments: Segment[]; rendition: string },
-): Promise<EncodedRendition> {
-  const { init, fragments } = await splitFragments(path)
-  checkFragments(fragments, segments)
-  const bytes = chunk.first_segment === 0 ? await readBytes(path, init.to) : undefined
-  return {
-    rendition,
-    key: newSegmentsKey(chunk.video_id, rendition, chunk.first_segment),
-    sizes: fragments.map(({ size }) => size),
-    initialization: bytes && { codec: codecOf(bytes), bytes },
-    segments: fragments.map(
-      ({ from, size }) =>
-        () =>
-          createReadStream(path, { start: from, end: from + size - 1 }),
-    ),
+type OutputFile = { rendition: string; path: string }
+type ReadFile = OutputFile & { reader: FragmentReader; key: string; fragments: Fragment[] }
+
+/** The files of a chunk's qualities, which ffmpeg writes at the same time. Their segments are passed on when complete. */
+class VideoOutput {
+  readonly #chunk: ClaimedChunk
+  readonly #segments: Segment[]
+  readonly #onSegments: OnSegments
+  readonly #files: ReadFile[]
+  /** How many segments were passed on. */
+  #position = 0
+  #last: Promise<void> = Promise.resolve()
+  #isBusy = false
+
+  constructor(
+    files: OutputFile[],
+    { chunk, segments, onSegments }: { chunk: ClaimedChunk; segments: Segment[]; onSegments: OnSegments },
+  ) {
+    this.#chunk = chunk
+    this.#segments = segments
+    this.#onSegments = onSegments
+    this.#files = files.map(({ rendition, path }) => ({
+      ...{ rendition, path, reader: new FragmentReader(path), fragments: [] },
+      key: newSegmentsKey(chunk.video_id, rendition, chunk.first_segment),
+    }))
+  }
+
+  /** Passes on the segments that are complete in all qualities. Does nothing while the last ones are being recorded. */
+  async advance(): Promise<void> {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    try {
+      this.#last = this.#passOn((reader) => reader.readNew())
+      await this.#last
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  /** Waits for segments that are being recorded. */
+  async settle(): Promise<void> {
+    await this.#last.catch(() => {})
+  }
+
+  /** Passes on the rest. */
+  async finish(): Promise<void> {
+    await this.#last
+    await this.#passOn((reader) => reader.readAll())
+    for (const { fragments } of this.#files)
+      if (fragments.length !== this.#segments.length) throw wrongSegments(fragments, this.#segments)
+  }
+
+  async #passOn(read: (reader: FragmentReader) => Promise<Fragment[]>): Promise<void> {
+    for (const file of this.#files) {
+      file.fragments.push(...(await read(file.reader)))
+      checkFragments(file.fragments, this.#segments)
+    }
+    const position = this.#position
+    const end = Math.min(...this.#files.map(({ fragments }) => fragments.length))
+    if (end === position) return
+    const encoded = this.#files.map((file) => this.#renditionOf(file, position, end))
+    await this.#onSegments(await Promise.all(encoded))
+    this.#position = end
+  }
+
+  async #renditionOf(
+    { rendition, path, key, reader, fragments }: ReadFile,
+    position: number,
+    end: number,
+  ): Promise<EncodedRendition> {
+    const isStart = this.#chunk.first_segment === 0 && position === 0
+    const bytes = isStart ? await readBytes(path, reader.init!.to) : undefined
+    const some = fragments.slice(position, end)
+    return {
+      ...{ rendition, key, position },
+      sizes: some.map(({ size }) => size),
+      initialization: bytes && { codec: codecOf(bytes), bytes },
+      segments: some.map(
+        ({ from, size }) =>
+          () =>
+            createReadStream(path, { start: from, end: from + size - 1 }),
+      ),
+    }
   }
 }
 
@@ -116,11 +216,15 @@ async function readBytes(path: string, length: number): Promise<Buffer> {
 }
 
 /** Chunks join without a gap only if each segment has exactly the planned number of frames. */
-function checkFragments(fragments: { samples: number }[], segments: Segment[]): void {
+function checkFragments(fragments: Fragment[], segments: Segment[]): void {
+  if (fragments.some(({ samples }, i) => samples !== segments[i]?.frames))
+    throw wrongSegments(fragments, segments)
+}
+
+function wrongSegments(fragments: Fragment[], segments: Segment[]): Error {
   const actual = fragments.map(({ samples }) => samples).join(', ')
   const expected = segments.map(({ frames }) => frames).join(', ')
-  if (actual !== expected)
-    throw new Error(`ffmpeg made segments of ${actual || 'no'} frames instead of ${expected}`)
+  return new Error(`ffmpeg made segments of ${actual || 'no'} frames instead of ${expected}`)
 }
 
 async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition> {
@@ -147,6 +251,7 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
   return {
     rendition: audioRendition,
     key: newSegmentsKey(chunk.video_id, audioRendition, chunk.first_segment),
+    position: 0,
     sizes: fragments.map(({ length }) => length),
     initialization: isFirst ? { codec: 'mp4a.40.2', bytes: audioInit(readAdts(adts).config) } : undefined,
     segments: fragments.map((fragment) => () => fragment),

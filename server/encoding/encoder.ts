@@ -7,7 +7,9 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
+import { segmentsOf } from '../media/grid.ts'
 import { Unreadable } from '../media/probe.ts'
+import type { SourceMedia } from '../media/source-media.ts'
 import { isTransient } from '../media/transient-errors.ts'
 import { findEncoding, startRenditions } from '../renditions/store.ts'
 import { explainMissing } from '../renditions/store-identity.ts'
@@ -19,9 +21,12 @@ import {
   releaseChunk,
   releaseExpiredLeases,
   renewLease,
+  type VideoWork,
 } from './chunk-store.ts'
-import { completeChunk, failChunk } from './complete-chunk.ts'
-import { encodeChunk, storeSegments } from './encode-chunk.ts'
+import { failChunk, recordSegments, type StoredRendition } from './complete-chunk.ts'
+import { encodeChunk, filesOf, storeSegments } from './encode-chunk.ts'
+import { type Choice, chooseWork, isCopiedQuality, workOf } from './schedule.ts'
+import { EncodingSpeed } from './speed.ts'
 
 /** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
 const leaseMs = 15_000
@@ -38,6 +43,7 @@ const lostReason = 'Every worker that encoded a part of this video stopped in th
 const maxRetryAfterMs = 300_000
 
 type EncoderContext = Context & { tools: Tools }
+type Job = ClaimedChunk & Pick<Choice, 'decoding'>
 
 export type Encoder = { wake(): void; close(): Promise<void> }
 
@@ -46,6 +52,7 @@ export function startEncoder(context: EncoderContext): Encoder {
   const { config, db, log, space } = context
   const closing = new AbortController()
   const wakeSignal = createWakeSignal()
+  const speed = new EncodingSpeed()
 
   async function runSlot(): Promise<void> {
     while (!closing.signal.aborted) {
@@ -54,7 +61,7 @@ export function startEncoder(context: EncoderContext): Encoder {
         log.warn({ err }, 'no chunk could be claimed, trying again')
         return undefined
       })
-      if (chunk) await processChunk(context, chunk, closing.signal)
+      if (chunk) await processChunk(context, chunk, { speed, closing: closing.signal })
       else await wait(pollEveryMs)
     }
   }
@@ -63,8 +70,15 @@ export function startEncoder(context: EncoderContext): Encoder {
     // Chunks wait while the disk is almost full.
     if (space.isLow || !(await hasClaimableChunk(db))) return undefined
     await releaseExpiredLeases(db)
-    return claimChunk(db, randomUUID(), leaseMs)
+    return claimChunk(db, { leaseOwner: randomUUID(), leaseMs, choose })
   }
+
+  const choose = ({ encoding, waiting, elapsedSeconds }: VideoWork) =>
+    chooseWork({
+      ...{ plan: encoding.plan, waiting, elapsedSeconds, slots: config.encodeSlots },
+      sourcePixels: pixelsOf(encoding.media),
+      secondsPerWork: speed.secondsPerWork(encoding.video_id),
+    })
 
   const slots = Array.from({ length: config.encodeSlots }, runSlot)
   return {
@@ -77,11 +91,15 @@ export function startEncoder(context: EncoderContext): Encoder {
   }
 }
 
+/** A source without video is shown as a still image, which nothing has to be decoded for. */
+const pixelsOf = (media: SourceMedia | null) =>
+  media?.picture ? media.picture.width * media.picture.height : 0
+
 /** Never throws. Afterwards the chunk is complete, has failed, or can be claimed again. */
 async function processChunk(
   context: EncoderContext,
-  chunk: ClaimedChunk,
-  closing: AbortSignal,
+  chunk: Job,
+  { speed, closing }: { speed: EncodingSpeed; closing: AbortSignal },
 ): Promise<void> {
   const { config, db, log } = context
   const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
@@ -91,7 +109,7 @@ async function processChunk(
   try {
     const isEncoded = await withWorkFolder(context, async (folder) => {
       try {
-        return await encodeAndRecord(context, chunk, { folder, signal })
+        return await encodeAndRecord(context, chunk, { folder, signal, speed })
       } catch (error) {
         // Checked before the folder is removed, which frees space.
         throw (await isDiskUsable(config.dataDir)) ? error : diskError(error)
@@ -109,8 +127,8 @@ async function processChunk(
 /** Returns false if the video was deleted. */
 async function encodeAndRecord(
   context: EncoderContext,
-  chunk: ClaimedChunk,
-  run: { folder: string; signal: AbortSignal },
+  chunk: Job,
+  { speed, ...run }: { folder: string; signal: AbortSignal; speed: EncodingSpeed },
 ): Promise<boolean> {
   const { db, files } = context
   if (chunk.losses >= maxLosses) throw new Unreadable(lostReason)
@@ -119,18 +137,31 @@ async function encodeAndRecord(
   if (!encoding?.plan || !encoding.media) return false
   const { plan, media } = encoding
   // The sweep removes files that cannot be removed now.
-  const discard = (keys: string[]) => discardFiles(context, chunk.video_id, keys).catch(() => {})
-  const encoded = await encodeChunk(context, { chunk, plan, media, ...run })
-  try {
-    await storeSegments(files, encoded)
-  } catch (error) {
-    await discard(encoded.map(({ key }) => key))
-    throw error
+  const discard = (stored: StoredRendition[]) =>
+    discardFiles(context, chunk.video_id, filesOf(stored)).catch(() => {})
+  const start = performance.now()
+  await encodeChunk(context, { chunk, plan, media, ...run }, async (encoded) => {
+    try {
+      await storeSegments(files, encoded)
+    } catch (error) {
+      await discard(encoded)
+      throw error
+    }
+    // If this throws, the transaction may have been committed all the same. The files therefore stay.
+    const { unneeded, isLost } = await recordSegments(context, chunk, encoded)
+    // The video was deleted, another worker has the chunk, or a quality has failed elsewhere.
+    await discard(unneeded)
+    if (isLost) throw new Error('the lease of the chunk was lost')
+  })
+  if (chunk.track === 'picture' && !isCopiedQuality(plan, chunk.qualities[0])) {
+    const { first_segment: firstSegment, segments, qualities } = chunk
+    const frames = segmentsOf(plan, { firstSegment, segments }).reduce(
+      (sum, segment) => sum + segment.frames,
+      0,
+    )
+    const work = workOf(plan, pixelsOf(media), { qualities, frames })
+    speed.record(chunk.video_id, { seconds: (performance.now() - start) / 1_000, work })
   }
-  // If this throws, the transaction may have been committed all the same. The files therefore stay.
-  const unneeded = await completeChunk(context, chunk, encoded)
-  // The video was deleted, another worker completed the chunk, or a quality has failed elsewhere.
-  await discard(unneeded)
   return true
 }
 

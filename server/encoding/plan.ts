@@ -1,23 +1,12 @@
 import type { Context } from '../context.ts'
 import { blameOf, explain, isFinalAfter } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
-import {
-  alignGrid,
-  audioCut,
-  boundRate,
-  countSegments,
-  type Grid,
-  listChunks,
-  makeGrid,
-  segmentOf,
-  videoCut,
-} from '../media/grid.ts'
+import { alignGrid, boundRate, makeGrid } from '../media/grid.ts'
 import type { Size } from '../media/images.ts'
 import { ladderOf } from '../media/ladder.ts'
 import { type Rational, Unreadable } from '../media/probe.ts'
 import { secondsOfTimecode } from '../media/timecode.ts'
 import { placeWatermark } from '../media/watermark.ts'
-import { audioRendition } from '../renditions/playable.ts'
 import { findEncoding, insertRenditions } from '../renditions/store.ts'
 import { explainMissing } from '../renditions/store-identity.ts'
 import type { RenditionRow } from '../renditions/tables.ts'
@@ -29,6 +18,7 @@ import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { type ExaminedSource, endOf, examine } from './examine.ts'
 import { planCopies } from './plan-copies.ts'
+import { listWork } from './schedule.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
@@ -123,8 +113,7 @@ export function makePlan(
   return {
     key,
     offsetSeconds: fromSeconds,
-    rate,
-    frames: makeGrid(rate, seconds).frames,
+    ...makeGrid(rate, seconds),
     rungs: video ? rungs : rungs.slice(0, 1),
     hasSound: audio !== undefined,
     isWatermarked: isSandbox && config.sandbox.hasWatermark,
@@ -158,43 +147,3 @@ function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolea
   const streams = rungs.map(({ quality }) => rendition('hls', quality))
   return hasMp4 ? [...streams, rendition('mp4', rungs.at(-1)!.quality)] : streams
 }
-
-/** The chunks of an encoding, or only those of missing renditions. */
-export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) => true): chunks.NewChunk[] {
-  const copied = plan.copiesVideo ? plan.rungs.at(-1)!.quality : undefined
-  const wanted = plan.rungs.map(({ quality }) => quality).filter(isMissing)
-  const missing = wanted.filter((quality) => quality !== copied)
-  const [lowest, ...others] = missing
-  const last = countSegments(plan) - 1
-  const work: chunks.NewChunk[] = []
-  const add = (
-    track: 'picture' | 'sound',
-    qualities: string[],
-    chunk: { firstSegment: number; segments: number },
-    after = 0,
-  ) => {
-    if (track === 'picture' && qualities.length === 0) return
-    const priority = priorityOf(plan, chunk.firstSegment) + after
-    work.push({ track, qualities, first_segment: chunk.firstSegment, segments: chunk.segments, priority })
-  }
-  for (const chunk of listChunks(plan, videoCut)) {
-    // The start of the lowest quality comes first, because it makes the video playable.
-    if (chunk.index === 0) {
-      add('picture', lowest === undefined ? [] : [lowest], chunk)
-      add('picture', others, chunk, 2)
-    } else if (chunk.firstSegment === last) {
-      // The last chunk is split in two, so that an otherwise idle slot encodes the smaller qualities in parallel.
-      add('picture', missing.slice(-2), chunk)
-      add('picture', missing.slice(0, -2), chunk, 2)
-    } else add('picture', missing, chunk)
-  }
-  if (copied && wanted.includes(copied))
-    for (const chunk of listChunks(plan, audioCut)) add('picture', [copied], chunk)
-  if (plan.hasSound && isMissing(audioRendition))
-    for (const chunk of listChunks(plan, audioCut)) add('sound', [], chunk, 1)
-  return work
-}
-
-/** The position in the video, so that the starts of all videos come before the middle of any. */
-const priorityOf = (grid: Grid, segment: number) =>
-  3 * Math.floor((segmentOf(grid, segment).fromFrame * grid.rate.den) / grid.rate.num)

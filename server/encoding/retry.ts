@@ -13,7 +13,7 @@ import { findSourceOfVideo, isReceiving } from '../videos/store.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
 import { encodingErrors } from './errors.ts'
-import { listWork } from './plan.ts'
+import { listWork } from './schedule.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue'>

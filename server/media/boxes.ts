@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 
 export type Fragment = {
   from: number
@@ -20,37 +20,81 @@ const NON_SYNC_SAMPLE = 0x10000
 
 /** Finds the init segment and the fragments of a single-track file that we encoded, without reading the samples. */
 export async function splitFragments(path: string): Promise<Fragments> {
-  await using file = await open(path)
-  const fragments: Fragment[] = []
-  let init: Fragments['init'] | undefined
-  let defaultFlags = 0
-  let from: number | undefined
-  let moof: ReturnType<typeof readMoof> | undefined
+  const reader = new FragmentReader(path)
+  const fragments = await reader.readAll()
+  return { init: reader.init!, fragments }
+}
 
-  for await (const top of topBoxes(file)) {
-    if (top.type === 'mfra') continue
-    if (!init) {
-      if (top.type === 'moof' || top.type === 'mdat') throw new Error(`MP4: ${top.type} in front of moov`)
-      if (top.type !== 'moov') continue
-      defaultFlags = readDefaultFlags(await readBody(file, top))
-      init = { from: 0, to: top.to }
-      continue
-    }
-    // Boxes in front of a moof (styp, sidx, prft) belong to its fragment.
-    from ??= top.from
-    if (top.type === 'moof') {
-      if (moof) throw new Error('MP4: moof without mdat')
-      moof = readMoof(await readBody(file, top), defaultFlags)
-    } else if (top.type === 'mdat') {
-      if (!moof) throw new Error('MP4: mdat without moof')
-      fragments.push({ from, size: top.to - from, ...moof })
-      from = undefined
-      moof = undefined
-    }
+/** Reads a single-track file while ffmpeg writes it. */
+export class FragmentReader {
+  readonly #path: string
+  #init: Fragments['init'] | undefined
+  #defaultFlags = 0
+  /** The end of the last box that was read. */
+  #end = 0
+
+  constructor(path: string) {
+    this.#path = path
   }
-  if (!init) throw new Error('MP4: no moov')
-  if (moof) throw new Error('MP4: moof without mdat')
-  return { init, fragments }
+
+  /** Undefined before it is complete. */
+  get init(): Fragments['init'] | undefined {
+    return this.#init
+  }
+
+  /** The fragments that were completed since the last call. */
+  async readNew(): Promise<Fragment[]> {
+    await using file = await openIfExists(this.#path)
+    if (!file) return []
+    const fragments: Fragment[] = []
+    let from: number | undefined
+    let moof: ReturnType<typeof readMoof> | undefined
+    for await (const top of topBoxes(file, this.#end)) {
+      if (top.type === 'mfra') {
+        this.#end = top.to
+        continue
+      }
+      if (!this.#init) {
+        if (top.type === 'moof' || top.type === 'mdat') throw new Error(`MP4: ${top.type} in front of moov`)
+        if (top.type !== 'moov') continue
+        this.#defaultFlags = readDefaultFlags(await readBody(file, top))
+        this.#init = { from: 0, to: top.to }
+        this.#end = top.to
+        continue
+      }
+      // Boxes in front of a moof (styp, sidx, prft) belong to its fragment.
+      from ??= top.from
+      if (top.type === 'moof') {
+        if (moof) throw new Error('MP4: moof without mdat')
+        moof = readMoof(await readBody(file, top), this.#defaultFlags)
+      } else if (top.type === 'mdat') {
+        if (!moof) throw new Error('MP4: mdat without moof')
+        fragments.push({ from, size: top.to - from, ...moof })
+        this.#end = top.to
+        from = undefined
+        moof = undefined
+      }
+    }
+    return fragments
+  }
+
+  /** The rest of a complete file. */
+  async readAll(): Promise<Fragment[]> {
+    const fragments = await this.readNew()
+    if (!this.#init) throw new Error('MP4: no moov')
+    const { size } = await stat(this.#path)
+    if (size !== this.#end) throw new Error(`MP4: ${size - this.#end} bytes after the last fragment`)
+    return fragments
+  }
+}
+
+async function openIfExists(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
 }
 
 /** The codec string for playlists and MediaSource (RFC 6381). */
@@ -74,12 +118,16 @@ export async function isIndexInFront(path: string): Promise<boolean> {
   throw new Error('MP4: neither moov nor mdat')
 }
 
-async function* topBoxes(file: FileHandle): AsyncGenerator<TopBox> {
+/** The complete boxes. The last one may still be written: ffmpeg writes its size at the end. */
+async function* topBoxes(file: FileHandle, start = 0): AsyncGenerator<TopBox> {
   const end = (await file.stat()).size
-  let from = 0
-  while (from < end) {
+  let from = start
+  while (end - from >= 8) {
     const head = await read(file, from, Math.min(16, end - from))
-    const { type, headSize, size } = readHead(head, end - from)
+    const isUnfinished = head.readUInt32BE() === 0 || (head.readUInt32BE() === 1 && head.length < 16)
+    if (isUnfinished) return
+    const { type, headSize, size } = readHead(head, Number.MAX_SAFE_INTEGER)
+    if (size > end - from) return
     yield { type, from, bodyFrom: from + headSize, to: from + size }
     from += size
   }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { boxesOf, part } from './boxes.ts'
-import { firstSeconds, framesIn, segmentSeconds } from './grid.ts'
+import { framesIn, segmentSeconds, shortSeconds } from './grid.ts'
 import {
   hasSliceGroups,
   nalIdr,
@@ -145,7 +145,7 @@ export function chooseStarts(
     const start = starts.at(-1)!
     const next = keyFrames[i + 1] ?? frames
     if (frames - start <= max && frames - keyFrame < framesIn(rate, minRestSeconds)) break
-    const target = framesIn(rate, start === 0 ? firstSeconds : segmentSeconds)
+    const target = framesIn(rate, start === 0 ? shortSeconds : segmentSeconds)
     if (keyFrame > start && (keyFrame - start >= target || next - start > max)) starts.push(keyFrame)
     if (next - starts.at(-1)! > max) return undefined
   }

@@ -19,16 +19,19 @@ type FfmpegOptions = {
   limits?: ChildLimits
   /** A request waits for it. */
   isRequested?: boolean
+  /** Called about ten times a second. */
+  onProgress?: () => void
 }
 
 /** Runs ffmpeg at the lowest priority, so that it does not slow down requests, unless a request waits for it. */
 export async function runFfmpeg(
   tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],
-  { signal, patience = 1, limits = {}, isRequested = false }: FfmpegOptions = {},
+  { signal, patience = 1, limits = {}, isRequested = false, onProgress }: FfmpegOptions = {},
 ): Promise<void> {
   let lastState = ''
-  const [command = '', ...rest] = childLimits([tools.ffmpeg, '-progress', 'pipe:1', ...args], limits)
+  const progress = ['-progress', 'pipe:1', ...(onProgress ? ['-stats_period', '0.1'] : [])]
+  const [command = '', ...rest] = childLimits([tools.ffmpeg, ...progress, ...args], limits)
   await runSandboxed(command, rest, {
     ...(signal && { signal }),
     ...(!isRequested && { priority: 19 }),
@@ -39,6 +42,7 @@ export async function runFfmpeg(
       if (state === lastState) return
       lastState = state
       reportProgress()
+      onProgress?.()
     },
   })
 }

@@ -2,20 +2,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   alignGrid,
-  audioCut,
   audioSegmentOf,
   boundRate,
   countSegments,
   framesIn,
   type Grid,
-  listChunks,
   makeGrid,
   secondsOf,
   segmentFrames,
   segmentOf,
-  segmentsOf,
   timescaleOf,
-  videoCut,
 } from './grid.ts'
 
 const rates = [
@@ -90,50 +86,6 @@ test('the grid is as long as the source, within half a frame', () => {
       )
     }
   }
-})
-
-test('chunks consist of entire segments, start with the first segment alone, and cover all segments', () => {
-  for (const grid of grids()) {
-    for (const cut of [videoCut, audioCut]) {
-      const chunks = listChunks(grid, cut)
-      assert.deepEqual(chunks[0], { index: 0, firstSegment: 0, segments: 1 })
-      const listed = chunks.flatMap((chunk) => segmentsOf(grid, chunk).map(({ index }) => index))
-      assert.deepEqual(
-        listed,
-        Array.from({ length: countSegments(grid) }, (_, i) => i),
-      )
-      assert.ok(chunks.every(({ segments }) => segments >= 1 && segments <= cut.maxSegments))
-      assert.ok(chunks.every(({ index }, i) => index === i))
-    }
-  }
-})
-
-test('key frames at a constant distance match the segment starts of a chunk', () => {
-  for (const grid of grids()) {
-    for (const chunk of listChunks(grid, videoCut)) {
-      const segments = segmentsOf(grid, chunk)
-      // ffmpeg adds key frames at a constant distance within the chunk. The segments must begin at these frames.
-      for (const [i, { fromFrame }] of segments.entries())
-        assert.equal(fromFrame - segments[0]!.fromFrame, i * segmentFrames(grid.rate))
-    }
-  }
-})
-
-test('a ten hour video has about 1,800 chunks, a short video one chunk per segment', () => {
-  const long = listChunks(makeGrid({ num: 30, den: 1 }, tenHours), videoCut)
-  const fewest = 1 + Math.ceil(Math.ceil((tenHours - 2) / 4) / 5)
-  assert.ok(long.length >= fewest && long.length < fewest + 20, String(long.length))
-  assert.equal(listChunks(makeGrid({ num: 30, den: 1 }, 14), videoCut).length, 4)
-})
-
-test('chunks are shorter towards the end', () => {
-  const lengths = listChunks(makeGrid({ num: 30, den: 1 }, 250), videoCut).map(({ segments }) => segments)
-  assert.deepEqual(
-    lengths.slice(1),
-    [...lengths.slice(1)].sort((a, b) => b - a),
-  )
-  assert.equal(lengths[1], 5)
-  assert.equal(lengths.at(-1), 1)
 })
 
 test('a frame has a whole number of ticks, and microseconds can represent the start of any chunk', () => {

@@ -13,34 +13,26 @@ export type Grid = {
   starts?: number[]
   /** The sample rate of the audio, if it is not the one that audio is encoded with. */
   audioRate?: number
+  /** How many segments at the start are short. Encodings of earlier versions have one. */
+  shortSegments?: number
 }
 
 export type Segment = { index: number; fromFrame: number; frames: number }
 
-/** Consecutive segments that are encoded together. */
-export type Chunk = { index: number; firstSegment: number; segments: number }
-
-/** The first segment is short, so that it is ready soon. The others are longer, because key frames cost bytes. */
-export const firstSeconds = 2
+/**
+ * The first segments are short, so that they are ready soon, each before the one before it has been played. The others
+ * are longer, because key frames cost bytes.
+ */
+export const shortSeconds = 2
+const shortSegments = 5
 export const segmentSeconds = 4
-
-type Cut = {
-  /** A chunk takes at most this fraction of the remaining segments, so that several workers share the work. */
-  minChunks: number
-  /** Limits the work that is lost with a worker. */
-  maxSegments: number
-}
-
-export const videoCut: Cut = { minChunks: 8, maxSegments: 5 }
-/** Audio is encoded fast. A chunk has five minutes, because each start of ffmpeg costs as much as seconds of audio. */
-export const audioCut: Cut = { minChunks: 1, maxSegments: 75 }
 
 export const secondsOf = ({ rate }: Grid, frames: number) => (frames * rate.den) / rate.num
 
 export const framesIn = (rate: Rational, seconds: number) => Math.round((seconds * rate.num) / rate.den)
 
 export function makeGrid(rate: Rational, seconds: number): Grid {
-  return { rate, frames: Math.max(1, framesIn(rate, seconds)) }
+  return { rate, frames: Math.max(1, framesIn(rate, seconds)), shortSegments }
 }
 
 /**
@@ -62,21 +54,27 @@ export function boundRate(rate: Rational, seconds: number, content: { frames: nu
 }
 
 export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segmentSeconds))
-const firstFrames = (rate: Rational) => Math.max(1, framesIn(rate, firstSeconds))
+const shortFrames = (rate: Rational) => Math.max(1, framesIn(rate, shortSeconds))
+
+/** The first frame of a segment, if the video is long enough. */
+function boundary({ rate, shortSegments: short = 1 }: Grid, index: number): number {
+  return Math.min(index, short) * shortFrames(rate) + Math.max(0, index - short) * segmentFrames(rate)
+}
 
 /** A remainder below a quarter of a segment is added to the last segment. */
-export function countSegments({ rate, frames, starts }: Grid): number {
+export function countSegments(grid: Grid): number {
+  const { rate, frames, starts, shortSegments: short = 1 } = grid
   if (starts) return starts.length
-  const rest = frames - firstFrames(rate)
-  return 1 + Math.max(0, Math.ceil((rest - segmentFrames(rate) / 4) / segmentFrames(rate)))
+  const last = frames - segmentFrames(rate) / 4
+  const inShort = Math.ceil(last / shortFrames(rate))
+  if (inShort <= short) return Math.max(1, inShort)
+  return short + Math.ceil((last - boundary(grid, short)) / segmentFrames(rate))
 }
 
 /** The first frame of a segment. Segments after the last one begin at the end of the video. */
 function startOf(grid: Grid, index: number): number {
-  const { rate, frames, starts } = grid
-  if (index >= countSegments(grid)) return frames
-  if (starts) return starts[index]!
-  return index === 0 ? 0 : firstFrames(rate) + (index - 1) * segmentFrames(rate)
+  if (index >= countSegments(grid)) return grid.frames
+  return grid.starts ? grid.starts[index]! : boundary(grid, index)
 }
 
 export function segmentOf(grid: Grid, index: number): Segment {
@@ -87,8 +85,10 @@ export function segmentOf(grid: Grid, index: number): Segment {
 /** The index of the segment that contains a frame. */
 export function findSegment(grid: Grid, frame: number): number {
   if (grid.starts) return findLast(grid.starts, frame)
-  const after = frame - firstFrames(grid.rate)
-  const index = after < 0 ? 0 : 1 + Math.floor(after / segmentFrames(grid.rate))
+  const { rate, shortSegments: short = 1 } = grid
+  const after = frame - boundary(grid, short)
+  const index =
+    after < 0 ? Math.floor(frame / shortFrames(rate)) : short + Math.floor(after / segmentFrames(rate))
   return Math.min(index, countSegments(grid) - 1)
 }
 
@@ -105,9 +105,9 @@ function findLast(numbers: number[], value: number): number {
 
 /** The duration of the longest segment. */
 export function longestSeconds(grid: Grid): number {
-  // On a regular grid, the first segment is short, the last may be the longest, and all others are equal.
-  const count = countSegments(grid)
-  const indexes = grid.starts ? grid.starts.keys() : [0, 1, count - 1]
+  // On a regular grid, the first segments are short, the last may be the longest, and all others are equal.
+  const { shortSegments: short = 1 } = grid
+  const indexes = grid.starts ? grid.starts.keys() : [0, short, countSegments(grid) - 1]
   let longest = 0
   for (const index of indexes) longest = Math.max(longest, segmentOf(grid, index).frames)
   return secondsOf(grid, longest)
@@ -126,20 +126,9 @@ export function audioSegmentOf(grid: Grid, index: number): { fromFrame: number; 
   return { fromFrame: start(index), frames: start(index + 1) - start(index) }
 }
 
-/** The first segment is a chunk of its own. Chunks get shorter towards the end, so that slots finish together. */
-export function listChunks(grid: Grid, { minChunks, maxSegments }: Cut): Chunk[] {
-  const count = countSegments(grid)
-  const chunks: Chunk[] = [{ index: 0, firstSegment: 0, segments: 1 }]
-  for (let next = 1, segments = 1; next < count; next += segments) {
-    segments = Math.min(maxSegments, Math.ceil((count - next) / minChunks))
-    chunks.push({ index: chunks.length, firstSegment: next, segments })
-  }
-  return chunks
-}
-
 export const segmentsOf = (
   grid: Grid,
-  { firstSegment, segments }: Pick<Chunk, 'firstSegment' | 'segments'>,
+  { firstSegment, segments }: { firstSegment: number; segments: number },
 ) => Array.from({ length: segments }, (_, i) => segmentOf(grid, firstSegment + i))
 
 /** The track's timescale and the ticks per frame, as whole numbers that are fine enough to distinguish similar rates. */

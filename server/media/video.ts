@@ -207,6 +207,7 @@ function outputArgs(
     // Without frag_discont, every chunk would begin at 0. Without cmaf, B-frame reordering would delay the video.
     ...['-video_track_timescale', String(timescaleOf(grid.rate).timescale)],
     ...['-output_ts_offset', start.toFixed(6), '-movflags', 'cmaf+frag_keyframe+frag_discont+skip_trailer'],
-    ...['-f', 'mp4', path],
+    // A complete segment is in the file at once.
+    ...['-flush_packets', '1', '-f', 'mp4', path],
   ]
 }

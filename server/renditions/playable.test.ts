@@ -29,12 +29,13 @@ const row: PlayableRow = {
 
 const stateOf = (change: Partial<PlayableRow>) => checkPlayable({ ...row, ...change }).state
 
-test('a video is playable from the first segments of its lowest quality and of its audio on', () => {
+test('a video is playable from the first segments of a quality and of its audio on', () => {
   assert.deepEqual(checkPlayable(row), { state: 'ready', plan, hasAudio: true })
   assert.equal(stateOf({ state: null, plan: null }), 'processing')
   assert.equal(stateOf({ begun: [] }), 'processing')
   assert.equal(stateOf({ begun: ['240p'] }), 'processing')
-  assert.equal(stateOf({ begun: ['360p', 'sound'] }), 'processing')
+  assert.equal(stateOf({ begun: ['360p', 'sound'] }), 'ready')
+  assert.equal(stateOf({ begun: ['360p'] }), 'processing')
   assert.equal(stateOf({ begun: ['240p'], plan: { ...plan, hasSound: false } }), 'ready')
   assert.equal(stateOf({ begun: ['240p'], audioFailure: 'no decoder' }), 'ready')
 })

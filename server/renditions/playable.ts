@@ -29,8 +29,8 @@ export type Playable =
 
 /**
  * Whether a video is playable: status, manifest and player all decide by this. A video is playable from the first
- * segment of its lowest quality on, together with the audio. With a complete quality it stays playable, whatever is
- * encoded again.
+ * segment of any quality on, together with the audio. With a complete quality it stays playable, whatever is encoded
+ * again.
  */
 export function checkPlayable(row: PlayableRow): Playable {
   const { plan, begun } = row
@@ -39,8 +39,7 @@ export function checkPlayable(row: PlayableRow): Playable {
   const notReady = { state: row.isSourceFailed ? 'failed' : 'processing' } as const
   if (!plan) return notReady
   const rungs = plan.rungs.filter(({ quality }) => row.qualities[quality] !== 'failed')
-  const [lowest] = rungs
-  if (!lowest) return { state: 'failed' }
+  if (rungs.length === 0) return { state: 'failed' }
   const hasAudio = plan.hasSound && row.audioFailure === null
   if (rungs.some(({ quality }) => row.qualities[quality] === 'encoded')) {
     // A quality completes only after the audio, so incomplete audio is a retry. Until it succeeds, the video plays
@@ -48,6 +47,7 @@ export function checkPlayable(row: PlayableRow): Playable {
     const isAudioComplete = row.audioSegments >= countSegments(plan)
     return { state: 'ready', plan: { ...plan, rungs }, hasAudio: hasAudio && isAudioComplete }
   }
-  const isReady = begun.includes(lowest.quality) && (!hasAudio || begun.includes(audioRendition))
+  const hasBegun = rungs.some(({ quality }) => begun.includes(quality))
+  const isReady = hasBegun && (!hasAudio || begun.includes(audioRendition))
   return isReady ? { state: 'ready', plan: { ...plan, rungs }, hasAudio } : notReady
 }

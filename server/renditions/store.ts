@@ -116,6 +116,19 @@ export async function insertSegments(trx: Transaction<Tables>, rows: SegmentsRow
   await trx.insertInto('segments').values(rows).execute()
 }
 
+/** Adds segments to a row that has so many already. Returns false if there is no such row any more. */
+export async function appendSegments(
+  trx: Transaction<Tables>,
+  { video_id, rendition, key, sizes }: Omit<SegmentsRow, 'first_segment'>,
+  position: number,
+): Promise<boolean> {
+  const { rows } = await sql`
+    update segments set sizes = sizes || ${sizes}::integer[]
+    where video_id = ${video_id} and rendition = ${rendition} and key = ${key} and cardinality(sizes) = ${position}
+    returning key`.execute(trx)
+  return rows.length > 0
+}
+
 export async function deleteSegments(
   trx: Transaction<Tables>,
   videoId: string,

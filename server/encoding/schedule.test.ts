@@ -7,6 +7,7 @@ import {
   isCopiedQuality,
   listWork,
   overheadSeconds,
+  priorityOf,
   type WaitingChunk,
   workOf,
 } from './schedule.ts'
@@ -123,32 +124,90 @@ function machineOf(plan: EncodingPlan, factor: number, slots = 2): Machine {
   return { slots, secondsPerWork: slots / (factor * perSecond) }
 }
 
-for (const [name, size] of Object.entries({ '720p': hd, '1080p': fullHd }))
-  for (const seconds of [14, 40, 60, 600])
-    for (const factor of [0.35, 0.6, 0.8, 1, 1.3, 1.75, 3])
-      for (const slots of [2])
-        test(`nobody waits: ${seconds} s of ${name}, all qualities at ${factor} times real time on ${slots} slots`, () => {
-          const plan = planOf(size, seconds)
-          const { pieces, workRatio, end, chunks } = simulate(plan, machineOf(plan, factor, slots))
-          const qualities = plan.rungs.map(({ quality }) => quality)
-          const { start, stall } = watch(plan, pieces, qualities)
-          const each = qualities.map((q) => `${q} ${watch(plan, pieces, [q]).stall.toFixed(0)}`)
-          if (process.env.SHOW)
-            console.log(
-              name,
-              seconds,
-              factor,
-              slots,
-              'start',
-              start.toFixed(2),
-              'stall',
-              stall.toFixed(2),
-              'work',
-              workRatio.toFixed(3),
-              'end',
-              end.toFixed(1),
-              each.join(' '),
-            )
-          if (process.env.SHOW === `${name} ${seconds} ${factor}`) console.log(chunks.join('\n'))
-          assert.equal(stall, 0)
-        })
+const qualitiesOf = (plan: EncodingPlan) => plan.rungs.map(({ quality }) => quality)
+
+test('nobody waits who watches a video as soon as it is playable', (t) => {
+  for (const size of [hd, fullHd])
+    for (const seconds of [14, 40, 60, 600])
+      for (const factor of [0.6, 0.8, 1, 1.3, 1.75, 3]) {
+        const plan = planOf(size, seconds)
+        const { pieces, chunks, workRatio } = simulate(plan, machineOf(plan, factor))
+        const { start, stall } = watch(plan, pieces, qualitiesOf(plan))
+        const name = `${seconds} s of ${size.height}p, all qualities at ${factor} times real time`
+        const work = `${workRatio.toFixed(2)} of the work of one run`
+        t.diagnostic(`${name}: starts after ${start.toFixed(1)} s, ${work}`)
+        assert.equal(stall, 0, `${name}\n${chunks.join('\n')}`)
+      }
+})
+
+test('on a fast machine, the lowest quality runs ahead only for a short time, since it costs another decoding', () => {
+  for (const [seconds, most] of [
+    [60, 1.06],
+    [600, 1.011],
+    [3_600, 1.002],
+  ] as const)
+    for (const factor of [1.3, 1.75, 3]) {
+      const plan = planOf(hd, seconds)
+      const { workRatio } = simulate(plan, machineOf(plan, factor))
+      assert.ok(workRatio < most, `${seconds} s at ${factor}: ${workRatio}`)
+    }
+})
+
+test('on a slow machine, the qualities that can keep up with the viewer come before the others', () => {
+  const plan = planOf(hd, 600)
+  const { pieces } = simulate(plan, machineOf(plan, 0.9))
+  const half = Math.floor(countSegments(plan) / 2)
+  const [lowest, , medium, top] = qualitiesOf(plan).map(
+    (quality) => growthOf(plan, pieces, quality)[half]!.at,
+  )
+  assert.ok(lowest! < 300 && medium! < 330 && top! > 400, `${lowest}, ${medium}, ${top}`)
+})
+
+test('nothing is encoded twice, and everything is encoded', () => {
+  for (const factor of [0.2, 0.7, 1.2, 10])
+    for (const slots of [1, 2, 7]) {
+      const plan = planOf(fullHd, 123)
+      const { pieces } = simulate(plan, machineOf(plan, factor, slots))
+      for (const rendition of [...qualitiesOf(plan), 'sound']) {
+        const found = pieces
+          .filter(({ renditions }) => renditions.includes(rendition))
+          .map(({ segment }) => segment)
+        assert.deepEqual(
+          found.sort((a, b) => a - b),
+          Array.from({ length: countSegments(plan) }, (_, i) => i),
+        )
+      }
+    }
+})
+
+const situation = (plan: EncodingPlan, waiting: WaitingChunk[]) => ({
+  ...{ plan, waiting, sourcePixels: 1280 * 720, elapsedSeconds: 0, secondsPerWork: 0.02, slots: 2 },
+})
+const waitingOf = (plan: EncodingPlan): WaitingChunk[] =>
+  listWork(plan).map((chunk, id) => ({ ...chunk, id, failures: 0, losses: 0 }))
+
+test('a copied quality comes first, in large chunks', () => {
+  const plan = { ...planOf(hd, 600), copiesVideo: true as const }
+  const { from, segments } = chooseWork(situation(plan, waitingOf(plan)))
+  assert.deepEqual(from[0]!.qualities, ['720p'])
+  assert.ok(segments >= 10)
+})
+
+test('a chunk that has failed is encoded again as it is', () => {
+  const plan = planOf(hd, 600)
+  const failed = { track: 'picture', qualities: ['360p'], first_segment: 7, segments: 3 } as const
+  const again = { ...failed, qualities: ['360p'], id: 99, failures: 1, losses: 0 }
+  assert.deepEqual(chooseWork(situation(plan, [...waitingOf(plan), again])), {
+    ...{ from: [again], firstSegment: 7, segments: 3, decoding: 'full' },
+  })
+})
+
+test('the starts of all videos come before the middle of any', () => {
+  const plan = planOf(hd, 600)
+  const priority = (track: 'picture' | 'sound', qualities: string[], first_segment: number) =>
+    priorityOf(plan, { track, qualities, first_segment })
+  assert.ok(priority('picture', ['240p'], 0) < priority('picture', ['240p'], 3))
+  assert.ok(priority('picture', ['240p'], 4) < priority('picture', ['720p'], 0))
+  assert.ok(priority('picture', ['720p'], 0) < priority('picture', ['240p'], 20))
+  assert.equal(priority('sound', [], 9), priority('picture', ['240p'], 9))
+})

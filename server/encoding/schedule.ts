@@ -161,9 +161,10 @@ class VideoChoice {
     const [lowest] = this.#qualities[0]!
     const next = lowest!.first_segment
     const isLead = lowest!.qualities[0] === this.#plan.rungs[0]!.quality
+    // Nobody waits any more. The rest is encoded with as few runs as possible.
+    if (!isLead) return this.#behind(Number.POSITIVE_INFINITY, [])!
     const group = this.#keepingUp(next)
-    const behind = this.#behind(isLead ? next : undefined, group)
-    if (!isLead) return behind!
+    const behind = this.#behind(next, group)
     const margin = positionOf(this.#plan, next) - this.#situation.elapsedSeconds
     // First what is missing before the position of the lowest quality, if there is enough time.
     const spare = margin - safetyFactor * this.#timeFor(group, next, 1)
@@ -199,7 +200,7 @@ class VideoChoice {
   }
 
   /** What is missing before a position: of the qualities that keep up first, then of the others. */
-  #behind(position = Number.POSITIVE_INFINITY, group: WaitingChunk[]): Choice | undefined {
+  #behind(position: number, group: WaitingChunk[]): Choice | undefined {
     const early = this.#qualities
       .map(([first]) => first!)
       .filter(({ first_segment }) => first_segment < position)
@@ -209,8 +210,8 @@ class VideoChoice {
     if (preferred.length === 0) return undefined
     const firstSegment = Math.min(...preferred.map(({ first_segment }) => first_segment))
     const from = preferred.filter(({ first_segment }) => first_segment === firstSegment)
-    const ends = preferred.filter((chunk) => !from.includes(chunk)).map(({ first_segment }) => first_segment)
-    const most = Math.min(...ends, position) - firstSegment
+    const later = preferred.filter(({ first_segment }) => first_segment > firstSegment)
+    const most = Math.min(...later.map(({ first_segment }) => first_segment), position) - firstSegment
     const segments = Math.min(this.#mostSegments(from, firstSegment), most)
     const isLast = countSegments(this.#plan) - firstSegment === 1
     // The last segment is split in two, so that an otherwise idle slot encodes the smaller qualities in parallel.

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { run } from '../lib/run.ts'
 import { audioFragment, audioInit } from './audio-boxes.ts'
-import { codecOf, isIndexInFront, splitFragments } from './boxes.ts'
+import { codecOf, FragmentReader, isIndexInFront, splitFragments } from './boxes.ts'
 
 let folder: string
 before(async () => {
@@ -101,16 +101,39 @@ test('malformed files are rejected with a reason', async () => {
   const fragment = audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from('one')] })
   const refused = (bytes: Buffer, reason: RegExp) => assert.rejects(splitBytes(bytes), reason)
   await refused(Buffer.alloc(0), /no moov/)
-  await refused(Buffer.alloc(7), /ends too early/)
+  await refused(Buffer.alloc(7), /no moov/)
   await refused(Buffer.from('\0\0\0\x07ftyp'), /says 7 bytes/)
   await refused(fragment, /moof in front of moov/)
   await refused(Buffer.concat([init, box('mdat')]), /mdat without moof/)
-  await refused(Buffer.concat([init, fragment.subarray(0, -11)]), /moof without mdat/)
-  await refused(Buffer.concat([init, fragment.subarray(0, -1)]), /"mdat" says 11 bytes where 10 are left/)
+  await refused(Buffer.concat([init, fragment.subarray(0, -11)]), /bytes after the last fragment/)
+  await refused(Buffer.concat([init, fragment.subarray(0, -1)]), /bytes after the last fragment/)
+  await refused(Buffer.concat([init, fragment, Buffer.from('\0\0\0')]), /3 bytes after the last fragment/)
   await refused(Buffer.concat([init, box('moof'), box('mdat')]), /0 tracks/)
   await refused(Buffer.concat([init, box('moof', box('traf')), box('mdat')]), /without decode time/)
   assert.throws(() => codecOf(Buffer.from('not an MP4 at all')), /says/)
   assert.throws(() => codecOf(box('moov')), /no trak/)
+})
+
+test('a file is read while it is written', async () => {
+  const init = audioInit(Buffer.from([0x11, 0x90]))
+  const fragment = (text: string) => audioFragment({ sequence: 1, fromFrame: 0, frames: [Buffer.from(text)] })
+  const whole = Buffer.concat([init, fragment('one'), fragment('two or three')])
+  const reader = new FragmentReader(at('growing.mp4'))
+  assert.deepEqual(await reader.readNew(), [])
+  const found: number[] = []
+  for (let length = 0; length <= whole.length; length++) {
+    await writeFile(at('growing.mp4'), whole.subarray(0, length))
+    for (const { from, size } of await reader.readNew()) {
+      assert.equal(from + size, length, 'found as soon as it is complete')
+      found.push(size)
+    }
+  }
+  assert.deepEqual(found, [fragment('one').length, fragment('two or three').length])
+  assert.deepEqual(reader.init, { from: 0, to: init.length })
+  assert.deepEqual(await reader.readAll(), [])
+  // ffmpeg writes 0 for the size of a box, and replaces it when the box is complete.
+  await writeFile(at('growing.mp4'), Buffer.concat([whole, Buffer.from('\0\0\0\0moof1234')]))
+  assert.deepEqual(await reader.readNew(), [])
 })
 
 test('damaged bytes give a result or an Error, never anything else', async () => {

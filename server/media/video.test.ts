@@ -35,7 +35,14 @@ const output = (map: string, maxKbps: number, path: string) => [
   ...['-maxrate', `${maxKbps}k`, '-bufsize', `${2 * maxKbps}k`, '-g', '100000', '-keyint_min', '50000'],
   ...['-force_key_frames', '0.000000,3.995658'],
   ...['-fflags', '+bitexact', '-flags:v', '+bitexact', '-video_track_timescale', '30000'],
-  ...['-output_ts_offset', '2.002000', '-movflags', 'cmaf+frag_keyframe+frag_discont+skip_trailer'],
+  ...[
+    '-output_ts_offset',
+    '2.002000',
+    '-movflags',
+    'cmaf+frag_keyframe+frag_discont+skip_trailer',
+    '-flush_packets',
+    '1',
+  ],
   ...['-f', 'mp4', path],
 ]
 

@@ -61,8 +61,12 @@ test('a short video is encoded while an earlier long video is still in progress'
   const meanwhile = (await encoded()) - encodedBefore
   t.diagnostic(`${meanwhile} chunks of the long video were encoded meanwhile`)
   assert.deepEqual(await eventsOf(service.database, long), [])
-  const left = await query(service.database, 'select from chunks where video_id = $1', [long])
-  assert.ok(left.length > 15, `${left.length} chunks of the long video are left`)
+  const [{ left }] = await query(
+    service.database,
+    `select sum(segments)::int as left from chunks where video_id = $1 and track = 'picture'`,
+    [long],
+  )
+  assert.ok(left > 75, `${left} segments of the long video are left`)
   await call(`${service.url}/videos/${long}`, { method: 'DELETE' })
 })
 
@@ -158,29 +162,28 @@ test('chunks are claimed by their time in the video: first the lowest quality, t
   const { addVideo, completeNext, close } = await openStore(t)
   try {
     const long = await addVideo(36_000)
-    const first = [await completeNext(), await completeNext(), await completeNext(), await completeNext()]
+    const first = [await completeNext(), await completeNext(), await completeNext()]
     assert.deepEqual(
       first.map(({ track, qualities, first_segment }) => [track, qualities.join('+'), first_segment]),
       [
         ['picture', '240p', 0],
         ['sound', '', 0],
-        ['picture', '360p+480p+720p', 0],
-        ['picture', '240p+360p+480p+720p', 1],
+        ['sound', '', 1],
       ],
     )
-    for (let i = 0; i < 50; i++) assert.equal((await completeNext()).video_id, long)
+    const later: string[] = []
+    for (let i = 0; i < 20; i++) {
+      const { video_id, qualities } = await completeNext()
+      assert.equal(video_id, long)
+      later.push(qualities.join('+'))
+    }
+    assert.ok(later.includes('360p+480p+720p') && later.includes('240p+360p+480p+720p'), later.join())
     // Two newer videos take turns until they reach the position of the long video.
     const [one, two] = [await addVideo(60), await addVideo(36_000)]
     const order: string[] = []
-    for (let i = 0; i < 24; i++) order.push((await completeNext()).video_id)
+    for (let i = 0; i < 10; i++) order.push((await completeNext()).video_id)
     assert.ok(!order.includes(long), 'the long video continues before the newer ones have started')
-    const firstSix = order.slice(0, 6)
-    assert.deepEqual(
-      [one, two].map((id) => firstSix.filter((each) => each === id).length),
-      [3, 3],
-    )
-    const ofOne = listWork(planOf(60)).length
-    assert.ok(order.filter((id) => id === one).length >= Math.min(ofOne, 10), order.join())
+    for (const id of [one, two]) assert.ok(order.slice(0, 6).includes(id), order.join())
   } finally {
     await close()
   }
@@ -204,7 +207,16 @@ test('the environment with fewer chunks in progress is served first', async (t) 
 test('claiming a chunk reads only a few rows, regardless of the number of waiting chunks', async (t) => {
   const { db, connection, statements, addVideo, claim, close } = await openStore(t)
   try {
-    for (let i = 0; i < 11; i++) await addVideo(36_000, i % 2 === 0 ? 'production' : 'sandbox')
+    for (let i = 0; i < 50; i++) await addVideo(36_000, i % 2 === 0 ? 'production' : 'sandbox')
+    // Videos with chunks that earlier versions have planned, and which are further from the start.
+    const old = [await addVideo(36_000), await addVideo(36_000, 'sandbox')]
+    await query(
+      connection,
+      `insert into chunks (video_id, environment, track, qualities, first_segment, segments, priority, not_before)
+       select video_id, environment, track, qualities, n, 1, 10000 + n, now()
+       from chunks, generate_series(1, 2001) n where video_id = any($1)`,
+      [old],
+    )
     const [{ waiting }] = await query(connection, 'select count(*)::int as waiting from chunks')
     assert.ok(waiting > 20_000, `${waiting} chunks`)
     // The chunks that would be next belong to a discarded video.

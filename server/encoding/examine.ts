@@ -3,10 +3,11 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
+import type { Files } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { type WorkDeps, withWorkFolder } from '../lib/work.ts'
 import { type Content, isPlausible, isSuspicious, scanContent } from '../media/content.ts'
-import { type Extent, findExtent } from '../media/extent.ts'
+import { type Extent, findExtent, probeMp4 } from '../media/extent.ts'
 import { blameOf, explain, failureOf } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { copyLimits } from '../media/limits.ts'
@@ -54,7 +55,7 @@ export async function examine(deps: Deps, videoId: string): Promise<ExaminedSour
   const { bytes } = input
   try {
     return await withWorkFolder(deps, async (folder) => {
-      const source = await openSource(deps, input)
+      const source = await openSource(deps, input, key)
       const found = await findUsable(deps, { input, folder }, source)
       if (found.path === input.path) return { ...found, key, bytes }
       const copyKey = sourceCopyKey(videoId)
@@ -66,9 +67,17 @@ export async function examine(deps: Deps, videoId: string): Promise<ExaminedSour
   }
 }
 
-async function openSource({ tools }: Deps, input: Input): Promise<Candidate> {
+async function openSource({ tools, files }: Deps, input: Input, key: string): Promise<Candidate> {
+  const found = (await isMp4(files, key)) && (await probeMp4(tools, input.path, input))
+  if (found) return { path: input.path, ...found }
   const media = await probe(tools, input.path, input)
   return { path: input.path, media, extent: await findExtent(tools, input.path, media, input) }
+}
+
+async function isMp4(files: Files, key: string): Promise<boolean> {
+  const chunks: Buffer[] = []
+  for await (const chunk of await files.read(key, { from: 4, to: 7 })) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('latin1') === 'ftyp'
 }
 
 type Source = { input: Input; folder: string }

@@ -9,7 +9,7 @@ import path from 'node:path'
 import { pipeline } from 'node:stream'
 import { after, before, describe, test } from 'node:test'
 import { run } from '../lib/run.ts'
-import { type Extent, findExtent } from './extent.ts'
+import { type Extent, findExtent, probeMp4 } from './extent.ts'
 import { probe, type SourceMedia } from './probe.ts'
 import { remuxArgs } from './remux.ts'
 
@@ -59,8 +59,16 @@ function cut(name: string, source: string, part: number): string {
 
 async function extentOf(file: string): Promise<{ media: SourceMedia; extent: Extent }> {
   const media = await probe(tools, file)
-  return { media, extent: await findExtent(tools, file, media) }
+  const found = { media, extent: await findExtent(tools, file, media) }
+  // A single run of ffprobe finds the same, or nothing.
+  assert.deepEqual((await probeMp4(tools, file)) ?? found, found)
+  return found
 }
+
+test('a single run of ffprobe finds what an MP4 contains and where it ends', async () => {
+  assert.equal((await probeMp4(tools, at('h264.mp4')))?.extent.isSeekable, true)
+  assert.equal(await probeMp4(tools, at('missing.mp4')), undefined)
+})
 
 async function remuxed(file: string, media: SourceMedia): Promise<string> {
   await run('ffmpeg', remuxArgs({ input: file, output: `${file}.remuxed`, media }))

@@ -1,5 +1,12 @@
 import type { Programs } from './ffmpeg.ts'
-import { type ProbeOptions, probeJson, type SourceMedia, Unreadable } from './probe.ts'
+import {
+  MEDIA_ENTRIES,
+  type ProbeOptions,
+  probeJson,
+  readMedia,
+  type SourceMedia,
+  Unreadable,
+} from './probe.ts'
 
 /** Where the source really ends, and whether it is seekable. Times count from where the output of ffmpeg begins. */
 export type Extent = {
@@ -29,8 +36,10 @@ const PAST_ANY_END = '10000000%'
 const TRUNCATED_SECONDS = 1
 /** In an mp4 with a `sidx`, ffmpeg seeks to one fragment too early. A failed seek ends at the start of the file. */
 const MAX_LATER_KEY_FRAMES = 2
-const ENTRIES =
-  'format=start_time,duration:stream=index,start_time,duration:stream_tags=DURATION:packet=stream_index,pts_time,dts_time,duration_time,flags'
+const PACKET_ENTRIES = 'stream_tags=DURATION:packet=stream_index,pts_time,dts_time,duration_time,flags'
+const ENTRIES = `format=start_time,duration:stream=index,start_time,duration:${PACKET_ENTRIES}`
+/** In addition to those of the media. */
+const EXTENT_ENTRIES = `stream=duration:${PACKET_ENTRIES}`
 
 const NOT_SEEKABLE: Extent = {
   videoStartSeconds: undefined,
@@ -49,47 +58,86 @@ export async function findExtent(
   media: SourceMedia,
   options: ProbeOptions = {},
 ): Promise<Extent> {
-  const { picture: video, sound: audio } = media
-  const main = video ?? audio
-  // Other containers have no index, or one that ffmpeg does not follow exactly. A file without a duration (a webm that
-  // a browser recorded) has no index either, and ffmpeg would read all of it.
-  if (!main || media.durationSeconds === undefined || !['mov', 'matroska'].includes(media.container))
-    return NOT_SEEKABLE
-  const read = async (interval: string) =>
-    (
-      await probeJson(tools, input, ['-read_intervals', interval, '-show_entries', ENTRIES], {
-        cpuSeconds: CPU_SECONDS,
-        ...options,
-      })
-    ).output as Header
-
+  if (!mayBeSeekable(media)) return NOT_SEEKABLE
   try {
-    const header = await read(PAST_ANY_END)
-    const packets = header.packets ?? []
-    if (!startsAtLastKeyFrame(packets, main.index)) return NOT_SEEKABLE
-    const frameSeconds = video ? video.rate.den / video.rate.num : 0
-    const videoEnd = video && lastEnd(packets, video.index, frameSeconds)
-    let audioEnd = audio && lastEnd(packets, audio.index, 0)
-    if (audio && audioEnd === undefined) {
-      // The audio ends before the last key frame of the video. Only the header says where.
-      const declared = declaredEnd(header, audio.index)
-      if (declared === undefined) return NOT_SEEKABLE
-      const near = await read(`${Math.max(0, declared - 2)}%${declared + 2}`)
-      audioEnd = lastEnd(near.packets ?? [], audio.index, 0)
-      if (audioEnd === undefined) return NOT_SEEKABLE
-    }
-    if (isTruncated(header, media, Math.max(videoEnd ?? 0, audioEnd ?? 0))) return NOT_SEEKABLE
-    const start = seconds(header.format?.start_time) ?? 0
-    const videoStart = seconds(header.streams?.find(({ index }) => index === video?.index)?.start_time)
-    return {
-      videoStartSeconds: videoStart === undefined ? undefined : videoStart - start,
-      videoEndSeconds: videoEnd === undefined ? undefined : videoEnd - start,
-      audioEndSeconds: audioEnd === undefined ? undefined : audioEnd - start,
-      isSeekable: true,
-    }
+    const header = await readPackets(tools, input, { interval: PAST_ANY_END, entries: ENTRIES }, options)
+    return await extentOf(tools, input, { media, header: header.output }, options)
   } catch (error) {
     if (error instanceof Unreadable) return NOT_SEEKABLE
     throw error
+  }
+}
+
+/**
+ * Other containers have no index, or one that ffmpeg does not follow exactly. A file without a duration (a webm that a
+ * browser recorded) has no index either, and ffmpeg would read all of it.
+ */
+const mayBeSeekable = ({ container, durationSeconds }: SourceMedia) =>
+  durationSeconds !== undefined && ['mov', 'matroska'].includes(container)
+
+const readPackets = (
+  tools: Programs,
+  input: string,
+  { interval, entries }: { interval: string; entries: string },
+  options: ProbeOptions,
+) =>
+  probeJson(tools, input, ['-read_intervals', interval, '-show_entries', entries], {
+    cpuSeconds: CPU_SECONDS,
+    ...options,
+  })
+
+/**
+ * Finds out with a single run of ffprobe what an MP4 contains and where it ends. Undefined if that takes more runs:
+ * the file may be of another kind, or have no index.
+ */
+export async function probeMp4(
+  tools: Programs,
+  input: string,
+  options: ProbeOptions = {},
+): Promise<{ media: SourceMedia; extent: Extent } | undefined> {
+  try {
+    const entries = `${MEDIA_ENTRIES}:${EXTENT_ENTRIES}`
+    const probed = await readPackets(tools, input, { interval: PAST_ANY_END, entries }, options)
+    const media = await readMedia(tools, input, probed, options)
+    if (!mayBeSeekable(media)) return undefined
+    return { media, extent: await extentOf(tools, input, { media, header: probed.output }, options) }
+  } catch (error) {
+    if (error instanceof Unreadable) return undefined
+    throw error
+  }
+}
+
+async function extentOf(
+  tools: Programs,
+  input: string,
+  { media, header }: { media: SourceMedia; header: Header },
+  options: ProbeOptions,
+): Promise<Extent> {
+  const { picture: video, sound: audio } = media
+  const main = video ?? audio
+  if (!main) return NOT_SEEKABLE
+  const packets = header.packets ?? []
+  if (!startsAtLastKeyFrame(packets, main.index)) return NOT_SEEKABLE
+  const frameSeconds = video ? video.rate.den / video.rate.num : 0
+  const videoEnd = video && lastEnd(packets, video.index, frameSeconds)
+  let audioEnd = audio && lastEnd(packets, audio.index, 0)
+  if (audio && audioEnd === undefined) {
+    // The audio ends before the last key frame of the video. Only the header says where.
+    const declared = declaredEnd(header, audio.index)
+    if (declared === undefined) return NOT_SEEKABLE
+    const interval = `${Math.max(0, declared - 2)}%${declared + 2}`
+    const near = await readPackets(tools, input, { interval, entries: ENTRIES }, options)
+    audioEnd = lastEnd((near.output as Header).packets ?? [], audio.index, 0)
+    if (audioEnd === undefined) return NOT_SEEKABLE
+  }
+  if (isTruncated(header, media, Math.max(videoEnd ?? 0, audioEnd ?? 0))) return NOT_SEEKABLE
+  const start = seconds(header.format?.start_time) ?? 0
+  const videoStart = seconds(header.streams?.find(({ index }) => index === video?.index)?.start_time)
+  return {
+    videoStartSeconds: videoStart === undefined ? undefined : videoStart - start,
+    videoEndSeconds: videoEnd === undefined ? undefined : videoEnd - start,
+    audioEndSeconds: audioEnd === undefined ? undefined : audioEnd - start,
+    isSeekable: true,
   }
 }
 

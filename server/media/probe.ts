@@ -55,7 +55,8 @@ const CPU_SECONDS = 20
 const IDLE_MS = 60_000
 /** 30 days. A longer duration in a header is wrong. */
 const MAX_DURATION_SECONDS = 30 * 86_400
-const ENTRIES = [
+/** What `readMedia` reads. */
+export const MEDIA_ENTRIES = [
   'format=format_name,duration,bit_rate,start_time',
   'stream=index,codec_type,codec_name,width,height,sample_aspect_ratio,r_frame_rate,avg_frame_rate,field_order,color_space,color_transfer,sample_rate,channels,channel_layout,start_time,time_base',
   'stream_disposition=default,attached_pic',
@@ -72,7 +73,17 @@ export async function probe(
 ): Promise<SourceMedia> {
   if (!options.isServed && (await stat(input).catch(() => undefined))?.size === 0)
     throw new Unreadable('The file is empty.')
-  const { output, stderr } = await probeJson(tools, input, ['-show_entries', ENTRIES], options)
+  const probed = await probeJson(tools, input, ['-show_entries', MEDIA_ENTRIES], options)
+  return readMedia(tools, input, probed, options)
+}
+
+/** Reads the output of ffprobe for `MEDIA_ENTRIES`. */
+export async function readMedia(
+  tools: Programs,
+  input: string,
+  { output, stderr }: ProbedJson,
+  options: ProbeOptions,
+): Promise<SourceMedia> {
   const { format = {}, streams = [] } = output as {
     format?: { format_name?: string; duration?: string; bit_rate?: string; start_time?: string }
     streams?: ProbedStream[]
@@ -115,13 +126,15 @@ async function addPeak(
   }
 }
 
+type ProbedJson = { output: Record<string, unknown>; stderr: string }
+
 /** Runs ffprobe within our limits. Throws `Unreadable` if the file is the cause. A `RunError` has other causes. */
 export async function probeJson(
   tools: Programs,
   input: string,
   args: readonly string[],
   options: ProbeOptions,
-): Promise<{ output: Record<string, unknown>; stderr: string }> {
+): Promise<ProbedJson> {
   try {
     const { stdout, stderr } = await runFfprobe(tools, input, [...args, '-of', 'json=compact=1'], options)
     return { output: JSON.parse(stdout), stderr }

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { audioRendition, checkPlayable } from '../renditions/playable.ts'
 import type { EncodedCache } from './encoded-cache.ts'
-import { isComplete, type Playlist, renderPlaylist } from './playlists.ts'
+import { isComplete, type Playlist, renderPlaylist, withoutSlow } from './playlists.ts'
 import { type Content, inFile, inMemory } from './send.ts'
 import { cacheForever, cacheOneMinute, cacheOneSecond, type Params } from './serve.ts'
 import * as store from './store.ts'
@@ -107,7 +107,7 @@ async function makeMaster(
     kind: 'master',
     plan,
     hasAudio,
-    runs: row.runs,
+    runs: hasAllQualities ? row.runs : withoutSlow(plan, row.runs, row.elapsedSeconds ?? 0),
     captions: video.captions,
     hasAllQualities,
     isFinal: row.state === 'encoded',

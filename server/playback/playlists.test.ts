@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EncodingPlan } from '../encoding/tables.ts'
-import { masterPlaylist, mediaPlaylist, type Run } from './playlists.ts'
+import { masterPlaylist, mediaPlaylist, type Run, withoutSlow } from './playlists.ts'
 
 const planOf = (num: number, den: number, frames: number): EncodingPlan => ({
   key: 'source',
@@ -98,4 +98,24 @@ test('captions are subtitle renditions of every quality, with unique native name
   const streams = lines.filter((line) => line.startsWith('#EXT-X-STREAM-INF:'))
   assert.equal(streams.length, 2)
   for (const stream of streams) assert.ok(stream.endsWith(',SUBTITLES="captions"'), stream)
+})
+
+test('a quality that is encoded more slowly than it is watched is listed when it is complete or far enough ahead', () => {
+  // 100 s, in 26 segments.
+  const plan = planOf(25, 1, 2_500)
+  const listed = (segments: number, elapsedSeconds: number) =>
+    withoutSlow(plan, [runOf('240p', 26), runOf('360p', segments), runOf('sound', 26)], elapsedSeconds)
+      .length === 3
+  assert.equal(listed(3, 10), true)
+  // Half of the speed of the viewer, who would overtake it unless half of it is there.
+  assert.equal(listed(3, 20), false)
+  assert.equal(listed(13, 99), true)
+  assert.equal(listed(13, 101), false)
+  assert.equal(listed(26, 1_000), true)
+  // A player needs at least one quality.
+  const slow = [runOf('240p', 2), runOf('360p', 1), runOf('sound', 2)]
+  assert.deepEqual(
+    withoutSlow(plan, slow, 1_000).map(({ rendition }) => rendition),
+    ['240p', 'sound'],
+  )
 })

@@ -50,6 +50,20 @@ const captionsGroup = 'captions'
 
 export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
 
+/**
+ * Leaves out the qualities that a viewer who starts now would overtake, at the speed at which they were encoded so far.
+ * Most players read the list of qualities only once, and stall if the playlist of one does not grow as fast as they play.
+ */
+export function withoutSlow(plan: EncodingPlan, runs: Run[], elapsedSeconds: number): Run[] {
+  const total = secondsOf(plan, plan.frames)
+  const encoded = ({ segments }: Run) => secondsOf(plan, segmentOf(plan, segments).fromFrame)
+  const keepsUp = (run: Run) =>
+    isComplete(plan, run.segments) || encoded(run) * (1 + total / Math.max(1, elapsedSeconds)) >= total
+  const video = runs.filter(({ rendition }) => rendition !== audioRendition)
+  const [longest] = video.toSorted((a, b) => b.segments - a.segments)
+  return runs.filter((run) => run.rendition === audioRendition || run === longest || keepsUp(run))
+}
+
 /** Lists the qualities that have at least one segment. A player reads it once, while they may still grow. */
 export function masterPlaylist(
   { plan, runs, hasAudio, captions, hasAllQualities = false }: Master,

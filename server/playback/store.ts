@@ -75,14 +75,18 @@ export const gapless = (condition: string) => `
   ) files
   where first_segment = before group by rendition`
 
-export type MasterRow = PlayableRow & { runs: Run[] }
+export type MasterRow = PlayableRow & {
+  runs: Run[]
+  /** Since the encoding began. */
+  elapsedSeconds: number | null
+}
 
 /** Each row of segments has its own list of sizes. */
 type StoredRun = Omit<Run, 'sizes'> & { sizes: number[][] }
 
-const findMasterRow = prepare<PlayableRow & { runs: StoredRun[] }>(
+const findMasterRow = prepare<Omit<MasterRow, 'runs'> & { runs: StoredRun[] }>(
   'find-master',
-  `select ${playableColumns},
+  `select ${playableColumns}, extract(epoch from now() - e.created_at)::float8 as "elapsedSeconds",
      (select coalesce(jsonb_agg(jsonb_build_object(
         'rendition', rendition, 'codec', codec, 'segments', segments, 'bytes', runs.bytes,
         'sizes', runs.sizes)), '[]')

@@ -127,10 +127,11 @@ suite('encoding failures', { concurrency: false }, () => {
   }
 
   test('a quality that fails while another slot encodes a part of it can be retried', async () => {
-    // The chunk of 360p alone fails. The chunk of both qualities waits for this failure and then succeeds.
+    // The first chunk of 360p fails. A later one waits for this failure and then succeeds.
+    const waits = join(folder, randomUUID())
     const repair = await breakFfmpeg(
       (fault) => `case "$*" in
-        */360p.mp4*) while [ -e '${fault}' ]; do sleep 0.1; done;;
+        *-ss*/360p.mp4*) mkdir '${waits}' && while [ -e '${fault}' ]; do sleep 0.1; done;;
         */360p.mp4*) [ -e '${fault}' ] && exit 1;;
       esac`,
     )

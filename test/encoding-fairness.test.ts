@@ -231,7 +231,8 @@ test('claiming a chunk reads only a few rows, regardless of the number of waitin
     await chunks.releaseExpiredLeases(db)
     await claim()
     assert.ok(statements.length >= 3)
-    for (const { text, values } of statements.slice()) {
+    const isTransaction = ({ text }: Statement) => /^(begin|commit)/.test(text)
+    for (const { text, values } of statements.filter((each) => !isTransaction(each))) {
       const read = await rowsRead(db, text, values)
       assert.ok(read < 200, `this statement reads ${read} rows: ${text}`)
     }

@@ -166,6 +166,8 @@ class VideoChoice {
     const group = this.#keepingUp(next)
     const behind = this.#behind(next, group)
     const margin = positionOf(this.#plan, next) - this.#situation.elapsedSeconds
+    // Nothing makes the video playable sooner.
+    if (next === 0) return this.#lead(lowest!, group, margin)
     // First what is missing before the position of the lowest quality, if there is enough time.
     const spare = margin - safetyFactor * this.#timeFor(group, next, 1)
     const all = {

@@ -156,9 +156,23 @@ const sources: Source[] = [
     audio: true,
   },
   {
-    name: 'fragmented',
+    name: 'fragments',
     steps: [[...video(), ...x264(), ...splitArgs('-movflags frag_keyframe+empty_moov')]],
   },
+  { name: 'MPEG-TS', file: 'a.ts', steps: [[...video(), ...audio, ...x264(), ...aac]], ...both },
+  {
+    name: 'MPEG-TS and mono',
+    file: 'a.ts',
+    steps: [[...video(), ...audio, ...x264(), ...aac, '-ac', '1']],
+  },
+  {
+    name: 'times in milliseconds (FLV)',
+    file: 'a.flv',
+    steps: [[...video({ rate: '30000/1001' }), ...audio, ...x264(), ...aac]],
+    ...both,
+  },
+  // Copying its streams first would take longer than encoding its start.
+  { name: 'an index that is no MP4', file: 'a.mkv', steps: [[...video(), ...audio, ...x264(), ...aac]] },
 ]
 
 suite('of a source with', () => {

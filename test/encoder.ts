@@ -5,7 +5,7 @@ import type { ClaimedChunk } from '../server/encoding/chunk-store.ts'
 import { encodeChunk, storeSegments } from '../server/encoding/encode-chunk.ts'
 import type { EncodedRendition } from '../server/encoding/encoded-rendition.ts'
 import { examine } from '../server/encoding/examine.ts'
-import { makePlan } from '../server/encoding/plan.ts'
+import { acceptMp4, makePlan } from '../server/encoding/plan.ts'
 import { planCopies } from '../server/encoding/plan-copies.ts'
 import { listWork, type NewChunk } from '../server/encoding/schedule.ts'
 import type { EncodingPlan } from '../server/encoding/tables.ts'
@@ -28,9 +28,9 @@ export async function openEncoder(dataDir: string, { stallMs = 20_000, copiesSou
     async plan(videoId: string, source: string, video: Partial<PlannedVideo> = {}): Promise<Work> {
       await mkdir(join(dataDir, 'files/videos', videoId), { recursive: true })
       await copyFile(source, join(dataDir, 'files/videos', videoId, 'source'))
-      const examined = await examine(deps, videoId)
       const defaults: PlannedVideo = { environment: 'production', clip: null, watermark: null }
       const planned = { ...defaults, ...video }
+      const examined = await examine(deps, videoId, acceptMp4(deps, planned))
       const plan = await planCopies(deps, examined, makePlan(deps, examined, planned), planned)
       return { media: examined.media, plan, chunks: listChunks(plan) }
     },

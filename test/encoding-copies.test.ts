@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { fileExists, query, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
 import {
   assertEncoded,
   download,
@@ -127,6 +127,27 @@ test('frames have exact times in any order and around gaps, in the segments and 
     const first = await readFrameNumbers(segment)
     assert.equal(first.numbers[0], plan.starts![i])
   }
+})
+
+test('a container without an index is copied to an MP4 first, and that copy is removed in the end', async () => {
+  const source = join(folder, 'stream.ts')
+  const video = lavfi(numberedFrames({ size: '480x360', rate: '30000/1001', seconds: 7 }))
+  await ffmpeg(...video, ...tone(440, 7), ...splitArgs(`${x264} -g 60 -c:a aac -ac 2 -b:a 96k`), source)
+  const videoId = await uploadVideo(service, source)
+  await assertEncoded(service, videoId, all)
+  const { copiesVideo, copiesAudio } = await planOf(videoId)
+  assert.deepEqual([copiesVideo, copiesAudio], [true, true])
+  const [low, high, sound] = await Promise.all(
+    ['240p', '360p', 'sound'].map((rendition) => download(service.url, videoId, rendition, folder)),
+  )
+  const { streams } = await readStreams([source, low!.joined, high!.joined, sound!.joined])
+  const [sourceVideo, sourceAudio, lowVideo, highVideo, highAudio] = streams
+  assert.deepEqual(highVideo!.hashes, sourceVideo!.hashes)
+  assert.equal(lowVideo!.hashes.length, sourceVideo!.hashes.length)
+  assert.ok(sourceAudio!.hashes.join().includes(highAudio!.hashes.slice(1, -1).join()))
+  const { numbers } = await readFrameNumbers(low!.joined)
+  assert.deepEqual(numbers, [...numbers.keys()])
+  await waitFor(async () => !(await fileExists(join(service.data, 'files/videos', videoId, 'copy'))))
 })
 
 async function downloadMp4(videoId: string): Promise<string> {

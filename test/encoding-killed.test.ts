@@ -53,6 +53,7 @@ suite('killed programs', { concurrency: 2 }, () => {
     const encodes = ['*-f\\ matroska*', '*/240p.mp4*', '*/sound.aac*', '*/output.mp4*', '*/thumbnail.jpg*']
     const patterns = [...encodes, '*/sheets/*']
     const service = await kinora(t, {
+      KINORA_COPY_SOURCES: 'off',
       KINORA_FFPROBE: await fakeProgram(folder, 'ffprobe', killsOnce(probes, 'probe')),
       KINORA_FFMPEG: await fakeProgram(folder, 'ffmpeg', killsOnce(patterns, 'encode')),
     })
@@ -77,6 +78,7 @@ suite('killed programs', { concurrency: 2 }, () => {
     const fault = (pattern: string, file = '') =>
       `case "$*" in ${pattern}) [ -e '${file}' ] && kill -KILL $$;; esac`
     const service = await kinora(t, {
+      KINORA_COPY_SOURCES: 'off',
       KINORA_FFPROBE: await fakeProgram(folder, 'ffprobe', fault('*format_name*', probes)),
       KINORA_FFMPEG: await fakeProgram(
         folder,

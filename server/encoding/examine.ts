@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { Files } from '../lib/files/files.ts'
@@ -31,6 +31,12 @@ export type ExaminedSource = {
   content?: Content
 }
 
+/**
+ * Whether the frames of a source are used as they are if its streams are copied to an MP4: asked first without a path, before
+ * there is a copy, and then with the path of the copy.
+ */
+export type AcceptsMp4 = (source: Omit<ExaminedSource, 'key'>, path?: string) => Promise<boolean>
+
 /** A file that may be the one to decode. */
 type Candidate = { path: string; media: SourceMedia; extent: Extent }
 
@@ -49,14 +55,16 @@ export function endOf(
  * Finds out what a source contains and where it ends. If the source is not seekable, its streams are first copied into a
  * file that is. If its timestamps claim far more than the file holds, the copy gets repaired timestamps.
  */
-export async function examine(deps: Deps, videoId: string): Promise<ExaminedSource> {
+export async function examine(deps: Deps, videoId: string, accepts?: AcceptsMp4): Promise<ExaminedSource> {
   const key = sourceKey(videoId)
   const input = await openInput(deps.files, key)
   const { bytes } = input
   try {
     return await withWorkFolder(deps, async (folder) => {
       const source = await openSource(deps, input, key)
-      const found = await findUsable(deps, { input, folder }, source)
+      const mp4 =
+        accepts && !source.extent.isSeekable && (await copyToMp4(deps, { input, folder }, source, accepts))
+      const found = mp4 || (await findUsable(deps, { input, folder }, source))
       if (found.path === input.path) return { ...found, key, bytes }
       const copyKey = sourceCopyKey(videoId)
       await deps.files.put(copyKey, createReadStream(found.path))
@@ -82,6 +90,30 @@ async function isMp4(files: Files, key: string): Promise<boolean> {
 
 type Source = { input: Input; folder: string }
 
+/** Undefined if the copy is of no use. */
+async function copyToMp4(
+  deps: Deps,
+  source: Source,
+  { media }: Candidate,
+  accepts: AcceptsMp4,
+): Promise<Candidate | undefined> {
+  const { bytes } = source.input
+  const { durationSeconds: end } = media
+  if (!end || isSuspicious(media, end, bytes)) return undefined
+  const extent = { videoStartSeconds: 0, videoEndSeconds: end, audioEndSeconds: end, isSeekable: false }
+  if (!(await accepts({ bytes, media, extent }))) return undefined
+  try {
+    const candidate = await copy(deps, source, media, { isMp4: true })
+    const isUsable = candidate.extent.isSeekable && (await accepts({ bytes, ...candidate }, candidate.path))
+    if (isUsable) return candidate
+    await rm(candidate.path, { force: true })
+  } catch (error) {
+    // A copy in another container may still be possible.
+    if (!(error instanceof Unreadable)) throw error
+  }
+  return undefined
+}
+
 /** The source, a copy or a repaired copy: the first one that is seekable and has a plausible duration. */
 async function findUsable(
   deps: Deps,
@@ -97,7 +129,7 @@ async function findUsable(
   if (isSeekable && !isSuspicious(media, end, bytes)) return candidate
   const content = await scanContent(deps.tools, input.path, media, { isServed: input.isServed, bytes })
   if (isSeekable && isPlausible(media, end, content)) return { ...candidate, content }
-  const repaired = content.repair && (await copy(deps, source, media, content.repair))
+  const repaired = content.repair && (await copy(deps, source, media, { repair: content.repair }))
   if (!isSeekable && !repaired?.extent.isSeekable)
     throw new Unreadable('The file cannot be read from its beginning to its end.')
   if (!repaired?.extent.isSeekable || !isWithin(endOf(repaired.media, repaired.extent), media, content))
@@ -122,10 +154,10 @@ async function copy(
   { tools }: Deps,
   { input, folder }: Source,
   media: SourceMedia,
-  repair?: Repair,
+  { repair, isMp4 = false }: { repair?: Repair; isMp4?: boolean } = {},
 ): Promise<Candidate> {
   const path = join(folder, `${randomUUID()}.mkv`)
-  const args = remuxArgs({ input: input.path, output: path, media, isServed: input.isServed, repair })
+  const args = remuxArgs({ input: input.path, output: path, media, isServed: input.isServed, repair, isMp4 })
   try {
     await runFfmpeg(tools, args, { limits: copyLimits(input.bytes) })
   } catch (error) {

@@ -5,13 +5,15 @@ import { audioSampleRate } from '../media/audio-format.ts'
 import { placeAudio } from '../media/copied-audio.ts'
 import { checkKeyFrame, chooseStarts, listClosedKeyFrames } from '../media/copied-video.ts'
 import { audioSegmentOf, countSegments, type Grid, makeGrid, secondsOf, segmentOf } from '../media/grid.ts'
+import type { VideoStream } from '../media/source-media.ts'
 import type { Clip } from '../videos/tables.ts'
 import { type CopiedSource, readCopiedSource } from './copied-source.ts'
 import { type ExaminedSource, endOf } from './examine.ts'
 import { openSourceBytes, type SourceBytes } from './source-bytes.ts'
 import type { EncodingPlan } from './tables.ts'
 
-type Deps = { config: Pick<Context['config'], 'copiesSources'>; files: Files }
+type Deps = { config: Pick<Context['config'], 'copiesSources'> }
+type PlannedVideo = { environment: string; clip: Clip | null }
 
 /** If the video starts later, its first frame is shown until then, for which it has to be encoded. */
 const maxVideoStartSeconds = 0.1
@@ -24,18 +26,28 @@ const parallelReads = { local: 8, remote: 32 }
  * segments of a copied video begin at its key frames, and those of all other renditions at the same frames.
  */
 export async function planCopies(
-  { config, files }: Deps,
+  deps: Deps & { files: Files },
   source: ExaminedSource,
   plan: EncodingPlan,
-  { environment, clip }: { environment: string; clip: Clip | null },
+  video: PlannedVideo,
+): Promise<EncodingPlan> {
+  return planCopiesFrom(deps, () => openSourceBytes(deps.files, source.key), source, plan, video)
+}
+
+/** Like `planCopies`, for bytes that need not be in the store. */
+export async function planCopiesFrom(
+  { config }: Deps,
+  open: () => Promise<SourceBytes>,
+  source: ExaminedSource,
+  plan: EncodingPlan,
+  { environment, clip }: PlannedVideo,
 ): Promise<EncodingPlan> {
   const { key, media, content } = source
   const isExcluded =
     !config.copiesSources || environment === 'sandbox' || clip !== null || content !== undefined
-  const canCopy =
-    media.container === 'mov' && (media.picture?.codec === 'h264' || media.sound?.codec === 'aac')
+  const canCopy = media.picture?.codec === 'h264' || media.sound?.codec === 'aac'
   if (isExcluded || !canCopy) return plan
-  const bytes = await openSourceBytes(files, key)
+  const bytes = await open()
   try {
     const copied = await readCopiedSource(bytes, { key, media, rate: plan.rate })
     if (!copied) return plan
@@ -46,6 +58,37 @@ export async function planCopies(
   }
 }
 
+/**
+ * Whether it is worth a copy of the streams into an MP4 to find out if they can be copied. What the header says must not
+ * rule it out.
+ */
+export function mayBeCopied(
+  { config }: Deps,
+  { media, bytes }: ExaminedSource,
+  plan: EncodingPlan,
+  video: PlannedVideo,
+): boolean {
+  const { picture, sound } = media
+  const top = plan.rungs.at(-1)!
+  if (!config.copiesSources || video.environment === 'sandbox' || video.clip !== null) return false
+  if (!picture || !canCopyPicture(picture, plan) || picture.codec !== 'h264') return false
+  if (picture.width !== top.width || picture.height !== top.height) return false
+  const kbps = (8 * bytes) / 1_000 / secondsOf(plan, plan.frames)
+  if (kbps > top.maxKbps + maxAudioKbps) return false
+  return !sound || (sound.codec === 'aac' && sound.channels === 2)
+}
+
+const maxAudioKbps = 300
+
+const canCopyPicture = (picture: VideoStream, plan: EncodingPlan) =>
+  !plan.isWatermarked &&
+  !plan.watermark &&
+  !plan.hasSeveralSizes &&
+  !picture.isInterlaced &&
+  !picture.isTurned &&
+  picture.dynamicRange === 'sdr' &&
+  picture.colorMatrix !== 'bt2020'
+
 async function planVideo(
   { video }: CopiedSource,
   bytes: SourceBytes,
@@ -54,14 +97,7 @@ async function planVideo(
 ): Promise<EncodingPlan | undefined> {
   const { picture } = media
   const top = plan.rungs.at(-1)!
-  if (!video || !picture || plan.isWatermarked || plan.watermark || plan.hasSeveralSizes) return undefined
-  if (
-    picture.isInterlaced ||
-    picture.isTurned ||
-    picture.dynamicRange !== 'sdr' ||
-    picture.colorMatrix === 'bt2020'
-  )
-    return undefined
+  if (!video || !picture || !canCopyPicture(picture, plan)) return undefined
   const { format, frames, samples } = video
   if (format.width !== top.width || format.height !== top.height) return undefined
   const offsetSeconds = extent.videoStartSeconds ?? 0

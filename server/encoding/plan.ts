@@ -16,9 +16,10 @@ import { setVideoSize } from '../videos/store.ts'
 import type { Clip, VideoRow, VideoWatermark } from '../videos/tables.ts'
 import * as chunks from './chunk-store.ts'
 import * as encodings from './encoding-store.ts'
-import { type ExaminedSource, endOf, examine } from './examine.ts'
-import { planCopies } from './plan-copies.ts'
+import { type AcceptsMp4, type ExaminedSource, endOf, examine } from './examine.ts'
+import { mayBeCopied, planCopies, planCopiesFrom } from './plan-copies.ts'
 import { listWork } from './schedule.ts'
+import { openFileBytes } from './source-bytes.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
@@ -39,8 +40,9 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   if (await findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
-    const source = await examine(deps, videoId)
-    const encoded = makePlan(deps, source, { ...video, recordedSize: recordedSizeOf(video) })
+    const planned = { ...video, recordedSize: recordedSizeOf(video) }
+    const source = await examine(deps, videoId, acceptMp4(deps, planned))
+    const encoded = makePlan(deps, source, planned)
     const plan = {
       ...(await planCopies(deps, source, encoded, video)),
       revision: await encodings.findRevision(db, videoId),
@@ -74,6 +76,20 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
   }
 }
 
+/** Accepts a copy as MP4 if no audio has to be encoded from it: its times may be rounded to milliseconds. */
+export const acceptMp4 =
+  (
+    deps: Parameters<typeof makePlan>[0] & Parameters<typeof mayBeCopied>[0],
+    video: PlannedVideo,
+  ): AcceptsMp4 =>
+  async (found, path) => {
+    const source = { ...found, key: path ?? '' }
+    const plan = makePlan(deps, source, video)
+    if (path === undefined) return mayBeCopied(deps, source, plan, video)
+    const copied = await planCopiesFrom(deps, () => openFileBytes(path), source, plan, video)
+    return copied.copiesVideo === true && (copied.copiesAudio === true || !copied.hasSound)
+  }
+
 /** A broadcast may change its size, and then its recording is created with the largest one. */
 const recordedSizeOf = ({
   source_type,
@@ -82,20 +98,17 @@ const recordedSizeOf = ({
 }: Pick<VideoRow, 'source_type' | 'width' | 'height'>): Size | undefined =>
   source_type === 'liveStream' && width !== null && height !== null ? { width, height } : undefined
 
+export type PlannedVideo = {
+  environment: string
+  clip: Clip | null
+  watermark: VideoWatermark | null
+  recordedSize?: Size | undefined
+}
+
 export function makePlan(
   { config }: { config: Pick<Context['config'], 'sandbox'> },
   { key, bytes, media, extent, content }: ExaminedSource,
-  {
-    environment,
-    clip,
-    watermark,
-    recordedSize,
-  }: {
-    environment: string
-    clip: Clip | null
-    watermark: VideoWatermark | null
-    recordedSize?: Size | undefined
-  },
+  { environment, clip, watermark, recordedSize }: PlannedVideo,
 ): EncodingPlan {
   const isSandbox = environment === 'sandbox'
   const { picture: video, sound: audio } = media

@@ -27,9 +27,16 @@ export async function openSourceBytes(files: Files, key: string): Promise<Source
     }
     return { bytes: found.size, version, isLocal: false, read, close: async () => {} }
   }
-  const file = await open(path).catch((error) => {
+  return openFileBytes(path).catch((error) => {
     throw error.code === 'ENOENT' ? missing(key) : error
   })
+}
+
+/** A file on a local disk. */
+export async function openFileBytes(path: string): Promise<SourceBytes> {
+  const file = await open(path)
+  const found = await file.stat()
+  const version = `${found.size} ${found.mtime.getTime()}`
   const read: ReadBytes = async (from, size) => {
     const buffer = Buffer.allocUnsafeSlow(size)
     const { bytesRead } = await file.read(buffer, 0, size, from)

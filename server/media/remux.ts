@@ -33,14 +33,22 @@ export function remuxArgs(options: {
   media: SourceMedia
   isServed?: boolean
   repair?: Repair | undefined
+  /** For H.264 and AAC, whatever container they come from. */
+  isMp4?: boolean
 }): string[] {
-  const { input, output, media, repair } = options
+  const { input, output, media, repair, isMp4 = false } = options
   const { picture: video, sound: audio } = media
   const streams = [video, audio].filter((stream) => stream !== undefined)
   // mov keeps the rotation. Matroska cannot store it before ffmpeg 6.1, and only mov sources have one.
-  const isMov = media.container === 'mov'
-  const format = !isMov ? 'matroska' : streams.some(({ codec }) => MP4_ONLY.has(codec)) ? 'mp4' : 'mov'
-  const isIndexed = isMov || media.container === 'matroska'
+  const isMov = isMp4 || media.container === 'mov'
+  const format = isMp4
+    ? 'mp4'
+    : !isMov
+      ? 'matroska'
+      : streams.some(({ codec }) => MP4_ONLY.has(codec))
+        ? 'mp4'
+        : 'mov'
+  const isIndexed = media.container === 'mov' || media.container === 'matroska'
   const repairs = (stream: { index: number } | undefined) => {
     const found = stream && repair?.get(stream.index)
     return found ? [repairFilter(found)] : []

@@ -53,7 +53,8 @@ test('frames and audio of a source that every device plays are copied as the hig
   await ffmpeg(...video, ...tone(440, 13, 44_100), ...splitArgs(`${x264} -g 60 ${aac}`), source)
   const videoId = await uploadVideo(service, source, { mp4Support: true })
   await assertEncoded(service, videoId, all)
-  assert.deepEqual(await eventsOf(service.database, videoId), all)
+  // The copied quality may be complete first.
+  assert.deepEqual((await eventsOf(service.database, videoId)).sort(), all)
   const plan = await planOf(videoId)
   assert.deepEqual([plan.copiesVideo, plan.copiesAudio, plan.audioRate], [true, true, 44_100])
   assert.deepEqual(

@@ -116,13 +116,20 @@ async function encodeVideo(
   const stop = new AbortController()
   const onProgress = () => output.advance().catch((error) => stop.abort(error))
   try {
-    await runFfmpeg(tools, args, { signal: AbortSignal.any([signal, stop.signal]), limits, onProgress })
+    await runFfmpeg(tools, args, {
+      signal: AbortSignal.any([signal, stop.signal]),
+      ...{ limits, onProgress, isRequested: isStart(chunk) },
+    })
   } catch (error) {
     await output.settle()
     throw stop.signal.aborted ? stop.signal.reason : error
   }
   await output.finish()
 }
+
+/** A viewer may already wait for the first segment. It is short and has one quality. */
+const isStart = ({ first_segment, segments, qualities }: ClaimedChunk) =>
+  first_segment === 0 && segments === 1 && qualities.length <= 1
 
 type OutputFile = { rendition: string; path: string }
 type ReadFile = OutputFile & { reader: FragmentReader; key: string; fragments: Fragment[] }
@@ -244,7 +251,7 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
   })
   const seconds = audioSecondsOf(plan, frames)
   const limits = sourceBytes === undefined ? {} : audioLimits({ seconds, sourceBytes })
-  await runFfmpeg(tools, args, { signal, limits })
+  await runFfmpeg(tools, args, { signal, limits, isRequested: isStart(chunk) })
   const adts = await readFile(output)
   const fragments = cutAudio(adts, { fromFrame, leadingFrames: leadingFramesOf(fromFrame) }, segments)
   const isFirst = chunk.first_segment === 0

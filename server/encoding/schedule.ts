@@ -46,8 +46,7 @@ export type Decoding = 'full' | 'fast' | 'rough'
 const maxSegments = 5
 /** Each chunk costs a start and decoding from the key frame before it, so it has a minimum length. */
 const minSeconds = 8
-const firstLeadSegments = 3
-const maxLeadSegments = 4
+const maxLeadSegments = 5
 /** So many chunks for each slot are left at least, so that the slots finish together. */
 const chunksPerSlot = 2
 /** Audio is encoded fast, and copying takes hardly any time. Five minutes, since each start costs as much as seconds. */
@@ -243,8 +242,8 @@ class VideoChoice {
   #lead(lowest: WaitingChunk, group: WaitingChunk[], margin: number): Choice {
     const { first_segment: next } = lowest
     const { slots } = this.#situation
-    // At first, another slot continues after the short segments, in case one slot alone is slower than the viewer.
-    const most = Math.min(lowest.segments, next === 0 ? firstLeadSegments : maxLeadSegments)
+    // Another slot continues after the first segment.
+    const most = Math.min(lowest.segments, next === 0 ? 1 : maxLeadSegments)
     const isEnough = (segments: number) => {
       const time = this.#timeFor([lowest], next, segments)
       const firstSegment = next + segments
@@ -256,7 +255,7 @@ class VideoChoice {
       } as const
       return this.#shorten(after, margin + this.#secondsOf(next, segments) - time) !== undefined
     }
-    let segments = next === 0 ? most : 1
+    let segments = 1
     while (segments < most && !isEnough(segments)) segments++
     const isTooSlow =
       next > 0 && margin < 0 && this.#timeFor([lowest], next, 1) > slots * this.#secondsOf(next, 1)

@@ -15,8 +15,8 @@ export type EncodingPlan = {
   frames: number
   /** The first frame of each segment, if the video is copied. Otherwise the length of segments follows from the rate. */
   starts?: number[]
-  /** How many segments at the start are short. Encodings of earlier versions have one. */
-  shortSegments?: number
+  /** The lengths of the short segments at the start. */
+  shortSeconds?: number[]
   rungs: { quality: string; width: number; height: number; maxKbps: number }[]
   /** Whether there is an audio stream. */
   hasSound: boolean

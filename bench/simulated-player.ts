@@ -1,4 +1,4 @@
-/** A player does not start or continue with less than this. */
+/** After a stall, a player does not continue with less than this. */
 const bufferSeconds = 2
 /** Durations are whole frames, so that two seconds may be a little less. */
 const toleranceSeconds = 0.1
@@ -6,7 +6,7 @@ const toleranceSeconds = 0.1
 export type Stall = { positionSeconds: number; seconds: number }
 
 /**
- * A viewer who presses play as soon as that is possible. The player starts with two seconds of buffer, plays in real time,
+ * A viewer who presses play as soon as that is possible. The player starts with the first segment, plays in real time,
  * stops when its buffer is empty, and continues with two seconds of buffer or at the end of the video.
  */
 export class SimulatedPlayer {
@@ -29,11 +29,10 @@ export class SimulatedPlayer {
     if (this.startedAt !== undefined && this.#stalledAt === undefined) this.#play(time)
     this.#time = time
     this.#available = available
+    if (available > 0) this.startedAt ??= time
     const isEnough =
       available - this.#position >= bufferSeconds - toleranceSeconds || this.#has(this.#targetSeconds)
-    if (!isEnough) return
-    this.startedAt ??= time
-    if (this.#stalledAt === undefined) return
+    if (!isEnough || this.#stalledAt === undefined) return
     this.stalls.push({ positionSeconds: this.#position, seconds: time - this.#stalledAt })
     this.#stalledAt = undefined
   }

@@ -96,7 +96,11 @@ async function encodeVideo(
     input: stream
       ? {
           ...{ path: input.path, stream, offsetSeconds },
-          options: [...inputLimits(input), ...decodingOptions[chunk.decoding]],
+          options: [
+            ...inputLimits(input),
+            ...decodingOptions[chunk.decoding],
+            ...(isStart(chunk) ? startOptions : []),
+          ],
         }
       : 'still',
     grid: plan,
@@ -126,6 +130,9 @@ async function encodeVideo(
   }
   await output.finish()
 }
+
+/** The decoder works in parallel to the encoder. For long chunks, one thread for each slot is faster. */
+const startOptions = ['-threads', '2']
 
 /** A viewer may already wait for the first segment. It is short and has one quality. */
 const isStart = ({ first_segment, segments, qualities }: ClaimedChunk) =>

@@ -105,16 +105,13 @@ export const isCopiedQuality = ({ copiesVideo, rungs }: EncodingPlan, quality: s
   copiesVideo === true && quality === rungs.at(-1)!.quality
 
 export function chooseWork(situation: Situation): Choice {
-  const { plan, waiting } = situation
+  const { waiting } = situation
   // Nothing after it can be played before it is encoded.
   const again = waiting.find(
     ({ failures, losses, qualities }) => failures + losses > 0 || qualities.length > 1,
   )
   if (again) return startOf(again, again.segments)
-  // A copied quality takes hardly any time and makes the entire video playable.
-  const copied = waiting.filter(({ qualities }) => isCopiedQuality(plan, qualities[0])).sort(byPosition)[0]
-  if (copied) return startOf(copied, copied.first_segment === 0 ? 15 : maxCheapSegments)
-  return chooseAudio(situation) ?? new VideoChoice(situation).choose()
+  return chooseCopy(situation) ?? chooseAudio(situation) ?? new VideoChoice(situation).choose()
 }
 
 const byPosition = (a: WaitingChunk, b: WaitingChunk) => a.first_segment - b.first_segment
@@ -126,14 +123,27 @@ const startOf = (chunk: WaitingChunk, segments: number): Choice => ({
   decoding: 'full',
 })
 
+/** A copied quality takes hardly any time and makes the entire video playable, together with the audio. */
+function chooseCopy({ plan, waiting }: Situation): Choice | undefined {
+  const video = waiting.filter(({ qualities }) => isCopiedQuality(plan, qualities[0])).sort(byPosition)
+  const audio = plan.copiesAudio && plan.copiesVideo ? listAudio(waiting) : []
+  const [next] = [...video, ...audio].sort(byPosition)
+  return next && startOf(next, copiedSegments(next))
+}
+
+const copiedSegments = ({ first_segment }: WaitingChunk) => (first_segment === 0 ? 15 : maxCheapSegments)
+
+const listAudio = (waiting: WaitingChunk[]) =>
+  waiting.filter(({ track }) => track === 'sound').sort(byPosition)
+
 /** Audio stays ahead of the video, in chunks that grow. */
 function chooseAudio({ plan, waiting }: Situation): Choice | undefined {
-  const [next] = waiting.filter(({ track }) => track === 'sound').sort(byPosition)
+  const [next] = listAudio(waiting)
   if (!next) return undefined
-  if (plan.copiesAudio) return startOf(next, next.first_segment === 0 ? 15 : maxCheapSegments)
   const lowest = plan.rungs[0]!.quality
   const video = waiting.filter(({ qualities }) => qualities.includes(lowest)).sort(byPosition)[0]
   if (video && next.first_segment >= video.first_segment) return undefined
+  if (plan.copiesAudio) return startOf(next, copiedSegments(next))
   return startOf(next, Math.max(1, Math.min(maxCheapSegments, 4 * next.first_segment)))
 }
 

@@ -11,8 +11,8 @@ function watch(targetSeconds: number, ...growth: [time: number, available: numbe
   return player
 }
 
-test('a simulated player starts with two seconds and plays on if more arrives in time', () => {
-  const player = watch(10, [0.5, 0], [1, 2], [2.9, 6], [6, 10])
+test('a simulated player starts with the first segment and plays on if more arrives in time', () => {
+  const player = watch(10, [0.5, 0], [1, 1], [1.5, 2], [2.9, 6], [6, 10])
   assert.equal(player.startedAt, 1)
   assert.deepEqual(player.stalls, [])
   assert.ok(player.isSafe)

@@ -1,4 +1,4 @@
-import { countSegments, secondsOf, segmentOf, segmentsOf } from '../media/grid.ts'
+import { countSegments, secondsOf, segmentOf } from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ChunkRow, EncodingPlan } from './tables.ts'
 
@@ -280,10 +280,8 @@ class VideoChoice {
   #timeFor(chunks: WaitingChunk[], firstSegment: number, segments: number): number {
     const { sourcePixels, secondsPerWork } = this.#situation
     const qualities = chunks.flatMap((chunk) => chunk.qualities)
-    const frames = segmentsOf(this.#plan, { firstSegment, segments }).reduce(
-      (sum, each) => sum + each.frames,
-      0,
-    )
+    const { fromFrame } = segmentOf(this.#plan, firstSegment)
+    const frames = segmentOf(this.#plan, firstSegment + segments).fromFrame - fromFrame
     return overheadSeconds + secondsPerWork * workOf(this.#plan, sourcePixels, { qualities, frames })
   }
 }

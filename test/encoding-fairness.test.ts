@@ -162,20 +162,19 @@ test('chunks are claimed by their time in the video: first the lowest quality, t
   const { addVideo, completeNext, close } = await openStore(t)
   try {
     const long = await addVideo(36_000)
-    const first = [await completeNext(), await completeNext(), await completeNext()]
+    const first = [await completeNext(), await completeNext()]
     assert.deepEqual(
       first.map(({ track, qualities, first_segment }) => [track, qualities.join('+'), first_segment]),
       [
         ['picture', '240p', 0],
         ['sound', '', 0],
-        ['sound', '', 1],
       ],
     )
     const later: string[] = []
     for (let i = 0; i < 20; i++) {
       const { video_id, qualities } = await completeNext()
       assert.equal(video_id, long)
-      later.push(qualities.join('+'))
+      later.push(qualities.toSorted().join('+'))
     }
     assert.ok(later.includes('360p+480p+720p') && later.includes('240p+360p+480p+720p'), later.join())
     // Two newer videos take turns until they reach the position of the long video.

@@ -173,7 +173,7 @@ describe('the player', { skip }, () => {
     const sent = await sendFile(`${service.url}/videos/${id}/source`, await readFile(source))
     assert.equal(sent.status, 201, sent.text)
     // Paused, so that the position stays.
-    await until('video && video.currentTime > 1 && (video.pause(), true)')
+    await until('video && video.currentTime > 0.5 && (video.pause(), true)')
     const { encoding } = (await call(`${service.url}/videos/${id}/status`)).body
     assert.ok(encoding.qualities.every(({ status }: { status: string }) => status !== 'encoded'))
     assert.ok((await evaluate<number>('video.played.start(0)')) < 0.5, 'playback starts at 0')
@@ -183,12 +183,12 @@ describe('the player', { skip }, () => {
     assert.match(assets.iframe, /style="aspect-ratio: 9 \/ 16; border: 0"/)
 
     // The controls show the entire video, and a seek beyond what is encoded says how much of it can be played.
-    await evaluate('(video.currentTime = 1.5)')
-    await until(`${times} === '0:01 / 0:10' && ${notice} === ''`)
+    await evaluate('(video.currentTime = 0.7)')
+    await until(`${times} === '0:00 / 0:10' && ${notice} === ''`)
     const bar = (await page.locator('media-time-range').boundingBox())!
     await page.mouse.click(bar.x + bar.width * 0.8, bar.y + bar.height / 2)
-    await until(`${notice} === 'Playable up to 0:02 so far'`)
-    assert.ok((await evaluate<number>('video.currentTime')) <= 2)
+    await until(`${notice} === 'Playable up to 0:01 so far'`)
+    assert.ok((await evaluate<number>('video.currentTime')) <= 1)
     // In a context of its own, because the cache of the first has the segments.
     const context = await browser!.newContext({ viewport })
     t.after(() => context.close())

@@ -12,6 +12,7 @@ import {
   kinora,
   kinoraCommand,
   productionKey,
+  query,
   root,
   runKinora,
   type Service,
@@ -27,7 +28,7 @@ import { withoutThumbnails } from './programs.ts'
 let folder: string
 let gated: GatedFfmpeg
 let service: Service
-/** 8 s of 640x360: segments of 2, 4 and 2 s. */
+/** 8 s of 640x360: segments of 1, 1, 2, 2 and 2 s. */
 let clip: string
 /** 1 s of 640x360. */
 let short: string
@@ -37,7 +38,13 @@ const ends: (() => unknown)[] = []
 before(async () => {
   folder = await temporaryFolder({ after })
   gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
-  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
+  service = await kinora(
+    { after: (end) => ends.push(end) },
+    {
+      // With one slot, the order of the work is known.
+      ...{ KINORA_FFMPEG: gated.path, KINORA_ENCODE_SLOTS: '1', KINORA_ENCODE_STALL_SECONDS: '600' },
+    },
+  )
   clip = join(folder, 'clip.mp4')
   short = join(folder, 'short.mp4')
   text = join(folder, 'text.mp4')
@@ -106,21 +113,40 @@ async function startProxy(t: TestContext): Promise<Proxy> {
   return state
 }
 
-/** Creates a video and encodes only its first 2 s, in both qualities. */
+/** Creates a video and encodes only the first of its five segments, in the lowest quality. */
 async function partlyEncodedVideo(t: TestContext): Promise<string> {
   t.after(gated.encodeAll)
   await gated.encodeUntil(1)
   const videoId = await uploadVideo(service, clip, { mp4Support: false })
   await waitFor(async () => {
     const { qualities } = await encodingOf(service, videoId)
-    return qualities.length === 2 && qualities.every(({ progress }) => progress === 33)
+    return qualities.length === 2 && qualities[0]?.progress === 20
+  })
+  // The next chunk waits for the gate.
+  const leased = 'select from chunks where video_id = $1 and lease_owner is not null'
+  await waitFor(async () => (await query(service.database, leased, [videoId])).length > 0)
+  await waitFor(async () => {
+    const { qualities } = await encodingOf(service, videoId)
+    const [row] = await query(
+      service.database,
+      `select qualities from chunks where video_id = $1 and lease_owner is not null`,
+      [videoId],
+    )
+    return qualities.every(
+      ({ quality, status }) => status === 'encoding' || !row?.qualities.includes(quality),
+    )
   })
   return videoId
 }
 
+/** What is printed of such a video. The next chunk has one or both qualities. */
+async function partlyEncoded(videoId: string): Promise<string[]> {
+  const [, higher] = (await encodingOf(service, videoId)).qualities
+  return [`hls 240p   ${bar(6)}  20 %  encoding`, `hls 360p   ${bar(0)}   0 %  ${higher?.status}`]
+}
+
 const control = '\x1b'
 const bar = (filled: number) => '█'.repeat(filled) + '░'.repeat(30 - filled)
-const partlyEncoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(10)}  33 %  encoding`)
 const encoded = ['240p', '360p'].map((name) => `hls ${name}   ${bar(30)} 100 %  encoded`)
 
 describe('kinora videos status', () => {
@@ -130,7 +156,7 @@ describe('kinora videos status', () => {
     proxy.faults = ['503']
     const args = [kinoraCommand(), 'videos', 'status', videoId, '--watch']
     const { printed, ended } = start(t, process.execPath, args, { KINORA_URL: proxy.url })
-    await waitFor(() => printed().includes('33 %'), printed)
+    await waitFor(() => printed().includes('20 %'), printed)
     proxy.faults = ['503', 'reset', '503']
     await waitFor(() => proxy.faults.length === 0, printed)
     await gated.encodeAll()
@@ -146,7 +172,7 @@ describe('kinora videos status', () => {
     assert.deepEqual(printed, nothing)
 
     const videoId = await partlyEncodedVideo(t)
-    assert.deepEqual((await run(['videos', 'status', videoId])).lines, partlyEncoded)
+    assert.deepEqual((await run(['videos', 'status', videoId])).lines, await partlyEncoded(videoId))
     const { stdout } = await run(['videos', 'status', videoId, '--json'])
     assert.match(stdout, /^[^\n]+\n$/)
     assert.deepEqual(JSON.parse(stdout), (await call(`${service.url}/videos/${videoId}/status`)).body)
@@ -181,7 +207,7 @@ describe('kinora videos status', () => {
     const args = [kinoraCommand(), 'videos', 'status', videoId, '--watch']
     const watch = start(t, process.execPath, args, { KINORA_URL: counter.url })
     await waitFor(() => counter.requests >= 3)
-    assert.equal(watch.printed(), `${partlyEncoded.join('\n')}\n`)
+    assert.equal(watch.printed(), `${(await partlyEncoded(videoId)).join('\n')}\n`)
     await gated.encodeUntil(6)
     const before = counter.requests
     await waitFor(() => counter.requests >= before + 2)

@@ -283,7 +283,7 @@ describe('a video with a watermark', () => {
     const expected = '77 87 78 88'
     for (const quality of ['240p', '360p']) {
       const { segments } = await download(service.url, videoId, quality, folder)
-      assert.equal(segments.length, 2)
+      assert.equal(segments.length, 4)
       for (const segment of segments) assert.equal(await redCells(segment), expected, quality)
     }
     const save = async (path: string) => {

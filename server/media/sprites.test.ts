@@ -20,7 +20,7 @@ test('a short video has one tile per second, and its intervals have equal length
   const sprites = layOutSprites(grid, wide)
   assert.deepEqual(sprites, { tiles: 3, columns: 3, rows: 1, width: 480, height: 270 })
   assert.deepEqual(findTileFrames(grid, sprites), {
-    segments: [0, 1],
+    segments: [0, 1, 2],
     frames: [13, 40, 66],
     gridFrames: [13, 40, 66],
   })
@@ -133,7 +133,8 @@ test('tiles are made from the lowest quality that is large enough', () => {
 })
 
 test('the list of sprites from an earlier version has a tile for every few segments', () => {
-  const grid = makeGrid(pal, 12.5)
+  const oldGrid = (seconds: number) => ({ rate: pal, frames: makeGrid(pal, seconds).frames })
+  const grid = oldGrid(12.5)
   const sprites = { everySegments: 1, tiles: 4, columns: 4, rows: 1, width: 160, height: 90 }
   assert.equal(
     spritesVtt(grid, sprites, address),
@@ -146,6 +147,6 @@ test('the list of sprites from an earlier version has a tile for every few segme
     ].join('\n'),
   )
   const long = { everySegments: 46, tiles: 392, columns: 10, rows: 10, width: 160, height: 90 }
-  const times = timesIn(spritesVtt(makeGrid(pal, 72_000), long, address))
+  const times = timesIn(spritesVtt(oldGrid(72_000), long, address))
   assert.deepEqual([times[1], times.at(-1)![1]], [[182, 366], 72_000])
 })

@@ -133,9 +133,13 @@ async function* topBoxes(file: FileHandle, start = 0): AsyncGenerator<TopBox> {
   }
 }
 
-export function* boxesOf(bytes: Buffer): Generator<Box> {
+/** The boxes of an index contain a hundred others at most. Millions of empty ones would take seconds. */
+export const MAX_CHILDREN = 1_000
+
+export function* boxesOf(bytes: Buffer, max = Number.POSITIVE_INFINITY): Generator<Box> {
   let from = 0
-  while (from < bytes.length) {
+  for (let count = 0; from < bytes.length; count++) {
+    if (count === max) throw new Error('MP4: too many boxes')
     const rest = bytes.subarray(from)
     const { type, headSize, size } = readHead(rest, rest.length)
     yield { type, body: rest.subarray(headSize, size) }
@@ -234,7 +238,7 @@ export function descriptor(bytes: Buffer, tag: number): Buffer {
 export function inside(bytes: Buffer, ...path: string[]): Buffer {
   let body = bytes
   for (const type of path) {
-    const found = boxesOf(body).find((child) => child.type === type)
+    const found = boxesOf(body, MAX_CHILDREN).find((child) => child.type === type)
     if (!found) throw new Error(`MP4: no ${type}`)
     body = found.body
   }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { boxesOf as allBoxesOf, type Box, part, readLong } from './boxes.ts'
+import { type Box, boxesOf, inside, MAX_CHILDREN, part, readLong } from './boxes.ts'
 
 /** Reads exactly this many bytes of a file, and rejects if there are fewer. */
 export type ReadBytes = (from: number, size: number) => Promise<Buffer>
@@ -48,9 +48,9 @@ export async function readMp4Index(
   if (!place) return undefined
   const moov = await read(place.from, place.size)
   return ignoringDamage(async () => {
-    const boxes = [...boxesOf(moov)]
+    const boxes = [...boxesOf(moov, MAX_CHILDREN)]
     if (boxes.some(({ type }) => type === 'mvex')) return undefined
-    const movieTimescale = readTimescale(find(moov, 'mvhd'))
+    const movieTimescale = readTimescale(inside(moov, 'mvhd'))
     const tracks: (Mp4Track | undefined)[] = []
     for (const [i, { body }] of boxes.filter(({ type }) => type === 'trak').entries()) {
       const reading = () => readTrack(body, { movieTimescale, fileBytes })
@@ -68,27 +68,6 @@ async function ignoringDamage<T>(work: () => Promise<T>): Promise<T | undefined>
     if (error instanceof RangeError || (error as Error).message.startsWith('MP4: ')) return undefined
     throw error
   }
-}
-
-/** A real index has a hundred tracks at most, and fewer boxes in each box. Millions of empty ones would take seconds. */
-const maxBoxes = 1_000
-
-function* boxesOf(bytes: Buffer): Generator<Box> {
-  let count = 0
-  for (const each of allBoxesOf(bytes)) {
-    if (++count > maxBoxes) throw new Error('MP4: too many boxes')
-    yield each
-  }
-}
-
-function find(bytes: Buffer, ...path: string[]): Buffer {
-  let body = bytes
-  for (const type of path) {
-    const found = boxesOf(body).find((child) => child.type === type)
-    if (!found) throw new Error(`MP4: no ${type}`)
-    body = found.body
-  }
-  return body
 }
 
 async function findMoov(
@@ -115,14 +94,14 @@ async function findMoov(
 type File = { movieTimescale: number; fileBytes: number }
 
 async function readTrack(trak: Buffer, file: File): Promise<Mp4Track | undefined> {
-  const mdia = find(trak, 'mdia')
-  const handler = part(find(mdia, 'hdlr'), 8, 4).toString('latin1')
-  const timescale = readTimescale(find(mdia, 'mdhd'))
-  const stbl = find(mdia, 'minf', 'stbl')
-  const stsd = find(stbl, 'stsd')
-  const [entry] = boxesOf(part(stsd, 8))
+  const mdia = inside(trak, 'mdia')
+  const handler = part(inside(mdia, 'hdlr'), 8, 4).toString('latin1')
+  const timescale = readTimescale(inside(mdia, 'mdhd'))
+  const stbl = inside(mdia, 'minf', 'stbl')
+  const stsd = inside(stbl, 'stsd')
+  const [entry] = boxesOf(part(stsd, 8), MAX_CHILDREN)
   if (!entry || part(stsd, 4, 4).readUInt32BE() !== 1) return undefined
-  if (!isSelfContained(find(mdia, 'minf', 'dinf', 'dref'))) return undefined
+  if (!isSelfContained(inside(mdia, 'minf', 'dinf', 'dref'))) return undefined
   const edit = readEdit(trak, file.movieTimescale, timescale)
   if (!edit) return undefined
   const samples = await readSamples(stbl, edit.shift, file.fileBytes)
@@ -139,14 +118,14 @@ function readTimescale(header: Buffer): number {
 
 /** Whether the samples are in this file and not in another one. */
 function isSelfContained(dref: Buffer): boolean {
-  const [entry] = boxesOf(part(dref, 8))
+  const [entry] = boxesOf(part(dref, 8), MAX_CHILDREN)
   return entry !== undefined && (part(entry.body, 0, 4).readUInt32BE() & 1) === 1
 }
 
 const plainMatrix = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000]
 
 function hasPlainMatrix(trak: Buffer): boolean {
-  const tkhd = find(trak, 'tkhd')
+  const tkhd = inside(trak, 'tkhd')
   const from = part(tkhd, 0, 1)[0] === 1 ? 52 : 40
   return plainMatrix.every((value, i) => part(tkhd, from + 4 * i, 4).readUInt32BE() === value)
 }
@@ -156,8 +135,8 @@ type Edit = { shift: number; shown: Mp4Track['shown'] }
 /** At most one pause and then one part of the track at normal speed. Undefined for any other edit list. */
 function readEdit(trak: Buffer, movieTimescale: number, timescale: number): Edit | undefined {
   const whole = { shift: 0, shown: { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY } }
-  const edts = boxesOf(trak).find(({ type }) => type === 'edts')
-  const elst = edts && boxesOf(edts.body).find(({ type }) => type === 'elst')?.body
+  const edts = boxesOf(trak, MAX_CHILDREN).find(({ type }) => type === 'edts')
+  const elst = edts && boxesOf(edts.body, MAX_CHILDREN).find(({ type }) => type === 'elst')?.body
   if (!elst) return whole
   const isLong = part(elst, 0, 1)[0] === 1
   const count = part(elst, 4, 4).readUInt32BE()
@@ -182,7 +161,7 @@ function readEdit(trak: Buffer, movieTimescale: number, timescale: number): Edit
 }
 
 async function readSamples(stbl: Buffer, shift: number, fileBytes: number): Promise<Samples | undefined> {
-  const stsz = find(stbl, 'stsz')
+  const stsz = inside(stbl, 'stsz')
   const count = part(stsz, 8, 4).readUInt32BE()
   // If all samples have the same size, there is no table that limits their number.
   if (part(stsz, 4, 4).readUInt32BE() !== 0 || count === 0 || count > maxSamples) return undefined
@@ -202,11 +181,11 @@ async function readOffsets(
   sizes: Uint32Array,
   fileBytes: number,
 ): Promise<Float64Array | undefined> {
-  const long = boxesOf(stbl).find(({ type }) => type === 'co64')
-  const chunkTable = long?.body ?? find(stbl, 'stco')
+  const long = boxesOf(stbl, MAX_CHILDREN).find(({ type }) => type === 'co64')
+  const chunkTable = long?.body ?? inside(stbl, 'stco')
   const chunks = part(chunkTable, 4, 4).readUInt32BE()
   const places = part(chunkTable, 8, chunks * (long ? 8 : 4))
-  const stsc = find(stbl, 'stsc')
+  const stsc = inside(stbl, 'stsc')
   const runs = part(stsc, 4, 4).readUInt32BE()
   const runTable = part(stsc, 8, 12 * runs)
   const offsets = new Float64Array(sizes.length)
@@ -235,13 +214,13 @@ async function readOffsets(
 async function readTimes(stbl: Buffer, count: number, shift: number): Promise<Float64Array | undefined> {
   const times = new Float64Array(count)
   let at = shift
-  const durations = forEachRun(find(stbl, 'stts'), count, (sample, table, from) => {
+  const durations = forEachRun(inside(stbl, 'stts'), count, (sample, table, from) => {
     times[sample] = at
     at += table.readUInt32BE(from)
   })
   if (durations !== count) return undefined
   await nextTurn()
-  const ctts = boxesOf(stbl).find(({ type }) => type === 'ctts')
+  const ctts = boxesOf(stbl, MAX_CHILDREN).find(({ type }) => type === 'ctts')
   if (!ctts) return times
   // Signed in version 1. Some writers use negative numbers in version 0 as well.
   const delays = forEachRun(ctts.body, count, (sample, table, from) => {
@@ -269,7 +248,7 @@ function forEachRun(
 
 /** Without the table, all samples are sync samples. */
 function readSync(stbl: Buffer, count: number): Uint8Array {
-  const stss = boxesOf(stbl).find(({ type }) => type === 'stss')?.body
+  const stss = boxesOf(stbl, MAX_CHILDREN).find(({ type }) => type === 'stss')?.body
   if (!stss) return new Uint8Array(count).fill(1)
   const isSync = new Uint8Array(count)
   const entries = part(stss, 4, 4).readUInt32BE()

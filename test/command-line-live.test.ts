@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Received, startRtmpServer } from '../server/live/rtmp/test-server.ts'
+import { type Received, startRtmpServer } from '../server/live/ingest/rtmp/test-server.ts'
 import {
   call,
   kinoraCommand,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Transaction } from 'kysely'
 import { openDb, openPool } from '../server/lib/db.ts'
+import { signFeedRequest } from '../server/live/state/feed/signature.ts'
 import {
   type Abandoned,
   type Claimed,
@@ -12,8 +13,7 @@ import {
   insertSegment,
   type Occupied,
   setAway,
-} from '../server/live/broadcast-store.ts'
-import { signFeedRequest } from '../server/live/feed/signature.ts'
+} from '../server/live/state/store.ts'
 import type { Tables } from '../server/tables.ts'
 import {
   call,

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { before, beforeEach, suite, test } from 'node:test'
 import pg from 'pg'
 import { openS3Files } from '../server/lib/files/s3.ts'
-import { recordBroadcast } from '../server/live/recording/record.ts'
+import { recordBroadcast } from '../server/live/output/recording/record.ts'
 import {
   assertProblem,
   call,

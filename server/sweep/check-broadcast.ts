@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import { listSegmentKeys } from '../live/expiry/store.ts'
-import { broadcastFolder, isLiveSegmentKey, liveSegmentKey } from '../live/files.ts'
+import { listSegmentKeys } from '../live/state/expiry/store.ts'
+import { broadcastFolder, isLiveSegmentKey, liveSegmentKey } from '../live/state/files.ts'
 import type { Sweep } from './findings.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'now'>

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
 import { findOwner } from '../lib/owner.ts'
-import { liveFolder } from '../live/files.ts'
+import { liveFolder } from '../live/state/files.ts'
 import { videosFolder } from '../renditions/files.ts'
 import type { SourceState } from '../uploads/tables.ts'
 import { watermarksFolder } from '../watermarks/files.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { RenditionWindow } from '../state/window.ts'
 import { writePlaylist } from './playlist.ts'
-import { RenditionWindow } from './window.ts'
 
 const options = { targetSeconds: 2, partMs: 500, query: '', skips: false, reports: [] }
 const part = (isIndependent = false) => ({ durationMs: 500, isIndependent })

@@ -5,13 +5,19 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { Turns } from '../../lib/turns.ts'
+import { RtmpSession } from '../ingest/rtmp/session.ts'
+import {
+  patienceMs,
+  startRawServer,
+  startRtmpServer,
+  startStalledServer,
+  until,
+} from '../ingest/rtmp/test-server.ts'
 import { AmfError, decodeAmf, encodeAmf } from './amf0.ts'
 import { ChunkReader, encodeMessage, messageType, RtmpError, type RtmpMessage } from './chunks.ts'
 import { RtmpClient, RtmpClientError, type RtmpClientOptions } from './client.ts'
 import { ClientSession, encodeMetadata, RtmpRefused, type Step } from './client-session.ts'
 import { beginHandshake, Handshake } from './handshake.ts'
-import { RtmpSession } from './session.ts'
-import { patienceMs, startRawServer, startRtmpServer, startStalledServer, until } from './test-server.ts'
 
 const names = { app: 's', tcUrl: 'rtmp://127.0.0.1/s', streamKey: 'secret-key' }
 

@@ -1,0 +1,160 @@
+import type { Server, Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import { Turns } from '../../../lib/turns.ts'
+import { AmfError } from '../../rtmp/amf0.ts'
+import { RtmpError } from '../../rtmp/chunks.ts'
+import { Handshake } from '../../rtmp/handshake.ts'
+import { PendingConnections } from './pending-connections.ts'
+import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
+import { SharedBufferServer } from './shared-buffer-server.ts'
+
+export type Connection = {
+  remoteAddress: string
+  isClosed(): boolean
+  close(): void
+  /**
+   * Sends a few bytes. While nothing is read from an encoder, its disconnection goes unnoticed, unless its machine rejects
+   * what it is sent.
+   */
+  probe(): void
+}
+
+export type RtmpServerOptions = {
+  tls?: { cert: Buffer; key: Buffer } | undefined
+  /** Decides about a stream key. */
+  publish(streamKey: string, connection: Connection): Promise<PublishAnswer>
+  /** A connection was ended because of what it sent, or because of its stream key. */
+  onRefused(reason: string): void
+  /** A connection was ended by an error of ours. */
+  onError(error: unknown): void
+}
+
+export function createRtmpServer(options: RtmpServerOptions): Server {
+  const pending = new PendingConnections()
+  const turns = new Turns()
+  const serve = (socket: Socket) => {
+    socket.setNoDelay(true)
+    // An error also closes the socket, which ends the loop that reads from it.
+    socket.on('error', () => {})
+    const connection = new ServerConnection(socket, { ...options, pending, turns })
+    connection.run().catch(options.onError)
+  }
+  const server = options.tls
+    ? createTlsServer(options.tls, serve)
+    : new SharedBufferServer().on('connection', serve)
+  // Before TLS begins.
+  server.prependListener('connection', (socket: Socket) => pending.add(socket))
+  // A failed TLS handshake has no connection yet.
+  server.on('tlsClientError', () => {})
+  return server
+}
+
+/** The socket was closed by either side. */
+const closedCodes = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'])
+
+type Deps = RtmpServerOptions & { pending: PendingConnections; turns: Turns }
+
+/** One connection of an encoder. */
+class ServerConnection {
+  readonly #socket: Socket
+  readonly #deps: Deps
+  readonly #handshake = new Handshake()
+  readonly #session: RtmpSession
+  #isOpen = false
+  #onClose: (() => Promise<void>) | undefined
+
+  constructor(socket: Socket, deps: Deps) {
+    this.#socket = socket
+    this.#deps = deps
+    this.#session = new RtmpSession({
+      turns: deps.turns,
+      send: (bytes) => socket.write(bytes),
+      sent: () => (socket.writableNeedDrain ? drained(socket) : undefined),
+      isClosed: () => socket.destroyed,
+      publish: (key) => this.#publish(key),
+    })
+  }
+
+  async run(): Promise<void> {
+    try {
+      await this.#receive()
+    } catch (error) {
+      this.#report(error)
+    } finally {
+      // The client gets the last answer, unless it reads nothing.
+      this.#socket.destroySoon()
+      this.#deps.pending.add(this.#socket)
+      await this.#onClose?.()
+    }
+  }
+
+  /** Resolves when the connection has ended. Not by `for await`, which costs more than the rest of a frame. */
+  async #receive(): Promise<void> {
+    const { promise: ended, resolve, reject } = Promise.withResolvers<void>()
+    let handled: Promise<void> | undefined
+    const onData = (bytes: Buffer) => {
+      try {
+        handled = this.#handle(bytes)
+      } catch (error) {
+        // What the client still sends is discarded.
+        this.#socket.off('data', onData)
+        reject(error)
+        return
+      }
+      // Until then nothing more is read.
+      if (!handled) return
+      this.#socket.pause()
+      handled.then(() => this.#socket.resume(), reject)
+    }
+    this.#socket.on('data', onData).once('end', resolve).once('close', resolve).once('error', reject)
+    try {
+      await ended
+    } finally {
+      this.#socket.off('data', onData)
+      // The connection may end while its key is checked.
+      await handled
+    }
+  }
+
+  #handle(bytes: Buffer): Promise<void> | undefined {
+    const received = this.#isOpen
+      ? bytes
+      : this.#handshake.receive(bytes, (answer) => this.#socket.write(answer))
+    if (!received) return undefined
+    this.#isOpen = true
+    return this.#session.receive(received)
+  }
+
+  async #publish(streamKey: string): Promise<PublishAnswer> {
+    const connection = {
+      remoteAddress: this.#socket.remoteAddress ?? '',
+      isClosed: () => this.#socket.destroyed,
+      close: () => void this.#socket.destroy(),
+      probe: () => this.#session.acknowledge(),
+    }
+    const answer = await this.#deps.publish(streamKey, connection)
+    if ('publisher' in answer) {
+      this.#onClose = answer.onClose
+      this.#deps.pending.remove(this.#socket)
+    }
+    return answer
+  }
+
+  #report(error: unknown): void {
+    const isExpected = [RtmpError, AmfError, SessionEnded].some((kind) => error instanceof kind)
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (isExpected) this.#deps.onRefused((error as Error).message)
+    else if (!closedCodes.has(code)) this.#deps.onError(error)
+  }
+}
+
+/** Resolves when the client has read what was sent. The answers to one that asks but does not read would fill the memory. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off('drain', done).off('close', done)
+      resolve()
+    }
+    socket.once('drain', done).once('close', done)
+  })
+}

@@ -1,0 +1,108 @@
+import type { Context } from '../context.ts'
+import type { Environment } from '../environments.ts'
+import { notFound } from '../lib/errors.ts'
+import { idField } from '../lib/fields.ts'
+import { type App, ref } from '../lib/http.ts'
+import { isId } from '../lib/ids.ts'
+import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
+import { type Static, Type } from '../lib/schema.ts'
+import { atom } from '../lib/time.ts'
+import { checkLiveStreamId, liveStreamParams } from '../live-streams/ids.ts'
+import { findLiveStream } from '../live-streams/store.ts'
+import { retryRecordings } from './output/recording/plan.ts'
+import { listRecordings, type RecordingView } from './output/recording/store.ts'
+import { Broadcast, BroadcastList } from './schemas.ts'
+import * as store from './state/store.ts'
+
+const tags = ['Live streams']
+
+/** The broadcasts of a live stream with their health, during and after the broadcast. */
+export function broadcastRoutes(app: App, context: Context): void {
+  const { db } = context
+  const listSchema = {
+    operationId: 'GET_live-streams-liveStreamId-broadcasts',
+    tags,
+    summary: 'List the broadcasts of a live stream',
+    description: 'The newest first.',
+    params: liveStreamParams,
+    querystring: Type.Object({ ...pageQuery }),
+    response: { 200: ref(BroadcastList) },
+  }
+  app.get(
+    '/live-streams/:liveStreamId/broadcasts',
+    { schema: listSchema },
+    async ({ params, query, read, scope }) => {
+      const id = checkLiveStreamId(params.liveStreamId)
+      if (!(await findLiveStream(db, scope.environment, id))) throw notFound('liveStreamId')
+      const page = readPage(query)
+      const { rows, total } = await read((db) => store.listBroadcasts(db, id, page))
+      const recordings = await listRecordings(
+        db,
+        rows.map((row) => row.id),
+      )
+      const items = rows.map((row) => viewBroadcast(row, recordings))
+      return listResponse(`/live-streams/${id}/broadcasts`, query, page, items, total)
+    },
+  )
+
+  const showSchema = {
+    operationId: 'GET_live-streams-liveStreamId-broadcasts-broadcastId',
+    tags,
+    summary: 'Show a broadcast',
+    description: 'With what the encoder sends, the states of the restreams and anything that is wrong.',
+    params: broadcastParams,
+    response: { 200: ref(Broadcast) },
+  }
+  const path = '/live-streams/:liveStreamId/broadcasts/:broadcastId'
+  app.get(path, { schema: showSchema }, ({ params, scope }) => findView(db, scope.environment, params))
+
+  const retrySchema = {
+    operationId: 'POST_live-streams-liveStreamId-broadcasts-broadcastId-retry',
+    tags,
+    summary: 'Retry failed recordings',
+    description: 'Records again what could not be recorded. Videos that exist do not change.',
+    params: broadcastParams,
+    response: { 202: ref(Broadcast) },
+  }
+  app.post(`${path}/retry`, { schema: retrySchema }, async ({ params, scope }, reply) => {
+    const { broadcastId } = await findView(db, scope.environment, params)
+    await retryRecordings(context, broadcastId)
+    return reply.code(202).send(await findView(db, scope.environment, params))
+  })
+}
+
+const broadcastParams = Type.Object({
+  ...liveStreamParams.properties,
+  broadcastId: idField(store.broadcastPrefix, 'Id of the broadcast.'),
+})
+
+async function findView(
+  db: Context['db'],
+  environment: Environment,
+  { liveStreamId, broadcastId }: Static<typeof broadcastParams>,
+): Promise<Broadcast> {
+  const id = checkLiveStreamId(liveStreamId)
+  if (!(await findLiveStream(db, environment, id))) throw notFound('liveStreamId')
+  const isBroadcastId = isId(store.broadcastPrefix, broadcastId)
+  const row = isBroadcastId ? await store.findBroadcast(db, broadcastId) : undefined
+  if (row?.live_stream_id !== id) throw notFound('broadcastId')
+  return viewBroadcast(row, await listRecordings(db, [broadcastId]))
+}
+
+const time = (date: Date | null) => date && atom(date)
+
+function viewBroadcast(row: store.Broadcast, recordings: RecordingView[]): Broadcast {
+  return {
+    broadcastId: row.id,
+    state: row.state,
+    qualities: row.qualities,
+    health: row.health as Broadcast['health'],
+    restreams: row.restreams.map((each) => ({ ...each, since: atom(new Date(each.since)) })),
+    recordings: recordings
+      .filter(({ broadcast_id }) => broadcast_id === row.id)
+      .map(({ state, reason, videoId }) => ({ state, reason, videoId })),
+    startedAt: atom(row.started_at),
+    visibleAt: time(row.visible_at),
+    endedAt: time(row.ended_at),
+  }
+}

@@ -29,7 +29,7 @@ test('the published client creates, shows, changes, lists and deletes live strea
   const url = `${service.url}/live/${created.liveStreamId}`
   const { iframe, ...assets } = created.assets!
   assert.deepEqual({ ...assets }, { hls: `${url}.m3u8`, player: url, thumbnail: `${url}/thumbnail.jpg` })
-  assert.ok(iframe!.includes(`src="${url}"`))
+  assert.ok(iframe!.startsWith(`<iframe src="${url}" title="Show" `), iframe)
   assert.deepEqual(await liveStreams.get(created.liveStreamId), created)
   const changed = await liveStreams.update(created.liveStreamId, { name: 'Other', restreams: [] })
   assert.deepEqual([changed.name, changed.restreams, changed.streamKey], ['Other', [], created.streamKey])

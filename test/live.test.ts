@@ -422,6 +422,29 @@ test('a private live stream needs its token, for every file', async () => {
   await encoder.close()
 })
 
+test('a file of a private live stream that does not exist does not use up the token', async () => {
+  const { liveStreamId: id, streamKey } = await create({ public: false })
+  const encoder = await Encoder.connect(service, streamKey)
+  await encoder.send(source)
+  await waitFor(async () => (await show(id)).broadcasting)
+  const [{ broadcastId }] = await broadcastsOf(id)
+  const { hls } = (await show(id)).assets
+  const files = hls.replace(/\.m3u8$/, '')
+  for (const missing of [
+    `${files}/${broadcastId}/source/99999-1.m4s`,
+    `${files}/${broadcastId}/source/init-9.mp4`,
+    `${files}/${broadcastId}/source/other.txt`,
+    `${files}/${broadcastId}/4320p/index.m3u8`,
+    `${files}/br000000000000000000000/source/index.m3u8`,
+  ]) {
+    const { status, headers } = await get(missing)
+    assert.deepEqual([status, headers.get('set-cookie')], [404, null], missing)
+  }
+  const [playlist] = await waitForMaster(hls)
+  assert.match(playlist!, /\?avh=\w+$/)
+  await encoder.close()
+})
+
 /** The session of a token, as native players request it. */
 async function sessionOf(hls: string): Promise<{ token: string }> {
   const { body } = await get(hls.replace(/\.m3u8$/, '/session'))

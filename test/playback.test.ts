@@ -165,7 +165,7 @@ describe('the master playlist', () => {
         '#EXTM3U',
         '#EXT-X-VERSION:7',
         '#EXT-X-INDEPENDENT-SEGMENTS',
-        '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="sound/manifest.m3u8"',
+        '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Audio",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="sound/manifest.m3u8"',
         '#EXT-X-STREAM-INF:BANDWIDTH=528000,CODECS="avc1.640015,mp4a.40.2",RESOLUTION=426x240,FRAME-RATE=25.000,AUDIO="sound"',
         '240p/manifest.m3u8',
         '',

@@ -5,7 +5,7 @@ import { findGrowthViolations, findViolations } from './playlist-validator.ts'
 const master = `#EXTM3U
 #EXT-X-VERSION:7
 #EXT-X-INDEPENDENT-SEGMENTS
-#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,URI="sound/manifest.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Audio",DEFAULT=YES,AUTOSELECT=YES,URI="sound/manifest.m3u8"
 #EXT-X-STREAM-INF:BANDWIDTH=528000,AVERAGE-BANDWIDTH=300000,CODECS="avc1.640015,mp4a.40.2",RESOLUTION=426x240,FRAME-RATE=25.000,AUDIO="sound"
 240p/manifest.m3u8
 `
@@ -51,14 +51,14 @@ test('every violation in a master playlist is reported', () => {
     ['240p/manifest', 'http://host/240p', 'is not relative'],
     ['240p/manifest', '../240p', 'leaves the folder of the playlist'],
     ['240p/manifest', '240p manifest', 'is not a URI'],
-    ['NAME="Sound",', '', 'EXT-X-MEDIA lacks NAME'],
+    ['NAME="Audio",', '', 'EXT-X-MEDIA lacks NAME'],
     ['TYPE=AUDIO', 'TYPE=NOISE', 'TYPE is NOISE'],
     ['DEFAULT=YES', 'DEFAULT=MAYBE', 'DEFAULT has the value MAYBE'],
     ['AUTOSELECT=YES', 'AUTOSELECT=NO', 'DEFAULT needs AUTOSELECT'],
     ['#EXT-X-INDEPENDENT-SEGMENTS', '#EXT-X-TARGETDURATION:4', 'does not belong in a master playlist'],
     [/#EXT-X-STREAM-INF.*\n.*\n/, '', 'EXT-X-STREAM-INF is missing'],
     ['240p/manifest.m3u8\n', '240p/manifest.m3u8', 'the last line has no line break'],
-    ['Sound', 'So\tund', 'contains a control character'],
+    ['Audio', 'Au\tdio', 'contains a control character'],
   ] as const) {
     assertViolation(findViolations(master.replace(from, to), 'master'), violation)
   }

@@ -18,23 +18,26 @@ import {
 
 type Deps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
 
-/** A video or a live stream. */
-export type Medium = {
-  id: string
-  environment: Environment
-  public: boolean
-  /** Starts the path of all its files, such as `/vod/vi…`. */
-  path: string
+/** Videos or live streams: what their ids begin with, and the paths of their files. */
+export type MediaKind = {
+  prefix: 'vi' | 'li'
+  /** The id in the URLs of routes and in errors. */
+  parameter: 'videoId' | 'liveStreamId'
+  /** Starts the paths of all files, such as `/vod/vi…`. */
+  path(id: string): string
   /** The same for the viewer with a token. */
-  privatePath(token: string): string
+  privatePath(id: string, token: string): string
   /** Contains both. */
-  cookiePath: string
+  cookiePath(id: string): string
 }
 
-/** A viewer's request for a file of a medium, or for its player page. */
+/** A video or a live stream. */
+export type Media = { kind: MediaKind; id: string; environment: Environment; public: boolean }
+
+/** A viewer's request for a file of a video or live stream, or for its player page. */
 export type AccessRequest = {
   request: FastifyRequest
-  medium: Medium
+  media: Media
   token: string | undefined
   /** A request that starts to play: player page, master playlist or entire MP4. All others continue. */
   isStart: boolean
@@ -44,7 +47,7 @@ export type AccessRequest = {
   isProgressive?: boolean
 }
 
-/** The URLs by which a viewer gets the files of a medium. */
+/** The URLs by which a viewer gets the files. */
 export type Access = {
   /** `/vod/vi…` or `/vod/vi…/token/…` */
   path: string
@@ -54,23 +57,23 @@ export type Access = {
   isNew?: boolean
 }
 
-/** The viewer may see the medium. A private token that nobody has used yet is used up by `openSession`. */
+/** The viewer may see the video or live stream. A private token that nobody has used yet is used up by `openSession`. */
 export type Grant = { access: Access; unusedToken?: string }
 
-/** Undefined if the viewer may not see the medium. Changes nothing, so that a token is not used up for a 404 or 202. */
+/** Undefined if the viewer may not see it. Changes nothing, so that a token is not used up for a 404 or 202. */
 export async function checkAccess(context: Deps, asked: AccessRequest): Promise<Grant | undefined> {
-  const { medium, token } = asked
-  const open: Grant = { access: { path: medium.path, query: '' } }
-  if (token === undefined) return medium.public ? open : undefined
+  const { media, token } = asked
+  const open: Grant = { access: { path: media.kind.path(media.id), query: '' } }
+  if (token === undefined) return media.public ? open : undefined
   if (isSignedToken(token)) return checkSignedToken(context, asked, token)
-  const issuedAt = readToken(context.secret, medium.id, token)
+  const issuedAt = readToken(context.secret, media.id, token)
   if (!issuedAt) return undefined
-  // URLs that were given out while the medium was private keep working.
-  if (medium.public) return open
+  // URLs that were given out while the video was private keep working.
+  if (media.public) return open
   const session = await findSession(context.db, token)
   if (session) return checkSession(context, asked, token, session)
   if (isOver(context, issuedAt, context.config.privateSessionSeconds)) return undefined
-  return { access: { path: medium.privatePath(token), query: '' }, unusedToken: token }
+  return { access: { path: media.kind.privatePath(media.id, token), query: '' }, unusedToken: token }
 }
 
 /** The first use of a private token opens its session and sets the cookie. Undefined if another viewer was first. */
@@ -80,19 +83,19 @@ export async function openSession(
   asked: AccessRequest,
   { access, unusedToken: token }: Grant,
 ): Promise<Access | undefined> {
-  const { request, medium } = asked
+  const { request, media } = asked
   if (token === undefined || asked.isPreview) return access
   const session = newSessionId()
   // HEAD plays nothing.
   if (request.method === 'HEAD') return { ...access, query: `?avh=${session}` }
   const row = {
-    ...{ token, mediumId: medium.id, session },
+    ...{ token, mediaId: media.id, session },
     ...{ viewer: fingerprintOf(context, request), opened_at: context.now() },
   }
   const opened = await insertSession(context.db, row)
   if (!opened) return undefined
   if (opened.session !== session) return checkSession(context, asked, token, opened)?.access
-  reply.header('set-cookie', formatCookie(context, medium, token, session))
+  reply.header('set-cookie', formatCookie(context, media, token, session))
   return { ...access, query: `?avh=${session}`, isNew: true }
 }
 
@@ -103,19 +106,19 @@ export const newSessionId = () => randomWord(22)
 
 async function checkSignedToken(
   context: Deps,
-  { request, medium, isStart }: AccessRequest,
+  { request, media, isStart }: AccessRequest,
   token: string,
 ): Promise<Grant | undefined> {
-  const claims = await readSignedToken(context, medium, token)
+  const claims = await readSignedToken(context, media, token)
   if (!claims) return undefined
-  if (medium.public) return { access: { path: medium.path, query: '' } }
+  if (media.public) return { access: { path: media.kind.path(media.id), query: '' } }
   const resumed = queryValues(request, 'avh')
     .map((resumeToken) => ({ resumeToken, startedAt: readResumeToken(context, token, resumeToken) }))
     .find(({ startedAt }) => startedAt)
   const startedAt = resumed?.startedAt
   if (!maySignedTokenPlay(context, request, claims, { isStart, startedAt })) return undefined
   const resumeToken = resumed?.resumeToken ?? newResumeToken(context, token)
-  const path = medium.privatePath(token)
+  const path = media.kind.privatePath(media.id, token)
   return { access: { path, query: `?avh=${resumeToken}`, isNew: startedAt === undefined } }
 }
 
@@ -126,8 +129,8 @@ function checkSession(
   token: string,
   { session, viewer, opened_at: openedAt }: PlaybackSession,
 ): Grant | undefined {
-  const { request, medium, isStart, isProgressive } = asked
-  const grant = { access: { path: medium.privatePath(token), query: `?avh=${session}` } }
+  const { request, media, isStart, isProgressive } = asked
+  const grant = { access: { path: media.kind.privatePath(media.id, token), query: `?avh=${session}` } }
   const seconds = context.config.privateSessionSeconds + (isStart ? 0 : graceSeconds)
   if (isOver(context, openedAt, seconds)) return undefined
   const cookie = parseCookie(request.headers.cookie ?? '')[cookieName(token)]
@@ -178,12 +181,12 @@ const cookieName = (token: string) => `kinora_${hash('sha256', token, 'hex').sli
  */
 function formatCookie(
   { config, publicUrl }: Deps,
-  { cookiePath }: Medium,
+  { kind, id }: Media,
   token: string,
   session: string,
 ): string {
   const maxAge = config.privateSessionSeconds + graceSeconds
   const isSecure = publicUrl().startsWith('https:')
   const sameSite = isSecure ? 'Secure; SameSite=None; Partitioned' : 'SameSite=Lax'
-  return `${cookieName(token)}=${session}; Path=${cookiePath}; Max-Age=${maxAge}; HttpOnly; ${sameSite}`
+  return `${cookieName(token)}=${session}; Path=${kind.cookiePath(id)}; Max-Age=${maxAge}; HttpOnly; ${sameSite}`
 }

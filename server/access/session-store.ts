@@ -36,16 +36,16 @@ const insertForVideo = insertFor('videos', 'video_id')
 const insertForLiveStream = insertFor('live_streams', 'live_stream_id')
 
 type NewSession = Pick<PlaybackSessionRow, 'token' | 'session' | 'viewer' | 'opened_at'> & {
-  mediumId: string
+  mediaId: string
 }
 
 /** Returns the session of the token, which another request may have opened first. */
 export async function insertSession(
   db: Db<Tables>,
-  { token, mediumId, session, viewer, opened_at: openedAt }: NewSession,
+  { token, mediaId, session, viewer, opened_at: openedAt }: NewSession,
 ): Promise<PlaybackSession | undefined> {
-  const insert = mediumId.startsWith('li') ? insertForLiveStream : insertForVideo
-  await insert(db, [token, mediumId, session, viewer, openedAt])
+  const insert = mediaId.startsWith('li') ? insertForLiveStream : insertForVideo
+  await insert(db, [token, mediaId, session, viewer, openedAt])
   return findSession(db, token)
 }
 

@@ -14,7 +14,7 @@ import { findPublicKey } from './signing-key-store.ts'
 export type Claims = {
   exp: number
   nbf: number | undefined
-  /** Hosts of the pages that may show the medium. */
+  /** Hosts of the pages that may show the video. */
   referrers: string[] | undefined
   /** ISO codes of the countries in which it may be watched. */
   countries: string[] | undefined
@@ -32,21 +32,21 @@ const loadJose = () =>
   ])
 let jose: ReturnType<typeof loadJose> | undefined
 
-/** The claims, if a key of the medium's environment signed the token for this medium. */
+/** The claims, if a key of the environment signed the token for this video or live stream. */
 export async function readSignedToken(
   { db }: Pick<Context, 'db'>,
-  medium: { id: string; environment: Environment },
+  media: { id: string; environment: Environment },
   token: string,
 ): Promise<Claims | undefined> {
   jose ??= loadJose()
   const [{ compactVerify }, { decodeProtectedHeader }, { JOSEError }] = await jose
   const keyId = readKeyId(decodeProtectedHeader, token)
-  const key = keyId === undefined ? undefined : await findKey(db, medium.environment, keyId)
+  const key = keyId === undefined ? undefined : await findKey(db, media.environment, keyId)
   if (!key) return undefined
   try {
     // The token must not choose how it is verified.
     const { payload } = await compactVerify(token, key, { algorithms: ['ES256'] })
-    return readClaims(JSON.parse(Buffer.from(payload).toString()), medium.id)
+    return readClaims(JSON.parse(Buffer.from(payload).toString()), media.id)
   } catch (error) {
     if (error instanceof JOSEError || error instanceof SyntaxError) return undefined
     throw error
@@ -62,10 +62,10 @@ function readKeyId(decode: typeof decodeProtectedHeader, token: string): string 
   }
 }
 
-function readClaims(payload: unknown, mediumId: string): Claims | undefined {
+function readClaims(payload: unknown, mediaId: string): Claims | undefined {
   if (typeof payload !== 'object' || payload === null) return undefined
   const { sub, exp, nbf, referrers, countries } = payload as Record<string, unknown>
-  if (sub !== mediumId || !isTime(exp) || !(nbf === undefined || isTime(nbf))) return undefined
+  if (sub !== mediaId || !isTime(exp) || !(nbf === undefined || isTime(nbf))) return undefined
   // An invalid restriction must not count as no restriction.
   if (!isListOrUndefined(referrers) || !isListOrUndefined(countries)) return undefined
   return { exp, nbf, referrers, countries }

@@ -8,7 +8,7 @@ import type { Metadata } from '../videos/tables.ts'
 import type { ViewingSessionRow } from './tables.ts'
 
 /** The facts about a video or live stream that a report needs. */
-export type Media = {
+export type ReportedMedia = {
   type: ViewingSessionRow['media_type']
   environment: Environment
   dynamicKeys: ReadonlySet<string>
@@ -32,13 +32,13 @@ export async function lockMedia(trx: Transaction<Tables>, ids: Iterable<string>)
 
 type MediaFacts = {
   id: string
-  type: Media['type']
+  type: ReportedMedia['type']
   environment: Environment
   metadata: Metadata[]
   plan: EncodingPlan | null
 }
 
-export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<string, Media>> {
+export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<string, ReportedMedia>> {
   const { rows } = await sql<MediaFacts>`
     select v.id, 'video' as type, v.environment, v.metadata,
       jsonb_build_object('rate', e.plan->'rate', 'frames', e.plan->'frames') as plan

@@ -3,7 +3,7 @@ import { batch } from '../lib/batch.ts'
 import type { Db } from '../lib/db.ts'
 import { maxEntries } from '../lib/lru.ts'
 import type { Tables } from '../tables.ts'
-import { findMedia, type Media } from './media-store.ts'
+import { findMedia, type ReportedMedia } from './media-store.ts'
 
 /** Changed metadata and new videos take effect after this time at the latest. */
 const maxAgeMs = 2_000
@@ -13,7 +13,7 @@ const maxBatchSize = 500
 
 /** Looks up media in batches, and caches them for a short time. */
 export function createMediaLookup(db: Db<Tables>, now: () => number) {
-  const cache = new LRUCache<string, { media: Promise<Media | undefined>; expiresAt: number }>(
+  const cache = new LRUCache<string, { media: Promise<ReportedMedia | undefined>; expiresAt: number }>(
     maxEntries(maxCached),
   )
   const load = batch(maxBatchSize, async (ids: string[]) => {
@@ -21,7 +21,7 @@ export function createMediaLookup(db: Db<Tables>, now: () => number) {
     return ids.map((id) => found.get(id))
   })
 
-  return function find(id: string): Promise<Media | undefined> {
+  return function find(id: string): Promise<ReportedMedia | undefined> {
     const time = now()
     const cached = cache.get(id)
     if (cached && cached.expiresAt > time) return cached.media
@@ -39,7 +39,7 @@ const maxValueLength = 2_000
 export function mergeMetadata(
   stored: Record<string, string>,
   reported: Record<string, string>,
-  { dynamicKeys }: Media,
+  { dynamicKeys }: ReportedMedia,
 ): Record<string, string> {
   let merged = stored
   for (const key of dynamicKeys) {

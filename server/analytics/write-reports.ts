@@ -3,13 +3,13 @@ import type { Tables } from '../tables.ts'
 import { applyReport, startViewing } from './apply-report.ts'
 import { placeOf } from './continents.ts'
 import { mergeMetadata } from './media.ts'
-import { lockMedia, type Media } from './media-store.ts'
+import { lockMedia, type ReportedMedia } from './media-store.ts'
 import type { MediaReport } from './report.ts'
 import { dayOf, dayOfSession, sessionIdOf, viewerOf } from './session-id.ts'
 import * as store from './session-store.ts'
 import { readUserAgent } from './user-agent.ts'
 
-export type PendingReport = { report: MediaReport; media: Media; receivedAt: number }
+export type PendingReport = { report: MediaReport; media: ReportedMedia; receivedAt: number }
 
 /** Only new sessions have an origin; it does not change afterwards. */
 type Session = store.SessionState & { origin?: store.SessionOrigin }

@@ -1,4 +1,4 @@
-import type { Medium } from '../access/check.ts'
+import type { MediaKind } from '../access/check.ts'
 
 /** The path of the player page, and the beginning of the paths of all files. */
 export const livePath = (liveStreamId: string) => `/live/${liveStreamId}`
@@ -7,15 +7,10 @@ export const livePath = (liveStreamId: string) => `/live/${liveStreamId}`
 export const privateLivePath = (liveStreamId: string, token: string) =>
   `/live/private/${token}/${liveStreamId}`
 
-/** A live stream whose access is checked. */
-export function liveMedium({
-  id,
-  environment,
-  public: isPublic,
-}: Pick<Medium, 'id' | 'environment' | 'public'>): Medium {
-  return {
-    ...{ id, environment, public: isPublic, path: livePath(id) },
-    privatePath: (token) => privateLivePath(id, token),
-    cookiePath: '/live',
-  }
+export const liveStreamKind: MediaKind = {
+  prefix: 'li',
+  parameter: 'liveStreamId',
+  path: livePath,
+  privatePath: privateLivePath,
+  cookiePath: () => '/live',
 }

@@ -1,6 +1,7 @@
 import { issueToken } from '../access/private-token.ts'
 import type { Context } from '../context.ts'
 import { atom } from '../lib/time.ts'
+import { defaultSize, iframeOf } from '../videos/iframe.ts'
 import { livePath, privateLivePath } from './paths.ts'
 import type { LiveStream } from './schemas.ts'
 import type { LiveStreamDetails } from './store.ts'
@@ -26,7 +27,7 @@ export function viewLiveStream(
     showViewers: row.show_viewers,
     assets: {
       hls: `${media}.m3u8`,
-      iframe: `<iframe src="${player}" width="100%" style="aspect-ratio: 16 / 9; border: 0" allow="autoplay; fullscreen; picture-in-picture"></iframe>`,
+      iframe: iframeOf({ src: player, title: row.name, size: defaultSize }),
       player,
       thumbnail: `${media}/thumbnail.jpg`,
     },

@@ -6,7 +6,7 @@ import { recordBroadcast } from './output/recording/record.ts'
 import { livePageRoutes } from './page/routes.ts'
 import { broadcastRoutes } from './routes.ts'
 import { Broadcast, BroadcastList } from './schemas.ts'
-import { Views } from './state/broadcast-lookup.ts'
+import { BroadcastLookup } from './state/broadcast-lookup.ts'
 import { expireLive } from './state/expiry/expire.ts'
 import { feedRoutes } from './state/feed/routes.ts'
 
@@ -14,10 +14,10 @@ export const live: Slice = {
   schemas: [Broadcast, BroadcastList],
   routes: broadcastRoutes,
   async publicRoutes(app, context) {
-    const views = new Views(context)
-    app.addHook('preClose', async () => views.close())
-    await liveMediaRoutes(app, context, views)
-    await livePageRoutes(app, context, views)
+    const lookup = new BroadcastLookup(context)
+    app.addHook('preClose', async () => lookup.close())
+    await liveMediaRoutes(app, context, lookup)
+    await livePageRoutes(app, context, lookup)
   },
   processRoutes: feedRoutes,
   jobs: { 'record-broadcast': recordBroadcast },

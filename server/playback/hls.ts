@@ -46,7 +46,7 @@ export function loadMaster(
   hasAllQualities: boolean,
 ): Promise<LoadedHls | undefined> {
   const versions = video.captions.map(({ version }) => version)
-  return playlists.load(video, `${variantOf(video)} master ${versions}`, () =>
+  return playlists.load(video, `${variantOf(video)} master ${video.language} ${versions}`, () =>
     makeMaster(db, video, hasAllQualities),
   )
 }
@@ -108,6 +108,7 @@ async function makeMaster(
     plan,
     hasAudio,
     runs: hasAllQualities ? row.runs : withoutSlow(plan, row.runs, row.elapsedSeconds ?? 0),
+    language: video.language,
     captions: video.captions,
     hasAllQualities,
     isFinal: row.state === 'encoded',

@@ -66,12 +66,25 @@ test('the bandwidth is the encoder limit while the playlist grows, and at least 
   const plan = planOf(25, 1, 150)
   const bandwidths = (bytes: number, segments: number) => {
     const runs = [runOf('240p', segments, bytes), runOf('sound', segments, 96_000)]
-    return /INF:(.*?),CODECS/.exec(masterPlaylist({ plan, runs, hasAudio: true, captions: [] }))![1]
+    return /INF:(.*?),CODECS/.exec(
+      masterPlaylist({ plan, runs, hasAudio: true, language: null, captions: [] }),
+    )![1]
   }
   assert.equal(bandwidths(60_000, 1), 'BANDWIDTH=528000')
   assert.equal(bandwidths(60_000, 2), 'BANDWIDTH=528000,AVERAGE-BANDWIDTH=208000')
   // 300 kB in the 4 s of one segment, and 48 kB of audio.
   assert.equal(bandwidths(600_000, 2), `BANDWIDTH=${600_000 + 96_000},AVERAGE-BANDWIDTH=928000`)
+})
+
+test('the audio is named after its language, if that is known', () => {
+  const plan = planOf(25, 1, 150)
+  const runs = [runOf('240p', 1), runOf('sound', 1)]
+  const named = (language: string | null) =>
+    /TYPE=AUDIO,GROUP-ID="sound",(.*),DEFAULT/.exec(
+      masterPlaylist({ plan, runs, hasAudio: true, language, captions: [] }),
+    )?.[1]
+  assert.equal(named('fr'), 'NAME="Français",LANGUAGE="fr"')
+  assert.equal(named(null), 'NAME="Audio"')
 })
 
 test('captions are subtitle renditions of every quality, with unique native names', () => {
@@ -83,7 +96,9 @@ test('captions are subtitle renditions of every quality, with unique native name
     { language: 'iw', isDefault: false },
   ]
   const runs = [runOf('240p', 1), runOf('360p', 1)]
-  const lines = masterPlaylist({ plan, runs, hasAudio: false, captions }, '?avh=x').split('\n')
+  const lines = masterPlaylist({ plan, runs, hasAudio: false, language: null, captions }, '?avh=x').split(
+    '\n',
+  )
   const group = '#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="captions"'
   const uri = (language: string) => `URI="captions/${language}/manifest.m3u8?avh=x"`
   assert.deepEqual(

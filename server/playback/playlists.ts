@@ -25,6 +25,8 @@ export type Master = {
   /** Qualities that have not failed, and the audio. */
   runs: Run[]
   hasAudio: boolean
+  /** Of the audio. Null if it is not known. */
+  language: string | null
   captions: Caption[]
   /** Also lists qualities without a segment, for a player that knows how far each of them is encoded. */
   hasAllQualities?: boolean
@@ -66,15 +68,15 @@ export function withoutSlow(plan: EncodingPlan, runs: Run[], elapsedSeconds: num
 
 /** Lists the qualities that have at least one segment. A player reads it once, while they may still grow. */
 export function masterPlaylist(
-  { plan, runs, hasAudio, captions, hasAllQualities = false }: Master,
+  { plan, runs, hasAudio, language, captions, hasAllQualities = false }: Master,
   query = '',
 ): string {
   const audio = hasAudio ? runs.find(({ rendition }) => rendition === audioRendition) : undefined
   const lines = ['#EXTM3U', '#EXT-X-VERSION:7', '#EXT-X-INDEPENDENT-SEGMENTS']
   if (audio) {
-    const name = 'NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2"'
+    const name = language ? `NAME="${nativeName(language)}",LANGUAGE="${language}"` : 'NAME="Audio"'
     lines.push(
-      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${audioGroup}",${name},URI="${audioRendition}/manifest.m3u8${query}"`,
+      `#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="${audioGroup}",${name},DEFAULT=YES,AUTOSELECT=YES,CHANNELS="2",URI="${audioRendition}/manifest.m3u8${query}"`,
     )
   }
   lines.push(...captionLines(captions, query))

@@ -1,13 +1,14 @@
 import { isLaterRange } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
+import { videoKind } from '../videos/paths.ts'
 import { EncodedCache, masterStateFinder, videoStateFinder } from './encoded-cache.ts'
 import { type HlsCaches, loadHls, loadMaster, parseHlsFile, renderHls } from './hls.ts'
 import { loadMp4 } from './mp4.ts'
 import type { Content } from './send.ts'
 import { serveMedia } from './serve.ts'
 import { sessionRoute } from './session.ts'
-import { findMp4 } from './store.ts'
+import { findAsset, findMp4 } from './store.ts'
 
 /** Cached files of encoded videos. */
 const maxPlaylists = 500
@@ -26,14 +27,16 @@ export function playbackRoutes(app: App, context: Context): void {
     segments: new EncodedCache(maxSegments),
   }
   serveMedia(app, context, {
-    path: 'hls/manifest.m3u8',
+    kind: videoKind,
+    suffix: '/hls/manifest.m3u8',
     isStart: () => true,
     find: ({ videoId }) => findMasterState(videoId),
     load: (video, { query }) => loadMaster(context, caches, video, hasAllQualities(query)),
     render: renderHls,
   })
   serveMedia(app, context, {
-    path: 'hls/:rendition/:file',
+    kind: videoKind,
+    suffix: '/hls/:rendition/:file',
     async find(params) {
       const file = parseHlsFile(params)
       const video = await findState(params.videoId)
@@ -43,12 +46,13 @@ export function playbackRoutes(app: App, context: Context): void {
     render: renderHls,
   })
   serveMedia(app, context, {
-    path: 'mp4/source.mp4',
+    kind: videoKind,
+    suffix: '/mp4/source.mp4',
     isStart: (request) => !isLaterRange(request),
     isProgressive: true,
     find: ({ videoId }) => findMp4(context.db, videoId),
     load: (asset, request) => loadMp4(context, asset, request),
     render: (content: Content) => content,
   })
-  sessionRoute(app, context)
+  sessionRoute(app, context, videoKind, (id) => findAsset(context.db, id))
 }

@@ -1,10 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Access, type AccessRequest, accessDenied, checkAccess, openSession } from '../access/check.ts'
+import {
+  type Access,
+  type AccessRequest,
+  accessDenied,
+  checkAccess,
+  type MediaKind,
+  openSession,
+} from '../access/check.ts'
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
-import { videoMedium, videoPath } from '../videos/paths.ts'
 import { type Content, sendContent } from './send.ts'
 import type { Asset } from './store.ts'
 
@@ -22,27 +28,32 @@ const cors = {
     'accept-ranges, content-disposition, content-length, content-range, content-type, date, etag, x-request-id',
 }
 
-export type Params = { videoId: string; token?: string; rendition: string; file: string }
+export type Params = { videoId: string; rendition: string; file: string }
 
-/** A kind of file that every video has. */
-export type Media<A extends Asset, Loaded> = {
-  /** Below the path of the video. */
-  path: string
+/** A kind of file that every video or every live stream has. */
+export type MediaFile<A extends Asset, Loaded, P = Params> = {
+  kind: MediaKind
+  /** What follows the path of the video or live stream. */
+  suffix: string
   /** Whether a request starts to play. */
   isStart?(request: FastifyRequest): boolean
   isPreview?: boolean
   /** A viewer whose session is new is redirected to the URL that contains it. */
   isProgressive?: boolean
-  /** Finds the video, and as much of the file as the same statement can. Undefined when there is no such video. */
-  find(params: Params): Promise<A | undefined>
+  /** Finds the video or live stream, and as much of the file as the same statement can. Undefined if it does not exist. */
+  find(params: P): Promise<A | undefined>
   /** Called after the access check. Throws if there is no such file; undefined while nothing can be played yet. */
-  load(asset: A, request: FastifyRequest): Loaded | undefined | Promise<Loaded | undefined>
+  load(
+    asset: A,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Loaded | undefined | Promise<Loaded | undefined>
   /** The content may contain URLs of the viewer. */
   render(loaded: Loaded, access: Access): Content
 }
 
 /** For errors and 202. Everything else sets its own cache-control. */
-export const mediaHeaders = {
+const mediaHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'cross-origin',
   'timing-allow-origin': '*',
@@ -51,13 +62,14 @@ export const mediaHeaders = {
 }
 
 /** Serves a kind of file by its plain URL and by the URL with a token. */
-export function serveMedia<A extends Asset, Loaded>(
+export function serveMedia<A extends Asset, Loaded, P = Params>(
   app: App,
   context: Context,
-  media: Media<A, Loaded>,
+  file: MediaFile<A, Loaded, P>,
 ): void {
-  for (const base of [videoPath(':videoId'), `${videoPath(':videoId')}/token/:token`])
-    routeMedia(app, `${base}/${media.path}`, (request, reply) => serve(context, media, request, reply))
+  const { parameter, path, privatePath } = file.kind
+  for (const base of [path(`:${parameter}`), privatePath(`:${parameter}`, ':token')])
+    routeMedia(app, base + file.suffix, (request, reply) => serve(context, file, request, reply))
 }
 
 export function routeMedia(
@@ -81,44 +93,46 @@ export function routeMedia(
   })
 }
 
-async function serve<A extends Asset, Loaded>(
+async function serve<A extends Asset, Loaded, P>(
   context: Context,
-  media: Media<A, Loaded>,
+  file: MediaFile<A, Loaded, P>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const params = request.params as Params
-  const { videoId, token } = params
-  if (!isId('vi', videoId)) throw notFound('videoId')
-  const asset = await media.find(params)
-  if (!asset) throw notFound('videoId')
+  const { kind } = file
+  const params = request.params as Record<string, string>
+  const { [kind.parameter]: id = '', token } = params
+  if (!isId(kind.prefix, id)) throw notFound(kind.parameter)
+  const asset = await file.find(params as P)
+  if (!asset) throw notFound(kind.parameter)
 
   const asked: AccessRequest = {
     request,
-    medium: videoMedium({ id: videoId, environment: asset.environment, public: asset.public }),
+    media: { kind, id, environment: asset.environment, public: asset.public },
     token,
-    isStart: media.isStart?.(request) ?? false,
-    isPreview: media.isPreview ?? false,
-    isProgressive: media.isProgressive ?? false,
+    isStart: file.isStart?.(request) ?? false,
+    isPreview: file.isPreview ?? false,
+    isProgressive: file.isProgressive ?? false,
   }
   // Before the file is loaded: whether a private video has it is private as well.
   const grant = await checkAccess(context, asked)
   if (!grant) throw accessDenied(token)
 
-  const loaded = await media.load(asset, request)
+  const loaded = await file.load(asset, request, reply)
   if (loaded === undefined) return reply.code(202).send()
 
+  // After the file is loaded: a file that does not exist does not use up a token.
   const access = await openSession(context, reply, asked, grant)
   if (!access) throw accessDenied(token)
-  if (access.isNew && media.isProgressive) return reply.redirect(withSession(request, access), 302)
+  if (access.isNew && file.isProgressive) return reply.redirect(withSession(request, access), 302)
 
-  const content = media.render(loaded, access)
+  const content = file.render(loaded, access)
   const isShared = asset.public && token === undefined
   return sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
 }
 
 /** Shared caches do not check who may see the content. */
-export const withoutSharedCaches = (content: Content): Content => ({
+const withoutSharedCaches = (content: Content): Content => ({
   ...content,
   cacheControl: content.cacheControl.replace('public', 'private').replace(/, s-maxage=\d+/, ''),
 })

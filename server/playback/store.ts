@@ -47,11 +47,11 @@ async function findAll<Row extends { id: string }>(
 export type CaptionState = { language: string; isDefault: boolean; version: string }
 
 /** What the master playlist depends on. */
-export type MasterState = VideoState & { captions: CaptionState[] }
+export type MasterState = VideoState & { language: string | null; captions: CaptionState[] }
 
 const findMasterRows = prepare<MasterState>(
   'find-master-states',
-  `select ${stateColumns},
+  `select ${stateColumns}, v.language,
      coalesce((
        select jsonb_agg(jsonb_build_object('language', language, 'isDefault', is_default, 'version', version)
                         order by language)

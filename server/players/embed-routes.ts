@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { checkAccess, openSession } from '../access/check.ts'
 import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { checkPlayable } from '../renditions/playable.ts'
 import { playerSize } from '../videos/iframe.ts'
-import { videoMedium, videoPath } from '../videos/paths.ts'
+import { videoKind, videoPath } from '../videos/paths.ts'
 import { assetRoutes, loadPlayer } from './assets.ts'
 import { emptyConfig, videoConfig } from './config.ts'
 import { logoType } from './logo.ts'
 import { oembedRoute } from './oembed.ts'
+import { openPage } from './page-access.ts'
 import { closedPage, noCache, type Page, pageSender, sharedCache } from './send-page.ts'
 import { findLogo, findPage } from './store.ts'
 
@@ -39,18 +39,11 @@ async function loadPage(context: Context, request: FastifyRequest, reply: Fastif
   const row = await findPage(context.db, videoId)
   if (!row) return closedPage(emptyConfig({ videoId, type: 'vod' }, 'missing'))
 
-  // The route has no schema, so query parameters are lists.
-  const { token: tokens } = request.query as { token?: string[] }
-  const token = (!row.public && tokens?.[0]) || undefined
-  const medium = videoMedium(row)
-  const asked = { request, medium, token, isStart: true }
-  const grant = await checkAccess(context, asked)
-  // A token is not used up until the video is playable.
-  const isOpened = grant && (grant.unusedToken === undefined || checkPlayable(row).state === 'ready')
-  const access = isOpened ? await openSession(context, reply, asked, grant) : undefined
-  if (!grant || (isOpened && !access)) return closedPage(emptyConfig({ videoId, type: 'vod' }, 'private'))
+  const media = { kind: videoKind, ...row }
+  const opened = await openPage(context, request, reply, media, checkPlayable(row).state === 'ready')
+  if (!opened) return closedPage(emptyConfig({ videoId, type: 'vod' }, 'private'))
 
-  const config = videoConfig(row, access, token)
+  const config = videoConfig(row, opened.isOpen ? opened.access : undefined, opened.token)
   return {
     config,
     preview: row.public ? { description: row.description, size: playerSize(row) } : undefined,

@@ -85,12 +85,12 @@ export function oembedRoute(app: App, context: Context): void {
       if (query.format === 'xml') throw new ApiError(playersErrors.formatNotImplemented, { name: 'format' })
       const publicUrl = context.publicUrl()
       const { id, options } = readPlayerUrl(query.url, publicUrl)
-      const medium = await findMedium(context.db, id)
-      if (!medium) throw notFound('url')
-      if (!medium.isPublic) throw unauthenticated(accessErrors.privateVideoEmbed)
-      const { title, thumbnail } = medium
-      const player = publicUrl + medium.path
-      const scaled = scale(medium.size, query.maxwidth, query.maxheight)
+      const media = await findMedia(context.db, id)
+      if (!media) throw notFound('url')
+      if (!media.isPublic) throw unauthenticated(accessErrors.privateVideoEmbed)
+      const { title, thumbnail } = media
+      const player = publicUrl + media.path
+      const scaled = scale(media.size, query.maxwidth, query.maxheight)
       return {
         type: 'video',
         version: '1.0',
@@ -110,9 +110,15 @@ export function oembedRoute(app: App, context: Context): void {
 }
 
 /** What oEmbed tells about a video or a live stream. */
-type Medium = { path: string; title: string; isPublic: boolean; size: Size; thumbnail: Size | undefined }
+type EmbeddedMedia = {
+  path: string
+  title: string
+  isPublic: boolean
+  size: Size
+  thumbnail: Size | undefined
+}
 
-async function findMedium(db: Db<Tables>, id: string): Promise<Medium | undefined> {
+async function findMedia(db: Db<Tables>, id: string): Promise<EmbeddedMedia | undefined> {
   if (isId('li', id)) {
     const row = await findLivePreview(db, id)
     return (

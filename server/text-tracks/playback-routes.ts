@@ -9,6 +9,7 @@ import { playlistType } from '../playback/hls.ts'
 import { type Content, inMemory } from '../playback/send.ts'
 import { cacheOneMinute, type Params, serveMedia } from '../playback/serve.ts'
 import { findAsset } from '../playback/store.ts'
+import { videoKind } from '../videos/paths.ts'
 import { cueLoader, type LoadCues } from './cue-cache.ts'
 import { type CaptionAsset, findCaptionAsset, findContent } from './store.ts'
 
@@ -21,7 +22,8 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
   const { db } = context
   for (const kind of ['captions', 'chapters'] as const)
     serveMedia(app, context, {
-      path: `${kind}/:file`,
+      kind: videoKind,
+      suffix: `/${kind}/:file`,
       async find({ videoId, file }) {
         const language = parseLanguage(filePattern.exec(file)?.[1])
         const asset = await findAsset(db, videoId)
@@ -37,7 +39,8 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
     })
   const loadCues = cueLoader(context)
   serveMedia(app, context, {
-    path: 'hls/captions/:rendition/:file',
+    kind: videoKind,
+    suffix: '/hls/captions/:rendition/:file',
     async find(params) {
       const file = parseFile(params)
       const asset = await findCaptionAsset(db, params.videoId, file.language)

@@ -6,6 +6,7 @@ import { loadPlaceholder } from '../playback/placeholder.ts'
 import { type Content, inFile, inMemory } from '../playback/send.ts'
 import { cacheForever, cacheOneMinute, serveMedia } from '../playback/serve.ts'
 import { spriteSheetFile } from '../renditions/files.ts'
+import { videoKind } from '../videos/paths.ts'
 import { findThumbnailAsset, type ThumbnailAsset } from './store.ts'
 
 const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
@@ -14,14 +15,16 @@ const sheetPattern = /^(0|[1-9]\d{0,2})\.jpg$/
 export async function thumbnailPlaybackRoutes(app: App, context: Context): Promise<void> {
   const placeholder = await loadPlaceholder()
   serveMedia(app, context, {
-    path: 'thumbnail.jpg',
+    kind: videoKind,
+    suffix: '/thumbnail.jpg',
     isPreview: true,
     find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
     load: (asset) => loadThumbnail(context, asset, placeholder),
     render: (content: Content) => content,
   })
   serveMedia(app, context, {
-    path: 'sprites.vtt',
+    kind: videoKind,
+    suffix: '/sprites.vtt',
     isPreview: true,
     find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
     load: loadSprites,
@@ -33,7 +36,8 @@ export async function thumbnailPlaybackRoutes(app: App, context: Context): Promi
       ),
   })
   serveMedia(app, context, {
-    path: 'sprites/:file',
+    kind: videoKind,
+    suffix: '/sprites/:file',
     isPreview: true,
     async find({ videoId, file }) {
       const [, sheet] = sheetPattern.exec(file) ?? []

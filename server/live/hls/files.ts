@@ -1,20 +1,21 @@
 import type { ServerResponse } from 'node:http'
+import type { Access } from '../../access/check.ts'
+import { notFound } from '../../lib/errors.ts'
 import { type Content, inFile, inMemory } from '../../playback/send.ts'
 import { cacheForever, cacheOneSecond } from '../../playback/serve.ts'
-import type { View } from '../state/broadcast-lookup.ts'
+import type { BroadcastSource } from '../state/broadcast-lookup.ts'
 import { liveSegmentKey } from '../state/files.ts'
-import type { LiveFile } from './file-names.ts'
-import { withPatience } from './patience.ts'
+import type { LiveBroadcast } from '../state/live-broadcast.ts'
+import type { Rendition } from '../state/rendition.ts'
+import { type LiveFile, parseLiveFile } from './file-names.ts'
 import { type Directives, loadPlaylistContent, readDirectives, waitForPlaylist } from './playlist-requests.ts'
+import { withTimeout } from './timeout.ts'
 
-type Asked = {
-  quality: string
-  file: LiveFile
-  /** The query of the request. */
-  directives: unknown
-  /** For the URLs in a playlist. */
-  query: string
-}
+export type LiveFileParams = { broadcastId: string; quality: string; file: string }
+
+type LoadedPlaylist = { source: BroadcastSource; quality: string; asked: Directives }
+/** The URLs in a playlist contain the session of the viewer. */
+type LoadedFile = Content | LoadedPlaylist
 
 const segmentType = 'video/mp4'
 /** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
@@ -26,49 +27,67 @@ const maxWaitTargets = 3
 const shareOneSecond = 'public, max-age=0, s-maxage=1'
 const noStore = 'no-store'
 
-type Find = () => Promise<View | undefined>
+type Find = () => Promise<BroadcastSource | undefined>
 
-/** Undefined if there is no such file. */
+/** Throws if there is no such file. */
 export async function loadLiveFile(
   find: Find,
-  asked: Asked,
+  { quality, file: name }: LiveFileParams,
+  query: unknown,
   viewer: ServerResponse,
-): Promise<Content | undefined> {
-  const view = await find()
-  const rendition = view?.live.qualities.includes(asked.quality)
-    ? view.live.rendition(asked.quality)
-    : undefined
-  if (!view || !rendition) return undefined
-  const { file } = asked
+): Promise<LoadedFile> {
+  const file = parseLiveFile(name)
+  const source = file && (await find())
+  const loaded = source && (await loadFrom(source, { quality, file, query, find, viewer }))
+  if (!loaded) throw notFound('file')
+  return loaded
+}
+
+export const renderLiveFile = (loaded: LoadedFile, { query }: Access): Content =>
+  'asked' in loaded ? renderPlaylist(loaded, query) : loaded
+
+type Request = { quality: string; file: LiveFile; query: unknown; find: Find; viewer: ServerResponse }
+
+function loadFrom(
+  source: BroadcastSource,
+  request: Request,
+): LoadedFile | undefined | Promise<LoadedFile | undefined> {
+  const { quality, file, viewer } = request
+  const rendition = findVisible(source, quality)
+  if (!rendition) return undefined
   switch (file.kind) {
     case 'playlist':
-      return loadPlaylist(find, view, asked, viewer)
+      return loadPlaylist(source, request)
     case 'init': {
       const init = rendition.findInit(file.epoch)
       return init && inMemory(init.data, segmentType, cacheForever)
     }
     case 'segment':
-      return findSegment(view, asked.quality, file)
+      return findSegment(source.live, quality, rendition, file)
     case 'part':
-      return loadPart(view, asked.quality, file, viewer)
+      return loadPart(source, quality, rendition, file, viewer)
   }
 }
 
-const maxWaitMs = ({ live }: View) => maxWaitTargets * (live.targetSeconds ?? 2) * 1000
+const findVisible = ({ live }: BroadcastSource, quality: string) =>
+  live.qualities.includes(quality) ? live.rendition(quality) : undefined
 
+const maxWaitMs = ({ live }: BroadcastSource) => maxWaitTargets * (live.targetSeconds ?? 2) * 1000
+
+/** Waits until the playlist contains what the player asks for. */
 async function loadPlaylist(
-  find: Find,
-  view: View,
-  { quality, directives, query }: Asked,
-  viewer: ServerResponse,
-): Promise<Content | undefined> {
-  const asked = readDirectives(directives)
-  const wait = (signal: AbortSignal) => waitThroughOwners(find, view, quality, asked, signal)
-  const current = view.hasParts ? await withPatience(viewer, maxWaitMs(view), wait) : view
-  if (!current?.live.qualities.includes(quality)) return undefined
-  const window = current.live.rendition(quality)?.window
-  if (!window) return undefined
-  const content = loadPlaylistContent(current, quality, { skips: asked.skips, query })
+  source: BroadcastSource,
+  { quality, query, find, viewer }: Request,
+): Promise<LoadedPlaylist | undefined> {
+  const asked = readDirectives(query)
+  const wait = (signal: AbortSignal) => waitThroughOwners(find, source, quality, asked, signal)
+  const current = source.hasParts ? await withTimeout(viewer, maxWaitMs(source), wait) : source
+  return current && findVisible(current, quality) ? { source: current, quality, asked } : undefined
+}
+
+function renderPlaylist({ source, quality, asked }: LoadedPlaylist, query: string): Content {
+  const { window } = source.live.rendition(quality)!
+  const content = loadPlaylistContent(source, quality, { skips: asked.skips, query })
   const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
   const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? shareOneSecond : noStore
   return { ...content, cacheControl }
@@ -77,12 +96,12 @@ async function loadPlaylist(
 /** The owner of a broadcast may change while a player waits. */
 async function waitThroughOwners(
   find: Find,
-  view: View,
+  source: BroadcastSource,
   quality: string,
   asked: Directives,
   signal: AbortSignal,
-): Promise<View | undefined> {
-  let current: View | undefined = view
+): Promise<BroadcastSource | undefined> {
+  let current: BroadcastSource | undefined = source
   while (current && !(await waitForPlaylist(current, quality, asked, signal)) && !signal.aborted) {
     // Only a broadcast without an owner is found again at once.
     const next = await find()
@@ -95,12 +114,16 @@ async function waitThroughOwners(
 type SegmentFile = Extract<LiveFile, { kind: 'segment' }>
 type PartFile = Extract<LiveFile, { kind: 'part' }>
 
-function findSegment({ live }: View, quality: string, { sequence, epoch }: SegmentFile): Content | undefined {
-  const rendition = live.rendition(quality)!
+function findSegment(
+  { id }: LiveBroadcast,
+  quality: string,
+  rendition: Rendition,
+  { sequence, epoch }: SegmentFile,
+): Content | undefined {
   const segment = rendition.window.find(sequence)
   if (segment?.epoch !== epoch) return undefined
   const { bytes, fence } = segment
-  const key = liveSegmentKey(live.id, { quality, sequence, fence })
+  const key = liveSegmentKey(id, { quality, sequence, fence })
   const stored = inFile({ key, size: bytes }, segmentType, cacheForever)
   const body = rendition.findSegment(sequence)?.join()
   if (!body) return stored
@@ -112,18 +135,18 @@ function findSegment({ live }: View, quality: string, { sequence, epoch }: Segme
 
 /** The part that comes next can be requested before it exists. */
 async function loadPart(
-  view: View,
+  source: BroadcastSource,
   quality: string,
+  rendition: Rendition,
   { sequence, epoch, part }: PartFile,
   viewer: ServerResponse,
 ): Promise<Content | undefined> {
-  const { live, hasParts } = view
-  const rendition = live.rendition(quality)!
+  const { live, hasParts } = source
   const { window } = rendition
   if (sequence > window.next) return undefined
   const isMet = () => window.has(sequence, part)
   if (hasParts && !isMet())
-    await withPatience(viewer, maxWaitMs(view), (signal) => window.waitUntil(isMet, signal))
+    await withTimeout(viewer, maxWaitMs(source), (signal) => window.waitUntil(isMet, signal))
   // Playlists have announced it. Some players report an error if it is missing.
   if (live.isEnded && window.endsBefore(sequence, part))
     return inMemory(Buffer.alloc(0), segmentType, noStore)

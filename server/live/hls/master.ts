@@ -1,7 +1,7 @@
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
 
 /** The master playlist. Its URLs are relative to `/live/{id}.m3u8`, with or without a token in front of the id. */
-export function writeMaster(live: LiveBroadcast, liveStreamId: string, query: string): string {
+export function writeMaster(live: LiveBroadcast, query: string): string {
   const lines = live.qualities.flatMap((quality) => {
     const rendition = live.rendition(quality)
     const init = rendition?.latestInit
@@ -15,7 +15,7 @@ export function writeMaster(live: LiveBroadcast, liveStreamId: string, query: st
     ]
     return [
       `#EXT-X-STREAM-INF:${attributes.join(',')}`,
-      `${liveStreamId}/${live.id}/${quality}/index.m3u8${query}`,
+      `${live.liveStreamId}/${live.id}/${quality}/index.m3u8${query}`,
     ]
   })
   return ['#EXTM3U', '#EXT-X-VERSION:9', '#EXT-X-INDEPENDENT-SEGMENTS', ...lines, ''].join('\n')

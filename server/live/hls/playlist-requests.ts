@@ -1,13 +1,12 @@
 import { ApiError, httpErrors } from '../../lib/errors.ts'
+import { playlistType } from '../../playback/hls.ts'
 import { type Content, inMemory } from '../../playback/send.ts'
 import { cacheOneSecond } from '../../playback/serve.ts'
-import { partMs } from '../output/rendition-writer.ts'
-import type { View } from '../state/broadcast-lookup.ts'
+import type { BroadcastSource } from '../state/broadcast-lookup.ts'
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
+import { partMs } from '../state/rendition.ts'
 import type { WindowState } from '../state/window.ts'
 import { writePlaylist } from './playlist.ts'
-
-const playlistType = 'application/vnd.apple.mpegurl'
 
 /** The delivery directives of low-latency HLS (RFC 8216bis, 6.2.5). */
 export type Directives = { sequence: number | undefined; part: number | undefined; skips: boolean }
@@ -38,7 +37,7 @@ const maxAhead = 2
  * because the encoder is away.
  */
 export async function waitForPlaylist(
-  { live }: View,
+  { live }: BroadcastSource,
   quality: string,
   { sequence, part }: Directives,
   signal: AbortSignal,
@@ -56,13 +55,13 @@ export async function waitForPlaylist(
 type Rendering = { skips: boolean; query: string }
 
 /** All viewers of a public stream get the same, until something happens. */
-export function loadPlaylistContent(view: View, quality: string, rendering: Rendering): Content {
-  const { live, hasParts } = view
+export function loadPlaylistContent(source: BroadcastSource, quality: string, rendering: Rendering): Content {
+  const { live, hasParts } = source
   const key = `${quality} ${rendering.skips} ${hasParts} ${rendering.query}`
   const known = live.playlists.get(key)
   if (known) return known
   const content = inMemory(
-    Buffer.from(renderPlaylist(view, quality, rendering)),
+    Buffer.from(renderPlaylist(source, quality, rendering)),
     playlistType,
     cacheOneSecond,
   )
@@ -71,7 +70,7 @@ export function loadPlaylistContent(view: View, quality: string, rendering: Rend
 }
 
 export function renderPlaylist(
-  { live, hasParts }: View,
+  { live, hasParts }: BroadcastSource,
   quality: string,
   { skips, query }: Rendering,
 ): string {

@@ -16,7 +16,7 @@ type Options = {
 type Timed = { isVideo: boolean; sample: Sample; atMs: number }
 
 /** How long a stream waits for its second track. Encoders send the configurations first. */
-const patienceMs = 1_000
+const secondTrackTimeoutMs = 1_000
 const maxWaitingBytes = 16 * 1024 * 1024
 /** The memory of a sample besides its data. */
 const sampleOverhead = 256
@@ -110,7 +110,7 @@ export class SourceReader implements Publisher {
 
   #isReady(nowMs: number): boolean {
     const { video, audio } = this.#tracks
-    const hasWaited = nowMs - (this.#waiting[0]?.atMs ?? nowMs) >= patienceMs
+    const hasWaited = nowMs - (this.#waiting[0]?.atMs ?? nowMs) >= secondTrackTimeoutMs
     const isAudioDue = this.#announced?.audio !== false && !hasWaited
     const isVideoDue = this.#announced?.video !== false && !hasWaited
     if (video) return this.#hasKeyFrame && (audio !== undefined || !isAudioDue)

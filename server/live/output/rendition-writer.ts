@@ -2,11 +2,9 @@ import { Bytes } from '../media/bytes.ts'
 import type { Sample } from '../media/flv.ts'
 import { codecsOf, type Tracks, writeInit } from '../media/fmp4.ts'
 import type { BroadcastEvent } from '../state/live-broadcast.ts'
+import { partMs } from '../state/rendition.ts'
 import { Packager, type Part, type Segment } from './packager.ts'
 import type { SegmentWriter } from './segment-writer.ts'
-
-/** Half a second in whole frames: 15 frames at 30 frames per second take 501 ms if their times are rounded. */
-export const partMs = 501
 
 type Options = {
   quality: string

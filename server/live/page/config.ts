@@ -1,4 +1,4 @@
-import type { Grant } from '../../access/check.ts'
+import type { Access } from '../../access/check.ts'
 import { livePath } from '../../live-streams/paths.ts'
 import { configUrl, emptyConfig, type PlayerConfig, themeConfig } from '../../players/config.ts'
 import { videoPath } from '../../videos/paths.ts'
@@ -6,8 +6,7 @@ import type { WatchedStream } from '../state/watched-streams.ts'
 import { stateOf, versionOf } from './state.ts'
 
 type Viewer = {
-  /** What the viewer may see. */
-  grant: Grant
+  access: Access
   /** Whether the session is open. Before, there is no URL of the media. */
   isOpen: boolean
   token: string | undefined
@@ -15,10 +14,7 @@ type Viewer = {
 }
 
 /** The configuration of the player page of a live stream. */
-export function liveConfig(
-  stream: WatchedStream,
-  { grant: { access }, isOpen, token, viewers }: Viewer,
-): PlayerConfig {
+export function liveConfig(stream: WatchedStream, { access, isOpen, token, viewers }: Viewer): PlayerConfig {
   const { id, latest } = stream
   const recording = latest?.recording ?? null
   return {

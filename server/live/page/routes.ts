@@ -1,18 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
-import { checkAccess, openSession } from '../../access/check.ts'
 import { countViewers } from '../../analytics/live-viewers.ts'
 import type { Context } from '../../context.ts'
 import type { App } from '../../lib/http.ts'
 import { isId } from '../../lib/ids.ts'
 import { maxEntries } from '../../lib/lru.ts'
 import type { WakeSignal } from '../../lib/wake-signal.ts'
-import { liveMedium, livePath } from '../../live-streams/paths.ts'
+import { livePath, liveStreamKind } from '../../live-streams/paths.ts'
 import { loadEntry } from '../../players/assets.ts'
 import { emptyConfig } from '../../players/config.ts'
+import { openPage } from '../../players/page-access.ts'
 import { closedPage, noCache, type Page, pageSender } from '../../players/send-page.ts'
 import { defaultSize } from '../../videos/iframe.ts'
-import type { Views } from '../state/broadcast-lookup.ts'
+import type { BroadcastLookup } from '../state/broadcast-lookup.ts'
 import type { WatchedStream } from '../state/watched-streams.ts'
 import { liveConfig } from './config.ts'
 import { stateOf, versionOf } from './state.ts'
@@ -29,10 +29,10 @@ const viewersFreshMs = 5_000
 export async function livePageRoutes(
   app: App,
   context: Context & { liveChanges: WakeSignal },
-  views: Views,
+  lookup: BroadcastLookup,
 ): Promise<void> {
   const { sendPage, sendConfig } = pageSender(context, await loadEntry())
-  const watch = new StreamWatch(context, views)
+  const watch = new StreamWatch(context, lookup)
   const count = viewerCounts(context)
   const closing = new AbortController()
   app.addHook('preClose', (done) => {
@@ -43,35 +43,38 @@ export async function livePageRoutes(
     loadPage(context, request, reply, stream && { stream, viewers: await count(stream) })
 
   app.get(livePath(':liveStreamId'), hidden, async (request, reply) =>
-    sendPage(request, reply, await load(request, reply, await findStream(views, request))),
+    sendPage(request, reply, await load(request, reply, await findStream(lookup, request))),
   )
   app.get(`${livePath(':liveStreamId')}/config.json`, hidden, async (request, reply) => {
     const { wait: [version] = [] } = request.query as { wait?: string[] }
-    const stream = version === undefined ? undefined : await findVersion(views, request, version)
-    const page = await load(request, reply, stream ?? (await findStream(views, request)))
+    const stream = version === undefined ? undefined : await findVersion(lookup, request, version)
+    const page = await load(request, reply, stream ?? (await findStream(lookup, request)))
     // Without access there is nothing to wait for.
     if (!stream || !page.config.live) return sendConfig(reply, page)
     const left = new AbortController()
     reply.raw.once('close', () => left.abort())
     const signals = [left.signal, closing.signal, AbortSignal.timeout(maxWaitMs)]
     await watch.waitForChange(stream, AbortSignal.any(signals))
-    return sendConfig(reply, await load(request, reply, await views.findStream(stream.id)))
+    return sendConfig(reply, await load(request, reply, await lookup.findStream(stream.id)))
   })
 }
 
-async function findStream(views: Views, request: FastifyRequest): Promise<WatchedStream | undefined> {
+async function findStream(
+  lookup: BroadcastLookup,
+  request: FastifyRequest,
+): Promise<WatchedStream | undefined> {
   const { liveStreamId } = request.params as { liveStreamId: string }
-  return isId('li', liveStreamId) ? (await views.loadStreams([liveStreamId]))[0] : undefined
+  return isId('li', liveStreamId) ? (await lookup.loadStreams([liveStreamId]))[0] : undefined
 }
 
 /** Undefined if the stream no longer has this version. */
 async function findVersion(
-  views: Views,
+  lookup: BroadcastLookup,
   request: FastifyRequest,
   version: string,
 ): Promise<WatchedStream | undefined> {
   const { liveStreamId } = request.params as { liveStreamId: string }
-  const stream = isId('li', liveStreamId) ? await views.findStream(liveStreamId) : undefined
+  const stream = isId('li', liveStreamId) ? await lookup.findStream(liveStreamId) : undefined
   return stream && versionOf(stream) === version ? stream : undefined
 }
 
@@ -101,21 +104,13 @@ async function loadPage(
   // An id that does not exist is not repeated in the page.
   if (!shown) return closedPage(emptyConfig({ videoId: '', type: 'live' }, 'missing'))
   const { stream, viewers } = shown
-  // The route has no schema, so query parameters are lists.
-  const { token: tokens } = request.query as { token?: string[] }
-  const token = (!stream.public && tokens?.[0]) || undefined
-  const asked = { request, medium: liveMedium(stream), token, isStart: true }
-  const grant = await checkAccess(context, asked)
   const state = stateOf(stream)
-  // A token is not used up until there is something to play.
   const isPlayable = state === 'live' || state === 'away'
-  const isOpened = grant && (grant.unusedToken === undefined || isPlayable)
-  const access = isOpened ? await openSession(context, reply, asked, grant) : undefined
-  if (!grant || (isOpened && !access))
-    return closedPage(emptyConfig({ videoId: stream.id, type: 'live' }, 'private'))
-  const viewer = { grant: { access: access ?? grant.access }, isOpen: access !== undefined, token, viewers }
+  const media = { kind: liveStreamKind, ...stream }
+  const opened = await openPage(context, request, reply, media, isPlayable)
+  if (!opened) return closedPage(emptyConfig({ videoId: stream.id, type: 'live' }, 'private'))
   return {
-    config: liveConfig(stream, viewer),
+    config: liveConfig(stream, { ...opened, viewers }),
     preview: stream.public ? { description: '', size: defaultSize } : undefined,
     cacheControl: noCache,
   }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import type { WakeSignal } from '../../lib/wake-signal.ts'
-import type { Views } from '../state/broadcast-lookup.ts'
+import type { BroadcastLookup } from '../state/broadcast-lookup.ts'
 import type { WatchedStream } from '../state/watched-streams.ts'
 import { versionOf } from './state.ts'
 
@@ -16,13 +16,13 @@ type Wait = { liveStreamId: string; version: string; done(): void }
 /** Tells waiting viewers that the state of their live stream has changed. All of them share one query. */
 export class StreamWatch {
   readonly #context: Deps
-  readonly #views: Views
+  readonly #lookup: BroadcastLookup
   readonly #waits = new Set<Wait>()
   #isRunning = false
 
-  constructor(context: Deps, views: Views) {
+  constructor(context: Deps, lookup: BroadcastLookup) {
     this.#context = context
-    this.#views = views
+    this.#lookup = lookup
   }
 
   /** Resolves when the stream no longer has this version, was deleted, or the signal is aborted. */
@@ -49,7 +49,7 @@ export class StreamWatch {
 
   async #check(): Promise<void> {
     const ids = new Set([...this.#waits].map(({ liveStreamId }) => liveStreamId))
-    const streams = new Map((await this.#views.loadStreams([...ids])).map((stream) => [stream.id, stream]))
+    const streams = new Map((await this.#lookup.loadStreams([...ids])).map((stream) => [stream.id, stream]))
     for (const { liveStreamId, version, done } of this.#waits) {
       const stream = streams.get(liveStreamId)
       // Those who came during the query are asked the next time.

@@ -7,10 +7,10 @@ import fc from 'fast-check'
 import { Turns } from '../../lib/turns.ts'
 import { RtmpSession } from '../ingest/rtmp/session.ts'
 import {
-  patienceMs,
   startRawServer,
   startRtmpServer,
   startStalledServer,
+  timeoutMs,
   until,
 } from '../ingest/rtmp/test-server.ts'
 import { AmfError, decodeAmf, encodeAmf } from './amf0.ts'
@@ -24,7 +24,7 @@ const names = { app: 's', tcUrl: 'rtmp://127.0.0.1/s', streamKey: 'secret-key' }
 function open(t: TestContext, port: number, options: Partial<RtmpClientOptions> = {}): Promise<RtmpClient> {
   const socket = connect(port, '127.0.0.1')
   t.after(() => socket.destroy())
-  return RtmpClient.publish(socket, { ...names, answerTimeoutMs: patienceMs, onDrain() {}, ...options })
+  return RtmpClient.publish(socket, { ...names, answerTimeoutMs: timeoutMs, onDrain() {}, ...options })
 }
 
 const isFailure = (pattern: RegExp) => (error: unknown) =>
@@ -176,7 +176,7 @@ const session = [
 test('a server that asks but does not read gets a few answers only', async () => {
   // Never finishes a write, as a socket whose peer does not read.
   const stuck = Object.assign(new Duplex({ read() {}, write() {} }), { setNoDelay() {} })
-  const options = { ...names, answerTimeoutMs: patienceMs, onDrain() {} }
+  const options = { ...names, answerTimeoutMs: timeoutMs, onDrain() {} }
   const publishing = RtmpClient.publish(stuck as unknown as Socket, options)
   stuck.push(Buffer.concat([beginHandshake(), Buffer.alloc(1536), ...session]))
   const client = await publishing
@@ -195,7 +195,7 @@ for (const [what, reads, expectedChecks] of [
   test(`at the end of a stream, a server that ${what}`, async (t) => {
     const written: (() => void)[] = []
     const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => void written.push(done) })
-    const options = { ...names, answerTimeoutMs: patienceMs, onDrain() {} }
+    const options = { ...names, answerTimeoutMs: timeoutMs, onDrain() {} }
     const slow = Object.assign(socket, { setNoDelay() {} }) as unknown as Socket
     const publishing = RtmpClient.publish(slow, options)
     socket.push(Buffer.concat([beginHandshake(), Buffer.alloc(1536), ...session]))

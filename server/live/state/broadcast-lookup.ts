@@ -10,7 +10,7 @@ import { type Broadcast, findBroadcast } from './store.ts'
 import { findStreams, type WatchedStream } from './watched-streams.ts'
 
 /** A broadcast, and whether this process gets its parts. */
-export type View = { live: LiveBroadcast; liveStreamId: string; hasParts: boolean }
+export type BroadcastSource = { live: LiveBroadcast; liveStreamId: string; hasParts: boolean }
 
 /** Long enough to answer many viewers with one query. */
 const freshMs = 1_000
@@ -18,7 +18,7 @@ const freshMs = 1_000
 type Deps = Pick<Context, 'db'> & MirrorDeps & { broadcasts: Broadcasts }
 
 /** The live streams and broadcasts that viewers of this process request. */
-export class Views {
+export class BroadcastLookup {
   readonly #context: Deps
   readonly #mirrors: Mirrors
   readonly #streams: QueryCache<WatchedStream>
@@ -51,11 +51,11 @@ export class Views {
   }
 
   /** Undefined if there is no such broadcast of the live stream. */
-  async findBroadcast(liveStreamId: string, id: string): Promise<View | undefined> {
+  async findBroadcast(liveStreamId: string, id: string): Promise<BroadcastSource | undefined> {
     const own = this.#context.broadcasts.get(id)
     const live = own && !own.closed.aborted ? own : await this.#findMirror(id)
-    const view = live ? viewWithParts(live) : await this.#findStored(id)
-    return view?.liveStreamId === liveStreamId ? view : undefined
+    const source = live ? sourceWithParts(live) : await this.#findStored(id)
+    return source?.liveStreamId === liveStreamId ? source : undefined
   }
 
   /** Undefined if the owner is out of reach, or has forgotten the broadcast after its end. */
@@ -65,7 +65,7 @@ export class Views {
     return broadcast && this.#mirrors.find(broadcast)
   }
 
-  async #findStored(id: string): Promise<View | undefined> {
+  async #findStored(id: string): Promise<BroadcastSource | undefined> {
     const broadcast = await this.#rows.find(id)
     if (!broadcast) return undefined
     const live = await this.#load(broadcast)
@@ -83,7 +83,7 @@ export class Views {
   }
 }
 
-const viewWithParts = (live: LiveBroadcast): View => ({
+const sourceWithParts = (live: LiveBroadcast): BroadcastSource => ({
   live,
   liveStreamId: live.liveStreamId,
   hasParts: !live.isEnded,

@@ -14,6 +14,9 @@ export type Init = {
 export type NewPart = WindowPart & Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'> & { data: Bytes }
 export type NewSegment = Omit<WindowSegment, 'parts' | 'isGap'>
 
+/** Half a second in whole frames: 15 frames at 30 frames per second take 501 ms if their times are rounded. */
+export const partMs = 501
+
 /** Segments whose parts stay in memory. Playlists list the parts of the last three. */
 const segmentsInMemory = 5
 /** Enough to know the bit rate of the recent past. */

@@ -7,7 +7,7 @@ import { type AmfValue, encodeAmf } from '../../rtmp/amf0.ts'
 import { encodeMessage, messageType } from '../../rtmp/chunks.ts'
 import { RtmpClient } from '../../rtmp/client.ts'
 import { beginHandshake } from '../../rtmp/handshake.ts'
-import { patienceMs, startRtmpServer, until } from './test-server.ts'
+import { startRtmpServer, timeoutMs, until } from './test-server.ts'
 
 async function open(t: TestContext, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
@@ -45,7 +45,7 @@ test('a client that asks but does not read fills no memory, and gets further ans
 const publish = (client: Socket, port: number) =>
   RtmpClient.publish(client, {
     ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey: 'key' },
-    ...{ answerTimeoutMs: patienceMs, onDrain() {} },
+    ...{ answerTimeoutMs: timeoutMs, onDrain() {} },
   })
 
 /** Opens connections from an address, and waits until the server has accepted all of them. */

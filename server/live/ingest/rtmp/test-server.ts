@@ -112,12 +112,12 @@ export async function startRawServer(t: TestContext, onSocket: (socket: Socket) 
 }
 
 /** Much longer than anything takes on a busy machine. */
-export const patienceMs = 300_000
+export const timeoutMs = 300_000
 
 export async function until(condition: () => boolean): Promise<void> {
-  const end = Date.now() + patienceMs
+  const end = Date.now() + timeoutMs
   while (!condition()) {
-    if (Date.now() > end) throw new Error(`not within ${patienceMs} ms: ${condition}`)
+    if (Date.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition}`)
     await new Promise((done) => setTimeout(done, 5))
   }
 }

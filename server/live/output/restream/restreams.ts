@@ -27,8 +27,8 @@ export const sandboxRestreamMs = 2 * 60 * 1000
 
 /** The step at a jump of the encoder's clock. */
 const stepMs = 33
-/** A stream without video for so long is one of audio only. */
-const videoPatienceMs = 10_000
+/** A stream without video for this long is one of audio only. */
+const videoTimeoutMs = 10_000
 
 /** From 1 s to 30 s. Random, so that the restreams of many broadcasts do not return to a server at the same moment. */
 export const defaultRetryDelayMs = (attempt: number): number =>
@@ -109,7 +109,7 @@ export class Restreams implements Publisher {
   }
 
   #expectVideo(atMs: number): void {
-    this.#videoExpectedUntilMs = atMs + videoPatienceMs
+    this.#videoExpectedUntilMs = atMs + videoTimeoutMs
   }
 
   #changeVideoConfig(payload: Buffer): void {

@@ -221,15 +221,16 @@ describe('live streams in the dashboard', { skip }, () => {
 
     await name.fill('Mine again')
     await change({ name: 'Theirs' })
-    await details.getByText('Another window has changed').waitFor()
+    await details.getByText('Changed elsewhere').waitFor()
     assert.equal((await read()).name, 'Theirs')
-    await details.getByRole('button', { name: 'Use the new values' }).click()
+    await details.getByRole('button', { name: 'Use theirs' }).click()
     assert.equal(await name.inputValue(), 'Theirs')
     await name.fill('Mine at last')
     await change({ name: 'Theirs again' })
-    await details.getByText('Another window has changed').waitFor()
+    await details.getByText('Changed elsewhere').waitFor()
+    await details.getByRole('button', { name: 'Keep mine' }).click()
     await details.getByRole('button', { name: 'Save' }).click()
-    await details.getByText('Another window has changed').waitFor({ state: 'detached' })
+    await details.getByRole('button', { name: 'Save' }).waitFor({ state: 'detached' })
     assert.equal((await read()).name, 'Mine at last')
 
     await button('Add a restream').click()
@@ -241,9 +242,13 @@ describe('live streams in the dashboard', { skip }, () => {
     await dialog.getByRole('alert').waitFor()
     assert.equal(await dialog.getByLabel('Name').inputValue(), hostile, 'what was typed stays')
     await dialog.getByLabel('Server URL').fill('rtmp://live.example.com/app')
+    const theirs = { name: 'Theirs', serverUrl: 'rtmp://other.example.com/app', streamKey: 'other-key' }
+    await change({ restreams: [theirs] })
     await confirm('Save')
     await panel('Restreams').getByText(hostile).waitFor()
-    assert.equal((await read()).restreams[0].streamKey, 'secret-key')
+    const { restreams } = await read()
+    assert.deepEqual(restreams[0], theirs, 'what another window has added stays')
+    assert.equal(restreams[1].streamKey, 'secret-key')
     assert.ok(!(await page.locator('main').innerText()).includes('secret-key'))
 
     // A recording that has failed, as after eight hours without a file store.

@@ -141,9 +141,10 @@ describe('the page of a video', { skip }, () => {
     await page.getByLabel('Cue 3: Text').fill('Mine')
     const theirs = 'WEBVTT\n\n00:01.000 --> 00:02.000\nTheirs\n'
     await sendFile(`${service.url}/videos/${videoId}/captions/en`, Buffer.from(theirs))
-    await page.getByText('Somebody has saved this file').waitFor()
-    assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
-    await page.getByRole('button', { name: 'Discard mine and show theirs' }).click()
+    await page.getByText('Changed elsewhere').waitFor()
+    await save(page)
+    await page.getByText('Nothing was saved, because').waitFor()
+    await page.getByRole('button', { name: 'Use theirs' }).click()
     assert.equal(await page.getByLabel('Cue 1: Text').inputValue(), 'Theirs')
     assert.deepEqual(errors, [])
   })

@@ -129,19 +129,6 @@ export const viewersQuery = (environment: Environment, id: string, now: number) 
       ).data,
   })
 
-/** For the choice of a theme. */
-export const themeChoicesQuery = (environment: Environment) =>
-  queryOptions({
-    queryKey: [environment, 'players', 'list', 'choices'],
-    queryFn: async ({ signal }) =>
-      (
-        await api<Page<{ playerId: string; name?: string | null }>>(environment, 'GET', '/players', {
-          query: { pageSize: 100 },
-          signal,
-        })
-      ).data,
-  })
-
 const pathOf = (id: string) => `/live-streams/${encodeURIComponent(id)}`
 
 export const createLiveStream = (environment: Environment, body: LiveStreamInput) =>

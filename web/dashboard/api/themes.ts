@@ -29,6 +29,11 @@ export type ThemeOption = (typeof themeOptions)[number]
 /** What the form changes. */
 export type ThemeFields = { name: string } & Record<ThemeColor, string> & Record<ThemeOption, boolean>
 
+export const themeFieldsOf = (theme: PlayerTheme) =>
+  Object.fromEntries(
+    (['name', ...themeColors, ...themeOptions] as const).map((field) => [field, theme[field]]),
+  ) as ThemeFields
+
 export type PlayerTheme = ThemeFields & {
   playerId: string
   assets: { logo: string | null; link: string | null }

@@ -36,5 +36,3 @@ export type Summary = {
 }
 
 export type SummaryText = { abstract?: string; takeaways?: string[] }
-
-export type ThemeName = { playerId: string; name: string; enableApi: boolean }

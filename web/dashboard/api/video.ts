@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import type { Page, Pair, Video } from './types.ts'
-import type { Status, ThemeName, VideoEvent } from './video-types.ts'
+import type { Status, VideoEvent } from './video-types.ts'
 import { pathOf } from './videos.ts'
 
 /** The attributes of a video that can be changed. */
@@ -80,16 +80,6 @@ export const videoEventsQuery = (environment: Environment, videoId: string) =>
       }),
     getNextPageParam: ({ pagination: { currentPage, pagesTotal } }) =>
       currentPage < pagesTotal ? currentPage + 1 : undefined,
-  })
-
-/** The themes to choose from, by name. */
-export const themeNamesQuery = (environment: Environment) =>
-  queryOptions({
-    queryKey: [environment, 'players', 'list', 'names'],
-    queryFn: async ({ signal }) => {
-      const query = { pageSize: 100, sortBy: 'name', sortOrder: 'asc' }
-      return (await api<Page<ThemeName>>(environment, 'GET', '/players', { query, signal })).data
-    },
   })
 
 export const updateVideo = (environment: Environment, videoId: string, body: VideoChange) =>

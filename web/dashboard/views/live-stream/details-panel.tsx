@@ -1,50 +1,53 @@
-import { useMutation } from '@tanstack/react-query'
-import type { FormEvent } from 'react'
-import type { LiveStream, LiveStreamInput } from '../../api/live-streams.ts'
-import { ApiProblem } from '../../api/problem.ts'
-import { LeaveGuard } from '../../app/leave-guard.tsx'
+import { type LiveStream, liveStreamQuery, updateLiveStream } from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { SaveBar } from '../../draft/save-bar.tsx'
+import { useDraft } from '../../draft/use-draft.ts'
+import { MetadataEditor, metadataProblem, withoutEmpty } from '../../fields/metadata-editor.tsx'
+import { ThemeField } from '../../fields/theme-field.tsx'
 import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
-import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
-import { ThemeSelect } from '../live/theme-select.tsx'
-import { type Draft, useDraft } from './draft.ts'
-import { MetadataFields } from './metadata-fields.tsx'
-import { ChangedElsewhereError, useSaveLiveStream } from './save-live-stream.ts'
 import styles from './stream-panels.module.css'
 import { ThumbnailField } from './thumbnail-field.tsx'
 
-/** The attributes. Only those that were changed are saved. */
+const detailsOf = ({ name, public: isPublic, record, showViewers, playerId, metadata }: LiveStream) => ({
+  name,
+  public: isPublic,
+  record,
+  showViewers,
+  playerId,
+  metadata,
+})
+type Details = ReturnType<typeof detailsOf>
+
+const labels: Record<keyof Details, string> = {
+  name: texts.live.name,
+  public: texts.live.public,
+  record: texts.live.record,
+  showViewers: texts.live.showViewers,
+  playerId: texts.themes.one,
+  metadata: texts.metadata.title,
+}
+
 export function DetailsPanel({ stream }: { stream: LiveStream }) {
-  const { base, draft, edited, isConflict, set, reset, accept } = useDraft(stream)
-  const saveFields = useSaveLiveStream(stream.liveStreamId)
-  const save = useMutation({
-    mutationFn: (sent: Draft) => {
-      const change = Object.fromEntries(edited.map((field) => [field, sent[field as keyof Draft]]))
-      // Who was told of the other change may replace it.
-      return saveFields(change, isConflict ? stream : base)
-    },
-    onSuccess: (saved, sent) => {
-      accept(saved, sent)
-      showToast(texts.live.saved)
-    },
+  const environment = useEnvironment()
+  const { liveStreamId } = stream
+  const form = useDraft({
+    query: liveStreamQuery(environment, liveStreamId),
+    data: stream,
+    valuesOf: detailsOf,
+    store: (change) => updateLiveStream(environment, liveStreamId, withoutEmpty(change)),
+    onSaved: () => showToast(texts.live.saved),
   })
-  const discard = () => {
-    save.reset()
-    reset(stream)
-  }
-  const problems = save.error instanceof ApiProblem ? save.error.fields : {}
-  const isElsewhere = isConflict || save.error instanceof ChangedElsewhereError
-  const isShown = Boolean(problems.name || problems.playerId)
+  const { typed, set, errorOf } = form
   return (
     <Panel title={texts.live.details}>
       <form
         className={styles.form}
-        onSubmit={(event: FormEvent) => {
+        onSubmit={(event) => {
           event.preventDefault()
-          save.mutate(draft)
+          if (metadataProblem(typed.metadata) === undefined) form.save()
         }}
       >
         <TextField
@@ -52,58 +55,46 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
           required
           maxLength={500}
           dir="auto"
-          value={draft.name}
-          error={problems.name}
+          value={typed.name}
+          error={errorOf('name')}
           onChange={(event) => set({ name: event.target.value })}
         />
-        <Checks draft={draft} onChange={set} />
-        <ThemeSelect
-          value={draft.playerId}
-          error={problems.playerId}
+        <Checks values={typed} onChange={set} />
+        <ThemeField
+          playerId={typed.playerId}
+          error={errorOf('playerId')}
           onChange={(playerId) => set({ playerId })}
         />
-        <MetadataFields value={draft.metadata} onChange={(metadata) => set({ metadata })} />
-        {isElsewhere ? (
-          <div className={styles.notice} role="alert">
-            {texts.live.changedElsewhere}
-            <div>
-              <Button onClick={discard}>{texts.live.useTheirs}</Button>
-            </div>
-          </div>
-        ) : (
-          save.error && !isShown && <ErrorText error={save.error} />
-        )}
-        <div className={styles.row}>
-          <Button look="primary" type="submit" disabled={save.isPending || edited.length === 0}>
-            {texts.actions.save}
-          </Button>
-          {edited.length > 0 && <Button onClick={discard}>{texts.actions.cancel}</Button>}
-        </div>
+        <MetadataEditor
+          metadata={typed.metadata}
+          error={errorOf('metadata')}
+          onChange={(metadata) => set({ metadata })}
+        />
+        <SaveBar form={form} labels={labels} />
       </form>
       <ThumbnailField stream={stream} />
-      <LeaveGuard isDirty={edited.length > 0} />
     </Panel>
   )
 }
 
-function Checks({ draft, onChange }: { draft: Draft; onChange(change: LiveStreamInput): void }) {
+function Checks({ values, onChange }: { values: Details; onChange(change: Partial<Details>): void }) {
   return (
     <>
       <CheckField
         label={texts.live.public}
         hint={texts.live.publicHint}
-        checked={draft.public}
+        checked={values.public}
         onChange={(event) => onChange({ public: event.target.checked })}
       />
       <CheckField
         label={texts.live.record}
         hint={texts.live.recordHint}
-        checked={draft.record}
+        checked={values.record}
         onChange={(event) => onChange({ record: event.target.checked })}
       />
       <CheckField
         label={texts.live.showViewers}
-        checked={draft.showViewers}
+        checked={values.showViewers}
         onChange={(event) => onChange({ showViewers: event.target.checked })}
       />
     </>

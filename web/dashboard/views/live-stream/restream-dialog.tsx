@@ -10,8 +10,6 @@ import { ErrorText } from '../../ui/states.tsx'
 import styles from './stream-panels.module.css'
 
 type RestreamDialogProps = {
-  /** The place in the list, which errors name. */
-  at: number
   restream: Restream | undefined
   onClose(): void
   onSave(restream: Restream): Promise<void>
@@ -19,17 +17,18 @@ type RestreamDialogProps = {
 
 const empty: Restream = { name: '', serverUrl: '', streamKey: '' }
 
-export function RestreamDialog({ at, restream, onClose, onSave }: RestreamDialogProps) {
+export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProps) {
   const [draft, setDraft] = useState(restream ?? empty)
   const save = useMutation({ mutationFn: () => onSave(draft), onSuccess: onClose })
-  const problems = save.error instanceof ApiProblem ? save.error.fields : {}
+  const problems = save.error instanceof ApiProblem ? Object.entries(save.error.fields) : []
   const field = (name: keyof Restream) => ({
     value: draft[name],
     required: true,
-    error: problems[`restreams[${at}][${name}]`],
+    // The API names the place in the list.
+    error: problems.find(([field]) => field.endsWith(`][${name}]`))?.[1],
     onChange: (event: { target: { value: string } }) => setDraft({ ...draft, [name]: event.target.value }),
   })
-  const isNamed = Object.keys(problems).some((name) => name.startsWith(`restreams[${at}]`))
+  const isNamed = problems.some(([field]) => field.startsWith('restreams['))
   const submit = (event: FormEvent) => {
     event.preventDefault()
     save.mutate()

@@ -1,5 +1,14 @@
+import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Broadcast, LiveStream, Restream } from '../../api/live-streams.ts'
+import {
+  type Broadcast,
+  type LiveStream,
+  liveStreamQuery,
+  type Restream,
+  updateLiveStream,
+} from '../../api/live-streams.ts'
+import { useEnvironment } from '../../app/environment.ts'
+import { isSameJson } from '../../draft/draft.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -8,29 +17,27 @@ import { showToast } from '../../ui/toast-list.ts'
 import { RestreamDialog } from './restream-dialog.tsx'
 import { RestreamItem } from './restream-item.tsx'
 import styles from './restreams-panel.module.css'
-import { useSaveLiveStream } from './save-live-stream.ts'
 
 const maxRestreams = 5
 
-/** A restream has no id: it is the one at this place of the list that was shown. */
-type Open = { base: LiveStream; at: number; action: 'edit' | 'remove' }
+/** What the open dialog does. Without a restream it adds one. */
+type Open = { action: 'edit' | 'remove'; restream: Restream | undefined }
 
 export function RestreamsPanel({ stream, current }: { stream: LiveStream; current: Broadcast | undefined }) {
   const { restreams } = stream
   const [open, setOpen] = useState<Open>()
-  const save = useSaveLiveStream(stream.liveStreamId)
+  const replace = useReplaceRestream(stream.liveStreamId)
   const isFull = restreams.length >= maxRestreams
-  const saveList = async (base: LiveStream, next: Restream[]) => {
-    await save({ restreams: next }, base)
-    showToast(texts.live.restreamSaved)
-  }
   const close = () => setOpen(undefined)
-  const add = () => setOpen({ base: stream, at: restreams.length, action: 'edit' })
   return (
     <Panel
       title={texts.live.restreams}
       actions={
-        <Button icon="plus" disabled={isFull} onClick={add}>
+        <Button
+          icon="plus"
+          disabled={isFull}
+          onClick={() => setOpen({ action: 'edit', restream: undefined })}
+        >
           {texts.live.addRestream}
         </Button>
       }
@@ -48,43 +55,50 @@ export function RestreamsPanel({ stream, current }: { stream: LiveStream; curren
               restream={restream}
               state={stateOf(current, restream, at)}
               isOnAir={current !== undefined}
-              onEdit={() => setOpen({ base: stream, at, action: 'edit' })}
-              onRemove={() => setOpen({ base: stream, at, action: 'remove' })}
+              onEdit={() => setOpen({ action: 'edit', restream })}
+              onRemove={() => setOpen({ action: 'remove', restream })}
             />
           ))}
         </ul>
       )}
       {open?.action === 'edit' && (
         <RestreamDialog
-          at={open.at}
-          restream={open.base.restreams[open.at]}
+          restream={open.restream}
           onClose={close}
-          onSave={(next) => saveList(open.base, withItem(open.base.restreams, open.at, next))}
+          onSave={(next) => replace(open.restream, next)}
         />
       )}
       <ConfirmDialog
         isOpen={open?.action === 'remove'}
         onClose={close}
-        title={texts.live.removeRestreamTitle(open?.base.restreams[open.at]?.name ?? '')}
+        title={texts.live.removeRestreamTitle(open?.restream?.name ?? '')}
         description={texts.live.removeRestreamText}
         action={texts.live.removeRestream}
-        onConfirm={async () => {
-          if (open)
-            await saveList(
-              open.base,
-              open.base.restreams.filter((_, i) => i !== open.at),
-            )
-        }}
+        onConfirm={async () => replace(open?.restream, undefined)}
       />
     </Panel>
   )
 }
 
-const withItem = (list: Restream[], at: number, item: Restream) => [
-  ...list.slice(0, at),
-  item,
-  ...list.slice(at + 1),
-]
+/** Adds, changes or removes one restream. The others stay as they are stored. */
+function useReplaceRestream(liveStreamId: string) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  const query = liveStreamQuery(environment, liveStreamId)
+  return async (before: Restream | undefined, after: Restream | undefined): Promise<void> => {
+    const { restreams } = await client.fetchQuery({ ...query, staleTime: 0 })
+    // A restream has no id: it is the one with these values.
+    const at = before ? restreams.findIndex((each) => isSameJson(each, before)) : restreams.length
+    if (at < 0) throw new Error(texts.live.restreamChanged)
+    const next = restreams.toSpliced(at, 1, ...(after ? [after] : []))
+    client.setQueryData(
+      query.queryKey,
+      await updateLiveStream(environment, liveStreamId, { restreams: next }),
+    )
+    void client.invalidateQueries({ queryKey: query.queryKey, exact: true })
+    showToast(texts.live.restreamSaved)
+  }
+}
 
 /** Names may occur twice. The list may have changed since the broadcast began. */
 function stateOf(current: Broadcast | undefined, { name }: Restream, at: number) {

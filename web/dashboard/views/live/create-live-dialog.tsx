@@ -4,6 +4,7 @@ import { type FormEvent, useState } from 'react'
 import { createLiveStream } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
+import { ThemeField } from '../../fields/theme-field.tsx'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
@@ -11,7 +12,6 @@ import { CheckField, TextField } from '../../ui/field.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import styles from './create-live-dialog.module.css'
-import { ThemeSelect } from './theme-select.tsx'
 
 const initial = { name: '', public: true, record: true, playerId: null as string | null }
 
@@ -64,8 +64,8 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
           checked={draft.record}
           onChange={(event) => set({ record: event.target.checked })}
         />
-        <ThemeSelect
-          value={draft.playerId}
+        <ThemeField
+          playerId={draft.playerId}
           error={fields.playerId}
           onChange={(playerId) => set({ playerId })}
         />

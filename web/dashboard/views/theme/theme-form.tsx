@@ -1,5 +1,5 @@
-import { ApiProblem } from '../../api/problem.ts'
 import { type ThemeColor, type ThemeFields, themeColors, themeOptions } from '../../api/themes.ts'
+import type { DraftForm } from '../../draft/use-draft.ts'
 import { texts } from '../../texts/texts.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -17,15 +17,8 @@ const groups: { title: string; colors: ThemeColor[] }[] = [
   { title: texts.themes.colorGroups.title, colors: ['backgroundText', 'backgroundTop'] },
 ]
 
-type ThemeFormProps = {
-  values: ThemeFields
-  error: Error | null
-  onChange<Name extends keyof ThemeFields>(name: Name, value: ThemeFields[Name]): void
-}
-
-export function ThemeForm({ values, error, onChange }: ThemeFormProps) {
-  const fields = error instanceof ApiProblem ? error.fields : {}
-  const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(values[name])]))
+export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<ThemeFields> }) {
+  const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(typed[name])]))
   return (
     <div className={styles.form}>
       <Panel title={texts.themes.options}>
@@ -33,16 +26,16 @@ export function ThemeForm({ values, error, onChange }: ThemeFormProps) {
           label={texts.themes.name}
           hint={texts.themes.nameHint}
           maxLength={100}
-          value={values.name}
-          error={fields.name}
-          onChange={(event) => onChange('name', event.target.value)}
+          value={typed.name}
+          error={errorOf('name')}
+          onChange={(event) => set({ name: event.target.value })}
         />
         {themeOptions.map((name) => (
           <CheckField
             key={name}
             label={texts.themes.optionTexts[name]}
-            checked={values[name]}
-            onChange={(event) => onChange(name, event.target.checked)}
+            checked={typed[name]}
+            onChange={(event) => set({ [name]: event.target.checked })}
           />
         ))}
       </Panel>
@@ -52,9 +45,9 @@ export function ThemeForm({ values, error, onChange }: ThemeFormProps) {
             <ColorField
               key={name}
               label={texts.themes.colors[name]}
-              value={values[name]}
-              error={fields[name]}
-              onChange={(value) => onChange(name, value)}
+              value={typed[name]}
+              error={errorOf(name)}
+              onChange={(value) => set({ [name]: value })}
             />
           ))}
         </Panel>

@@ -2,20 +2,28 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { isMissing } from '../../api/problem.ts'
-import { deleteTheme, type PlayerTheme, themeQuery, themesQuery } from '../../api/themes.ts'
+import {
+  deleteTheme,
+  type PlayerTheme,
+  saveTheme,
+  type ThemeFields,
+  themeFieldsOf,
+  themeQuery,
+  themesQuery,
+} from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { LeaveGuard } from '../../app/leave-guard.tsx'
+import { SaveBar } from '../../draft/save-bar.tsx'
+import { useDraft } from '../../draft/use-draft.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
-import { ErrorState, ErrorText, Loading } from '../../ui/states.tsx'
+import { ErrorState, Loading } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import { LogoPanel } from './logo-panel.tsx'
 import { Preview } from './preview.tsx'
 import { ThemeForm } from './theme-form.tsx'
 import styles from './theme-view.module.css'
-import { useDraft } from './use-draft.ts'
 import { UsedBy } from './used-by.tsx'
 
 export function ThemeView() {
@@ -30,9 +38,21 @@ export function ThemeView() {
   )
 }
 
+const labels: Record<keyof ThemeFields, string> = {
+  ...texts.themes.colors,
+  ...texts.themes.optionTexts,
+  name: texts.themes.name,
+}
+
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
-  const draft = useDraft(theme)
-  const { values, isChanged, error } = draft
+  const environment = useEnvironment()
+  const form = useDraft({
+    query: themeQuery(environment, theme.playerId),
+    data: theme,
+    valuesOf: themeFieldsOf,
+    store: (change) => saveTheme(environment, theme.playerId, change),
+    onSaved: () => showToast(texts.themes.saved),
+  })
   const name = theme.name || texts.themes.unnamed
   return (
     <Page
@@ -42,7 +62,7 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
     >
       <div className={styles.columns}>
         <div className={styles.preview}>
-          <Preview theme={values} />
+          <Preview theme={{ ...theme, ...form.typed }} />
           <UsedBy playerId={theme.playerId} />
         </div>
         <div className={styles.settings}>
@@ -50,27 +70,15 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
             className={styles.settings}
             onSubmit={(event) => {
               event.preventDefault()
-              draft.save()
+              form.save()
             }}
           >
-            <ThemeForm values={values} error={error} onChange={draft.set} />
-            {isChanged && (
-              <div className={styles.bar}>
-                {error && <ErrorText error={error} />}
-                <div className={styles.actions}>
-                  <span role="status">{texts.themes.unsaved}</span>
-                  <Button onClick={draft.discard}>{texts.themes.discard}</Button>
-                  <Button look="primary" type="submit" disabled={draft.isSaving}>
-                    {texts.actions.save}
-                  </Button>
-                </div>
-              </div>
-            )}
+            <ThemeForm form={form} />
+            <SaveBar form={form} labels={labels} />
           </form>
           <LogoPanel theme={theme} />
         </div>
       </div>
-      <LeaveGuard isDirty={isChanged} />
     </Page>
   )
 }

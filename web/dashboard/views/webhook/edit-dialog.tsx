@@ -1,14 +1,15 @@
 import { useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
 import {
   changeWebhook,
-  loadWebhook,
+  eventTypes,
   type Webhook,
   type WebhookInput,
   webhookQuery,
   webhooksQuery,
 } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
+import { ConflictNotice } from '../../draft/conflict-notice.tsx'
+import { useDraft } from '../../draft/use-draft.ts'
 import { texts } from '../../texts/texts.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
@@ -24,36 +25,42 @@ export function EditDialog({ isOpen, onClose, webhook }: EditDialogProps) {
   )
 }
 
-const isSame = (one: WebhookInput, other: WebhookInput) =>
-  one.url === other.url && [...one.events].sort().join() === [...other.events].sort().join()
+/** The order of the events has no meaning. */
+const valuesOf = ({ url, events }: Webhook): WebhookInput => ({
+  url,
+  events: eventTypes.filter((type) => events.includes(type)),
+})
+
+const labels = { url: texts.webhooks.url, events: texts.webhooks.eventsLabel }
 
 function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const { webhookId } = webhook
-  const [initial] = useState<WebhookInput>({ url: webhook.url, events: webhook.events })
-  /** What another window has saved since the form was opened. It is shown, so that saving again replaces it. */
-  const [theirs, setTheirs] = useState<WebhookInput>()
+  const form = useDraft({
+    query: webhookQuery(environment, webhookId),
+    data: webhook,
+    valuesOf,
+    store: ({ url, ...change }) =>
+      changeWebhook(environment, webhookId, { ...change, ...(url !== undefined && { url: url.trim() }) }),
+    onSaved: () => {
+      void client.invalidateQueries(webhooksQuery(environment))
+      showToast(texts.webhooks.saved)
+      onClose()
+    },
+  })
   return (
     <WebhookForm
-      initial={initial}
-      theirs={theirs}
-      action={theirs ? texts.webhooks.saveAnyway : texts.actions.save}
-      onSave={async (input) => {
-        const current = await loadWebhook(environment, webhookId)
-        if (!isSame(current, theirs ?? initial) && !isSame(current, input)) {
-          setTheirs(current)
-          throw new Error(texts.webhooks.changedElsewhere)
-        }
-        return changeWebhook(environment, webhookId, input)
-      }}
-      onSaved={(saved) => {
-        client.setQueryData(webhookQuery(environment, webhookId).queryKey, saved)
-        void client.invalidateQueries(webhooksQuery(environment))
-        showToast(texts.webhooks.saved)
-        onClose()
-      }}
+      values={form.typed}
+      error={form.error}
+      errorOf={form.errorOf}
+      action={texts.actions.save}
+      isSaving={form.isSaving}
+      onChange={form.set}
+      onSubmit={() => (form.isDirty ? form.save() : onClose())}
       onCancel={onClose}
-    />
+    >
+      <ConflictNotice form={form} labels={labels} />
+    </WebhookForm>
   )
 }

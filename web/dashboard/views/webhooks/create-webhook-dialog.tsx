@@ -1,33 +1,50 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { createWebhook, webhooksQuery } from '../../api/webhooks.ts'
+import { useState } from 'react'
+import { ApiProblem } from '../../api/problem.ts'
+import { createWebhook, type WebhookInput, webhooksQuery } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import { WebhookForm } from './webhook-form.tsx'
 
+type CreateWebhookDialogProps = { isOpen: boolean; onClose(): void }
+
 /** Creates a webhook and opens it. */
-export function CreateWebhookDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
+export const CreateWebhookDialog = ({ isOpen, onClose }: CreateWebhookDialogProps) => (
+  <Dialog isOpen={isOpen} onClose={onClose} title={texts.webhooks.create}>
+    <CreateForm onClose={onClose} />
+  </Dialog>
+)
+
+function CreateForm({ onClose }: { onClose(): void }) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const navigate = useNavigate()
+  const [values, setValues] = useState<WebhookInput>({
+    url: '',
+    events: ['video.encoding.quality.completed'],
+  })
+  const create = useMutation({
+    mutationFn: () => createWebhook(environment, { ...values, url: values.url.trim() }),
+    onSuccess: ({ webhookId }) => {
+      void client.invalidateQueries(webhooksQuery(environment))
+      showToast(texts.webhooks.created)
+      void navigate({ to: '/$environment/webhooks/$webhookId', params: { environment, webhookId } })
+    },
+  })
+  const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
-    <Dialog isOpen={isOpen} onClose={onClose} title={texts.webhooks.create}>
-      <WebhookForm
-        initial={{ url: '', events: ['video.encoding.quality.completed'] }}
-        action={texts.actions.create}
-        onSave={(input) => createWebhook(environment, input)}
-        onSaved={({ webhookId }) => {
-          void client.invalidateQueries(webhooksQuery(environment))
-          showToast(texts.webhooks.created)
-          void navigate({
-            to: '/$environment/webhooks/$webhookId',
-            params: { environment, webhookId },
-          })
-        }}
-        onCancel={onClose}
-      />
-    </Dialog>
+    <WebhookForm
+      values={values}
+      error={create.error}
+      errorOf={(name) => fields[name]}
+      action={texts.actions.create}
+      isSaving={create.isPending}
+      onChange={(change) => setValues({ ...values, ...change })}
+      onSubmit={() => create.mutate()}
+      onCancel={onClose}
+    />
   )
 }

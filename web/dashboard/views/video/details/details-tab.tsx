@@ -1,38 +1,67 @@
+import { useQueryClient } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import type { Video } from '../../../api/types.ts'
-import { LeaveGuard } from '../../../app/leave-guard.tsx'
+import { type Details, detailsOf, updateVideo, videoQuery } from '../../../api/video.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { SaveBar } from '../../../draft/save-bar.tsx'
+import { useDraft } from '../../../draft/use-draft.ts'
+import { MetadataEditor, metadataProblem, withoutEmpty } from '../../../fields/metadata-editor.tsx'
+import { ThemeField } from '../../../fields/theme-field.tsx'
 import { texts } from '../../../texts/texts.ts'
-import { Button } from '../../../ui/button.tsx'
 import { CheckField, TextArea, TextField } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { AccessField } from './access-field.tsx'
-import { ConflictNotice } from './conflict-notice.tsx'
 import styles from './details-tab.module.css'
 import { LanguageField } from './language-field.tsx'
-import { MetadataEditor, metadataProblem } from './metadata-editor.tsx'
 import { TagInput } from './tag-input.tsx'
-import { ThemeField } from './theme-field.tsx'
-import { type DetailsForm, useDetails } from './use-details.ts'
+
+const words = texts.video.details
+const labels: Record<keyof Details, string> = {
+  title: words.title,
+  description: words.description,
+  tags: words.tags,
+  metadata: texts.metadata.title,
+  public: words.access,
+  panoramic: words.panoramic,
+  mp4Support: words.mp4,
+  language: words.language,
+  playerId: texts.themes.one,
+}
+
+function useDetails(video: Video) {
+  const environment = useEnvironment()
+  const client = useQueryClient()
+  return useDraft({
+    query: videoQuery(environment, video.videoId),
+    data: video,
+    valuesOf: detailsOf,
+    store: (change) => updateVideo(environment, video.videoId, withoutEmpty(change)),
+    onSaved: () => {
+      showToast(words.saved)
+      void client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
+    },
+  })
+}
 
 export function DetailsTab({ video }: { video: Video }) {
+  const environment = useEnvironment()
   const form = useDetails(video)
-  const { typed, set, errorOf, save } = form
-  const words = texts.video.details
+  const { typed, set, errorOf } = form
   return (
     <form
       className={styles.form}
       onSubmit={(event) => {
         event.preventDefault()
-        if (metadataProblem(typed.metadata) === undefined) save.mutate()
+        if (metadataProblem(typed.metadata) === undefined) form.save()
       }}
     >
-      <ConflictNotice form={form} />
       <TextField
         label={words.title}
         maxLength={1_000}
         dir="auto"
         value={typed.title}
         error={errorOf('title')}
-        onChange={(event) => set('title', event.target.value)}
+        onChange={(event) => set({ title: event.target.value })}
       />
       <TextArea
         label={words.description}
@@ -41,65 +70,49 @@ export function DetailsTab({ video }: { video: Video }) {
         rows={4}
         value={typed.description}
         error={errorOf('description')}
-        onChange={(event) => set('description', event.target.value)}
+        onChange={(event) => set({ description: event.target.value })}
       />
-      <TagInput tags={typed.tags} error={errorOf('tags')} onChange={(tags) => set('tags', tags)} />
+      <TagInput tags={typed.tags} error={errorOf('tags')} onChange={(tags) => set({ tags })} />
       <AccessField
         videoId={video.videoId}
         isPublic={typed.public}
-        onChange={(isPublic) => set('public', isPublic)}
+        onChange={(isPublic) => set({ public: isPublic })}
       />
       <div className={styles.pair}>
         <ThemeField
           playerId={typed.playerId}
+          hint={
+            <Link to="/$environment/themes" params={{ environment }}>
+              {words.editThemes}
+            </Link>
+          }
           error={errorOf('playerId')}
-          onChange={(playerId) => set('playerId', playerId)}
+          onChange={(playerId) => set({ playerId })}
         />
         <LanguageField
           language={typed.language}
           error={errorOf('language')}
-          onChange={(language) => set('language', language)}
+          onChange={(language) => set({ language })}
         />
         <CheckField
           label={words.panoramic}
           hint={words.panoramicHint}
           checked={typed.panoramic}
-          onChange={(event) => set('panoramic', event.target.checked)}
+          onChange={(event) => set({ panoramic: event.target.checked })}
         />
         <CheckField
           label={words.mp4}
           hint={words.mp4Hint}
           checked={typed.mp4Support}
-          onChange={(event) => set('mp4Support', event.target.checked)}
+          onChange={(event) => set({ mp4Support: event.target.checked })}
         />
       </div>
       <MetadataEditor
         metadata={typed.metadata}
         error={errorOf('metadata')}
-        onChange={(metadata) => set('metadata', metadata)}
+        onChange={(metadata) => set({ metadata })}
       />
-      <SaveBar form={form} />
-      <LeaveGuard isDirty={form.isDirty} />
+      <SaveBar form={form} labels={labels} />
     </form>
-  )
-}
-
-function SaveBar({ form: { isDirty, save, discard } }: { form: DetailsForm }) {
-  if (!isDirty && !save.error) return null
-  return (
-    <div className={styles.bar}>
-      {save.error && <ErrorText error={save.error} />}
-      <div className={styles.buttons}>
-        <span className={styles.muted} role="status">
-          {texts.video.details.unsaved}
-        </span>
-        <Button onClick={discard} disabled={save.isPending}>
-          {texts.video.details.discard}
-        </Button>
-        <Button look="primary" type="submit" disabled={save.isPending}>
-          {texts.actions.save}
-        </Button>
-      </div>
-    </div>
   )
 }

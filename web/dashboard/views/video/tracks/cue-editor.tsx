@@ -1,19 +1,24 @@
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { LeaveGuard } from '../../../app/leave-guard.tsx'
+import { trackTextQuery } from '../../../api/tracks.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { SaveBar } from '../../../draft/save-bar.tsx'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
-import { ErrorState, ErrorText, Loading } from '../../../ui/states.tsx'
+import { ErrorState, Loading } from '../../../ui/states.tsx'
 import { languageName } from '../details/languages.ts'
 import { usePlayer, usePlayerState } from '../player/use-player.ts'
 import { addCue, problemOf, sortCues, warningOf } from './cue-edits.ts'
 import { CueList } from './cue-list.tsx'
 import styles from './tracks.module.css'
 import { type CueForm, type TrackId, useCues } from './use-cues.ts'
-import { type Cue, newKey } from './webvtt.ts'
+import { newKey } from './webvtt.ts'
 
 const words = texts.video.cues
+/** Cues of a conflict. */
+const maxShown = 500
 
 type CueEditorProps = {
   id: TrackId
@@ -24,30 +29,44 @@ type CueEditorProps = {
   onClose(): void
 }
 
-export function CueEditor({ id, isNew, durationMs, onSaved, onClose }: CueEditorProps) {
-  const form = useCues(id, isNew, onSaved)
-  const [isLeaving, setLeaving] = useState(false)
+export function CueEditor({ id, isNew, onClose, ...rest }: CueEditorProps) {
+  const query = trackTextQuery(useEnvironment(), id)
+  const { data, error, refetch } = useQuery({
+    ...query,
+    // There is nothing to load, unless somebody else has written it meanwhile.
+    enabled: ({ state }) => !isNew || state.data !== undefined,
+  })
+  const text = isNew ? (data ?? '') : data
+  if (text !== undefined) return <LoadedEditor id={id} text={text} onClose={onClose} {...rest} />
   return (
     <div className={styles.tab}>
-      <div className={styles.head}>
-        <h2>{words.title(languageName(id.language))}</h2>
-        <Button
-          look="quiet"
-          icon="left"
-          disabled={form.save.isPending}
-          onClick={() => (form.isDirty ? setLeaving(true) : onClose())}
-        >
-          {words.back}
-        </Button>
-      </div>
-      {form.cues ? (
-        <Cues form={form} cues={form.cues} id={id} durationMs={durationMs} />
-      ) : form.error ? (
-        <ErrorState error={form.error} onRetry={() => form.refetch()} />
-      ) : (
-        <Loading />
-      )}
-      <LeaveGuard isDirty={form.isDirty} />
+      <Head id={id} isDisabled={false} onClose={onClose} />
+      {error ? <ErrorState error={error} onRetry={() => refetch()} /> : <Loading />}
+    </div>
+  )
+}
+
+type HeadProps = { id: TrackId; isDisabled: boolean; onClose(): void }
+
+const Head = ({ id, isDisabled, onClose }: HeadProps) => (
+  <div className={styles.head}>
+    <h2>{words.title(languageName(id.language))}</h2>
+    <Button look="quiet" icon="left" disabled={isDisabled} onClick={onClose}>
+      {words.back}
+    </Button>
+  </div>
+)
+
+type LoadedEditorProps = Omit<CueEditorProps, 'isNew'> & { text: string }
+
+function LoadedEditor({ id, text, durationMs, onSaved, onClose }: LoadedEditorProps) {
+  const form = useCues(id, text, onSaved)
+  const [isLeaving, setLeaving] = useState(false)
+  const leave = () => (form.isDirty ? setLeaving(true) : onClose())
+  return (
+    <div className={styles.tab}>
+      <Head id={id} isDisabled={form.isSaving} onClose={leave} />
+      <Cues form={form} id={id} durationMs={durationMs} />
       <ConfirmDialog
         isOpen={isLeaving}
         onClose={() => setLeaving(false)}
@@ -60,9 +79,10 @@ export function CueEditor({ id, isNew, durationMs, onSaved, onClose }: CueEditor
   )
 }
 
-type CuesProps = { form: CueForm; cues: Cue[]; id: TrackId; durationMs: number }
+type CuesProps = { form: CueForm; id: TrackId; durationMs: number }
 
-function Cues({ form, cues, id, durationMs }: CuesProps) {
+function Cues({ form, id, durationMs }: CuesProps) {
+  const { cues } = form
   const { link } = usePlayer()
   const isConnected = usePlayerState((state) => state.isConnected)
   const [wanted, setWanted] = useState<number>()
@@ -95,59 +115,46 @@ function Cues({ form, cues, id, durationMs }: CuesProps) {
       ) : (
         <CueList
           form={form}
-          cues={cues}
           durationMs={durationMs}
           label={texts.video.tracks[id.kind].cue}
           wanted={wanted}
           onFocused={() => setWanted(undefined)}
         />
       )}
-      <SaveCues form={form} cues={cues} onShow={setWanted} />
+      <SaveCues form={form} onShow={setWanted} />
     </>
   )
 }
 
-type SaveCuesProps = { form: CueForm; cues: Cue[]; onShow(key: number): void }
-
-function SaveCues({ form, cues, onShow }: SaveCuesProps) {
-  const { save, isDirty, isChangedElsewhere, takeTheirs } = form
-  const wrong = cues.filter((cue) => problemOf(cue) !== undefined)
-  if (!isDirty && !isChangedElsewhere) return null
+function SaveCues({ form, onShow }: { form: CueForm; onShow(key: number): void }) {
+  const wrong = form.cues.filter((cue) => problemOf(cue) !== undefined)
   return (
-    <div className={styles.bar}>
-      {isChangedElsewhere && (
-        <div className={styles.conflict} role="alert">
-          <strong>{words.changedTitle}</strong>
-          <p>{words.changedText}</p>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        form.save()
+      }}
+    >
+      <SaveBar
+        form={form}
+        labels={{ content: words.list }}
+        show={({ file: { cues } }) =>
+          cues
+            .slice(0, maxShown)
+            .map(({ start, text }) => `${start} ${text}`)
+            .join('\n')
+        }
+        isBlocked={wrong.length > 0}
+      >
+        {wrong[0] && (
           <div className={styles.buttons}>
-            <Button onClick={takeTheirs}>{words.takeTheirs}</Button>
-            <Button onClick={() => save.mutate(true)} disabled={save.isPending || wrong.length > 0}>
-              {words.overwrite}
+            <span className={styles.problem}>{words.problems(formatNumber(wrong.length))}</span>
+            <Button look="quiet" onClick={() => onShow(wrong[0]!.key)}>
+              {words.fix}
             </Button>
           </div>
-        </div>
-      )}
-      {wrong[0] && (
-        <div className={styles.buttons}>
-          <span className={styles.problem}>{words.problems(formatNumber(wrong.length))}</span>
-          <Button look="quiet" onClick={() => onShow(wrong[0]!.key)}>
-            {words.fix}
-          </Button>
-        </div>
-      )}
-      {save.error && !isChangedElsewhere && <ErrorText error={save.error} />}
-      <div className={styles.saveButtons}>
-        <span className={styles.muted} role="status">
-          {texts.video.details.unsaved}
-        </span>
-        <Button
-          look="primary"
-          disabled={save.isPending || wrong.length > 0 || isChangedElsewhere}
-          onClick={() => save.mutate(false)}
-        >
-          {texts.actions.save}
-        </Button>
-      </div>
-    </div>
+        )}
+      </SaveBar>
+    </form>
   )
 }

@@ -6,11 +6,9 @@ import { cueAt, warningOf } from './cue-edits.ts'
 import { CueRow } from './cue-row.tsx'
 import styles from './tracks.module.css'
 import type { CueForm } from './use-cues.ts'
-import type { Cue } from './webvtt.ts'
 
 type CueListProps = {
   form: CueForm
-  cues: Cue[]
   durationMs: number
   /** What the text of a cue is called. */
   label: string
@@ -22,7 +20,8 @@ type CueListProps = {
 const rowHeight = 96
 
 /** Only the rows in view are in the page, because a film has thousands of cues. */
-export function CueList({ form, cues, durationMs, label, wanted, onFocused }: CueListProps) {
+export function CueList({ form, durationMs, label, wanted, onFocused }: CueListProps) {
+  const { cues } = form
   const scroller = useRef<HTMLDivElement>(null)
   const rows = useVirtualizer({
     count: cues.length,

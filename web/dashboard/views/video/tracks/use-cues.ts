@@ -1,10 +1,9 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import type { Environment } from '../../../api/client.ts'
-import { ApiProblem } from '../../../api/problem.ts'
-import { fetchTrackText, tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
+import { useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
 import type { TrackKind } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { type DraftForm, useDraft } from '../../../draft/use-draft.ts'
 import { texts } from '../../../texts/texts.ts'
 import { showToast } from '../../../ui/toast-list.ts'
 import { usePlayer } from '../player/use-player.ts'
@@ -12,8 +11,9 @@ import { type Cue, type CueFile, emptyFile, parseWebVtt, writeWebVtt } from './w
 
 export type TrackId = { videoId: string; kind: TrackKind; language: string }
 
-/** `stored` is the file that the editing began with; undefined if there was none. */
-type Edited = { stored: string | undefined; file: CueFile; isDirty: boolean; past: Cue[][] }
+/** `text` is the stored file; undefined if the cues were edited. `past` are the cues before changes that can be undone. */
+type Content = { text: string | undefined; file: CueFile; past: Cue[][] }
+export type CueValues = { content: Content }
 
 /** Gets the cues as they are now, which is not always how they were when the button was pressed. */
 type CueChange = (cues: Cue[]) => Cue[]
@@ -21,87 +21,69 @@ type CueChange = (cues: Cue[]) => Cue[]
 /** Changes that can be undone. */
 const maxPast = 50
 
-const start = (stored: string | undefined): Edited => ({
-  stored,
-  file: stored === undefined ? emptyFile() : parseWebVtt(stored),
-  isDirty: false,
+const read = (text: string): Content => ({
+  text,
+  file: text === '' ? emptyFile() : parseWebVtt(text),
   past: [],
 })
 
-/** Undefined if there is no file. Saving then creates it, also if somebody has deleted it. */
-async function findText(environment: Environment, id: TrackId): Promise<string | undefined> {
-  try {
-    return await fetchTrackText(environment, id)
-  } catch (error) {
-    if (error instanceof ApiProblem && error.status === 404) return undefined
-    throw error
-  }
-}
+/** A file has tens of thousands of cues, so they are not compared one by one. */
+const isSame = (a: Content, b: Content) => a.file === b.file || (a.text !== undefined && a.text === b.text)
 
-/** The cues of a file while they are edited. A change of the file elsewhere never replaces them. */
-export function useCues(id: TrackId, isNew: boolean, onSaved: () => void) {
+/** The cues of a file while they are edited. The text of a new file is empty. */
+export function useCues(id: TrackId, text: string, onSaved: () => void) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const { reload } = usePlayer()
-  const query = trackTextQuery(environment, id)
-  const { data, error, refetch } = useQuery({ ...query, enabled: !isNew })
-  const [kept, setEdited] = useState<Edited>()
-  // Without changes the file is shown as it is stored.
-  const known = isNew && !kept?.isDirty ? undefined : data
-  const edited = kept?.isDirty || known === undefined || kept?.stored === known ? kept : undefined
-  const current = edited ?? (isNew ? start(undefined) : known === undefined ? undefined : start(known))
-  if (current && current !== kept) setEdited(current)
-  const save = useMutation({
-    mutationFn: async (isForced: boolean) => {
-      const { file, stored } = current!
-      const content = writeWebVtt(file)
-      const theirs = await findText(environment, id)
-      if (!isForced && theirs !== undefined && theirs !== stored) {
-        client.setQueryData(query.queryKey, theirs)
-        throw new Error(texts.video.cues.changedText)
-      }
-      await uploadTrack(environment, id, new Blob([content], { type: 'text/vtt' }))
-      return { content, file }
+  /** Cues keep their keys as long as the text stays the same. */
+  const known = useRef<Content>(undefined)
+  const form = useDraft<CueValues, string>({
+    query: trackTextQuery(environment, id),
+    data: text,
+    valuesOf: (stored) => {
+      if (known.current?.text !== stored) known.current = read(stored)
+      return { content: known.current }
     },
-    onSuccess: async ({ content, file }) => {
-      client.setQueryData(query.queryKey, content)
-      // What was typed while the request was sent stays.
-      setEdited((now) => now && { ...now, stored: content, isDirty: now.file !== file })
+    store: async (_, { content }) => {
+      const written = writeWebVtt(content.file)
+      await uploadTrack(environment, id, new Blob([written], { type: 'text/vtt' }))
+      known.current = { ...content, text: written }
+      return written
+    },
+    onSaved: () => {
       onSaved()
       reload()
       showToast(texts.video.tracks[id.kind].saved)
-      await client.invalidateQueries(tracksQuery(environment, id.videoId, id.kind))
+      void client.invalidateQueries({ ...tracksQuery(environment, id.videoId, id.kind), exact: true })
     },
+    isSame: isSame as (a: unknown, b: unknown) => boolean,
   })
+  const { file, past } = form.typed.content
+  return { ...form, cues: file.cues, canUndo: past.length > 0, ...cueActions(form) }
+}
+
+function cueActions({ update }: Pick<DraftForm<CueValues>, 'update'>) {
   const apply = (change: CueChange, isUndoable: boolean) =>
-    setEdited((now) => {
-      const cues = now && change(now.file.cues)
-      if (!cues || now.file.cues === cues) return now
-      const past = isUndoable ? [...now.past, now.file.cues].slice(-maxPast) : now.past
-      return { ...now, file: { ...now.file, cues }, isDirty: true, past }
+    update((typed) => {
+      const { file, past } = typed.content
+      const cues = change(file.cues)
+      if (cues === file.cues) return typed
+      const nextPast = isUndoable ? [...past, file.cues].slice(-maxPast) : past
+      return { content: { text: undefined, file: { ...file, cues }, past: nextPast } }
     })
   return {
-    cues: current?.file.cues,
-    error,
-    refetch,
-    isDirty: current?.isDirty ?? false,
-    isChangedElsewhere: current !== undefined && known !== undefined && current.stored !== known,
-    canUndo: (current?.past.length ?? 0) > 0,
     /** Changes the text or the times of a cue. */
     type: (change: CueChange) => apply(change, false),
     /** Adds or removes cues. */
     edit: (change: CueChange) => apply(change, true),
     undo: () =>
-      setEdited((now) => {
-        const cues = now?.past.at(-1)
-        return now && cues ? { ...now, file: { ...now.file, cues }, past: now.past.slice(0, -1) } : now
+      update((typed) => {
+        const { file, past } = typed.content
+        const cues = past.at(-1)
+        return cues
+          ? { content: { text: undefined, file: { ...file, cues }, past: past.slice(0, -1) } }
+          : typed
       }),
-    takeTheirs: () => {
-      setEdited(start(data))
-      onSaved()
-      save.reset()
-    },
-    save,
   }
 }
 

@@ -1,14 +1,10 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import { ApiProblem } from '../../../api/problem.ts'
 import { summaryQuery, writeSummary } from '../../../api/summaries.ts'
 import type { Summary, SummaryText } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { LeaveGuard } from '../../../app/leave-guard.tsx'
+import { SaveBar } from '../../../draft/save-bar.tsx'
+import { useDraft } from '../../../draft/use-draft.ts'
 import { texts } from '../../../texts/texts.ts'
-import { Button } from '../../../ui/button.tsx'
 import { TextArea } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
@@ -17,54 +13,37 @@ const maxTakeaways = 3
 
 type SummaryFormProps = { videoId: string; summary: Summary & SummaryText }
 
-type Texts = { abstract: string; takeaways: string }
+type Values = { abstract: string; takeaways: string }
 
-const textsOf = ({ abstract = '', takeaways = [] }: SummaryText): Texts => ({
-  abstract,
-  takeaways: takeaways.join('\n'),
+const valuesOf = (summary: SummaryText | null): Values => ({
+  abstract: summary?.abstract ?? '',
+  takeaways: summary?.takeaways?.join('\n') ?? '',
 })
 
-/** The text of the summary. Only what was typed is sent, and not over what somebody else has written meanwhile. */
+const linesOf = (text: string) => text.split('\n').flatMap((line) => line.trim() || [])
+
 export function SummaryForm({ videoId, summary }: SummaryFormProps) {
   const environment = useEnvironment()
-  const client = useQueryClient()
-  const query = summaryQuery(environment, videoId)
-  const stored = textsOf(summary)
-  const [typed, setTyped] = useState<Partial<Texts>>({})
-  /** What was stored when the typing began. */
-  const [base, setBase] = useState(stored)
-  const { abstract, takeaways } = { ...stored, ...typed }
-  const isTyped = Object.keys(typed).length > 0
-  const type = (change: Partial<Texts>) => {
-    if (!isTyped) setBase(stored)
-    setTyped({ ...typed, ...change })
-  }
-  const save = useMutation({
-    mutationFn: async () => {
-      const latest = textsOf((await client.fetchQuery({ ...query, staleTime: 0 })) ?? {})
-      const names = Object.keys(typed) as (keyof Texts)[]
-      const changed = names.find((name) => latest[name] !== base[name])
-      setBase(latest)
-      if (changed) throw new Error(words.changed(latest[changed]))
-      const lines = takeaways.split('\n').map((line) => line.trim())
-      return writeSummary(environment, summary.summaryId, {
-        ...(typed.abstract !== undefined && { abstract: abstract.trim() }),
-        ...(typed.takeaways !== undefined && { takeaways: lines.filter(Boolean).slice(0, maxTakeaways) }),
+  const form = useDraft({
+    query: summaryQuery(environment, videoId),
+    data: summary,
+    valuesOf,
+    store: async ({ abstract, takeaways }) => {
+      const text = await writeSummary(environment, summary.summaryId, {
+        ...(abstract !== undefined && { abstract: abstract.trim() }),
+        ...(takeaways !== undefined && { takeaways: linesOf(takeaways).slice(0, maxTakeaways) }),
       })
+      return { ...summary, ...text }
     },
-    onSuccess: async () => {
-      await client.invalidateQueries(query)
-      setTyped({})
-      showToast(words.saved)
-    },
+    onSaved: () => showToast(words.saved),
   })
-  const fields = save.error instanceof ApiProblem ? save.error.fields : {}
+  const { typed, set, errorOf } = form
   return (
     <form
       className={styles.tab}
       onSubmit={(event) => {
         event.preventDefault()
-        save.mutate()
+        form.save()
       }}
     >
       <TextArea
@@ -72,9 +51,9 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
         rows={5}
         maxLength={10_000}
         dir="auto"
-        value={abstract}
-        error={fields.abstract}
-        onChange={(event) => type({ abstract: event.target.value })}
+        value={typed.abstract}
+        error={errorOf('abstract')}
+        onChange={(event) => set({ abstract: event.target.value })}
       />
       <TextArea
         label={words.takeaways}
@@ -82,19 +61,11 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
         rows={3}
         maxLength={3_000}
         dir="auto"
-        value={takeaways}
-        error={fields.takeaways}
-        onChange={(event) => type({ takeaways: event.target.value })}
+        value={typed.takeaways}
+        error={errorOf('takeaways')}
+        onChange={(event) => set({ takeaways: event.target.value })}
       />
-      {save.error && Object.keys(fields).length === 0 && <ErrorText error={save.error} />}
-      {isTyped && (
-        <div>
-          <Button look="primary" type="submit" disabled={save.isPending}>
-            {texts.actions.save}
-          </Button>
-        </div>
-      )}
-      <LeaveGuard isDirty={isTyped} />
+      <SaveBar form={form} labels={words} />
     </form>
   )
 }

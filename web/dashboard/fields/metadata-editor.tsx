@@ -1,11 +1,11 @@
-import type { Pair } from '../../../api/types.ts'
-import { texts } from '../../../texts/texts.ts'
-import { Button, IconButton } from '../../../ui/button.tsx'
+import type { Pair } from '../api/types.ts'
+import { texts } from '../texts/texts.ts'
+import { Button, IconButton } from '../ui/button.tsx'
 import styles from './metadata-editor.module.css'
 
 type MetadataEditorProps = { metadata: Pair[]; error: string | undefined; onChange(metadata: Pair[]): void }
 
-const words = texts.video.details
+const words = texts.metadata
 const dynamicPattern = /^__\w+__$/
 
 /** What has to be corrected before the pairs can be saved. */
@@ -16,14 +16,20 @@ export function metadataProblem(metadata: Pair[]): string | undefined {
   return repeated === undefined ? undefined : words.repeatedKey(repeated)
 }
 
+/** Pairs without a key and a value are not saved. */
+export const withoutEmpty = <T extends { metadata?: Pair[] }>({ metadata, ...change }: T) => ({
+  ...change,
+  ...(metadata && { metadata: metadata.filter(({ key, value }) => key !== '' || value !== '') }),
+})
+
 export function MetadataEditor({ metadata, error, onChange }: MetadataEditorProps) {
   const change = (at: number, pair: Partial<Pair>) =>
     onChange(metadata.map((each, i) => (i === at ? { ...each, ...pair } : each)))
   const problem = metadataProblem(metadata) ?? error
   return (
     <fieldset className={styles.editor}>
-      <legend>{words.metadata}</legend>
-      <div className={styles.hint}>{words.metadataHint}</div>
+      <legend>{words.title}</legend>
+      <div className={styles.hint}>{words.hint}</div>
       {metadata.map((pair, i) => (
         <PairRow
           // Pairs have no identity but their place.

@@ -1,5 +1,5 @@
-// Writes openapi.json. The file is committed, served at GET /openapi.json and checked by a test. The app does not
-// listen, so it needs no database.
+// Writes openapi.json, and its schemas as types for the dashboard. Both files are committed and checked by a test. The
+// app does not listen, so it needs no database.
 import { writeFile } from 'node:fs/promises'
 import type { Authenticator } from '../server/accounts/authenticate.ts'
 import { buildApp } from '../server/app.ts'
@@ -9,6 +9,7 @@ import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import type { App } from '../server/lib/http.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
+import { writeApiTypes } from './api-types.ts'
 
 /** Builds the app without anything that its routes use. `beforeRoutes` sees every route. */
 export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<App> {
@@ -41,4 +42,8 @@ export async function describeApi(): Promise<string> {
   return text
 }
 
-if (import.meta.main) await writeFile(new URL('../openapi.json', import.meta.url), await describeApi())
+if (import.meta.main) {
+  const text = await describeApi()
+  await writeFile(new URL('../openapi.json', import.meta.url), text)
+  await writeFile(new URL('../web/dashboard/api/schemas.ts', import.meta.url), writeApiTypes(text))
+}

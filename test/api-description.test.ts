@@ -3,9 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Ajv } from 'ajv'
+import { writeApiTypes } from '../scripts/api-types.ts'
+import { describeApi } from '../scripts/openapi.ts'
 import { root } from './harness.ts'
 
-// Every field of openapi.json has a description and a valid example.
+// openapi.json matches the routes, and every field has a description and a valid example.
 
 type Schema = {
   $ref?: string
@@ -79,6 +81,13 @@ function example(schema: Schema): unknown {
   if (examples) return examples[0]
   return items ? [example(items)] : byDefault
 }
+
+test('openapi.json and the types of the dashboard match the routes', async () => {
+  const openapi = await describeApi()
+  const isWritten = async (path: string, text: string) => (await readFile(join(root, path), 'utf8')) === text
+  assert.ok(await isWritten('openapi.json', openapi), 'run npm run openapi')
+  assert.ok(await isWritten('web/dashboard/api/schemas.ts', writeApiTypes(openapi)), 'run npm run openapi')
+})
 
 test('every operation, parameter, header and attribute has a description', () => {
   const missing: string[] = []

@@ -1,5 +1,5 @@
 import { idField, timeField } from '../lib/fields.ts'
-import { nullable, ref } from '../lib/http.ts'
+import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
 
@@ -30,7 +30,7 @@ export const BroadcastHealth = Type.Object(
 export const Broadcast = Type.Object(
   {
     broadcastId: idField('br', 'Id of the broadcast.'),
-    state: Type.String({
+    state: oneOf(['live', 'away', 'ended'], {
       description:
         '`live`: the encoder is connected. `away`: it may come back and continue. `ended`: the broadcast is over.',
       examples: ['live'],
@@ -42,7 +42,7 @@ export const Broadcast = Type.Object(
     restreams: Type.Array(
       Type.Object({
         name: Type.String({ description: 'Name of the restream.', examples: ['My channel'] }),
-        state: Type.String({
+        state: oneOf(['connecting', 'live', 'retrying', 'stopped'], {
           description: '`connecting`, `live`, `retrying` or `stopped`.',
           examples: ['live'],
         }),
@@ -56,7 +56,7 @@ export const Broadcast = Type.Object(
     ),
     recordings: Type.Array(
       Type.Object({
-        state: Type.String({
+        state: oneOf(['waiting', 'recorded', 'failed'], {
           description:
             '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
           examples: ['recorded'],

@@ -42,7 +42,7 @@ export type RecordedStream = { name: string; public: boolean; playerId: string |
 /** The state of a server that the stream is also sent to. */
 export type StoredRestreamState = {
   name: string
-  state: string
+  state: 'connecting' | 'live' | 'retrying' | 'stopped'
   reason: string | null
   since: string
   droppedFrames: number

@@ -1,4 +1,4 @@
-import { nullable } from '../lib/http.ts'
+import { nullable, oneOf } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
 import type { TranscriptStatus } from '../transcripts/status.ts'
 
@@ -12,12 +12,12 @@ const EncodingStatus = Type.Object(
     playable: Type.Boolean({ description: 'Whether the HLS manifest is served.', examples: [true] }),
     qualities: Type.Array(
       Type.Object({
-        type: Type.String({ description: '`hls` or `mp4`.', examples: ['hls'] }),
+        type: oneOf(['hls', 'mp4'], { description: '`hls` or `mp4`.', examples: ['hls'] }),
         quality: Type.String({
           description: '`240p`, `360p`, `480p`, `720p`, `1080p` or `2160p`.',
           examples: ['720p'],
         }),
-        status: Type.String({
+        status: oneOf(['waiting', 'encoding', 'encoded', 'failed'], {
           description: '`waiting`, `encoding`, `encoded` or `failed`.',
           examples: ['encoding'],
         }),
@@ -60,6 +60,7 @@ export const VideoStatus = Type.Object(
     } | null>({
       type: ['object', 'null'],
       description: 'Null until the first bytes arrive.',
+      required: ['filesize', 'receivedBytes', 'receivedParts'],
       properties: {
         status: {
           type: 'string',
@@ -83,6 +84,7 @@ export const VideoStatus = Type.Object(
           description: 'The ranges that have arrived.',
           items: {
             type: 'object',
+            required: ['from', 'to', 'total'],
             properties: {
               from: { type: 'integer', description: 'Position of the first byte.', examples: [0] },
               to: { type: 'integer', description: 'Position of the last byte.', examples: [20_971_519] },
@@ -97,6 +99,7 @@ export const VideoStatus = Type.Object(
         receivedParts: {
           type: 'object',
           description: 'For an upload in numbered parts: those that have arrived.',
+          required: ['parts', 'total'],
           properties: {
             parts: {
               type: 'array',
@@ -117,6 +120,7 @@ export const VideoStatus = Type.Object(
     transcript: Type.Unsafe<TranscriptStatus | null>({
       type: ['object', 'null'],
       description: 'Null if no transcript was requested.',
+      required: ['status', 'language', 'progress'],
       properties: {
         status: {
           type: 'string',

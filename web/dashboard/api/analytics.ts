@@ -1,6 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import { ApiProblem } from './problem.ts'
+import type { MetricBuckets, MetricSeries } from './schemas.ts'
 import type { Page } from './types.ts'
 
 export type Breakdown =
@@ -74,7 +75,7 @@ export const metricQuery = (environment: Environment, metric: Metric, selection:
       ).data,
   })
 
-export type SeriesPoint = { emittedAt: string; metricValue: number }
+export type SeriesPoint = MetricSeries['data'][number]
 
 export const maxPageSize = 100
 /** For exports. */
@@ -108,7 +109,7 @@ export const seriesQuery = (environment: Environment, metric: Metric, selection:
     },
   })
 
-export type Bucket = { dimensionValue: string; metricValue: number }
+export type Bucket = MetricBuckets['data'][number]
 
 type Buckets = { breakdown: Breakdown; pageSize: number; currentPage?: number; signal?: AbortSignal }
 

@@ -1,67 +1,17 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
-import type { Page, Pair } from './types.ts'
+import type { Broadcast, LiveStream } from './schemas.ts'
+import type { Page } from './types.ts'
 
-export type Restream = { name: string; serverUrl: string; streamKey: string }
-
-export type LiveStream = {
-  liveStreamId: string
-  name: string
-  streamKey: string
-  public: boolean
-  record: boolean
-  broadcasting: boolean
-  playerId: string | null
-  restreams: Restream[]
-  metadata: Pair[]
-  showViewers: boolean
-  assets: { hls: string; iframe: string; player: string; thumbnail: string }
-  lastRefusal: { at: string; reason: string } | null
-  createdAt: string
-  updatedAt: string
-}
+export type { Broadcast, LiveStream }
+export type Restream = LiveStream['restreams'][number]
+export type RestreamState = Broadcast['restreams'][number]
+export type Recording = Broadcast['recordings'][number]
+export type BroadcastHealth = NonNullable<Broadcast['health']>
 
 export type LiveStreamInput = Partial<
   Pick<LiveStream, 'name' | 'public' | 'record' | 'playerId' | 'restreams' | 'metadata' | 'showViewers'>
 >
-
-export type BroadcastHealth = {
-  codecs: string | null
-  width: number | null
-  height: number | null
-  frameRate: number | null
-  bitRate: number | null
-  keyFrameInterval: number | null
-  droppedFrames: number
-  clockJumps: number
-  problems: string[]
-}
-
-export type RestreamState = {
-  name: string
-  state: 'connecting' | 'live' | 'retrying' | 'stopped'
-  reason: string | null
-  since: string
-  droppedFrames: number
-}
-
-export type Recording = {
-  state: 'waiting' | 'recorded' | 'failed'
-  reason: string | null
-  videoId: string | null
-}
-
-export type Broadcast = {
-  broadcastId: string
-  state: 'live' | 'away' | 'ended'
-  qualities: string[]
-  health: BroadcastHealth | null
-  restreams: RestreamState[]
-  recordings: Recording[]
-  startedAt: string
-  visibleAt: string | null
-  endedAt: string | null
-}
 
 const pageSize = 48
 

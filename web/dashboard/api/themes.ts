@@ -1,6 +1,9 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import type { PlayerTheme } from './schemas.ts'
 import type { Page } from './types.ts'
+
+export type { PlayerTheme }
 
 /** In the order of the form. */
 export const themeColors = [
@@ -27,19 +30,12 @@ export const themeOptions = [
 export type ThemeOption = (typeof themeOptions)[number]
 
 /** What the form changes. */
-export type ThemeFields = { name: string } & Record<ThemeColor, string> & Record<ThemeOption, boolean>
+export type ThemeFields = Pick<PlayerTheme, 'name' | ThemeColor | ThemeOption>
 
 export const themeFieldsOf = (theme: PlayerTheme) =>
   Object.fromEntries(
     (['name', ...themeColors, ...themeOptions] as const).map((field) => [field, theme[field]]),
   ) as ThemeFields
-
-export type PlayerTheme = ThemeFields & {
-  playerId: string
-  assets: { logo: string | null; link: string | null }
-  createdAt: string
-  updatedAt: string
-}
 
 export const themesQuery = (environment: Environment) =>
   infiniteQueryOptions({

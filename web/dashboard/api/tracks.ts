@@ -2,18 +2,22 @@ import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import { ownPath } from './own-path.ts'
 import { ApiProblem, OfflineError } from './problem.ts'
+import type { Caption, Chapter } from './schemas.ts'
 import type { Page } from './types.ts'
-import type { Track, TrackKind } from './video-types.ts'
 import { pathOf } from './videos.ts'
 
-/** The API names the language of captions and of chapters differently. */
-type StoredTrack = { src: string; srclang?: string; language?: string; default?: boolean }
+export type TrackKind = 'captions' | 'chapters'
 
-const readTrack = ({ src, srclang, language, default: isDefault = false }: StoredTrack): Track => ({
-  src,
-  language: srclang ?? language ?? '',
-  isDefault,
-})
+/** Captions or chapters in one language. */
+export type Track = { language: string; src: string; isDefault: boolean }
+
+type StoredTrack = Caption | Chapter
+
+/** The API names the language of captions and of chapters differently. */
+const readTrack = (track: StoredTrack): Track =>
+  'srclang' in track
+    ? { src: track.src, language: track.srclang, isDefault: track.default }
+    : { src: track.src, language: track.language, isDefault: false }
 
 /** A video has at most 200 languages. */
 const pageSize = 100

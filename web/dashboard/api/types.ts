@@ -1,61 +1,14 @@
-/** The parts of the API's responses that the dashboard uses. */
-export type Page<T> = {
-  data: T[]
-  pagination: { currentPage: number; pageSize: number; pagesTotal: number; itemsTotal: number }
-}
+import type * as schemas from './schemas.ts'
 
-export type Pair = { key: string; value: string }
+export type Page<T> = { data: T[]; pagination: Omit<schemas.Pagination, 'currentPageItems' | 'links'> }
 
-export type Video = {
-  videoId: string
-  title: string
-  description: string
-  public: boolean
-  panoramic: boolean
-  mp4Support: boolean
-  playerId: string | null
-  tags: string[]
-  metadata: Pair[]
-  language: string | null
-  source: { type: string; uri: string; liveStream?: { liveStreamId: string } }
-  assets: { hls: string; iframe: string; player: string; thumbnail: string; mp4?: string }
-  createdAt: string
-  updatedAt: string
-  publishedAt: string
-  discardedAt: string | null
-  deletesAt: string | null
-}
+export type Video = schemas.Video & { assets: NonNullable<schemas.Video['assets']> }
+export type Pair = Video['metadata'][number]
 
-export type QualityStatus = {
-  type: 'hls' | 'mp4'
-  quality: string
-  status: 'waiting' | 'encoding' | 'encoded' | 'failed'
-  progress?: number
-  failure?: string
-}
+export type { VideoStatus } from './schemas.ts'
+export type QualityStatus = schemas.VideoStatus['encoding']['qualities'][number]
 
-export type VideoStatus = {
-  ingest: {
-    status?: 'uploading' | 'uploaded' | 'ingesting' | 'ingested'
-    failure?: string
-    filesize?: number | null
-  }
-  encoding: {
-    playable: boolean
-    qualities: QualityStatus[]
-    metadata: {
-      width: number | null
-      height: number | null
-      bitrate: number | null
-      duration: number | null
-      framerate: number | null
-      samplerate: number | null
-      videoCodec: string | null
-      audioCodec: string | null
-      aspectRatio: string | null
-    }
-  }
-}
+// The routes of the dashboard itself are not part of openapi.json.
 
 export type Session = {
   csrfToken: string

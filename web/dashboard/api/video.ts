@@ -1,23 +1,11 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
-import type { Page, Pair, Video } from './types.ts'
-import type { Status, VideoEvent } from './video-types.ts'
+import type { Event } from './schemas.ts'
+import type { Page, Video, VideoStatus } from './types.ts'
 import { pathOf } from './videos.ts'
 
 /** The attributes of a video that can be changed. */
-export type Details = {
-  title: string
-  description: string
-  tags: string[]
-  metadata: Pair[]
-  public: boolean
-  panoramic: boolean
-  mp4Support: boolean
-  language: string | null
-  playerId: string | null
-}
-
-export const detailsOf = (video: Video): Details => ({
+export const detailsOf = (video: Video) => ({
   title: video.title,
   description: video.description,
   tags: video.tags,
@@ -28,6 +16,7 @@ export const detailsOf = (video: Video): Details => ({
   language: video.language,
   playerId: video.playerId,
 })
+export type Details = ReturnType<typeof detailsOf>
 
 export type VideoChange = Partial<Details> & { transcript?: boolean }
 
@@ -56,12 +45,6 @@ export const newLinkQuery = (
     queryFn: async ({ signal }) => (await fetchVideo(environment, videoId, signal)).assets,
   })
 
-export const statusQuery = (environment: Environment, videoId: string) =>
-  queryOptions({
-    queryKey: [environment, 'videos', videoId, 'status'],
-    queryFn: ({ signal }) => api<Status>(environment, 'GET', `${pathOf(videoId)}/status`, { signal }),
-  })
-
 /** A deleted video that can be restored. */
 export const discardedVideoQuery = (environment: Environment, videoId: string) =>
   queryOptions({
@@ -74,7 +57,7 @@ export const videoEventsQuery = (environment: Environment, videoId: string) =>
     queryKey: [environment, 'events', videoId],
     initialPageParam: 1,
     queryFn: ({ pageParam, signal }) =>
-      api<Page<VideoEvent>>(environment, 'GET', '/events', {
+      api<Page<Event>>(environment, 'GET', '/events', {
         query: { videoId, currentPage: pageParam, pageSize: 50 },
         signal,
       }),
@@ -95,7 +78,7 @@ export const createLike = (environment: Environment, video: Video, hasSource: bo
 const sourceOf = ({ source: { type, uri } }: Video) => (type === 'clone' ? uri.split('/')[2] : uri)
 
 export const retryEncoding = (environment: Environment, videoId: string) =>
-  api<Status>(environment, 'POST', `${pathOf(videoId)}/retry`)
+  api<VideoStatus>(environment, 'POST', `${pathOf(videoId)}/retry`)
 
 export const pickThumbnail = (environment: Environment, videoId: string, timecode: string) =>
   api<Video>(environment, 'PATCH', `${pathOf(videoId)}/thumbnail`, { body: { timecode } })

@@ -1,35 +1,19 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import type * as schemas from './schemas.ts'
 import type { Page, Video } from './types.ts'
 
-export const videoStates = ['ready', 'processing', 'failed', 'missing'] as const
-export type VideoState = (typeof videoStates)[number]
+export type VideoState = ListedVideo['status']['state']
+export const videoStates: VideoState[] = ['ready', 'processing', 'failed', 'missing']
 
 /** Small frames of the entire video, on sheets. */
-export type Preview = {
-  sheets: string[]
-  tiles: number
-  columns: number
-  rows: number
-  width: number
-  height: number
-}
+export type Preview = NonNullable<Video['assets']['preview']>
 
 /** A video in a list. */
-export type ListedVideo = Omit<Video, 'assets'> & {
-  assets: Video['assets'] & { preview?: Preview }
-  status: {
-    state: VideoState
-    playable: boolean
-    duration: number | null
-    width: number | null
-    height: number | null
-    failure?: string
-  }
-}
+export type ListedVideo = Video & { status: NonNullable<Video['status']> }
 
-/** A deleted video that can be restored. */
-export type DiscardedVideo = Omit<Video, 'assets'> & { assets: null }
+/** A deleted video that can be restored. It has no assets. */
+export type DiscardedVideo = schemas.Video
 
 /** What `GET /videos` filters and sorts by. */
 export type VideoFilters = {

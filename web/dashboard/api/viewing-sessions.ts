@@ -1,14 +1,22 @@
 import { queryOptions } from '@tanstack/react-query'
 import { keyOf, loadAll, maxPageSize, type Selection, timesOf } from './analytics.ts'
 import { api, type Environment } from './client.ts'
+import type {
+  MetadataKeys,
+  MetadataValues,
+  Retention,
+  ViewerSession,
+  ViewingEventList,
+  ViewingSession,
+} from './schemas.ts'
 import type { Page, Pair } from './types.ts'
 
-export type CurvePoint = { from: number; to: number; share: number; viewers: number }
-export type Retention = {
-  sessions: number
-  curve: CurvePoint[]
-  values?: { value: string; sessions: number; curve: CurvePoint[] }[]
-}
+export type { Retention, ViewerSession, ViewingSession }
+export type CurvePoint = Retention['curve'][number]
+export type MetadataKey = MetadataKeys['data'][number]
+export type MetadataValue = MetadataValues['data'][number]
+export type MediaRef = ViewerSession['media']
+export type ViewingEvent = ViewingEventList['data'][number]
 
 export const retentionQuery = (
   environment: Environment,
@@ -25,8 +33,6 @@ export const retentionQuery = (
       }),
   })
 
-export type MetadataKey = { key: string; sessions: number; values: number }
-
 export const metadataKeysQuery = (environment: Environment, selection: Selection) =>
   queryOptions({
     queryKey: keyOf(environment, 'keys', selection.id, selection.filters.mediaId),
@@ -38,16 +44,6 @@ export const metadataKeysQuery = (environment: Environment, selection: Selection
         })
       ).data,
   })
-
-export type MetadataValue = {
-  value: string
-  sessions: number
-  plays: number
-  watchTime: number
-  averageWatchTime: number
-  completion: number | null
-  lastSeenAt: string
-}
 
 export const valueOrders = ['plays', 'watchTime', 'completion', 'sessions'] as const
 export type ValueOrder = (typeof valueOrders)[number]
@@ -84,24 +80,6 @@ export const loadAllValues = (
   loadAll((currentPage) =>
     loadValues(environment, selection, { key, sortBy, currentPage, pageSize: maxPageSize }),
   )
-
-export type ViewingSession = {
-  session: { sessionId: string; loadedAt: string; endedAt: string; metadata: Pair[] }
-  location: { country: string | null }
-  referrer: { url: string | null; source: string | null }
-  device: { type: string | null; vendor: string | null; model: string | null }
-  os: { name: string | null; version: string | null }
-  client: { name: string | null; version: string | null }
-  watch: {
-    plays: number
-    seconds: number
-    ranges: { from: number; to: number }[]
-    completion: number | null
-  }
-}
-
-export type MediaRef = { id: string; type: 'video' | 'live-stream'; title: string }
-export type ViewerSession = ViewingSession & { media: MediaRef }
 
 const sessionsPerPage = 20
 
@@ -145,8 +123,6 @@ export const sessionsQuery = (
 
 export const loadAllSessions = (environment: Environment, selection: Selection, of: SessionsOf) =>
   loadAll((currentPage) => loadSessions(environment, selection, of, { currentPage, pageSize: maxPageSize }))
-
-export type ViewingEvent = { type: string; emittedAt: string; at?: number; from?: number; to?: number }
 
 const eventsPerPage = 100
 

@@ -1,6 +1,12 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import type { Delivery, DeliveryDetails, Webhook } from './schemas.ts'
 import type { Page } from './types.ts'
+
+export type { Delivery, DeliveryDetails, Webhook }
+export type EventType = Webhook['events'][number]
+export type DeliveryState = Delivery['state']
+export type Attempt = Delivery['attempts'][number]
 
 /** In the order of the form. texts.webhooks.events explains them. */
 export const eventTypes = [
@@ -10,45 +16,9 @@ export const eventTypes = [
   'live-stream.broadcast.ended',
   'video.caption.generated',
   'video.summary.generated',
-] as const
-export type EventType = (typeof eventTypes)[number]
+] as const satisfies EventType[]
 
-export type Webhook = {
-  webhookId: string
-  createdAt: string
-  events: EventType[]
-  url: string
-  signatureSecret: string
-  standardSecret: string
-  previousSecretValidUntil: string | null
-}
-
-export const deliveryStates = ['pending', 'succeeded', 'failed'] as const
-export type DeliveryState = (typeof deliveryStates)[number]
-
-export type Attempt = {
-  at: string
-  durationMs: number
-  status: number | null
-  answer: string | null
-  error: string | null
-}
-
-export type Delivery = {
-  deliveryId: string
-  webhookId: string
-  eventId: string
-  type: string
-  state: DeliveryState
-  createdAt: string
-  nextAttemptAt: string | null
-  attempts: Attempt[]
-}
-
-/** With what is sent. */
-export type DeliveryDetails = Delivery & {
-  request: { url: string; headers: Record<string, string>; body: string }
-}
+export const deliveryStates: DeliveryState[] = ['pending', 'succeeded', 'failed']
 
 const nextPage = <T>({ pagination: { currentPage, pagesTotal } }: Page<T>) =>
   currentPage < pagesTotal ? currentPage + 1 : undefined

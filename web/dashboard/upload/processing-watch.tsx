@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { failureOf, progressQuery } from '../api/video-progress.ts'
+import { failureOf, statusQuery } from '../api/video-status.ts'
 import type { Upload } from './types.ts'
 import { uploads } from './uploads.ts'
 
@@ -16,7 +16,7 @@ export function ProcessingWatches({ list }: { list: readonly Upload[] }) {
 }
 
 function ProcessingWatch({ upload: { id, environment, videoId } }: { upload: Upload }) {
-  const { data } = useQuery(progressQuery(environment, videoId!))
+  const { data } = useQuery(statusQuery(environment, videoId!))
   useEffect(() => {
     if (!data) return
     const message = failureOf(data)

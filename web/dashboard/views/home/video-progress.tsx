@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { ownPath } from '../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../api/types.ts'
 import { retryEncoding } from '../../api/video.ts'
-import { encodedShare, failureOf, progressQuery } from '../../api/video-progress.ts'
+import { encodedShare, failureOf, statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Badge, type BadgeLook } from '../../ui/badge.tsx'
@@ -17,7 +17,7 @@ import styles from './video-progress.module.css'
 /** Follows a video until all of it is encoded. The player appears as soon as there is something to watch. */
 export default function VideoProgress({ videoId, video }: { videoId: string; video: Video }) {
   const environment = useEnvironment()
-  const status = useQuery(progressQuery(environment, videoId))
+  const status = useQuery(statusQuery(environment, videoId))
   // Private videos have a new URL in each response, which would load the player again.
   // The owner of a video is no viewer of it.
   const [playerUrl] = useState(`${ownPath(video.assets.player)}#analytics:false`)
@@ -81,7 +81,7 @@ function Failed({ videoId, reason, hasArrived }: FailedProps) {
   const client = useQueryClient()
   const retry = useMutation({
     mutationFn: () => retryEncoding(environment, videoId),
-    onSuccess: () => client.invalidateQueries(progressQuery(environment, videoId)),
+    onSuccess: () => client.invalidateQueries(statusQuery(environment, videoId)),
   })
   return (
     <>

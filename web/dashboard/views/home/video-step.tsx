@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import type { Video } from '../../api/types.ts'
-import { progressQuery } from '../../api/video-progress.ts'
+import { statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { patientLazy } from '../../ui/load-patiently.ts'
@@ -25,7 +25,7 @@ type VideoStepProps = {
 /** From a file or an address to a player. */
 export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
   const status = useQuery({
-    ...progressQuery(useEnvironment(), videoId ?? ''),
+    ...statusQuery(useEnvironment(), videoId ?? ''),
     enabled: videoId !== undefined,
   })
   const isPlayable = status.data?.encoding.playable ?? false

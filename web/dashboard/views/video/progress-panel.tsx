@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import type { Video } from '../../api/types.ts'
-import { retryEncoding, statusQuery } from '../../api/video.ts'
-import type { Status } from '../../api/video-types.ts'
+import type { Video, VideoStatus } from '../../api/types.ts'
+import { retryEncoding } from '../../api/video.ts'
+import { statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
@@ -16,7 +16,7 @@ import { SourcePicker } from './source-picker.tsx'
 import { stateOf } from './video-state.ts'
 
 /** What happens to the content of the video, until it is complete. */
-export function ProgressPanel({ video, status }: { video: Video; status: Status }) {
+export function ProgressPanel({ video, status }: { video: Video; status: VideoStatus }) {
   const state = stateOf(status)
   const { qualities } = status.encoding
   const { failure } = status.ingest ?? {}

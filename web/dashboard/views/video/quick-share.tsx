@@ -1,6 +1,5 @@
 import { ownPath } from '../../api/own-path.ts'
-import type { Video } from '../../api/types.ts'
-import type { Status } from '../../api/video-types.ts'
+import type { Video, VideoStatus } from '../../api/types.ts'
 import { useShareLinks } from '../../app/use-share-links.ts'
 import { texts } from '../../texts/texts.ts'
 import { buttonClass } from '../../ui/button.tsx'
@@ -11,7 +10,7 @@ import styles from './video-page.module.css'
 import { hasMp4 } from './video-state.ts'
 
 /** What most people want of a video. */
-export function QuickShare({ video, status }: { video: Video; status: Status }) {
+export function QuickShare({ video, status }: { video: Video; status: VideoStatus }) {
   const { embed, files } = texts.video
   const { public: isPublic } = video
   const { mp4 } = video.assets

@@ -1,7 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
-import type { Video } from '../../api/types.ts'
-import type { Status } from '../../api/video-types.ts'
+import type { Video, VideoStatus } from '../../api/types.ts'
 import { texts } from '../../texts/texts.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { Page } from '../../ui/page.tsx'
@@ -24,7 +23,7 @@ import styles from './video-page.module.css'
 import { stateOf } from './video-state.ts'
 
 /** `loadedAt` changes whenever anything of the video may have changed, for example its thumbnail. */
-type VideoPageProps = { video: Video; status: Status; loadedAt: number }
+type VideoPageProps = { video: Video; status: VideoStatus; loadedAt: number }
 
 export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const [version, setVersion] = useState(0)

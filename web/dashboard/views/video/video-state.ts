@@ -1,4 +1,4 @@
-import type { Status } from '../../api/video-types.ts'
+import type { VideoStatus } from '../../api/types.ts'
 
 export type VideoState = {
   /**
@@ -11,7 +11,7 @@ export type VideoState = {
   isPlayable: boolean
 }
 
-export function stateOf({ ingest, encoding }: Status): VideoState {
+export function stateOf({ ingest, encoding }: VideoStatus): VideoState {
   const { playable: isPlayable, qualities } = encoding
   const isOpen = qualities.some(({ status }) => status === 'waiting' || status === 'encoding')
   if (isOpen) return { name: 'encoding', share: average(qualities), isPlayable }
@@ -26,10 +26,10 @@ export function stateOf({ ingest, encoding }: Status): VideoState {
   return { name: 'preparing', share: 0, isPlayable }
 }
 
-const average = (qualities: Status['encoding']['qualities']) =>
+const average = (qualities: VideoStatus['encoding']['qualities']) =>
   qualities.reduce((sum, { progress = 0 }) => sum + progress, 0) / (100 * qualities.length)
 
-function receivedShare({ receivedBytes = [] }: NonNullable<Status['ingest']>): number {
+function receivedShare({ receivedBytes = [] }: NonNullable<VideoStatus['ingest']>): number {
   const total = receivedBytes[0]?.total
   return total ? receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0) / total : 0
 }
@@ -37,5 +37,5 @@ function receivedShare({ receivedBytes = [] }: NonNullable<Status['ingest']>): n
 export const isUnderWay = ({ name }: VideoState) =>
   name === 'uploading' || name === 'fetching' || name === 'preparing' || name === 'encoding'
 
-export const hasMp4 = ({ encoding }: Status) =>
+export const hasMp4 = ({ encoding }: VideoStatus) =>
   encoding.qualities.some(({ type, status }) => type === 'mp4' && status === 'encoded')

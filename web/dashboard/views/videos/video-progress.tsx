@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import type { QualityStatus } from '../../api/types.ts'
-import { encodedShare, progressQuery } from '../../api/video-progress.ts'
+import { encodedShare, statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { texts } from '../../texts/texts.ts'
 import { formatPercent } from '../../ui/format.ts'
@@ -9,7 +9,7 @@ import styles from './video-progress.module.css'
 
 /** How far the encoding of a video is, for each quality. */
 export function VideoProgress({ videoId }: { videoId: string }) {
-  const { data } = useQuery(progressQuery(useEnvironment(), videoId))
+  const { data } = useQuery(statusQuery(useEnvironment(), videoId))
   const qualities = data?.encoding.qualities.filter(({ type }) => type === 'hls') ?? []
   const text = !data
     ? texts.videos.states.processing

@@ -1,6 +1,5 @@
 import { ownPath } from '../../../api/own-path.ts'
-import type { Video } from '../../../api/types.ts'
-import type { Status } from '../../../api/video-types.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
 import { texts } from '../../../texts/texts.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { formatBitRate, formatBytes, formatDuration, formatNumber } from '../../../ui/format.ts'
@@ -13,7 +12,7 @@ import styles from './files-tab.module.css'
 const words = texts.video.files
 
 /** What was uploaded, and what was made of it. */
-export function FilesTab({ video, status }: { video: Video; status: Status }) {
+export function FilesTab({ video, status }: { video: Video; status: VideoStatus }) {
   const { qualities } = status.encoding
   return (
     <div className={styles.tab}>
@@ -34,7 +33,7 @@ export function FilesTab({ video, status }: { video: Video; status: Status }) {
   )
 }
 
-function SourceFacts({ video, status }: { video: Video; status: Status }) {
+function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
   const { metadata: media } = status.encoding
   const { type, uri } = video.source
   const { filesize } = status.ingest ?? {}
@@ -67,7 +66,7 @@ function SourceFacts({ video, status }: { video: Video; status: Status }) {
   )
 }
 
-function Mp4({ video, status }: { video: Video; status: Status }) {
+function Mp4({ video, status }: { video: Video; status: VideoStatus }) {
   const { mp4 } = video.assets
   if (!mp4) return <p className={styles.muted}>{words.noMp4}</p>
   if (!hasMp4(status)) return <p className={styles.muted}>{words.mp4Waiting}</p>

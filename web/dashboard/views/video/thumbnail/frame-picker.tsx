@@ -1,8 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Video } from '../../../api/types.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
 import { pickThumbnail } from '../../../api/video.ts'
-import type { Status } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
@@ -18,7 +17,7 @@ const words = texts.video.thumbnail
 const stripTiles = 12
 
 /** A timeline of small frames. The player beside it shows the exact frame. */
-export function FramePicker({ video, status }: { video: Video; status: Status }) {
+export function FramePicker({ video, status }: { video: Video; status: VideoStatus }) {
   const environment = useEnvironment()
   const { link } = usePlayer()
   const isConnected = usePlayerState((state) => state.isConnected)

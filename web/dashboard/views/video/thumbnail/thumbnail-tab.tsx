@@ -1,9 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useId } from 'react'
 import { ownPath } from '../../../api/own-path.ts'
-import type { Video } from '../../../api/types.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
 import { uploadThumbnail, videoQuery } from '../../../api/video.ts'
-import type { Status } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { buttonClass } from '../../../ui/button.tsx'
@@ -17,7 +16,7 @@ import styles from './thumbnail-tab.module.css'
 
 const words = texts.video.thumbnail
 
-type ThumbnailTabProps = { video: Video; status: Status; loadedAt: number }
+type ThumbnailTabProps = { video: Video; status: VideoStatus; loadedAt: number }
 
 export function ThumbnailTab({ video, status, loadedAt }: ThumbnailTabProps) {
   const url = ownPath(video.assets.thumbnail)

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Track, TrackKind } from '../../../api/video-types.ts'
+import type { Track, TrackKind } from '../../../api/tracks.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'

@@ -1,9 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ownPath } from '../../../api/own-path.ts'
-import { deleteTrack, setDefaultCaptions, tracksQuery } from '../../../api/tracks.ts'
+import {
+  deleteTrack,
+  setDefaultCaptions,
+  type Track,
+  type TrackKind,
+  tracksQuery,
+} from '../../../api/tracks.ts'
 import type { Video } from '../../../api/types.ts'
-import type { Track, TrackKind } from '../../../api/video-types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Badge } from '../../../ui/badge.tsx'

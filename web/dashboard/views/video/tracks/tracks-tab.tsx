@@ -1,8 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { tracksQuery, trackTextQuery } from '../../../api/tracks.ts'
-import type { Video } from '../../../api/types.ts'
-import type { Status, Track, TrackKind } from '../../../api/video-types.ts'
+import { type Track, type TrackKind, tracksQuery, trackTextQuery } from '../../../api/tracks.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -13,7 +12,7 @@ import { TrackList } from './track-list.tsx'
 import styles from './tracks.module.css'
 import { UploadTrackDialog } from './upload-track-dialog.tsx'
 
-type TracksTabProps = { video: Video; status: Status; kind: TrackKind }
+type TracksTabProps = { video: Video; status: VideoStatus; kind: TrackKind }
 
 /** Captions or chapters: the languages, or the cues of one of them. */
 export function TracksTab({ video, status, kind }: TracksTabProps) {

@@ -1,8 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiProblem } from '../../../api/problem.ts'
-import { setDefaultCaptions, tracksQuery, uploadTrack } from '../../../api/tracks.ts'
-import type { Track, TrackKind } from '../../../api/video-types.ts'
+import {
+  setDefaultCaptions,
+  type Track,
+  type TrackKind,
+  tracksQuery,
+  uploadTrack,
+} from '../../../api/tracks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Button } from '../../../ui/button.tsx'

@@ -1,7 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
-import type { TrackKind } from '../../../api/video-types.ts'
+import { type TrackKind, tracksQuery, trackTextQuery, uploadTrack } from '../../../api/tracks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { type DraftForm, useDraft } from '../../../draft/use-draft.ts'
 import { texts } from '../../../texts/texts.ts'

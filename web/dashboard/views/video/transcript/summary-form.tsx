@@ -1,5 +1,4 @@
-import { summaryQuery, writeSummary } from '../../../api/summaries.ts'
-import type { Summary, SummaryText } from '../../../api/video-types.ts'
+import { summaryQuery, type WrittenSummary, writeSummary } from '../../../api/summaries.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { SaveBar } from '../../../draft/save-bar.tsx'
 import { useDraft } from '../../../draft/use-draft.ts'
@@ -11,13 +10,13 @@ import styles from './transcript-tab.module.css'
 const words = texts.video.summary
 const maxTakeaways = 3
 
-type SummaryFormProps = { videoId: string; summary: Summary & SummaryText }
+type SummaryFormProps = { videoId: string; summary: WrittenSummary }
 
 type Values = { abstract: string; takeaways: string }
 
-const valuesOf = (summary: SummaryText | null): Values => ({
+const valuesOf = (summary: WrittenSummary | null): Values => ({
   abstract: summary?.abstract ?? '',
-  takeaways: summary?.takeaways?.join('\n') ?? '',
+  takeaways: summary?.takeaways.join('\n') ?? '',
 })
 
 const linesOf = (text: string) => text.split('\n').flatMap((line) => line.trim() || [])

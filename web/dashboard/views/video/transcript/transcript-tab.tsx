@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import type { Video } from '../../../api/types.ts'
-import { statusQuery, updateVideo } from '../../../api/video.ts'
-import type { Status } from '../../../api/video-types.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
+import { updateVideo } from '../../../api/video.ts'
+import { statusQuery } from '../../../api/video-status.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { texts } from '../../../texts/texts.ts'
 import { Badge } from '../../../ui/badge.tsx'
@@ -24,7 +24,7 @@ const looks = {
   unprocessable: 'warn',
 } as const
 
-export function TranscriptTab({ video, status }: { video: Video; status: Status }) {
+export function TranscriptTab({ video, status }: { video: Video; status: VideoStatus }) {
   const { transcript } = status
   return (
     <div className={styles.tab}>
@@ -39,7 +39,7 @@ export function TranscriptTab({ video, status }: { video: Video; status: Status 
   )
 }
 
-type TranscriptStateProps = { videoId: string; transcript: Status['transcript'] }
+type TranscriptStateProps = { videoId: string; transcript: VideoStatus['transcript'] }
 
 function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
   const environment = useEnvironment()

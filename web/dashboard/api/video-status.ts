@@ -1,13 +1,12 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import type { VideoStatus } from './types.ts'
+import { pathOf } from './videos.ts'
 
-/** What is still being done with a video. */
-export const progressQuery = (environment: Environment, videoId: string) =>
+export const statusQuery = (environment: Environment, videoId: string) =>
   queryOptions({
     queryKey: [environment, 'videos', videoId, 'status'],
-    queryFn: ({ signal }) =>
-      api<VideoStatus>(environment, 'GET', `/videos/${encodeURIComponent(videoId)}/status`, { signal }),
+    queryFn: ({ signal }) => api<VideoStatus>(environment, 'GET', `${pathOf(videoId)}/status`, { signal }),
   })
 
 /** How much of all qualities is encoded, from 0 to 1. */

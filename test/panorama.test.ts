@@ -53,7 +53,7 @@ const page = (before: string) => `<!doctype html>
     ${before}
   </script>
   <script type="module">
-    import { startPanorama } from '/panorama.ts'
+    import { startPanorama } from '/panorama/panorama.ts'
     window.view = startPanorama(video, host)
   </script>`
 
@@ -71,7 +71,7 @@ before(async () => {
     if (pathname === '/video.mp4') return response.setHeader('content-type', 'video/mp4').end(video)
     if (pathname === '/')
       return response.setHeader('content-type', 'text/html').end(page(searchParams.get('before') ?? ''))
-    if (!/^\/[\w-]+\.ts$/.test(pathname)) return response.writeHead(404).end()
+    if (!/^(\/[\w-]+)+\.ts$/.test(pathname)) return response.writeHead(404).end()
     const source = readFileSync(join(root, 'web/player', pathname), 'utf8')
     return response.setHeader('content-type', 'text/javascript').end(stripTypeScriptTypes(source))
   })

@@ -1,4 +1,4 @@
-import { type ControlName, controlNames } from './control-names.ts'
+import { type ControlName, controlNames } from './controls/control-names.ts'
 import type { Player } from './player.ts'
 import type { Colors } from './player-config.ts'
 import { applyColors } from './theme.ts'

@@ -1,5 +1,5 @@
-import { isRejection, retryDelayMs } from './connection.ts'
 import type { PlayerConfig } from './player-config.ts'
+import { isRejection, retryDelayMs } from './stream/connection.ts'
 
 export function readConfig(): PlayerConfig {
   return JSON.parse(document.getElementById('kinora')?.textContent ?? '')

@@ -1,9 +1,9 @@
 import { fetchConfigPatiently, isPlayable } from './config.ts'
-import { retryDelayMs } from './connection.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
 import type { PlayerConfig } from './player-config.ts'
 import { type StatusScreen, showStatusScreen } from './status-screen.ts'
+import { retryDelayMs } from './stream/connection.ts'
 
 export type FailureCallbacks = {
   /** The video cannot be played, and the status screen says so. */

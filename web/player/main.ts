@@ -1,7 +1,7 @@
 import { type Bridge, openBridge } from './bridge.ts'
 import { configUrlOf, fetchConfig, isPlayable, readConfig } from './config.ts'
 import { firstFrame } from './first-frame.ts'
-import { watchLive } from './live-watch.ts'
+import { watchLive } from './live/live-watch.ts'
 import { main } from './main-element.ts'
 import { type Media, openMedia } from './media.ts'
 import { type Options, readOptions, withTheme } from './options.ts'

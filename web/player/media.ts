@@ -1,9 +1,9 @@
+import { startViewReporter } from './analytics/view-reporter.ts'
 import type { Options } from './options.ts'
 import { applyPlayback, keepRate } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { openStream } from './stream.ts'
-import type { Stream } from './stream-type.ts'
-import { startViewReporter } from './view-reporter.ts'
+import { openStream } from './stream/stream.ts'
+import type { Stream } from './stream/stream-type.ts'
 
 /** The video element and its stream, without controls. */
 export type Media = {

@@ -1,24 +1,24 @@
-import { controlNames } from './control-names.ts'
-import { buildControls, type Controls } from './controls.ts'
+import { controlNames } from './controls/control-names.ts'
+import { buildControls, type Controls } from './controls/controls.ts'
+import { watchEnd } from './controls/ending.ts'
+import { fitFrame } from './controls/fit.ts'
+import { watchGestures } from './controls/gestures.ts'
+import { startKeyboard } from './controls/keyboard.ts'
+import { showNotices } from './controls/notices.ts'
+import { seekTo } from './controls/seek.ts'
+import { addPreviews } from './controls/sprites.ts'
+import { setTimeline } from './controls/timeline.ts'
+import { watchTimelineKeys } from './controls/timeline-keys.ts'
 import { element } from './element.ts'
-import { watchEnd } from './ending.ts'
 import { type FailureCallbacks, showFailures } from './failures.ts'
-import { fitFrame } from './fit.ts'
-import { watchGestures } from './gestures.ts'
-import { startKeyboard } from './keyboard.ts'
-import { startLive } from './live-player.ts'
+import { startLive } from './live/live-player.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
-import { showNotices } from './notices.ts'
 import type { Options } from './options.ts'
 import { rememberPlayback } from './playback-memory.ts'
 import type { PlayerConfig } from './player-config.ts'
-import { seekTo } from './seek.ts'
-import { addPreviews } from './sprites.ts'
-import type { Stream } from './stream-type.ts'
+import type { Stream } from './stream/stream-type.ts'
 import { applyColors } from './theme.ts'
-import { setTimeline } from './timeline.ts'
-import { watchTimelineKeys } from './timeline-keys.ts'
 import { startTracks } from './tracks.ts'
 import { watchUpdates } from './updates.ts'
 
@@ -179,7 +179,7 @@ function setUpUnmuteButton(
 }
 
 function openPanorama(video: HTMLVideoElement, host: HTMLElement): Promise<{ destroy(): void }> {
-  const panorama = import('./panorama.ts').then(({ startPanorama }) => startPanorama(video, host))
+  const panorama = import('./panorama/panorama.ts').then(({ startPanorama }) => startPanorama(video, host))
   panorama.catch(() => {})
   return panorama
 }

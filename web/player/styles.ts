@@ -1,7 +1,7 @@
-import live from './live.css?inline'
-import shortcuts from './shortcuts.css?inline'
+import shortcuts from './controls/shortcuts.css?inline'
+import touch from './controls/touch.css?inline'
+import live from './live/live.css?inline'
 import style from './style.css?inline'
-import touch from './touch.css?inline'
 
 /** The styles are part of the script, because a file would be another request before the first frame. */
 export function applyStyles(): void {

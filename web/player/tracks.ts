@@ -1,4 +1,4 @@
-import type { Controls } from './controls.ts'
+import type { Controls } from './controls/controls.ts'
 import type { Media } from './media.ts'
 import type { Options } from './options.ts'
 import type { PlayerConfig } from './player-config.ts'
@@ -14,7 +14,7 @@ export function startTracks({ video, stream }: Media, controls: Controls, target
 
   async function openCaptions() {
     await firstData(video)
-    const { startCaptions } = await import('./captions.ts')
+    const { startCaptions } = await import('./captions/captions.ts')
     signal.throwIfAborted()
     const { showSubtitles } = options
     return startCaptions({ video, controls, captions: config.captions, showSubtitles, isNative, signal })
@@ -22,7 +22,7 @@ export function startTracks({ video, stream }: Media, controls: Controls, target
 
   async function openChapters() {
     await firstData(video)
-    const { startChapters } = await import('./chapters.ts')
+    const { startChapters } = await import('./chapters/chapters.ts')
     signal.throwIfAborted()
     await startChapters({ video, controls, config, signal, seek })
   }

@@ -1,6 +1,6 @@
 import { fetchConfig, isPlayable } from './config.ts'
 import type { PlayerConfig } from './player-config.ts'
-import type { Stream } from './stream-type.ts'
+import type { Stream } from './stream/stream-type.ts'
 
 const updateMs = 2000
 /** Updates after the end of the encoding, at growing intervals. Thumbnails are made last. */

@@ -1,0 +1,79 @@
+import { element } from '../element.ts'
+import type { LiveState } from '../player-config.ts'
+import type { Stream } from '../stream/stream-type.ts'
+import type { Controls } from './controls.ts'
+import { timeText } from './time-text.ts'
+
+/** Time without data after which the viewer is told. */
+const silenceMs = 5000
+/** No event tells that nothing happens, so the state is read at this interval. */
+const updateMs = 500
+/** Playback waits this close to the end of what is encoded. */
+const endSeconds = 1
+
+export type Notices = {
+  /** The viewer wants to continue at this position. If it is not playable yet, the notice says so. */
+  setWanted(seconds: number): void
+}
+
+type Target = {
+  video: HTMLVideoElement
+  stream: Stream
+  controls: Controls
+  /** Of the entire video. Null for a live stream. */
+  durationSeconds: number | null
+  /** The state of a live stream. */
+  liveState?: () => LiveState | undefined
+  signal: AbortSignal
+}
+
+/**
+ * Tells why a video does not continue: the connection is lost, the video is still being encoded, or the encoder of a live
+ * stream is away.
+ */
+export function showNotices(target: Target): Notices {
+  const { video, stream, controls, durationSeconds, liveState, signal } = target
+  const { controller } = controls
+  const notice = element('div', { class: 'notice', role: 'status' })
+  controls.addLayer(notice)
+  let wantedSeconds = 0
+
+  function update() {
+    const isWaiting = isWaitingForData(video) || stream.isInterrupted()
+    const isLost = stream.silentMs() >= silenceMs && isWaiting
+    const duration = durationSeconds ?? 0
+    const playable = Math.min(stream.playableSeconds() ?? duration, duration)
+    controller.classList.toggle('processing', playable < duration)
+    controller.style.setProperty('--playable', String(playable / (duration || 1)))
+    const isAtEnd = isWaiting && video.currentTime > playable - endSeconds
+    const state = liveState?.()
+    if (state === 'away') show(isWaiting ? 'away' : 'live', 'The stream will be back soon', isWaiting)
+    else if (state === 'ended') show('live', 'The stream has ended', false)
+    else if (isLost) show('lost', 'Reconnecting…', true)
+    else if (playable < duration && (isAtEnd || wantedSeconds > playable))
+      show('processing', `Playable up to ${timeText(playable)} so far`, isAtEnd)
+    else show('', '', false)
+  }
+
+  /** While it stays, it does not disappear with the controls. */
+  function show(kind: string, text: string, isStaying: boolean) {
+    notice.dataset.kind = kind
+    notice.toggleAttribute('noautohide', isStaying)
+    // Screen readers announce every change.
+    if (notice.textContent !== text) notice.textContent = text
+  }
+
+  const timer = setInterval(update, updateMs)
+  signal.addEventListener('abort', () => clearInterval(timer))
+  update()
+
+  return {
+    setWanted(seconds) {
+      wantedSeconds = seconds
+      update()
+    },
+  }
+}
+
+const isWaitingForData = (video: HTMLVideoElement) =>
+  (!video.paused || video.seeking) && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA

@@ -1,0 +1,67 @@
+import type MediaController from 'media-chrome/dist/media-controller.js'
+import { createMediaStore } from 'media-chrome/dist/media-store/media-store.js'
+import { type StateMediator, stateMediator } from 'media-chrome/dist/media-store/state-mediator.js'
+import type { LiveEdge } from '../live/live-edge.ts'
+
+/** media-chrome cuts off fractions. A video of 29.97 s lasts 30 s for its viewers. */
+export function shownDuration(seconds: number): number {
+  const next = Math.ceil(seconds)
+  return next - seconds < 0.1 ? next : seconds
+}
+
+/**
+ * Gives the controls the duration of the entire video. That of the video element grows while the video is being encoded,
+ * and changes by some milliseconds when everything is loaded.
+ */
+export function setTimeline(
+  controller: HTMLElement,
+  durationSeconds: number,
+  seek: (seconds: number) => void,
+): void {
+  const duration = shownDuration(durationSeconds)
+  const { mediaDuration, mediaSeekable, mediaCurrentTime, mediaStreamType } = stateMediator
+  setMediator(controller, {
+    ...stateMediator,
+    mediaDuration: { ...mediaDuration, get: () => duration },
+    mediaSeekable: { ...mediaSeekable, get: () => [0, duration] },
+    mediaCurrentTime: {
+      ...mediaCurrentTime,
+      get: ({ media }) => (media?.ended ? duration : (media?.currentTime ?? 0)),
+      set: seek,
+      mediaEvents: [...(mediaCurrentTime.mediaEvents ?? []), 'ended'],
+    },
+    // Safari treats a growing playlist as live, and media-chrome would start at its end.
+    mediaStreamType: { ...mediaStreamType, get: () => 'on-demand' },
+  })
+}
+
+/** Gives the controls the range of a live stream that can be watched. */
+export function setLiveTimeline(controller: HTMLElement, edge: LiveEdge): void {
+  const { mediaSeekable, mediaCurrentTime, mediaStreamType, mediaTargetLiveWindow, mediaTimeIsLive } =
+    stateMediator
+  setMediator(controller, {
+    ...stateMediator,
+    mediaSeekable: {
+      ...mediaSeekable,
+      get: ({ media }) => ((media?.readyState ?? 0) > 0 ? edge.range() : undefined),
+      mediaEvents: [...(mediaSeekable.mediaEvents ?? []), 'timeupdate'],
+    },
+    mediaCurrentTime: { ...mediaCurrentTime, set: edge.seek },
+    // The element has a duration once the broadcast has ended.
+    mediaStreamType: { ...mediaStreamType, get: () => 'live' },
+    // Otherwise media-chrome would go to live after every pause.
+    mediaTargetLiveWindow: { ...mediaTargetLiveWindow, get: () => Number.POSITIVE_INFINITY },
+    mediaTimeIsLive: { ...mediaTimeIsLive, get: edge.isLive },
+  })
+}
+
+function setMediator(controller: HTMLElement, mediator: StateMediator): void {
+  const target = controller as MediaController
+  const { noVolumePref, noMutedPref, noSubtitlesLangPref } = target
+  target.mediaStore = createMediaStore({
+    media: target.media,
+    fullscreenElement: target,
+    stateMediator: mediator,
+    options: { noVolumePref, noMutedPref, noSubtitlesLangPref },
+  })
+}

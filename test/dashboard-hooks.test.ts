@@ -6,7 +6,7 @@ import { before, describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { verifySamples } from '../web/dashboard/views/webhook/verify-samples.ts'
+import { verifySamples } from '../web/dashboard/views/webhooks/webhook/verify-samples.ts'
 import { skip } from './browser.ts'
 import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
 import {

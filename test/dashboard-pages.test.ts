@@ -579,7 +579,7 @@ describe('the dashboard', { skip }, () => {
       ['views/login/login-view.tsx'],
       ['views/home/home-view.tsx', 'views/home/overview.tsx'],
       ['views/home/home-view.tsx', 'views/home/get-started.tsx'],
-      ['views/videos/videos-view.tsx', 'views/videos/video-grid.tsx'],
+      ['views/videos/videos-view.tsx', 'views/videos/list/video-grid.tsx'],
     ]
     for (const parts of firstViews) {
       const bytes = size(['index.html', ...parts])

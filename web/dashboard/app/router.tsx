@@ -12,7 +12,7 @@ import type { ReactNode } from 'react'
 import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { loadPatiently } from '../ui/load-patiently.ts'
-import { readVideoSearch } from '../views/videos/search-params.ts'
+import { readVideoSearch } from '../views/videos/filters/search-params.ts'
 import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
 import { NotFound } from './not-found.tsx'
@@ -84,7 +84,7 @@ const video = createRoute({
   path: 'videos/$videoId',
   validateSearch: ({ tab }: Record<string, unknown>): { tab?: string | undefined } =>
     typeof tab === 'string' ? { tab } : {},
-  component: viewOf(() => import('../views/video/video-view.tsx'), 'VideoView'),
+  component: viewOf(() => import('../views/videos/video/video-view.tsx'), 'VideoView'),
 })
 
 const live = createRoute({
@@ -96,7 +96,7 @@ const live = createRoute({
 const liveStream = createRoute({
   getParentRoute: () => environment,
   path: 'live/$liveStreamId',
-  component: viewOf(() => import('../views/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
+  component: viewOf(() => import('../views/live/live-stream/live-stream-view.tsx'), 'LiveStreamView'),
 })
 
 const viewers = createRoute({
@@ -115,7 +115,7 @@ const webhooks = createRoute({
 const webhook = createRoute({
   getParentRoute: () => environment,
   path: 'webhooks/$webhookId',
-  component: viewOf(() => import('../views/webhook/webhook-view.tsx'), 'WebhookView'),
+  component: viewOf(() => import('../views/webhooks/webhook/webhook-view.tsx'), 'WebhookView'),
 })
 
 const themes = createRoute({
@@ -127,7 +127,7 @@ const themes = createRoute({
 const theme = createRoute({
   getParentRoute: () => environment,
   path: 'themes/$playerId',
-  component: viewOf(() => import('../views/theme/theme-view.tsx'), 'ThemeView'),
+  component: viewOf(() => import('../views/themes/theme/theme-view.tsx'), 'ThemeView'),
 })
 
 const keys = createRoute({

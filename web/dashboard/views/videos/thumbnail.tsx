@@ -5,7 +5,7 @@ import { classNames } from '../../ui/class-names.ts'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { useStable } from '../../ui/use-stable.ts'
-import { Storyboard } from './storyboard.tsx'
+import { Storyboard } from './list/storyboard.tsx'
 import styles from './thumbnail.module.css'
 
 /** Passing over a grid with the mouse starts no previews. */

@@ -7,18 +7,18 @@ import { texts } from '../../texts/texts.ts'
 import { Button } from '../../ui/button.tsx'
 import { loadPatiently, patientLazy } from '../../ui/load-patiently.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
-import { FilterChips } from './filter-chips.tsx'
-import { type Layout, readLayout, rememberLayout } from './layout.ts'
-import { filtersOf, isFiltered, type VideoSearch } from './search-params.ts'
-import { useSelection } from './selection.ts'
-import { Toolbar } from './toolbar.tsx'
+import { FilterChips } from './filters/filter-chips.tsx'
+import { filtersOf, isFiltered, type VideoSearch } from './filters/search-params.ts'
+import { Toolbar } from './filters/toolbar.tsx'
+import { type Layout, readLayout, rememberLayout } from './list/layout.ts'
+import { useSelection } from './list/selection.ts'
 import styles from './video-library.module.css'
 
-const loadGrid = () => import('./video-grid.tsx')
+const loadGrid = () => import('./list/video-grid.tsx')
 const VideoGrid = patientLazy(loadGrid)
 // Together with the videos, not after them.
 void loadPatiently(loadGrid)
-const BulkBar = patientLazy(() => import('./bulk-bar.tsx'))
+const BulkBar = patientLazy(() => import('./bulk/bulk-bar.tsx'))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 

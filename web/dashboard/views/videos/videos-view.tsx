@@ -8,7 +8,7 @@ import { patientLazy } from '../../ui/load-patiently.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { showError } from '../../ui/toast-list.ts'
-import { readVideoSearch, type VideoSearch } from './search-params.ts'
+import { readVideoSearch, type VideoSearch } from './filters/search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
 import styles from './videos-view.module.css'
 

@@ -1,4 +1,4 @@
-import type { ChartPoint } from './chart-types.ts'
+import type { ChartPoint } from './chart/chart-types.ts'
 
 const hourShort = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
 const hourLong = new Intl.DateTimeFormat(undefined, {

@@ -1,6 +1,6 @@
 import type { Metric, Selection } from '../../api/analytics.ts'
 import { formatNumber, formatSpan } from '../../ui/format.ts'
-import { type Range, readRange } from './period.ts'
+import { type Range, readRange } from './filters/period.ts'
 import type { MetricName, TextFilter, ViewersSearch } from './viewers-search.ts'
 
 /** How each metric of the page is read. */

@@ -4,15 +4,15 @@ import { patientLazy } from '../../ui/load-patiently.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
-import { FilterBar } from './filter-bar.tsx'
-import { Overview } from './overview.tsx'
-import { PeriodPicker } from './period-picker.tsx'
+import { FilterBar } from './filters/filter-bar.tsx'
+import { PeriodPicker } from './filters/period-picker.tsx'
+import { Overview } from './overview/overview.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import { tabs, type ViewersSearch } from './viewers-search.ts'
 
-const RetentionTab = patientLazy(() => import('./retention-tab.tsx'))
-const MetadataTab = patientLazy(() => import('./metadata-tab.tsx'))
-const SessionsTab = patientLazy(() => import('./sessions-tab.tsx'))
+const RetentionTab = patientLazy(() => import('./retention/retention-tab.tsx'))
+const MetadataTab = patientLazy(() => import('./metadata/metadata-tab.tsx'))
+const SessionsTab = patientLazy(() => import('./sessions/sessions-tab.tsx'))
 
 const contents = {
   overview: Overview,

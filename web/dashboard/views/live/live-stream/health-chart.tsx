@@ -1,5 +1,5 @@
-import { texts } from '../../texts/texts.ts'
-import { formatBitRate } from '../../ui/format.ts'
+import { texts } from '../../../texts/texts.ts'
+import { formatBitRate } from '../../../ui/format.ts'
 import type { Sample } from './health-history.ts'
 import styles from './health-panel.module.css'
 

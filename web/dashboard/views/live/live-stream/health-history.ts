@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import type { Broadcast } from '../../api/live-streams.ts'
+import type { Broadcast } from '../../../api/live-streams.ts'
 
 export type Sample = { atMs: number; bitRate: number }
 

@@ -5,12 +5,12 @@ import {
   type BroadcastHealth,
   type LiveStream,
   viewersQuery,
-} from '../../api/live-streams.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { formatBitRate, formatNumber } from '../../ui/format.ts'
-import { Panel } from '../../ui/panel.tsx'
+} from '../../../api/live-streams.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge } from '../../../ui/badge.tsx'
+import { formatBitRate, formatNumber } from '../../../ui/format.ts'
+import { Panel } from '../../../ui/panel.tsx'
 import { HealthChart } from './health-chart.tsx'
 import { useHealthHistory } from './health-history.ts'
 import styles from './health-panel.module.css'

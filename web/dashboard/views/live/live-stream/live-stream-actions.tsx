@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { deleteLiveStream, endBroadcast, type LiveStream } from '../../api/live-streams.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button, IconButton } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { Menu, MenuItem } from '../../ui/menu.tsx'
-import { showToast } from '../../ui/toast-list.ts'
+import { deleteLiveStream, endBroadcast, type LiveStream } from '../../../api/live-streams.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button, IconButton } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Menu, MenuItem } from '../../../ui/menu.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 
 /** Ends the broadcast, deletes the live stream. */
 export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {

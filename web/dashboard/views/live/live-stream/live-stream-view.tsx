@@ -1,12 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { type Broadcast, broadcastsQuery, type LiveStream, liveStreamQuery } from '../../api/live-streams.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { classNames } from '../../ui/class-names.ts'
-import { Page } from '../../ui/page.tsx'
-import { ErrorState, Loading } from '../../ui/states.tsx'
-import { type LiveState, LiveStateBadge } from '../live/live-state.tsx'
+import {
+  type Broadcast,
+  broadcastsQuery,
+  type LiveStream,
+  liveStreamQuery,
+} from '../../../api/live-streams.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { classNames } from '../../../ui/class-names.ts'
+import { Page } from '../../../ui/page.tsx'
+import { ErrorState, Loading } from '../../../ui/states.tsx'
+import { type LiveState, LiveStateBadge } from '../live-state.tsx'
 import { BroadcastsPanel } from './broadcasts-panel.tsx'
 import { DetailsPanel } from './details-panel.tsx'
 import { EncoderPanel } from './encoder-panel.tsx'

@@ -1,9 +1,9 @@
-import type { Restream, RestreamState } from '../../api/live-streams.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge, type BadgeLook } from '../../ui/badge.tsx'
-import { IconButton } from '../../ui/button.tsx'
-import { formatNumber } from '../../ui/format.ts'
-import { Time } from '../../ui/time.tsx'
+import type { Restream, RestreamState } from '../../../api/live-streams.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge, type BadgeLook } from '../../../ui/badge.tsx'
+import { IconButton } from '../../../ui/button.tsx'
+import { formatNumber } from '../../../ui/format.ts'
+import { Time } from '../../../ui/time.tsx'
 import styles from './restreams-panel.module.css'
 
 const looks: Record<RestreamState['state'], BadgeLook> = {

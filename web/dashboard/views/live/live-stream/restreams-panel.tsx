@@ -6,14 +6,14 @@ import {
   liveStreamQuery,
   type Restream,
   updateLiveStream,
-} from '../../api/live-streams.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { isSameJson } from '../../draft/draft.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { Panel } from '../../ui/panel.tsx'
-import { showToast } from '../../ui/toast-list.ts'
+} from '../../../api/live-streams.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { isSameJson } from '../../../draft/draft.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { RestreamDialog } from './restream-dialog.tsx'
 import { RestreamItem } from './restream-item.tsx'
 import styles from './restreams-panel.module.css'

@@ -1,10 +1,10 @@
-import type { LiveStream } from '../../api/live-streams.ts'
-import { useLiveShareLinks } from '../../app/use-share-links.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { CodeBlock } from '../../ui/code-block.tsx'
-import { Panel } from '../../ui/panel.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import type { LiveStream } from '../../../api/live-streams.ts'
+import { useLiveShareLinks } from '../../../app/use-share-links.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
 import styles from './stream-panels.module.css'
 
 /** The link and the embed code. */

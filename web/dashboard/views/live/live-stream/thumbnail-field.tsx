@@ -5,14 +5,14 @@ import {
   type LiveStream,
   liveStreamQuery,
   uploadLiveThumbnail,
-} from '../../api/live-streams.ts'
-import { ownPath } from '../../api/own-path.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toast-list.ts'
-import { useStable } from '../../ui/use-stable.ts'
+} from '../../../api/live-streams.ts'
+import { ownPath } from '../../../api/own-path.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
+import { useStable } from '../../../ui/use-stable.ts'
 import styles from './thumbnail-field.module.css'
 
 /** The image before the broadcast. It is saved at once. */

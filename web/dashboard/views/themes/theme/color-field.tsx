@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { texts } from '../../texts/texts.ts'
+import { texts } from '../../../texts/texts.ts'
 import { parseColor, toHex, toRgba } from './color.ts'
 import styles from './color-field.module.css'
 

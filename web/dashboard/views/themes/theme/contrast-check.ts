@@ -1,4 +1,4 @@
-import type { ThemeColor } from '../../api/themes.ts'
+import type { ThemeColor } from '../../../api/themes.ts'
 import { blend, type Color, contrast } from './color.ts'
 
 export type Weakness = { color: ThemeColor; ratio: number; needed: number }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
-import { ownPath } from '../../api/own-path.ts'
-import { type PlayerTheme, themeColors } from '../../api/themes.ts'
-import { texts } from '../../texts/texts.ts'
+import { ownPath } from '../../../api/own-path.ts'
+import { type PlayerTheme, themeColors } from '../../../api/themes.ts'
+import { texts } from '../../../texts/texts.ts'
 import styles from './preview.module.css'
 
 const sdkPlayerId = 'preview'

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
-import { isMissing } from '../../api/problem.ts'
+import { isMissing } from '../../../api/problem.ts'
 import {
   deleteTheme,
   type PlayerTheme,
@@ -10,16 +10,16 @@ import {
   themeFieldsOf,
   themeQuery,
   themesQuery,
-} from '../../api/themes.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { SaveBar } from '../../draft/save-bar.tsx'
-import { useDraft } from '../../draft/use-draft.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { Page } from '../../ui/page.tsx'
-import { ErrorState, Loading } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toast-list.ts'
+} from '../../../api/themes.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { SaveBar } from '../../../draft/save-bar.tsx'
+import { useDraft } from '../../../draft/use-draft.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Page } from '../../../ui/page.tsx'
+import { ErrorState, Loading } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 import { LogoPanel } from './logo-panel.tsx'
 import { Preview } from './preview.tsx'
 import { ThemeForm } from './theme-form.tsx'

@@ -1,5 +1,5 @@
-import type { Environment } from '../../api/client.ts'
-import { ApiProblem } from '../../api/problem.ts'
+import type { Environment } from '../../../api/client.ts'
+import { ApiProblem } from '../../../api/problem.ts'
 import {
   changeTags,
   deleteVideo,
@@ -7,7 +7,7 @@ import {
   setPublic,
   type TagChange,
   type VideoFilters,
-} from '../../api/videos.ts'
+} from '../../../api/videos.ts'
 
 export type BulkAction =
   | { kind: 'delete' }

@@ -1,8 +1,8 @@
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
-import { formatNumber } from '../../ui/format.ts'
-import { Progress } from '../../ui/progress.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
+import { formatNumber } from '../../../ui/format.ts'
+import { Progress } from '../../../ui/progress.tsx'
 import styles from './bulk-dialog.module.css'
 import type { BulkRun } from './use-bulk.ts'
 

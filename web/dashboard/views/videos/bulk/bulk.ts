@@ -1,4 +1,4 @@
-import { ApiProblem } from '../../api/problem.ts'
+import { ApiProblem } from '../../../api/problem.ts'
 
 const atOnce = 4
 

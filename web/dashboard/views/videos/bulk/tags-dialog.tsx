@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import type { TagChange } from '../../api/videos.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import styles from './form.module.css'
-import { TagSuggestions } from './tag-suggestions.tsx'
+import type { TagChange } from '../../../api/videos.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
+import { TextField } from '../../../ui/field.tsx'
+import { TagSuggestions } from '../filters/tag-suggestions.tsx'
+import styles from '../form.module.css'
 
 type TagsDialogProps = { isOpen: boolean; onClose(): void; count: number; onSave(change: TagChange): void }
 

@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
-import { useSession } from '../../api/session.ts'
-import { restoreVideo, type VideoFilters } from '../../api/videos.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { showError, showToast } from '../../ui/toast-list.ts'
+import { useSession } from '../../../api/session.ts'
+import { restoreVideo, type VideoFilters } from '../../../api/videos.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { showError, showToast } from '../../../ui/toast-list.ts'
+import type { Selection } from '../list/selection.ts'
 import { type BulkResult, runBulk } from './bulk.ts'
 import { type BulkAction, collectIds, taskOf } from './bulk-actions.ts'
-import type { Selection } from './selection.ts'
 
 type Task = (videoId: string, signal: AbortSignal) => Promise<unknown>
 

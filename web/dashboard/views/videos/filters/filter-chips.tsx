@@ -1,5 +1,5 @@
-import { texts } from '../../texts/texts.ts'
-import { Button, IconButton } from '../../ui/button.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Button, IconButton } from '../../../ui/button.tsx'
 import { isFiltered, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
 

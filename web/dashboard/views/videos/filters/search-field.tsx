@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
-import { texts } from '../../texts/texts.ts'
-import { Icon } from '../../ui/icon.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Icon } from '../../../ui/icon.tsx'
 import styles from './toolbar.module.css'
 
 /** Typing quickly sends one request, not one for each letter. */

@@ -1,4 +1,4 @@
-import { type VideoFilters, type VideoState, videoStates } from '../../api/videos.ts'
+import { type VideoFilters, type VideoState, videoStates } from '../../../api/videos.ts'
 
 export const sorts = ['newest', 'oldest', 'updated', 'title', 'titleReversed'] as const
 export type Sort = (typeof sorts)[number]

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useDeferredValue } from 'react'
-import { tagSuggestionsQuery } from '../../api/videos.ts'
-import { useEnvironment } from '../../app/environment.ts'
+import { tagSuggestionsQuery } from '../../../api/videos.ts'
+import { useEnvironment } from '../../../app/environment.ts'
 
 /** Existing tags for an input with this `list`. After a comma, the tags before it are kept. */
 export function TagSuggestions({ id, typed }: { id: string; typed: string }) {

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
-import type { Environment } from '../../api/client.ts'
-import { pageSize, type VideoFilters, videosQuery } from '../../api/videos.ts'
-import { texts } from '../../texts/texts.ts'
+import type { Environment } from '../../../api/client.ts'
+import { pageSize, type VideoFilters, videosQuery } from '../../../api/videos.ts'
+import { texts } from '../../../texts/texts.ts'
 
 const maxSelected = 3_000
 

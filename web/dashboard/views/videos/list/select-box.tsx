@@ -1,5 +1,5 @@
-import { texts } from '../../texts/texts.ts'
-import { Icon } from '../../ui/icon.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Icon } from '../../../ui/icon.tsx'
 import styles from './select-box.module.css'
 
 type SelectBoxProps = { title: string; isSelected: boolean; onSelect(isRange: boolean): void }

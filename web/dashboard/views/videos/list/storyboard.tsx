@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react'
-import { ownPath } from '../../api/own-path.ts'
-import type { Preview } from '../../api/videos.ts'
-import { classNames } from '../../ui/class-names.ts'
-import styles from './thumbnail.module.css'
+import { ownPath } from '../../../api/own-path.ts'
+import type { Preview } from '../../../api/videos.ts'
+import { classNames } from '../../../ui/class-names.ts'
+import styles from '../thumbnail.module.css'
 
 const frames = 12
 const frameMs = 500

@@ -1,5 +1,5 @@
 import { type FocusEvent, type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
-import { nextIndex, usesArrows } from '../../ui/list-keys.ts'
+import { nextIndex, usesArrows } from '../../../ui/list-keys.ts'
 
 /** One cell has the focus, and the arrow keys move it. The cells have the attribute `data-index`. */
 export function useGridKeys(

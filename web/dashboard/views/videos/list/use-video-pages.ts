@@ -1,7 +1,7 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import type { Environment } from '../../api/client.ts'
-import { type ListedVideo, pageSize, type VideoFilters, videosQuery } from '../../api/videos.ts'
+import type { Environment } from '../../../api/client.ts'
+import { type ListedVideo, pageSize, type VideoFilters, videosQuery } from '../../../api/videos.ts'
 
 /** Pages that are only passed while scrolling quickly are not loaded. */
 const settleMs = 120

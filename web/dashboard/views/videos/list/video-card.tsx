@@ -1,14 +1,14 @@
-import type { ListedVideo } from '../../api/videos.ts'
-import { classNames } from '../../ui/class-names.ts'
-import { Time } from '../../ui/time.tsx'
+import type { ListedVideo } from '../../../api/videos.ts'
+import { classNames } from '../../../ui/class-names.ts'
+import { Time } from '../../../ui/time.tsx'
+import { TagList } from '../tag-list.tsx'
+import { Thumbnail } from '../thumbnail.tsx'
+import { titleOf } from '../title.ts'
+import { VideoLink } from '../video-link.tsx'
+import { VideoProgress } from '../video-progress.tsx'
+import { StateBadge, VisibilityMark } from '../video-state.tsx'
 import { SelectBox } from './select-box.tsx'
-import { TagList } from './tag-list.tsx'
-import { Thumbnail } from './thumbnail.tsx'
-import { titleOf } from './title.ts'
 import styles from './video-card.module.css'
-import { VideoLink } from './video-link.tsx'
-import { VideoProgress } from './video-progress.tsx'
-import { StateBadge, VisibilityMark } from './video-state.tsx'
 
 export type VideoContentProps = {
   video: ListedVideo | undefined

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type MouseEvent, memo } from 'react'
-import type { ListedVideo } from '../../api/videos.ts'
-import { classNames } from '../../ui/class-names.ts'
+import type { ListedVideo } from '../../../api/videos.ts'
+import { classNames } from '../../../ui/class-names.ts'
 import type { Layout } from './layout.ts'
 import { VideoCard } from './video-card.tsx'
 import styles from './video-grid.module.css'

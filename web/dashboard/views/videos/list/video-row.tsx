@@ -1,14 +1,14 @@
-import { formatDuration } from '../../ui/format.ts'
-import { Time } from '../../ui/time.tsx'
+import { formatDuration } from '../../../ui/format.ts'
+import { Time } from '../../../ui/time.tsx'
+import { TagList } from '../tag-list.tsx'
+import { Thumbnail } from '../thumbnail.tsx'
+import { titleOf } from '../title.ts'
+import { VideoLink } from '../video-link.tsx'
+import { VideoProgress } from '../video-progress.tsx'
+import { StateBadge, VisibilityMark } from '../video-state.tsx'
 import { SelectBox } from './select-box.tsx'
-import { TagList } from './tag-list.tsx'
-import { Thumbnail } from './thumbnail.tsx'
-import { titleOf } from './title.ts'
 import type { VideoContentProps } from './video-card.tsx'
-import { VideoLink } from './video-link.tsx'
-import { VideoProgress } from './video-progress.tsx'
 import styles from './video-row.module.css'
-import { StateBadge, VisibilityMark } from './video-state.tsx'
 
 /** A video in the list. */
 export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {

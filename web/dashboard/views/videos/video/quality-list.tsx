@@ -1,8 +1,8 @@
-import type { QualityStatus } from '../../api/types.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { formatPercent } from '../../ui/format.ts'
-import { Progress } from '../../ui/progress.tsx'
+import type { QualityStatus } from '../../../api/types.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge } from '../../../ui/badge.tsx'
+import { formatPercent } from '../../../ui/format.ts'
+import { Progress } from '../../../ui/progress.tsx'
 import styles from './progress-panel.module.css'
 
 const looks = { waiting: 'plain', encoding: 'info', encoded: 'good', failed: 'bad' } as const

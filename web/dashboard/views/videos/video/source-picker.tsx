@@ -1,9 +1,9 @@
 import { useId } from 'react'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { buttonClass } from '../../ui/button.tsx'
-import { Icon } from '../../ui/icon.tsx'
-import { uploads, useUploads } from '../../upload/uploads.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { buttonClass } from '../../../ui/button.tsx'
+import { Icon } from '../../../ui/icon.tsx'
+import { uploads, useUploads } from '../../../upload/uploads.ts'
 import styles from './progress-panel.module.css'
 
 const words = texts.video.state

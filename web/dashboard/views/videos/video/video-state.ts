@@ -1,4 +1,4 @@
-import type { VideoStatus } from '../../api/types.ts'
+import type { VideoStatus } from '../../../api/types.ts'
 
 export type VideoState = {
   /**

@@ -1,10 +1,10 @@
-import { texts } from '../../texts/texts.ts'
-import { classNames } from '../../ui/class-names.ts'
-import { formatPercent } from '../../ui/format.ts'
-import { Icon } from '../../ui/icon.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { classNames } from '../../../ui/class-names.ts'
+import { formatPercent } from '../../../ui/format.ts'
+import { Icon } from '../../../ui/icon.tsx'
+import type { Change } from '../overview/change.ts'
+import { ChangeText } from '../overview/change-text.tsx'
 import styles from './bar-table.module.css'
-import type { Change } from './change.ts'
-import { ChangeText } from './change-text.tsx'
 
 export type Bar = {
   key: string

@@ -1,7 +1,7 @@
 import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
-import { texts } from '../../texts/texts.ts'
+import { texts } from '../../../texts/texts.ts'
 import { chartOptions } from './chart-options.ts'
 import { ChartTooltip } from './chart-tooltip.tsx'
 import type { LineChartProps } from './chart-types.ts'

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { texts } from '../../texts/texts.ts'
+import { texts } from '../../../texts/texts.ts'
 import styles from './table-toggle.module.css'
 
 /** The table of a chart. */

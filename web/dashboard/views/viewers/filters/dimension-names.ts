@@ -1,5 +1,5 @@
-import { texts } from '../../texts/texts.ts'
-import type { TextFilter } from './viewers-search.ts'
+import { texts } from '../../../texts/texts.ts'
+import type { TextFilter } from '../viewers-search.ts'
 
 const countries = new Intl.DisplayNames(undefined, { type: 'region', fallback: 'code' })
 

@@ -1,14 +1,14 @@
 import { useState } from 'react'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { SelectField, TextField } from '../../ui/field.tsx'
-import { Icon } from '../../ui/icon.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { SelectField, TextField } from '../../../ui/field.tsx'
+import { Icon } from '../../../ui/icon.tsx'
+import { useViewersSearch } from '../use-viewers-search.ts'
+import { type TextFilter, textFilters, type ViewersSearch } from '../viewers-search.ts'
 import { labelOf } from './dimension-names.ts'
 import styles from './filter-bar.module.css'
 import { useMedia } from './media-names.ts'
 import { MediaPicker } from './media-picker.tsx'
-import { useViewersSearch } from './use-viewers-search.ts'
-import { type TextFilter, textFilters, type ViewersSearch } from './viewers-search.ts'
 
 const nothing = Object.fromEntries(textFilters.map((name) => [name, undefined]))
 

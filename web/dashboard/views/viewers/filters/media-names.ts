@@ -1,10 +1,10 @@
 import { type QueryClient, queryOptions, useQueries, useQuery } from '@tanstack/react-query'
-import { api, type Environment } from '../../api/client.ts'
-import type { LiveStream } from '../../api/live-streams.ts'
-import { ApiProblem } from '../../api/problem.ts'
-import type { Video, VideoStatus } from '../../api/types.ts'
-import type { MediaRef } from '../../api/viewing-sessions.ts'
-import { useEnvironment } from '../../app/environment.ts'
+import { api, type Environment } from '../../../api/client.ts'
+import type { LiveStream } from '../../../api/live-streams.ts'
+import { ApiProblem } from '../../../api/problem.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
+import type { MediaRef } from '../../../api/viewing-sessions.ts'
+import { useEnvironment } from '../../../app/environment.ts'
 
 export const isLiveId = (id: string) => id.startsWith('li')
 

@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type Ref, useDeferredValue, useId, useRef, useState } from 'react'
-import { api, type Environment } from '../../api/client.ts'
-import type { LiveStream } from '../../api/live-streams.ts'
-import type { Page, Video } from '../../api/types.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { TextField } from '../../ui/field.tsx'
+import { api, type Environment } from '../../../api/client.ts'
+import type { LiveStream } from '../../../api/live-streams.ts'
+import type { Page, Video } from '../../../api/types.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { TextField } from '../../../ui/field.tsx'
 import styles from './media-picker.module.css'
 
 const maxResults = 8

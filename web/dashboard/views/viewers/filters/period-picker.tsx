@@ -1,11 +1,11 @@
 import { useState } from 'react'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { TextField } from '../../../ui/field.tsx'
+import { useViewersSearch } from '../use-viewers-search.ts'
+import { periods, type ViewersSearch } from '../viewers-search.ts'
 import { readRange } from './period.ts'
 import styles from './period-picker.module.css'
-import { useViewersSearch } from './use-viewers-search.ts'
-import { periods, type ViewersSearch } from './viewers-search.ts'
 
 const dayOf = (date: Date) => date.toISOString().slice(0, 10)
 

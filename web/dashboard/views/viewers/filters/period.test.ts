@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readViewersSearch } from '../viewers-search.ts'
 import { changeOf, readRange } from './period.ts'
-import { readViewersSearch } from './viewers-search.ts'
 
 const now = Date.parse('2026-11-16T12:34:56Z')
 const view = (search: Record<string, unknown>) => {

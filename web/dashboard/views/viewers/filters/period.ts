@@ -1,5 +1,5 @@
-import { now } from '../../api/clock.ts'
-import type { ViewersSearch } from './viewers-search.ts'
+import { now } from '../../../api/clock.ts'
+import type { ViewersSearch } from '../viewers-search.ts'
 
 export type Period = { from: Date; to: Date }
 export type Range = {

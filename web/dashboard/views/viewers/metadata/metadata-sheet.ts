@@ -1,13 +1,13 @@
-import { isTooOld, type Loaded, type Selection } from '../../api/analytics.ts'
-import type { Environment } from '../../api/client.ts'
+import { isTooOld, type Loaded, type Selection } from '../../../api/analytics.ts'
+import type { Environment } from '../../../api/client.ts'
 import {
   loadAllValues,
   type MetadataValue,
   type ValueOrder,
   valueOrders,
-} from '../../api/viewing-sessions.ts'
-import { changeCells, readPrevious } from './change.ts'
-import type { Sheet } from './csv.ts'
+} from '../../../api/viewing-sessions.ts'
+import type { Sheet } from '../csv.ts'
+import { changeCells, readPrevious } from '../overview/change.ts'
 
 /** All values of a key, for a file. The columns have the names of the API. */
 export async function loadMetadata(

@@ -6,15 +6,15 @@ import {
   type Loaded,
   loadAllBuckets,
   type Selection,
-} from '../../api/analytics.ts'
-import type { Environment } from '../../api/client.ts'
-import { texts } from '../../texts/texts.ts'
+} from '../../../api/analytics.ts'
+import type { Environment } from '../../../api/client.ts'
+import { texts } from '../../../texts/texts.ts'
+import type { Sheet } from '../csv.ts'
+import { nameOf } from '../filters/dimension-names.ts'
+import { loadTitles } from '../filters/media-names.ts'
+import { metrics } from '../metrics.ts'
+import type { MetricName, TextFilter } from '../viewers-search.ts'
 import { changeCells, readPrevious } from './change.ts'
-import type { Sheet } from './csv.ts'
-import { nameOf } from './dimension-names.ts'
-import { loadTitles } from './media-names.ts'
-import { metrics } from './metrics.ts'
-import type { MetricName, TextFilter } from './viewers-search.ts'
 
 type Shown = {
   client: QueryClient

@@ -1,5 +1,5 @@
-import { texts } from '../../texts/texts.ts'
-import { classNames } from '../../ui/class-names.ts'
+import { texts } from '../../../texts/texts.ts'
+import { classNames } from '../../../ui/class-names.ts'
 import type { Change } from './change.ts'
 import styles from './change-text.module.css'
 import { formatChange } from './format-change.ts'

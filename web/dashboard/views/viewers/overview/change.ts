@@ -1,4 +1,4 @@
-import { changeOf } from './period.ts'
+import { changeOf } from '../filters/period.ts'
 
 /** The change of a value, such as 0.5 for "50 % more". Undefined if it is not known. */
 export type Change = number | 'new' | undefined

@@ -1,10 +1,10 @@
-import { texts } from '../../texts/texts.ts'
+import { texts } from '../../../texts/texts.ts'
+import { changeOf } from '../filters/period.ts'
+import { formatMetric } from '../metrics.ts'
+import { useViewersSearch } from '../use-viewers-search.ts'
+import type { MetricName } from '../viewers-search.ts'
 import { ChangeText } from './change-text.tsx'
 import styles from './metric-tiles.module.css'
-import { formatMetric } from './metrics.ts'
-import { changeOf } from './period.ts'
-import { useViewersSearch } from './use-viewers-search.ts'
-import type { MetricName } from './viewers-search.ts'
 
 export type Tile = {
   name: MetricName

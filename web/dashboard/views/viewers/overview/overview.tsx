@@ -1,14 +1,14 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
-import { isTooOld, metricQuery } from '../../api/analytics.ts'
-import { texts } from '../../texts/texts.ts'
-import { EmptyState, ErrorState } from '../../ui/states.tsx'
+import { isTooOld, metricQuery } from '../../../api/analytics.ts'
+import { texts } from '../../../texts/texts.ts'
+import { EmptyState, ErrorState } from '../../../ui/states.tsx'
+import { metrics } from '../metrics.ts'
+import { useViewersSearch } from '../use-viewers-search.ts'
+import { metricNames, textFilters } from '../viewers-search.ts'
 import { BreakdownPanel } from './breakdown-panel.tsx'
 import { MetricTiles } from './metric-tiles.tsx'
-import { metrics } from './metrics.ts'
 import styles from './overview.module.css'
 import { SeriesPanel } from './series-panel.tsx'
-import { useViewersSearch } from './use-viewers-search.ts'
-import { metricNames, textFilters } from './viewers-search.ts'
 
 /** The numbers of the period, how they developed and what they consist of. */
 export function Overview() {

@@ -1,19 +1,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
-import { isTooOld, type SeriesPoint, seriesQuery } from '../../api/analytics.ts'
-import { texts } from '../../texts/texts.ts'
-import { patientLazy } from '../../ui/load-patiently.ts'
-import { Panel } from '../../ui/panel.tsx'
-import { ErrorState, Skeleton } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
-import { CsvButton } from './csv-button.tsx'
-import { formatInterval } from './format-interval.ts'
-import { formatMetric, isSum, metrics, stepsOf } from './metrics.ts'
-import { TableToggle } from './table-toggle.tsx'
-import { useViewersSearch } from './use-viewers-search.ts'
-import type { MetricName } from './viewers-search.ts'
+import { isTooOld, type SeriesPoint, seriesQuery } from '../../../api/analytics.ts'
+import { texts } from '../../../texts/texts.ts'
+import { patientLazy } from '../../../ui/load-patiently.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { ErrorState, Skeleton } from '../../../ui/states.tsx'
+import { Table } from '../../../ui/table.tsx'
+import { TableToggle } from '../chart/table-toggle.tsx'
+import { CsvButton } from '../csv-button.tsx'
+import { formatInterval } from '../format-interval.ts'
+import { formatMetric, isSum, metrics, stepsOf } from '../metrics.ts'
+import { useViewersSearch } from '../use-viewers-search.ts'
+import type { MetricName } from '../viewers-search.ts'
 
-const LineChart = patientLazy(() => import('./line-chart.tsx'))
+const LineChart = patientLazy(() => import('../chart/line-chart.tsx'))
 const chartHeight = 270
 
 /** A metric over time, compared with the previous period. */

@@ -1,20 +1,20 @@
 import { Suspense, useRef } from 'react'
-import { ownPath } from '../../api/own-path.ts'
-import type { CurvePoint, Retention } from '../../api/viewing-sessions.ts'
-import { texts } from '../../texts/texts.ts'
-import { formatDuration, formatNumber, formatPercent } from '../../ui/format.ts'
-import { patientLazy } from '../../ui/load-patiently.ts'
-import { Panel } from '../../ui/panel.tsx'
-import { Skeleton } from '../../ui/states.tsx'
-import { type Column, Table } from '../../ui/table.tsx'
-import { useStable } from '../../ui/use-stable.ts'
-import type { ChartSeries } from './chart-types.ts'
-import { CsvButton } from './csv-button.tsx'
-import { useMedia } from './media-names.ts'
+import { ownPath } from '../../../api/own-path.ts'
+import type { CurvePoint, Retention } from '../../../api/viewing-sessions.ts'
+import { texts } from '../../../texts/texts.ts'
+import { formatDuration, formatNumber, formatPercent } from '../../../ui/format.ts'
+import { patientLazy } from '../../../ui/load-patiently.ts'
+import { Panel } from '../../../ui/panel.tsx'
+import { Skeleton } from '../../../ui/states.tsx'
+import { type Column, Table } from '../../../ui/table.tsx'
+import { useStable } from '../../../ui/use-stable.ts'
+import type { ChartSeries } from '../chart/chart-types.ts'
+import { TableToggle } from '../chart/table-toggle.tsx'
+import { CsvButton } from '../csv-button.tsx'
+import { useMedia } from '../filters/media-names.ts'
 import styles from './retention.module.css'
-import { TableToggle } from './table-toggle.tsx'
 
-const LineChart = patientLazy(() => import('./line-chart.tsx'))
+const LineChart = patientLazy(() => import('../chart/line-chart.tsx'))
 
 const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 

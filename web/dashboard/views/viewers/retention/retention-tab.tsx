@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { isTooOld } from '../../api/analytics.ts'
-import { metadataKeysQuery, retentionQuery } from '../../api/viewing-sessions.ts'
-import { texts } from '../../texts/texts.ts'
-import { SelectField } from '../../ui/field.tsx'
-import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
-import { BreakdownPanel } from './breakdown-panel.tsx'
-import { isLiveId } from './media-names.ts'
+import { isTooOld } from '../../../api/analytics.ts'
+import { metadataKeysQuery, retentionQuery } from '../../../api/viewing-sessions.ts'
+import { texts } from '../../../texts/texts.ts'
+import { SelectField } from '../../../ui/field.tsx'
+import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
+import { isLiveId } from '../filters/media-names.ts'
+import { BreakdownPanel } from '../overview/breakdown-panel.tsx'
+import { useViewersSearch } from '../use-viewers-search.ts'
 import styles from './retention.module.css'
 import { RetentionPanel } from './retention-panel.tsx'
-import { useViewersSearch } from './use-viewers-search.ts'
 
 /** Which parts of a video are watched. */
 export default function RetentionTab() {

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { eventsQuery, type ViewingEvent } from '../../api/viewing-sessions.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { formatDuration } from '../../ui/format.ts'
-import { ErrorState, Loading } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Pager } from './pager.tsx'
+import { eventsQuery, type ViewingEvent } from '../../../api/viewing-sessions.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { formatDuration } from '../../../ui/format.ts'
+import { ErrorState, Loading } from '../../../ui/states.tsx'
+import { Table } from '../../../ui/table.tsx'
+import { Pager } from '../pager.tsx'
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 

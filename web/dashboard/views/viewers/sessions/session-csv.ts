@@ -1,6 +1,6 @@
-import type { Loaded } from '../../api/analytics.ts'
-import type { ViewerSession } from '../../api/viewing-sessions.ts'
-import type { Sheet } from './csv.ts'
+import type { Loaded } from '../../../api/analytics.ts'
+import type { ViewerSession } from '../../../api/viewing-sessions.ts'
+import type { Sheet } from '../csv.ts'
 
 /** The columns have the names of the API. */
 export const sessionSheet = ({ rows, total }: Loaded<ViewerSession>): Sheet => ({

@@ -1,14 +1,14 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
-import { deleteViewer, metadataKeysQuery } from '../../api/viewing-sessions.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { formatNumber } from '../../ui/format.ts'
-import { showToast } from '../../ui/toast-list.ts'
+import { deleteViewer, metadataKeysQuery } from '../../../api/viewing-sessions.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { TextField } from '../../../ui/field.tsx'
+import { formatNumber } from '../../../ui/format.ts'
+import { showToast } from '../../../ui/toast-list.ts'
+import { useViewersSearch } from '../use-viewers-search.ts'
 import styles from './sessions-tab.module.css'
-import { useViewersSearch } from './use-viewers-search.ts'
 
 /** Chooses one viewer by metadata, and deletes their data on request. */
 export function ViewerForm() {

@@ -1,7 +1,7 @@
-import type { ViewerSession } from '../../api/viewing-sessions.ts'
-import { texts } from '../../texts/texts.ts'
-import { formatDuration } from '../../ui/format.ts'
-import { useDuration } from './media-names.ts'
+import type { ViewerSession } from '../../../api/viewing-sessions.ts'
+import { texts } from '../../../texts/texts.ts'
+import { formatDuration } from '../../../ui/format.ts'
+import { useDuration } from '../filters/media-names.ts'
 import styles from './watched-timeline.module.css'
 
 type WatchedTimelineProps = Pick<ViewerSession, 'media' | 'watch'>

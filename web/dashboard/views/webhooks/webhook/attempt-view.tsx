@@ -1,8 +1,8 @@
-import type { Attempt } from '../../api/webhooks.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { formatNumber } from '../../ui/format.ts'
-import { Time } from '../../ui/time.tsx'
+import type { Attempt } from '../../../api/webhooks.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Badge } from '../../../ui/badge.tsx'
+import { formatNumber } from '../../../ui/format.ts'
+import { Time } from '../../../ui/time.tsx'
 import styles from './attempt-view.module.css'
 import { BodyText } from './body-text.tsx'
 

@@ -6,14 +6,14 @@ import {
   type WebhookInput,
   webhookQuery,
   webhooksQuery,
-} from '../../api/webhooks.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { ConflictNotice } from '../../draft/conflict-notice.tsx'
-import { useDraft } from '../../draft/use-draft.ts'
-import { texts } from '../../texts/texts.ts'
-import { Dialog } from '../../ui/dialog.tsx'
-import { showToast } from '../../ui/toast-list.ts'
-import { WebhookForm } from '../webhooks/webhook-form.tsx'
+} from '../../../api/webhooks.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { ConflictNotice } from '../../../draft/conflict-notice.tsx'
+import { useDraft } from '../../../draft/use-draft.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Dialog } from '../../../ui/dialog.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
+import { WebhookForm } from '../webhook-form.tsx'
 
 type EditDialogProps = { isOpen: boolean; onClose(): void; webhook: Webhook }
 

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import { type Delivery, deliveryQuery } from '../../api/webhooks.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { ErrorText, Skeleton } from '../../ui/states.tsx'
+import { type Delivery, deliveryQuery } from '../../../api/webhooks.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { ErrorText, Skeleton } from '../../../ui/states.tsx'
 import styles from './attempt-view.module.css'
 import { BodyText } from './body-text.tsx'
 

@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type EventType, eventTypes, sendTest, type Webhook } from '../../api/webhooks.ts'
-import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
-import { SelectField } from '../../ui/field.tsx'
-import { ErrorText } from '../../ui/states.tsx'
-import { showToast } from '../../ui/toast-list.ts'
+import { type EventType, eventTypes, sendTest, type Webhook } from '../../../api/webhooks.ts'
+import { useEnvironment } from '../../../app/environment.ts'
+import { texts } from '../../../texts/texts.ts'
+import { Button } from '../../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
+import { SelectField } from '../../../ui/field.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
+import { showToast } from '../../../ui/toast-list.ts'
 
 type TestDialogProps = {
   isOpen: boolean

@@ -1,7 +1,7 @@
-import { texts } from '../../texts/texts.ts'
-import { CodeBlock } from '../../ui/code-block.tsx'
-import { Panel } from '../../ui/panel.tsx'
-import { Tabs } from '../../ui/tabs.tsx'
+import { texts } from '../../../texts/texts.ts'
+import { CodeBlock } from '../../../ui/code-block.tsx'
+import { Panel } from '../../../ui/panel.tsx'
+import { Tabs } from '../../../ui/tabs.tsx'
 import styles from './secret-panel.module.css'
 import { verifySamples } from './verify-samples.ts'
 

@@ -1,7 +1,7 @@
 import { useId } from 'react'
-import { useSession } from '../../../api/session.ts'
-import { texts } from '../../../texts/texts.ts'
-import { CodeBlock } from '../../../ui/code-block.tsx'
+import { useSession } from '../../../../api/session.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { CodeBlock } from '../../../../ui/code-block.tsx'
 import styles from './details-tab.module.css'
 
 type AccessFieldProps = { videoId: string; isPublic: boolean; onChange(isPublic: boolean): void }

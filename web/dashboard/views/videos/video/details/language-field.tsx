@@ -1,5 +1,5 @@
-import { texts } from '../../../texts/texts.ts'
-import { SelectField } from '../../../ui/field.tsx'
+import { texts } from '../../../../texts/texts.ts'
+import { SelectField } from '../../../../ui/field.tsx'
 import { languageName, spokenLanguages } from './languages.ts'
 
 type LanguageFieldProps = {

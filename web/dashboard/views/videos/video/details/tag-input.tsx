@@ -1,11 +1,11 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useDeferredValue, useId, useState } from 'react'
-import { type TagSuggestion, tagSuggestionsQuery } from '../../../api/videos.ts'
-import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
-import { Field } from '../../../ui/field.tsx'
-import { formatNumber } from '../../../ui/format.ts'
-import { Icon } from '../../../ui/icon.tsx'
+import { type TagSuggestion, tagSuggestionsQuery } from '../../../../api/videos.ts'
+import { useEnvironment } from '../../../../app/environment.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { Field } from '../../../../ui/field.tsx'
+import { formatNumber } from '../../../../ui/format.ts'
+import { Icon } from '../../../../ui/icon.tsx'
 import styles from './tag-input.module.css'
 
 type TagInputProps = { tags: string[]; error: string | undefined; onChange(tags: string[]): void }

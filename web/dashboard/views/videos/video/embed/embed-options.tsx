@@ -1,6 +1,6 @@
-import { texts } from '../../../texts/texts.ts'
-import { CheckField, SelectField, TextField } from '../../../ui/field.tsx'
-import { formatNumber } from '../../../ui/format.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { CheckField, SelectField, TextField } from '../../../../ui/field.tsx'
+import { formatNumber } from '../../../../ui/format.ts'
 import { type EmbedOptions, flags, isTime, isWidth, widths } from './embed-code.ts'
 import styles from './embed-tab.module.css'
 

@@ -1,7 +1,7 @@
 import { useState } from 'react'
-import { ownPath } from '../../../api/own-path.ts'
-import type { Video } from '../../../api/types.ts'
-import { texts } from '../../../texts/texts.ts'
+import { ownPath } from '../../../../api/own-path.ts'
+import type { Video } from '../../../../api/types.ts'
+import { texts } from '../../../../texts/texts.ts'
 import styles from './player-frame.module.css'
 import { usePlayer } from './use-player.ts'
 

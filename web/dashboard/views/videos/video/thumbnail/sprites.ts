@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query'
-import type { Environment } from '../../../api/client.ts'
-import { ownPath } from '../../../api/own-path.ts'
+import type { Environment } from '../../../../api/client.ts'
+import { ownPath } from '../../../../api/own-path.ts'
 import { parseTime, parseWebVtt } from '../tracks/webvtt.ts'
 
 /** A small frame, which is a part of a sheet. All lengths are in pixels. */

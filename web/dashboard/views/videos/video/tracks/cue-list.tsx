@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { texts } from '../../../../texts/texts.ts'
 import { usePlayerState } from '../player/use-player.ts'
 import { cueAt, warningOf } from './cue-edits.ts'
 import { CueRow } from './cue-row.tsx'

@@ -1,6 +1,6 @@
 import { useId } from 'react'
-import { texts } from '../../../texts/texts.ts'
-import { TextField } from '../../../ui/field.tsx'
+import { texts } from '../../../../texts/texts.ts'
+import { TextField } from '../../../../ui/field.tsx'
 import { languageName, spokenLanguages } from '../details/languages.ts'
 
 const words = texts.video.tracks

@@ -1,24 +1,24 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ownPath } from '../../../api/own-path.ts'
+import { ownPath } from '../../../../api/own-path.ts'
 import {
   deleteTrack,
   setDefaultCaptions,
   type Track,
   type TrackKind,
   tracksQuery,
-} from '../../../api/tracks.ts'
-import type { Video } from '../../../api/types.ts'
-import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
-import { Badge } from '../../../ui/badge.tsx'
-import { Button, buttonClass, IconButton } from '../../../ui/button.tsx'
-import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
-import { Icon } from '../../../ui/icon.tsx'
-import { Menu, MenuItem } from '../../../ui/menu.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
-import { Table } from '../../../ui/table.tsx'
-import { showToast } from '../../../ui/toast-list.ts'
+} from '../../../../api/tracks.ts'
+import type { Video } from '../../../../api/types.ts'
+import { useEnvironment } from '../../../../app/environment.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { Badge } from '../../../../ui/badge.tsx'
+import { Button, buttonClass, IconButton } from '../../../../ui/button.tsx'
+import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
+import { Icon } from '../../../../ui/icon.tsx'
+import { Menu, MenuItem } from '../../../../ui/menu.tsx'
+import { ErrorText } from '../../../../ui/states.tsx'
+import { Table } from '../../../../ui/table.tsx'
+import { showToast } from '../../../../ui/toast-list.ts'
 import { languageName } from '../details/languages.ts'
 import { usePlayer } from '../player/use-player.ts'
 import styles from './tracks.module.css'

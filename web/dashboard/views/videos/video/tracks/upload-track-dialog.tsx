@@ -1,20 +1,20 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { ApiProblem } from '../../../api/problem.ts'
+import { ApiProblem } from '../../../../api/problem.ts'
 import {
   setDefaultCaptions,
   type Track,
   type TrackKind,
   tracksQuery,
   uploadTrack,
-} from '../../../api/tracks.ts'
-import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
-import { CheckField, TextField } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
-import { showToast } from '../../../ui/toast-list.ts'
+} from '../../../../api/tracks.ts'
+import { useEnvironment } from '../../../../app/environment.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { Button } from '../../../../ui/button.tsx'
+import { Dialog, DialogActions } from '../../../../ui/dialog.tsx'
+import { CheckField, TextField } from '../../../../ui/field.tsx'
+import { ErrorText } from '../../../../ui/states.tsx'
+import { showToast } from '../../../../ui/toast-list.ts'
 import { languageName } from '../details/languages.ts'
 import { usePlayer } from '../player/use-player.ts'
 import { LanguageTagField } from './language-tag-field.tsx'

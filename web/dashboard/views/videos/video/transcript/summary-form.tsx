@@ -1,10 +1,10 @@
-import { summaryQuery, type WrittenSummary, writeSummary } from '../../../api/summaries.ts'
-import { useEnvironment } from '../../../app/environment.ts'
-import { SaveBar } from '../../../draft/save-bar.tsx'
-import { useDraft } from '../../../draft/use-draft.ts'
-import { texts } from '../../../texts/texts.ts'
-import { TextArea } from '../../../ui/field.tsx'
-import { showToast } from '../../../ui/toast-list.ts'
+import { summaryQuery, type WrittenSummary, writeSummary } from '../../../../api/summaries.ts'
+import { useEnvironment } from '../../../../app/environment.ts'
+import { SaveBar } from '../../../../draft/save-bar.tsx'
+import { useDraft } from '../../../../draft/use-draft.ts'
+import { texts } from '../../../../texts/texts.ts'
+import { TextArea } from '../../../../ui/field.tsx'
+import { showToast } from '../../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
 const words = texts.video.summary

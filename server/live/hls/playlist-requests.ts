@@ -4,8 +4,8 @@ import { type Content, inMemory } from '../../playback/send.ts'
 import { cacheOneSecond } from '../../playback/serve.ts'
 import type { BroadcastSource } from '../state/broadcast-lookup.ts'
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
+import type { WindowState } from '../state/playlist-window.ts'
 import { partMs } from '../state/rendition.ts'
-import type { WindowState } from '../state/window.ts'
 import { writePlaylist } from './playlist.ts'
 
 /** The delivery directives of low-latency HLS (RFC 8216bis, 6.2.5). */

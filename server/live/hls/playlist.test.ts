@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RenditionWindow } from '../state/window.ts'
+import { PlaylistWindow } from '../state/playlist-window.ts'
 import { writePlaylist } from './playlist.ts'
 
 const options = { targetSeconds: 2, partMs: 500, query: '', skips: false, reports: [] }
 const part = (isIndependent = false) => ({ durationMs: 500, isIndependent })
 
-function fill(window: RenditionWindow, count: number, from = 0, epoch = 1): void {
+function fill(window: PlaylistWindow, count: number, from = 0, epoch = 1): void {
   for (let sequence = from; sequence < from + count; sequence++) {
     const segment = { sequence, epoch, receivedAt: 1_000_000 + 2_000 * sequence }
     for (let i = 0; i < 4; i++) window.addPart(part(i === 0), segment)
@@ -15,7 +15,7 @@ function fill(window: RenditionWindow, count: number, from = 0, epoch = 1): void
 }
 
 test('a playlist lists segments, the newest parts and the next part', () => {
-  const window = new RenditionWindow(3_600_000)
+  const window = new PlaylistWindow(3_600_000)
   fill(window, 5)
   window.addPart(part(true), { sequence: 5, epoch: 1, receivedAt: 1_010_000 })
   const reports = [{ path: '../480p/index.m3u8', sequence: 5, part: 0 }]
@@ -46,7 +46,7 @@ test('a playlist lists segments, the newest parts and the next part', () => {
 })
 
 test('a segment that could not be stored is a gap, and the segments around it stay', () => {
-  const window = new RenditionWindow(3_600_000)
+  const window = new PlaylistWindow(3_600_000)
   fill(window, 5)
   window.drop(1)
   assert.equal(window.find(1), undefined)
@@ -67,7 +67,7 @@ test('a segment that could not be stored is a gap, and the segments around it st
 })
 
 test('an update leaves out old segments, and stays short after an hour', () => {
-  const window = new RenditionWindow(3_600_000)
+  const window = new PlaylistWindow(3_600_000)
   fill(window, 2_000)
   const full = writePlaylist(window.state, options)
   assert.equal(full.match(/#EXTINF/g)?.length, 1_800)
@@ -80,7 +80,7 @@ test('an update leaves out old segments, and stays short after an hour', () => {
 })
 
 test('a new connection of the encoder has its own init segment, and removed ones are counted', () => {
-  const window = new RenditionWindow(20_000)
+  const window = new PlaylistWindow(20_000)
   fill(window, 3)
   fill(window, 3, 3, 2)
   assert.match(
@@ -97,11 +97,11 @@ test('a new connection of the encoder has its own init segment, and removed ones
 })
 
 test('a quality that has nothing of a connection counts its discontinuity nevertheless, as the others do', () => {
-  const [source, late] = [new RenditionWindow(20_000), new RenditionWindow(20_000)]
+  const [source, late] = [new PlaylistWindow(20_000), new PlaylistWindow(20_000)]
   for (const window of [source, late]) fill(window, 2)
   fill(source, 1, 2, 2)
   for (const window of [source, late]) fill(window, 2, 3, 3)
-  const numberOf = (window: RenditionWindow, name: string) =>
+  const numberOf = (window: PlaylistWindow, name: string) =>
     writePlaylist(window.state, options)
       .split(name)[0]!
       .match(/#EXT-X-DISCONTINUITY\n/g)?.length
@@ -112,7 +112,7 @@ test('a quality that has nothing of a connection counts its discontinuity nevert
 })
 
 test('an ended stream has an end tag and no next part', () => {
-  const window = new RenditionWindow(20_000)
+  const window = new PlaylistWindow(20_000)
   fill(window, 2)
   window.end()
   const playlist = writePlaylist(window.state, { ...options, query: '?avh=x' })
@@ -121,7 +121,7 @@ test('an ended stream has an end tag and no next part', () => {
 })
 
 test('a request for a part waits until it exists, and ends with the stream or the client', async () => {
-  const window = new RenditionWindow(20_000)
+  const window = new PlaylistWindow(20_000)
   fill(window, 2)
   const signal = new AbortController()
   const order: string[] = []
@@ -144,14 +144,14 @@ test('a request for a part waits until it exists, and ends with the stream or th
   assert.deepEqual(order.slice(3).sort(), ['2.1', '3.0'])
   window.end()
   await Promise.all(waits)
-  const other = new RenditionWindow(20_000)
+  const other = new PlaylistWindow(20_000)
   const gone = other.waitUntil(() => other.lists(5, 0), signal.signal)
   signal.abort()
   await gone
 })
 
 test('a playlist without parts has complete segments only', () => {
-  const window = new RenditionWindow(3_600_000)
+  const window = new PlaylistWindow(3_600_000)
   fill(window, 3)
   window.addPart(part(true), { sequence: 3, epoch: 1, receivedAt: 1_006_000 })
   const text = writePlaylist(window.state, { ...options, partMs: undefined })
@@ -161,7 +161,7 @@ test('a playlist without parts has complete segments only', () => {
 })
 
 test('segments that were lost are gaps, so that the numbers of the others stay right', () => {
-  const window = new RenditionWindow(10_000)
+  const window = new PlaylistWindow(10_000)
   fill(window, 3)
   fill(window, 2, 5, 2)
   const lines = writePlaylist(window.state, { ...options, partMs: undefined }).split('\n')

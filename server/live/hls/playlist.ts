@@ -1,4 +1,4 @@
-import type { WindowSegment, WindowState } from '../state/window.ts'
+import type { WindowSegment, WindowState } from '../state/playlist-window.ts'
 
 export type PlaylistOptions = {
   /** The longest duration of a segment in whole seconds. It never changes during a broadcast. */

@@ -11,7 +11,7 @@ import { endBroadcast } from '../output/end-broadcast.ts'
 import { AacConverter } from '../output/ladder/aac-converter.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
 import { Restreams, sandboxRestreamMs } from '../output/restream/restreams.ts'
-import { type SegmentFile, SegmentWriter } from '../output/segment-writer.ts'
+import { type SegmentFile, WriteQueue } from '../output/write-queue.ts'
 import type { AmfObject } from '../rtmp/amf0.ts'
 import type { BroadcastEvent, LiveBroadcast } from '../state/live-broadcast.ts'
 import { NumberReservation } from '../state/number-reservation.ts'
@@ -63,7 +63,7 @@ export class BroadcastOwner implements Publisher {
   readonly #reader: SourceReader
   readonly #aac: AacConverter
   readonly #numbers: NumberReservation
-  readonly #writer: SegmentWriter
+  readonly #writer: WriteQueue
   readonly #output: BroadcastOutput
   readonly #restreams: Restreams
   readonly #health = new HealthMeter()
@@ -94,7 +94,7 @@ export class BroadcastOwner implements Publisher {
     })
     this.#numbers = new NumberReservation(deps, { claim, position, live })
     const show = (event: BroadcastEvent) => this.#numbers.show(event)
-    this.#writer = new SegmentWriter({
+    this.#writer = new WriteQueue({
       ...deps,
       claim,
       onStored: ({ quality, sequence }) => show({ kind: 'stored', quality, sequence }),

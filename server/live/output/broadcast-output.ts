@@ -9,9 +9,9 @@ import { EncodedRendition } from './encoded-rendition.ts'
 import type { LadderBudget } from './ladder/budget.ts'
 import { Ladder } from './ladder/ladder.ts'
 import { topQuality } from './ladder/rungs.ts'
-import { RenditionWriter } from './rendition-writer.ts'
+import { RenditionOutput } from './rendition-output.ts'
 import { SegmentNumbers } from './segment-numbers.ts'
-import type { SegmentWriter } from './segment-writer.ts'
+import type { WriteQueue } from './write-queue.ts'
 
 /** The encoded quality of the same size, if viewers cannot watch the source. */
 const encodedTop = 'top'
@@ -29,7 +29,7 @@ type Options = {
   live: LiveBroadcast
   /** Adds to what viewers see. */
   show(event: BroadcastEvent): void
-  writer: SegmentWriter
+  writer: WriteQueue
   nextSequence: number
   tools: Pick<Tools, 'ffmpeg'>
   budget: LadderBudget
@@ -52,7 +52,7 @@ export class BroadcastOutput {
   #numbers: SegmentNumbers
   /** Of the passed-through segments, once they are not shown. */
   #hiddenNumbers: SegmentNumbers | undefined
-  readonly #source: RenditionWriter
+  readonly #source: RenditionOutput
   #ladder: Ladder
   readonly #ended: Promise<void>[] = []
   readonly #encoded = new Map<string, EncodedRendition>()
@@ -75,7 +75,7 @@ export class BroadcastOutput {
   constructor(options: Options) {
     this.#options = options
     this.#numbers = new SegmentNumbers(options.nextSequence)
-    this.#source = new RenditionWriter({
+    this.#source = new RenditionOutput({
       ...options,
       ...{ quality: sourceQuality, fence: options.live.fence },
       startsSegment: (atMs, segmentStartMs) => this.#startsSegment(atMs - segmentStartMs),

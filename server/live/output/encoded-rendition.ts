@@ -1,15 +1,15 @@
 import type { Sample } from '../media/flv.ts'
 import type { Tracks } from '../media/fmp4.ts'
 import type { BroadcastEvent } from '../state/live-broadcast.ts'
-import { RenditionWriter } from './rendition-writer.ts'
+import { RenditionOutput } from './rendition-output.ts'
 import type { SegmentNumbers } from './segment-numbers.ts'
-import type { SegmentWriter } from './segment-writer.ts'
+import type { WriteQueue } from './write-queue.ts'
 
 type Options = {
   quality: string
   fence: number
   show(event: BroadcastEvent): void
-  writer: SegmentWriter
+  writer: WriteQueue
   numbers: SegmentNumbers
   /** The source is not shown, so the encoded qualities decide together where segments begin. */
   isReference: boolean
@@ -24,7 +24,7 @@ type Options = {
 /** An encoded quality of a broadcast. It begins with a segment of the other qualities. */
 export class EncodedRendition {
   readonly #options: Options
-  readonly #writer: RenditionWriter
+  readonly #writer: RenditionOutput
   /** The tracks of the next segment. Until it begins, samples are left out. */
   #pending: Tracks | undefined
   #isStarted = false
@@ -32,7 +32,7 @@ export class EncodedRendition {
   constructor(options: Options) {
     const { isReference, minSegmentMs, numbers } = options
     this.#options = options
-    this.#writer = new RenditionWriter({
+    this.#writer = new RenditionOutput({
       ...options,
       startsSegment: (atMs, segmentStartMs) =>
         isReference ? atMs - segmentStartMs >= minSegmentMs : numbers.find(atMs) !== undefined,

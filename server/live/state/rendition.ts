@@ -1,5 +1,5 @@
 import { Bytes } from '../media/bytes.ts'
-import { RenditionWindow, type WindowPart, type WindowSegment } from './window.ts'
+import { PlaylistWindow, type WindowPart, type WindowSegment } from './playlist-window.ts'
 
 /** The init segment of an epoch, and what the master playlist says about it. */
 export type Init = {
@@ -26,13 +26,13 @@ type Memory = { parts: Bytes[]; isStored: boolean; segment?: Bytes }
 
 /** One quality of a broadcast: the window that playlists show, and the data of the newest segments. */
 export class Rendition {
-  readonly window: RenditionWindow
+  readonly window: PlaylistWindow
   readonly #inits = new Map<number, Init>()
   readonly #memory = new Map<number, Memory>()
   #sizes: { bytes: number; durationMs: number }[] = []
 
   constructor(windowMs: number) {
-    this.window = new RenditionWindow(windowMs)
+    this.window = new PlaylistWindow(windowMs)
   }
 
   addInit(init: Init): void {

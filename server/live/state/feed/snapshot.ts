@@ -1,6 +1,6 @@
 import type { BroadcastEvent, LiveBroadcast } from '../live-broadcast.ts'
+import type { WindowSegment } from '../playlist-window.ts'
 import type { Rendition } from '../rendition.ts'
-import type { WindowSegment } from '../window.ts'
 
 /** The events that recreate a broadcast as it is now. */
 export function snapshotOf(live: LiveBroadcast): BroadcastEvent[] {

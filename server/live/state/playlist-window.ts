@@ -37,7 +37,7 @@ const minSegmentMs = 500
 const gapMs = 1_000
 
 /** The segments that viewers can rewind to, and the parts at the live edge. */
-export class RenditionWindow {
+export class PlaylistWindow {
   readonly #maxMs: number
   readonly #segments: WindowSegment[] = []
   #open: WindowSegment | undefined

@@ -34,7 +34,7 @@ const retryMs = 500
  * Stores what a broadcast produces, one after the other. It retries until it succeeds or the broadcast is lost. While the
  * store is full, it gives up the oldest segments.
  */
-export class SegmentWriter {
+export class WriteQueue {
   readonly #deps: Deps
   #last: Promise<void> = Promise.resolve()
   #pendingBytes = 0

@@ -5,11 +5,11 @@ import { FileStoreError, type Files } from '../../lib/files/files.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Tables } from '../../tables.ts'
 import { Bytes } from '../media/bytes.ts'
-import { SegmentWriter } from './segment-writer.ts'
+import { WriteQueue } from './write-queue.ts'
 
 test('an encoder that was not read because the store was slow is read again, however often someone asks', async () => {
   const put = Promise.withResolvers<{ size: number }>()
-  const writer = new SegmentWriter({
+  const writer = new WriteQueue({
     db: {} as Db<Tables> as never,
     files: { put: () => put.promise } as unknown as Files,
     log: { warn() {} } as unknown as Log,
@@ -45,7 +45,7 @@ function openWriter() {
     changed.resolve()
     changed = Promise.withResolvers()
   }
-  const writer = new SegmentWriter({
+  const writer = new WriteQueue({
     db: { executeQuery: async () => ({ rows: [{}] }) } as unknown as Db<Tables> as never,
     files: {
       async put() {

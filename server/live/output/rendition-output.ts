@@ -4,13 +4,13 @@ import { codecsOf, type Tracks, writeInit } from '../media/fmp4.ts'
 import type { BroadcastEvent } from '../state/live-broadcast.ts'
 import { partMs } from '../state/rendition.ts'
 import { Packager, type Part, type Segment } from './packager.ts'
-import type { SegmentWriter } from './segment-writer.ts'
+import type { WriteQueue } from './write-queue.ts'
 
 type Options = {
   quality: string
   fence: number
   show(event: BroadcastEvent): void
-  writer: SegmentWriter
+  writer: WriteQueue
   startsSegment(atMs: number, segmentStartMs: number): boolean
   /** The number of the segment that begins at this time. */
   numberOf(startMs: number): number
@@ -18,7 +18,7 @@ type Options = {
 }
 
 /** Makes one quality of a broadcast from its samples: for viewers and for the file store. */
-export class RenditionWriter {
+export class RenditionOutput {
   readonly #options: Options
   #packager: Packager | undefined
   #epoch = 0

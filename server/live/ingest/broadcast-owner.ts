@@ -3,23 +3,19 @@ import { FileStoreError } from '../../lib/files/files.ts'
 import type { Restream } from '../../live-streams/tables.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import { UnsupportedStream } from '../../media/h264.ts'
-import { recordEvent } from '../../webhooks/events.ts'
-import { aacConfigFor, type Sample } from '../media/flv.ts'
 import type { Tracks } from '../media/fmp4.ts'
 import { BroadcastOutput } from '../output/broadcast-output.ts'
 import { endBroadcast } from '../output/end-broadcast.ts'
-import { AacConverter } from '../output/ladder/aac-converter.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
 import { Restreams, sandboxRestreamMs } from '../output/restream/restreams.ts'
 import { type SegmentFile, WriteQueue } from '../output/write-queue.ts'
 import type { AmfObject } from '../rtmp/amf0.ts'
-import type { BroadcastEvent, LiveBroadcast } from '../state/live-broadcast.ts'
+import type { LiveBroadcast } from '../state/live-broadcast.ts'
 import { NumberReservation } from '../state/number-reservation.ts'
 import { sourceQuality } from '../state/qualities.ts'
 import {
   type Broadcast,
   type Claim,
-  makeVisible,
   type Position,
   type Renewal,
   type Report,
@@ -30,7 +26,7 @@ import { HealthMeter } from './health.ts'
 import { Pace } from './pace.ts'
 import type { Connection } from './rtmp/server.ts'
 import type { Publisher } from './rtmp/session.ts'
-import { SourceReader } from './source-reader.ts'
+import { type SourceEvent, SourceReader } from './source-reader.ts'
 
 /** An encoder that has sent nothing in this many checks is gone. */
 const maxSilentChecks = 10
@@ -61,15 +57,13 @@ export class BroadcastOwner implements Publisher {
   readonly #deps: Deps
   readonly #options: Options
   readonly #reader: SourceReader
-  readonly #aac: AacConverter
   readonly #numbers: NumberReservation
-  readonly #writer: WriteQueue
+  readonly #writes: WriteQueue
   readonly #output: BroadcastOutput
   readonly #restreams: Restreams
   readonly #health = new HealthMeter()
   readonly #pace: Pace
   #epoch: number
-  #isMp3 = false
   /** How much of the source was not stored. */
   #droppedMs = 0
   #isReceived = false
@@ -93,26 +87,18 @@ export class BroadcastOwner implements Publisher {
       isUseless: () => this.#isOver || options.connection.isClosed(),
     })
     this.#numbers = new NumberReservation(deps, { claim, position, live })
-    const show = (event: BroadcastEvent) => this.#numbers.show(event)
-    this.#writer = new WriteQueue({
+    this.#writes = new WriteQueue({
       ...deps,
       claim,
-      onStored: ({ quality, sequence }) => show({ kind: 'stored', quality, sequence }),
+      onStored: ({ quality, sequence }) => this.#numbers.show({ kind: 'stored', quality, sequence }),
       onLost: () => this.#lose(),
       onDropped: (segment) => this.#drop(segment),
       onProblem: (error) => this.#health.report('store', describeProblem(error)),
     })
     this.#output = new BroadcastOutput({
-      ...{ ...deps, live, show, writer: this.#writer, nextSequence: position.next.sequence },
-      onVisible: (visible) => this.#show(visible),
+      ...{ ...deps, claim, broadcast, live },
+      ...{ viewers: this.#numbers, writes: this.#writes, nextSequence: position.next.sequence },
       onProblem: (kind, message) => this.#health.report(kind, message),
-    })
-    this.#aac = new AacConverter({
-      ...deps,
-      // Its configuration is known in advance.
-      onConfig: () => {},
-      onAudio: (sample, atMs) => this.#output.audio(sample, atMs),
-      onFailure: (reason) => this.#health.report('audio', reason),
     })
     this.#restreams = new Restreams({
       ...deps,
@@ -121,12 +107,7 @@ export class BroadcastOwner implements Publisher {
       onChange: () => {},
       endsAt: sandboxEnd(broadcast),
     })
-    this.#reader = new SourceReader({
-      startMs: position.endMs,
-      onTracks: (tracks) => this.#start(tracks),
-      onVideo: (sample, atMs) => this.#video(sample, atMs),
-      onAudio: (sample, atMs) => this.#audio(sample, atMs),
-    })
+    this.#reader = new SourceReader(position.endMs)
   }
 
   metadata(values: AmfObject): void {
@@ -147,7 +128,7 @@ export class BroadcastOwner implements Publisher {
   }
 
   #waitForMemory(): Promise<void> | undefined {
-    return this.#writer.drain() ?? this.#numbers.drain()
+    return this.#writes.drain() ?? this.#numbers.drain()
   }
 
   get isOver(): boolean {
@@ -202,7 +183,7 @@ export class BroadcastOwner implements Publisher {
 
   async #leave(): Promise<void> {
     await this.#finish()
-    await this.#writer.run(() => setAway(this.#deps.db, this.claim, this.#numbers.next))
+    await this.#writes.run(() => setAway(this.#deps.db, this.claim, this.#numbers.next))
     this.#isFinished = true
   }
 
@@ -214,15 +195,14 @@ export class BroadcastOwner implements Publisher {
   /** The end was requested. */
   async #complete(): Promise<void> {
     await this.#finish()
-    const isOurs = await this.#writer.run(() => endBroadcast(this.#deps, this.claim))
+    const isOurs = await this.#writes.run(() => endBroadcast(this.#deps, this.claim))
     if (isOurs) this.#numbers.show({ kind: 'end' })
     this.#isFinished = true
   }
 
   async #finish(): Promise<void> {
     this.#isOver = true
-    this.#writer.end()
-    await this.#aac.close()
+    this.#writes.end()
     // Not awaited: a slow server must not delay the end, or the next connection of the encoder.
     void this.#restreams.close()
     await this.#output
@@ -233,7 +213,7 @@ export class BroadcastOwner implements Publisher {
           'live: the end of a broadcast was not written',
         ),
       )
-    await this.#writer.run(async () => {
+    await this.#writes.run(async () => {
       const report = this.report()
       const [renewal] = await renewLeases(this.#deps.db, [report])
       if (renewal !== 'lost') this.#numbers.confirm(report.next)
@@ -245,10 +225,9 @@ export class BroadcastOwner implements Publisher {
   #lose(): void {
     this.#isOver = true
     this.#isFinished = true
-    this.#writer.abandon()
+    this.#writes.abandon()
     this.#output.abandon()
     void this.#restreams.close()
-    void this.#aac.close()
     this.#options.live.close()
     this.close()
   }
@@ -277,7 +256,7 @@ export class BroadcastOwner implements Publisher {
     this.#isReceived = true
     if (this.#isOver) return
     try {
-      this.#reader[kind](timestamp, payload)
+      for (const event of this.#reader[kind](timestamp, payload)) this.#handle(event)
       if (this.#options.restreams.length > 0) this.#restreams[kind](timestamp, payload)
     } catch (error) {
       if (error instanceof UnsupportedStream) this.#options.onUnsupported(error.message)
@@ -285,41 +264,22 @@ export class BroadcastOwner implements Publisher {
     }
   }
 
+  #handle(event: SourceEvent): void {
+    if (event.kind === 'tracks') {
+      this.#start(event.tracks)
+      return
+    }
+    const { kind, sample, atMs } = event
+    this.#pace.reach(atMs)
+    if (kind === 'video') this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
+    else this.#health.audio(sample.data.length, atMs)
+    this.#output[kind](sample, atMs)
+  }
+
   #start(tracks: Tracks): void {
-    this.#epoch++
     this.#pace.start()
-    const { audio } = tracks
-    this.#isMp3 = audio?.kind === 'mp3'
-    if (audio && this.#isMp3) this.#aac.configure(audio)
     this.#health.start(tracks)
-    this.#output.start(this.#epoch, this.#isMp3 && audio ? { ...tracks, audio: aacConfigFor(audio) } : tracks)
-  }
-
-  #video(sample: Sample, atMs: number): void {
-    this.#pace.reach(atMs)
-    this.#health.video(sample.data.length, atMs, sample.isKeyFrame)
-    this.#output.video(sample, atMs)
-  }
-
-  #audio(sample: Sample, atMs: number): void {
-    this.#pace.reach(atMs)
-    this.#health.audio(sample.data.length, atMs)
-    if (this.#isMp3) this.#aac.audio(sample, atMs)
-    else this.#output.audio(sample, atMs)
-  }
-
-  #show(visible: { targetSeconds: number; qualities: string[] }): void {
-    const { db, now } = this.#deps
-    this.#options.live.apply({ kind: 'visible', ...visible })
-    const { environment, live_stream_id: liveStreamId } = this.broadcast
-    this.#writer.run(() =>
-      db.transaction().execute(async (trx) => {
-        const shown = await makeVisible(trx, this.claim, visible)
-        if (shown?.isFirst)
-          await recordEvent(trx, environment, 'live-stream.broadcast.started', { liveStreamId }, now())
-        return shown !== undefined
-      }),
-    )
+    this.#output.start(++this.#epoch, tracks)
   }
 }
 

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { before, test } from 'node:test'
 import fc from 'fast-check'
 import { FlvStream, type FlvTag, flvTagType } from '../media/flv-stream.ts'
-import { Packager, type Part } from '../output/packager.ts'
-import { SourceReader } from './source-reader.ts'
+import { type Packaged, Packager, type Part } from '../output/packager.ts'
+import { type SourceEvent, SourceReader } from './source-reader.ts'
 
 const mediaTypes: number[] = Object.values(flvTagType)
 let configs: FlvTag[]
@@ -19,23 +19,32 @@ before(() => {
 function start() {
   const parts: Part[] = []
   let packager: Packager | undefined
-  const reader = new SourceReader({
-    startMs: 0,
-    onTracks(tracks) {
-      packager?.end()
-      packager = new Packager({
-        ...{ tracks, partMs: 500, onSegmentStart: () => {}, onSegment: () => {} },
-        startsSegment: (atMs, startMs) => atMs - startMs >= 1_500,
-        onPart: (part) => parts.push(part),
-      })
+  const source = new SourceReader(0)
+  const collect = (packaged: readonly Packaged[] = []) => {
+    for (const each of packaged) if (each.kind === 'part') parts.push(each.part)
+  }
+  const handle = (events: SourceEvent[]) => {
+    for (const event of events) {
+      if (event.kind !== 'tracks') {
+        collect(packager![event.kind](event.sample, event.atMs))
+        continue
+      }
+      collect(packager?.end())
+      const startsSegment = (atMs: number, startMs: number) => atMs - startMs >= 1_500
+      packager = new Packager({ tracks: event.tracks, partMs: 500, startsSegment })
+    }
+  }
+  const reader = {
+    video: (timestamp: number, payload: Buffer) => handle(source.video(timestamp, payload)),
+    audio: (timestamp: number, payload: Buffer) => handle(source.audio(timestamp, payload)),
+    get missing() {
+      return source.missing
     },
-    onVideo: (sample, atMs) => packager!.video(sample, atMs),
-    onAudio: (sample, atMs) => packager!.audio(sample, atMs),
-  })
+  }
   for (const { type, timestamp, payload } of configs)
     if (type === flvTagType.video) reader.video(timestamp, payload)
     else reader.audio(timestamp, payload)
-  return { reader, parts, end: () => packager?.end() }
+  return { reader, parts, end: () => collect(packager?.end()) }
 }
 
 /** One NAL unit. */

@@ -1,19 +1,11 @@
-import { AudioReader, type Sample, VideoReader } from '../media/flv.ts'
+import { AudioReader, type Sample, type TimedSample, VideoReader } from '../media/flv.ts'
 import type { Tracks } from '../media/fmp4.ts'
 import { Timeline } from '../media/timeline.ts'
 import type { AmfObject } from '../rtmp/amf0.ts'
-import type { Publisher } from './rtmp/session.ts'
 
-type Options = {
-  /** Where the timeline of the broadcast continues. */
-  startMs: number
-  /** The tracks of all samples until the next call. The first video frame after it is a key frame. */
-  onTracks(tracks: Tracks): void
-  onVideo(sample: Sample, atMs: number): void
-  onAudio(sample: Sample, atMs: number): void
-}
-
-type Timed = { isVideo: boolean; sample: Sample; atMs: number }
+export type SourceEvent =
+  /** The tracks of the samples that follow. The first one of the video is a key frame. */
+  { kind: 'tracks'; tracks: Tracks } | TimedSample
 
 /** How long a stream waits for its second track. Encoders send the configurations first. */
 const secondTrackTimeoutMs = 1_000
@@ -27,8 +19,7 @@ const stepMs = 33
  * Turns the messages of an encoder into samples on the timeline of a broadcast. The stream begins with a key frame, once
  * its tracks are known. It begins anew when the configuration of a track changes.
  */
-export class SourceReader implements Publisher {
-  readonly #options: Options
+export class SourceReader {
   readonly #videoReader = new VideoReader()
   readonly #audioReader = new AudioReader()
   readonly #timeline: Timeline
@@ -36,16 +27,15 @@ export class SourceReader implements Publisher {
   #announced: { video: boolean; audio: boolean } | undefined
   #tracks: Tracks = {}
   #isStarted = false
-  #waiting: Timed[] = []
+  #waiting: TimedSample[] = []
   #waitingBytes = 0
   #hasKeyFrame = false
   readonly #videoTimes = new IncreasingTimes()
   readonly #audioTimes = new IncreasingTimes()
-  metadataValues: AmfObject | undefined
 
-  constructor(options: Options) {
-    this.#options = options
-    this.#timeline = new Timeline(options.startMs)
+  /** The timeline of the broadcast continues at this time. */
+  constructor(startMs: number) {
+    this.#timeline = new Timeline(startMs)
   }
 
   /** The number of jumps of the encoder's clock. */
@@ -54,27 +44,24 @@ export class SourceReader implements Publisher {
   }
 
   metadata(values: AmfObject): void {
-    this.metadataValues = values
     this.#announced = { video: values.videocodecid !== undefined, audio: values.audiocodecid !== undefined }
   }
 
-  video(timestamp: number, payload: Buffer): void {
+  video(timestamp: number, payload: Buffer): SourceEvent[] {
     const event = this.#videoReader.read(timestamp, payload)
-    if (!event) return
-    if ('config' in event) {
-      this.#configure({ video: event.config })
-      return
-    }
+    if (!event) return []
+    if ('config' in event) return this.#configure({ video: event.config })
     const mapped = this.#timeline.map(timestamp, stepMs, this.#videoTimes.mappedMs)
-    this.#receive({ isVideo: true, sample: event.sample, atMs: this.#videoTimes.next(mapped, stepMs) })
+    const atMs = this.#videoTimes.next(mapped, stepMs)
+    return this.#receive({ kind: 'video', sample: event.sample, atMs })
   }
 
-  audio(timestamp: number, payload: Buffer): void {
-    for (const event of this.#audioReader.read(timestamp, payload)) {
-      if (!event) continue
-      if ('config' in event) this.#configure({ audio: event.config })
-      else this.#audioSample(timestamp, event.sample)
-    }
+  audio(timestamp: number, payload: Buffer): SourceEvent[] {
+    return this.#audioReader.read(timestamp, payload).flatMap((event) => {
+      if (!event) return []
+      if ('config' in event) return this.#configure({ audio: event.config })
+      return this.#audioSample(timestamp, event.sample)
+    })
   }
 
   /** Why nothing can be shown yet. */
@@ -83,29 +70,27 @@ export class SourceReader implements Publisher {
     return isWaiting && !this.#hasKeyFrame ? 'The encoder has not sent a key frame yet.' : undefined
   }
 
-  #audioSample(timestamp: number, sample: Sample): void {
+  #audioSample(timestamp: number, sample: Sample): SourceEvent[] {
     const mapped = this.#timeline.map(timestamp, stepMs, this.#audioTimes.mappedMs)
     const { frameLength = 0, sampleRate = 1 } = this.#tracks.audio ?? {}
     const frameMs = Math.max(1, Math.floor((1000 * frameLength) / sampleRate))
-    this.#receive({ isVideo: false, sample, atMs: this.#audioTimes.next(mapped, frameMs) })
+    return this.#receive({ kind: 'audio', sample, atMs: this.#audioTimes.next(mapped, frameMs) })
   }
 
   /** A changed or additional track needs a new beginning. */
-  #configure(change: Tracks): void {
+  #configure(change: Tracks): SourceEvent[] {
     this.#tracks = { ...this.#tracks, ...change }
     this.#isStarted = false
+    return []
   }
 
-  #receive(timed: Timed): void {
-    if (this.#isStarted) {
-      this.#emit(timed)
-      return
-    }
+  #receive(timed: TimedSample): SourceEvent[] {
+    if (this.#isStarted) return [timed]
     this.#waiting.push(timed)
     this.#hasKeyFrame ||= isKeyFrame(timed)
     this.#waitingBytes += timed.sample.data.length + sampleOverhead
     if (this.#waitingBytes > maxWaitingBytes) this.#discard()
-    if (this.#isReady(timed.atMs)) this.#start()
+    return this.#isReady(timed.atMs) ? this.#start() : []
   }
 
   #isReady(nowMs: number): boolean {
@@ -117,27 +102,21 @@ export class SourceReader implements Publisher {
     return audio !== undefined && !isVideoDue
   }
 
-  #start(): void {
+  #start(): SourceEvent[] {
     const waiting = this.#waiting
     this.#discard()
     this.#isStarted = true
-    this.#options.onTracks(this.#tracks)
     const first = this.#tracks.video ? waiting.findIndex(isKeyFrame) : 0
     const startMs = waiting[first]?.atMs ?? 0
     // Audio that was sent before the key frame belongs to frames that are left out.
-    const kept = waiting.filter((timed, i) => i >= first || (!timed.isVideo && timed.atMs >= startMs))
-    for (const timed of kept) this.#emit(timed)
+    const kept = waiting.filter(({ kind, atMs }, i) => i >= first || (kind === 'audio' && atMs >= startMs))
+    return [{ kind: 'tracks', tracks: this.#tracks }, ...kept]
   }
 
   #discard(): void {
     this.#waiting = []
     this.#waitingBytes = 0
     this.#hasKeyFrame = false
-  }
-
-  #emit({ isVideo, sample, atMs }: Timed): void {
-    if (isVideo) this.#options.onVideo(sample, atMs)
-    else this.#options.onAudio(sample, atMs)
   }
 }
 
@@ -160,4 +139,4 @@ class IncreasingTimes {
   }
 }
 
-const isKeyFrame = ({ isVideo, sample }: Timed) => isVideo && sample.isKeyFrame
+const isKeyFrame = ({ kind, sample }: TimedSample) => kind === 'video' && sample.isKeyFrame

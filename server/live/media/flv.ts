@@ -9,6 +9,9 @@ export type Sample = {
   data: Buffer
 }
 
+/** A sample on the timeline of a broadcast. */
+export type TimedSample = { kind: 'video' | 'audio'; sample: Sample; atMs: number }
+
 export type AudioConfig = {
   kind: 'aac' | 'mp3'
   /** The AudioSpecificConfig. MP3 has none. */

@@ -8,7 +8,7 @@ import { AudioReader, VideoReader } from '../media/flv.ts'
 import { FlvStream, type FlvTag, flvHeader, flvTagType, writeFlvTag } from '../media/flv-stream.ts'
 import { codecsOf, type Tracks, writeInit } from '../media/fmp4.ts'
 import { Timeline } from '../media/timeline.ts'
-import { Packager, type Part, type Segment } from './packager.ts'
+import { type Packaged, Packager, type Part, type Segment } from './packager.ts'
 
 let folder: string
 let flv: string
@@ -30,10 +30,10 @@ function readTags(bytes: Buffer): FlvTag[] {
   return tags
 }
 
-type Packaged = { init: Buffer; tracks: Tracks; parts: Part[]; segments: Segment[] }
+type Result = { init: Buffer; tracks: Tracks; parts: Part[]; segments: Segment[] }
 
 /** Makes parts and segments of the tags whose type is in `types`. */
-function packageTags(tags: FlvTag[], types: number[]): Packaged {
+function packageTags(tags: FlvTag[], types: number[]): Result {
   const [videoReader, audioReader] = [new VideoReader(), new AudioReader()]
   const tracks: Tracks = {}
   const [parts, segments]: [Part[], Segment[]] = [[], []]
@@ -49,16 +49,18 @@ function packageTags(tags: FlvTag[], types: number[]): Packaged {
   const packager = new Packager({
     ...{ tracks, partMs: 500 },
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
-    onSegmentStart: () => {},
-    onPart: (part) => parts.push(part),
-    onSegment: (segment) => segments.push(segment),
   })
+  const collect = (packaged: readonly Packaged[]) => {
+    for (const each of packaged)
+      if (each.kind === 'part') parts.push(each.part)
+      else if (each.kind === 'segment') segments.push(each.segment)
+  }
   for (const { isVideo, timestamp, event } of events) {
     if (!event || !('sample' in event)) continue
-    if (isVideo) packager.video(event.sample, timeline.map(timestamp, 40))
-    else packager.audio(event.sample, timeline.map(timestamp, 23))
+    if (isVideo) collect(packager.video(event.sample, timeline.map(timestamp, 40)))
+    else collect(packager.audio(event.sample, timeline.map(timestamp, 23)))
   }
-  packager.end()
+  collect(packager.end())
   return { init: writeInit(tracks), tracks, parts, segments }
 }
 
@@ -126,12 +128,12 @@ test('a part of tiny frames does not keep the blocks in memory that they are pie
   const audio = { kind: 'aac' as const, record: Buffer.alloc(2), sampleRate: 48_000, channels: 2 }
   const packager = new Packager({
     ...{ tracks: { audio: { ...audio, frameLength: 1024 } }, partMs: 500 },
-    ...{ startsSegment: () => false, onSegmentStart() {}, onSegment() {} },
-    onPart: (part) => parts.push(part),
+    startsSegment: () => false,
   })
   for (let i = 0; i < 100; i++) {
     const data = Buffer.alloc(64 * 1024).subarray(0, 10)
-    packager.audio({ decodeTime: i * 20, compositionOffset: 0, isKeyFrame: true, data }, i * 20)
+    const sample = { decodeTime: i * 20, compositionOffset: 0, isKeyFrame: true, data }
+    for (const each of packager.audio(sample, i * 20)) if (each.kind === 'part') parts.push(each.part)
   }
   assert.ok(parts.length > 0)
   for (const { data } of parts) assert.ok(data.heldBytes < 512 * 1024, `${data.heldBytes} bytes`)

@@ -18,10 +18,13 @@ export type PackagerOptions = {
   partMs: number
   /** Whether a new segment begins with the key frame at this time. */
   startsSegment(atMs: number, segmentStartMs: number): boolean
-  onSegmentStart(startMs: number): void
-  onPart(part: Part): void
-  onSegment(segment: Segment): void
 }
+
+/** What a sample completes, in this order: a part, with it a segment, and the beginning of the next segment. */
+export type Packaged =
+  | { kind: 'part'; part: Part }
+  | { kind: 'segment'; segment: Segment }
+  | { kind: 'begin'; startMs: number }
 
 const maxSegmentMs = 10_000
 const maxSegmentBytes = 32 * 1024 * 1024
@@ -34,6 +37,9 @@ const maxHeldBytes = 256 * 1024
 const sampleOverhead = 256
 /** The video has stopped if the audio is ahead by this. The timeline allows for as much. */
 const maxVideoDelayMs = 3_000
+
+/** Most samples complete nothing. */
+const nothing: readonly Packaged[] = []
 
 type TimedSample = { sample: Sample; atMs: number }
 
@@ -56,13 +62,14 @@ export class Packager {
   #bytes = 0
   #sampleBytes = 0
   #lastVideoMs = Number.NEGATIVE_INFINITY
+  #packaged: Packaged[] = []
 
   constructor(options: PackagerOptions) {
     this.#options = options
   }
 
   /** The samples have times of the broadcast, in the order of decoding. */
-  video(sample: Sample, givenMs: number): void {
+  video(sample: Sample, givenMs: number): readonly Packaged[] {
     // The part before may have ended without the video. A part has a duration, even if this frame ends it.
     const atMs = Math.max(givenMs, (this.#partStartMs ?? givenMs - 1) + 1, this.#lastVideoMs + 1)
     const previous = this.#video.at(-1)
@@ -72,9 +79,10 @@ export class Packager {
     this.#lastVideoMs = atMs
     this.#video.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
+    return this.#take()
   }
 
-  audio(sample: Sample, atMs: number): void {
+  audio(sample: Sample, atMs: number): readonly Packaged[] {
     const hasVideo = this.#options.tracks.video !== undefined
     if (!hasVideo || this.#isVideoStopped(atMs)) {
       const cutMs = Math.max(atMs, this.#lastVideoMs + 1, (this.#partStartMs ?? atMs) + 1)
@@ -83,13 +91,22 @@ export class Packager {
     }
     this.#audio.push({ sample, atMs })
     this.#sampleBytes += sample.data.length + sampleOverhead
+    return this.#take()
   }
 
   /** Writes what is left. */
-  end(): void {
+  end(): readonly Packaged[] {
     const last = this.#video.at(-1) ?? this.#audio.at(-1)
     if (last) this.#endPart(Math.max(last.atMs + this.#lastFrameMs, (this.#partStartMs ?? last.atMs) + 1))
     this.#endSegment()
+    return this.#take()
+  }
+
+  #take(): readonly Packaged[] {
+    if (this.#packaged.length === 0) return nothing
+    const packaged = this.#packaged
+    this.#packaged = []
+    return packaged
   }
 
   #isVideoStopped(atMs: number): boolean {
@@ -100,7 +117,7 @@ export class Packager {
     if (this.#isOpen) return
     this.#isOpen = true
     this.#partStartMs = atMs
-    this.#options.onSegmentStart(atMs)
+    this.#packaged.push({ kind: 'begin', startMs: atMs })
   }
 
   #cutBefore(atMs: number, isKeyFrame: boolean): void {
@@ -135,7 +152,7 @@ export class Packager {
     this.#partStartMs = endMs
     this.#parts.push(part)
     this.#bytes += part.data.length
-    this.#options.onPart(part)
+    this.#packaged.push({ kind: 'part', part })
   }
 
   #endSegment(): void {
@@ -146,7 +163,7 @@ export class Packager {
     this.#bytes = 0
     this.#isOpen = false
     const durationMs = last.startMs + last.durationMs - first.startMs
-    this.#options.onSegment({ startMs: first.startMs, durationMs, parts })
+    this.#packaged.push({ kind: 'segment', segment: { startMs: first.startMs, durationMs, parts } })
   }
 
   /** Audio frames have a fixed length, so their times are counted in samples. The timestamps only show gaps. */

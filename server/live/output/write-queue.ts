@@ -86,11 +86,6 @@ export class WriteQueue {
     return result
   }
 
-  /** Resolves when everything so far is stored, or the broadcast is lost. */
-  flush(): Promise<void> {
-    return this.#last
-  }
-
   /** Undefined, or a promise that resolves when there is memory again. */
   drain(): Promise<void> | undefined {
     if (!this.#isFull || this.#isLost) return undefined

@@ -78,7 +78,6 @@ export class LiveBroadcast {
 
   close(): void {
     this.#closed.abort()
-    for (const { window } of this.#renditions.values()) window.close()
     this.#subscribers.clear()
     for (const { window } of this.#renditions.values()) window.close()
   }

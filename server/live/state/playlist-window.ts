@@ -44,7 +44,6 @@ export class PlaylistWindow {
   #durationMs = 0
   #isEnded = false
   #isClosed = false
-  #version = 0
   #waiting = new Set<() => void>()
 
   constructor(maxMs: number) {
@@ -53,11 +52,6 @@ export class PlaylistWindow {
 
   get state(): WindowState {
     return { segments: this.#segments, open: this.#open, isEnded: this.#isEnded }
-  }
-
-  /** Changes whenever a playlist would. */
-  get version(): number {
-    return this.#version
   }
 
   addPart(part: WindowPart, segment: Pick<WindowSegment, 'sequence' | 'epoch' | 'receivedAt'>): void {
@@ -98,11 +92,6 @@ export class PlaylistWindow {
   close(): void {
     this.#isClosed = true
     this.#changed()
-  }
-
-  /** The number of requests that wait. */
-  get waiting(): number {
-    return this.#waiting.size
   }
 
   /** Resolves when the condition is met, or when nobody has to wait any more. */
@@ -188,7 +177,6 @@ export class PlaylistWindow {
   }
 
   #changed(): void {
-    this.#version++
     for (const done of [...this.#waiting]) done()
   }
 }

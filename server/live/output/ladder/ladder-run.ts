@@ -8,7 +8,8 @@ import { type LadderSettings, ladderArgs } from './arguments.ts'
 import { type FlvProcess, startFlvProcess } from './flv-process.ts'
 import { RungOutput } from './rung-output.ts'
 
-export type RunEvent = { quality: string } & (
+/** What an encoder delivers of a quality. */
+export type EncodedEvent = { quality: string } & (
   | { tracks: Tracks }
   | { video: Sample; atMs: number }
   | { audio: Sample; atMs: number }
@@ -19,7 +20,7 @@ export type RunOptions = LadderSettings & {
   source: { video: H264Config; audio?: Tracks['audio'] }
   /** The time of the first key frame. */
   startMs: number
-  onEvent(event: RunEvent): void
+  onEvent(event: EncodedEvent): void
 }
 
 /** Leaves room below the first frame, for frames that are shown before they are decoded. */
@@ -36,7 +37,7 @@ export class LadderRun {
   readonly #outputs: RungOutput[]
   readonly #zeroMs: number
   /** The events before the turn of this run. Undefined during its turn. */
-  #held: RunEvent[] | undefined = []
+  #held: EncodedEvent[] | undefined = []
   #inputMs: number
   /** Whether frames are missing in what this run delivers. */
   isIncomplete = false
@@ -120,7 +121,7 @@ export class LadderRun {
 
   #createOutput(quality: string): RungOutput {
     const { audio } = this.#options.source
-    const emit = (event: RunEvent) => {
+    const emit = (event: EncodedEvent) => {
       if (this.#held) this.#held.push(event)
       else this.#options.onEvent(event)
     }

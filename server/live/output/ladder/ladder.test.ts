@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
-import { SourceReader } from '../../ingest/source-reader.ts'
+import { type SourceEvent, SourceReader } from '../../ingest/source-reader.ts'
 import type { Sample } from '../../media/flv.ts'
 import { FlvStream, flvTagType } from '../../media/flv-stream.ts'
 import { type Tracks, writeInit } from '../../media/fmp4.ts'
@@ -38,16 +38,16 @@ function record(video: string, codec: string, audio = '', startMs = 7_000): Sour
   const args = `-v error -y -f lavfi -i ${video} ${audio} -c:v libx264 -preset ultrafast -pix_fmt yuv420p ${codec} ${file}`
   execFileSync('ffmpeg', args.split(' ').filter(Boolean))
   const recorded: Source = { tracks: {}, events: [] }
-  const reader = new SourceReader({
-    startMs,
-    onTracks: (tracks) => Object.assign(recorded.tracks, tracks),
-    onVideo: (sample, atMs) => recorded.events.push({ isVideo: true, sample, atMs }),
-    onAudio: (sample, atMs) => recorded.events.push({ isVideo: false, sample, atMs }),
-  })
+  const reader = new SourceReader(startMs)
+  const collect = (events: SourceEvent[]) => {
+    for (const event of events)
+      if (event.kind === 'tracks') Object.assign(recorded.tracks, event.tracks)
+      else recorded.events.push({ isVideo: event.kind === 'video', sample: event.sample, atMs: event.atMs })
+  }
   reader.metadata(audio ? { videocodecid: 7, audiocodecid: 10 } : { videocodecid: 7 })
   for (const { type, timestamp, payload } of new FlvStream().read(readFileSync(file))) {
-    if (type === flvTagType.video) reader.video(timestamp, payload)
-    if (type === flvTagType.audio) reader.audio(timestamp, payload)
+    if (type === flvTagType.video) collect(reader.video(timestamp, payload))
+    if (type === flvTagType.audio) collect(reader.audio(timestamp, payload))
   }
   return recorded
 }
@@ -84,9 +84,12 @@ function createLadder(ffmpeg = 'ffmpeg', budget = new LadderBudget(100)) {
   const log = pino({ level: 'warn' }, { write: (line) => failures.push(JSON.parse(line)) })
   const ladder = new Ladder({
     ...{ tools: { ffmpeg }, log, budget },
-    onTracks: (quality, tracks) => outputOf(quality).tracks.push(tracks),
-    onVideo: (quality, sample, atMs) => outputOf(quality).events.push({ isVideo: true, sample, atMs }),
-    onAudio: (quality, sample, atMs) => outputOf(quality).events.push({ isVideo: false, sample, atMs }),
+    onEvent(event) {
+      const output = outputOf(event.quality)
+      if ('tracks' in event) output.tracks.push(event.tracks)
+      else if ('video' in event) output.events.push({ isVideo: true, sample: event.video, atMs: event.atMs })
+      else output.events.push({ isVideo: false, sample: event.audio, atMs: event.atMs })
+    },
     onChange: (qualities, reason) => changes.push({ qualities, reason }),
   })
   return { ladder, outputs, changes, failures, outputOf }
@@ -138,15 +141,12 @@ function decode({ tracks, events }: Output): number {
   const packager = new Packager({
     ...{ tracks: tracks[0]!, partMs: 500 },
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
-    onSegmentStart() {},
-    onPart: ({ data }) => parts.push(data.join()),
-    onSegment() {},
   })
-  for (const { isVideo, sample, atMs } of events) {
-    if (isVideo) packager.video(sample, atMs)
-    else packager.audio(sample, atMs)
-  }
-  packager.end()
+  const packaged = events.flatMap(({ isVideo, sample, atMs }) =>
+    isVideo ? packager.video(sample, atMs) : packager.audio(sample, atMs),
+  )
+  for (const each of [...packaged, ...packager.end()])
+    if (each.kind === 'part') parts.push(each.part.data.join())
   const file = join(folder, 'decoded.mp4')
   writeFileSync(file, Buffer.concat(parts))
   execFileSync('ffmpeg', ['-v', 'error', '-xerror', '-i', file, '-f', 'null', '-'])
@@ -323,12 +323,12 @@ test('a source with few key frames is encoded in its own size too, with a key fr
   ladder.configure(long.tracks, { encodeTop: true })
   await feed(running, long)
   await ladder.close(signal)
-  assert.deepEqual([...outputs.keys()].sort(), ['240p', 'source'])
+  assert.deepEqual([...outputs.keys()].sort(), ['240p', 'top'])
   for (const output of outputs.values()) {
     assert.deepEqual(timesOf(videoOf(output)), timesOf(videoOf(long)))
     assert.deepEqual(keyFramesOf(videoOf(output)), [7_000, 9_000, 11_000])
   }
-  const top = outputs.get('source')!.tracks[0]!.video
+  const top = outputs.get('top')!.tracks[0]!.video
   assert.deepEqual([top?.width, top?.height], [322, 250])
 })
 

@@ -2,20 +2,21 @@ import type { Log } from '../../../lib/log.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
 import type { Sample } from '../../media/flv.ts'
 import type { Tracks } from '../../media/fmp4.ts'
+import { topQuality } from '../../state/qualities.ts'
 import type { KeyFrames } from './arguments.ts'
 import type { LadderBudget } from './budget.ts'
-import { LadderRun, type RunEvent } from './ladder-run.ts'
-import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor, topQuality } from './rungs.ts'
+import { type EncodedEvent, LadderRun } from './ladder-run.ts'
+import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor } from './rungs.ts'
 
 export type LadderOptions = {
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
   budget: LadderBudget
-  /** A quality begins, begins again after a gap, or changes its configuration. Its next frame is a key frame. */
-  onTracks(quality: string, tracks: Tracks): void
-  onVideo(quality: string, sample: Sample, atMs: number): void
-  /** The audio of the source, after the video of the same time. */
-  onAudio(quality: string, sample: Sample, atMs: number): void
+  /**
+   * `tracks`: a quality begins, begins again after a gap, or changes its configuration. Its next frame is a key frame.
+   * `audio` is that of the source, after the video of the same time.
+   */
+  onEvent(event: EncodedEvent): void
   /** The encoded qualities, and a sentence for the owner of the stream if some are missing. */
   onChange(qualities: string[], reason: string | undefined): void
 }
@@ -226,16 +227,14 @@ export class Ladder {
     else budget.release(this)
   }
 
-  #deliver(event: RunEvent): void {
+  #deliver(event: EncodedEvent): void {
     const { quality } = event
     if (!this.#rungs.some((rung) => rung.quality === quality)) return
-    const { onTracks, onVideo, onAudio } = this.#options
-    if ('video' in event) onVideo(quality, event.video, event.atMs)
-    else if ('audio' in event) onAudio(quality, event.audio, event.atMs)
-    else if (!isSame(event.tracks, this.#begun.get(quality))) {
+    if ('tracks' in event) {
+      if (isSame(event.tracks, this.#begun.get(quality))) return
       this.#begun.set(quality, event.tracks)
-      onTracks(quality, event.tracks)
     }
+    this.#options.onEvent(event)
   }
 
   #measureFrameRate(atMs: number): void {

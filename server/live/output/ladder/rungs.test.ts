@@ -23,13 +23,13 @@ test('the encoded qualities are below the size of the source and at most 1080p',
 
 test('the size of the source is the top, without odd lines and columns', () => {
   const { quality, width, height } = liveRungs({ width: 1281, height: 721 }, 30, true).at(-1)!
-  assert.deepEqual({ quality, width, height }, { quality: 'source', width: 1280, height: 720 })
+  assert.deepEqual({ quality, width, height }, { quality: 'top', width: 1280, height: 720 })
 })
 
 test('a ladder has as many of the lower qualities as the cores allow', () => {
   const rungs = liveRungs(hd, 30, true)
   const within = (cores: number) => namesOf(rungsWithin(cores, hd, rungs, 30))
-  assert.deepEqual(within(coresOf(hd, rungs, 30)), ['240p', '360p', '480p', 'source'])
+  assert.deepEqual(within(coresOf(hd, rungs, 30)), ['240p', '360p', '480p', 'top'])
   assert.deepEqual(within(0.6), ['240p', '360p', '480p'])
   assert.deepEqual(within(0.35), ['240p'])
   assert.deepEqual(within(0), [])

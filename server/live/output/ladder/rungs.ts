@@ -1,9 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { H264Config } from '../../../media/h264.ts'
 import { ladderOf } from '../../../media/ladder.ts'
-
-/** The top quality has the size of the source. */
-export const topQuality = 'source'
+import { topQuality } from '../../state/qualities.ts'
 
 export type LiveRung = { quality: string; width: number; height: number; maxKbps: number }
 

@@ -32,6 +32,10 @@ const ranks = [
   ['lib', 'migrations'],
 ]
 
+/** The rooms of `live/`, from the highest to the lowest, as a packet passes them on its way to viewers. */
+const liveRooms = [['ingest'], ['output', 'hls', 'page'], ['state'], ['media', 'rtmp']]
+const roomOf = (file: string) => /^server\/live\/([\w-]+)\//.exec(file)?.[1]
+
 /** The imported files by importing file, as paths from the root of the repository. */
 type Imports = Map<string, string[]>
 
@@ -53,7 +57,9 @@ function findViolations(imports: Imports): string[] {
     const isServer = file.startsWith('server/')
     if (isServer && rankOf(sliceOf(file)) < 0) violations.push(`${file} belongs to no known slice`)
     for (const target of targets) {
-      const violation = isServer ? findViolation(sliceOf(file), target) : findWebViolation(file, target)
+      const violation = isServer
+        ? (findViolation(sliceOf(file), target) ?? findRoomViolation(file, target))
+        : findWebViolation(file, target)
       if (violation) violations.push(`${file} imports ${target}: ${violation}`)
     }
   }
@@ -69,6 +75,14 @@ function findViolation(slice: string, target: string): string | undefined {
   if (rankOf(other) < rankOf(slice)) return `${other} ranks above ${slice}`
   if (rankOf(other) === rankOf(slice)) return `${other} has the same rank as ${slice}`
   return undefined
+}
+
+function findRoomViolation(file: string, target: string): string | undefined {
+  const [room, other] = [roomOf(file), roomOf(target)]
+  if (room === undefined || other === undefined || room === other) return undefined
+  const rank = (name: string) => liveRooms.findIndex((row) => row.includes(name))
+  if (rank(room) < 0) return `${room} is no known room`
+  return rank(other) > rank(room) ? undefined : `${other} is not below ${room}`
 }
 
 const findWebViolation = (file: string, target: string) =>
@@ -158,6 +172,8 @@ test('the check reports a violation by name', () => {
       `import { x } from '../../server/lib/ids.ts'`,
       'web/ imports nothing from the server',
     ],
+    ['server/live/state/a.ts', `import { x } from '../output/b.ts'`, 'output is not below state'],
+    ['server/live/hls/a.ts', `import { x } from '../output/b.ts'`, 'output is not below hls'],
     ['server/helpers/a.ts', '', 'belongs to no known slice'],
   ] as const) {
     const [violation, ...more] = violationsOf(file, source)

@@ -5,7 +5,7 @@ import { type Static, Type } from '../lib/schema.ts'
 
 const number = (description: string, example: number) => Type.Number({ description, examples: [example] })
 
-export const BroadcastHealth = Type.Object(
+const BroadcastHealth = Type.Object(
   {
     codecs: nullable(
       Type.String({

@@ -40,7 +40,7 @@ export type BroadcastRow = {
 export type RecordedStream = { name: string; public: boolean; playerId: string | null }
 
 /** The state of a server that the stream is also sent to. */
-export type StoredRestreamState = {
+type StoredRestreamState = {
   name: string
   state: 'connecting' | 'live' | 'retrying' | 'stopped'
   reason: string | null

@@ -1,6 +1,6 @@
 import type { WindowSegment, WindowState } from '../state/playlist-window.ts'
 
-export type PlaylistOptions = {
+type PlaylistOptions = {
   /** The longest duration of a segment in whole seconds. It never changes during a broadcast. */
   targetSeconds: number
   /** Undefined for a playlist without parts, which is not updated at once. */

@@ -24,8 +24,7 @@ import {
 } from '../state/store.ts'
 import { HealthMeter } from './health.ts'
 import { Pace } from './pace.ts'
-import type { Connection } from './rtmp/server.ts'
-import type { Publisher } from './rtmp/session.ts'
+import type { Connection, Publisher } from './publisher.ts'
 import { type SourceEvent, SourceReader } from './source-reader.ts'
 
 /** An encoder that has sent nothing in this many checks is gone. */

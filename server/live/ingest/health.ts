@@ -1,7 +1,7 @@
 import { codecsOf, type Tracks } from '../media/fmp4.ts'
 
 /** What the owner of a live stream wants to know about what its encoder sends. */
-export type Health = {
+type Health = {
   codecs: string | null
   width: number | null
   height: number | null

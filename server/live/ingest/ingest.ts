@@ -27,8 +27,8 @@ import {
 } from '../state/store.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { allowHeapGrowth } from './heap-growth.ts'
-import { type Connection, createRtmpServer } from './rtmp/server.ts'
-import type { PublishAnswer } from './rtmp/session.ts'
+import type { Connection, PublishAnswer } from './publisher.ts'
+import { createRtmpServer } from './rtmp/server.ts'
 
 type Tls = { cert: Buffer; key: Buffer }
 export type RtmpPorts = { rtmpPort: number; rtmpsPort: number | undefined }

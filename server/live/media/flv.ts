@@ -22,8 +22,8 @@ export type AudioConfig = {
   frameLength: number
 }
 
-export type VideoEvent = { config: H264Config } | { sample: Sample } | undefined
-export type AudioEvent = { config: AudioConfig } | { sample: Sample } | undefined
+type VideoEvent = { config: H264Config } | { sample: Sample } | undefined
+type AudioEvent = { config: AudioConfig } | { sample: Sample } | undefined
 
 const enhanced = 0x80
 const keyFrame = 1

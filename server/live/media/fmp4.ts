@@ -19,7 +19,7 @@ import type { AudioConfig } from './flv.ts'
 export type Tracks = { video?: H264Config | undefined; audio?: AudioConfig | undefined }
 
 /** Video times are in milliseconds, as in RTMP. Audio times are in samples. */
-export const videoTimescale = 1000
+const videoTimescale = 1000
 
 const videoTrackId = 1
 const audioTrackId = 2
@@ -33,7 +33,7 @@ export type FragmentSample = {
 }
 
 export type FragmentTrack = { decodeTime: number; samples: FragmentSample[] }
-export type FragmentTracks = { video?: FragmentTrack | undefined; audio?: FragmentTrack | undefined }
+type FragmentTracks = { video?: FragmentTrack | undefined; audio?: FragmentTrack | undefined }
 
 /** The codecs for playlists: `avc1.64001f,mp4a.40.2`. */
 export const codecsOf = ({ video, audio }: Tracks): string =>

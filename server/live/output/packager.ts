@@ -13,7 +13,7 @@ export type Part = {
 
 export type Segment = { startMs: number; durationMs: number; parts: Part[] }
 
-export type PackagerOptions = {
+type PackagerOptions = {
   tracks: Tracks
   partMs: number
   /** Whether a new segment begins with the key frame at this time. */

@@ -1,6 +1,6 @@
 import type { WatchedStream } from '../state/watched-streams.ts'
 
-export type StreamState = 'waiting' | 'live' | 'away' | 'ended'
+type StreamState = 'waiting' | 'live' | 'away' | 'ended'
 
 export const stateOf = ({ latest }: WatchedStream): StreamState => latest?.state ?? 'waiting'
 

@@ -4,22 +4,12 @@ import { Turns } from '../../../lib/turns.ts'
 import { AmfError } from '../../rtmp/amf0.ts'
 import { RtmpError } from '../../rtmp/chunks.ts'
 import { Handshake } from '../../rtmp/handshake.ts'
+import type { Connection, PublishAnswer } from '../publisher.ts'
 import { PendingConnections } from './pending-connections.ts'
-import { type PublishAnswer, RtmpSession, SessionEnded } from './session.ts'
+import { RtmpSession, SessionEnded } from './session.ts'
 import { SharedBufferServer } from './shared-buffer-server.ts'
 
-export type Connection = {
-  remoteAddress: string
-  isClosed(): boolean
-  close(): void
-  /**
-   * Sends a few bytes. While nothing is read from an encoder, its disconnection goes unnoticed, unless its machine rejects
-   * what it is sent.
-   */
-  probe(): void
-}
-
-export type RtmpServerOptions = {
+type RtmpServerOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
   /** Decides about a stream key. */
   publish(streamKey: string, connection: Connection): Promise<PublishAnswer>

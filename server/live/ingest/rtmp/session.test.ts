@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { Turns } from '../../../lib/turns.ts'
 import { type AmfValue, encodeAmf } from '../../rtmp/amf0.ts'
 import { encodeMessage, messageType, RtmpError } from '../../rtmp/chunks.ts'
-import { type Publisher, RtmpSession, SessionEnded } from './session.ts'
+import type { Publisher } from '../publisher.ts'
+import { RtmpSession, SessionEnded } from './session.ts'
 
 /** A turn has room for a number of chunks, and the test begins the next one. */
 class CountedTurns extends Turns {

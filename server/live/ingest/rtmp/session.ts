@@ -1,6 +1,6 @@
 import type { Turns } from '../../../lib/turns.ts'
 import { UnsupportedStream } from '../../../media/h264.ts'
-import { type AmfObject, type AmfValue, decodeAmf, encodeAmf } from '../../rtmp/amf0.ts'
+import { type AmfValue, decodeAmf, encodeAmf } from '../../rtmp/amf0.ts'
 import {
   answerToPing,
   ChunkReader,
@@ -11,25 +11,7 @@ import {
   RtmpError,
   type RtmpMessage,
 } from '../../rtmp/chunks.ts'
-
-/** Receives what an encoder sends after its stream key was accepted. */
-export type Publisher = {
-  video(timestamp: number, payload: Buffer): void
-  audio(timestamp: number, payload: Buffer): void
-  metadata(values: AmfObject): void
-  /** Undefined, or a promise that resolves when more can be received. Asked after each message. */
-  drain?(): Promise<void> | undefined
-  /** What the encoder still sends is discarded. */
-  readonly isOver?: boolean
-}
-
-export type PublishAnswer =
-  | {
-      publisher: Publisher
-      /** Called once when the connection has ended. */
-      onClose?(): Promise<void>
-    }
-  | { refused: string }
+import type { PublishAnswer, Publisher } from '../publisher.ts'
 
 type Deps = {
   turns: Turns

@@ -4,8 +4,9 @@ import type { TestContext } from 'node:test'
 import { Turns } from '../../../lib/turns.ts'
 import type { AmfObject } from '../../rtmp/amf0.ts'
 import { Handshake } from '../../rtmp/handshake.ts'
+import type { PublishAnswer } from '../publisher.ts'
 import { createRtmpServer } from './server.ts'
-import { type PublishAnswer, RtmpSession } from './session.ts'
+import { RtmpSession } from './session.ts'
 
 export type Received =
   | { kind: 'video' | 'audio'; timestamp: number; payload: Buffer }

@@ -15,7 +15,7 @@ export type EncodedEvent = { quality: string } & (
   | { audio: Sample; atMs: number }
 )
 
-export type RunOptions = LadderSettings & {
+type RunOptions = LadderSettings & {
   tools: Pick<Tools, 'ffmpeg'>
   source: { video: H264Config; audio?: Tracks['audio'] }
   /** The time of the first key frame. */

@@ -8,7 +8,7 @@ import type { LadderBudget } from './budget.ts'
 import { type EncodedEvent, LadderRun } from './ladder-run.ts'
 import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor } from './rungs.ts'
 
-export type LadderOptions = {
+type LadderOptions = {
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
   budget: LadderBudget

@@ -1,7 +1,6 @@
 import type { Lookup } from '../../../lib/fetch/dial.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { Restream as Target } from '../../../live-streams/tables.ts'
-import type { Publisher } from '../../ingest/rtmp/session.ts'
 import { Timeline } from '../../media/timeline.ts'
 import type { AmfObject } from '../../rtmp/amf0.ts'
 import { encodeMetadata } from '../../rtmp/client-session.ts'
@@ -38,7 +37,7 @@ export const defaultRetryDelayMs = (attempt: number): number =>
  * Sends the messages of an encoder to other RTMP servers, as they are. Times continue when the encoder connects again.
  * No server delays the caller or another server.
  */
-export class Restreams implements Publisher {
+export class Restreams {
   readonly #options: Options
   readonly #restreams: Restream[]
   readonly #timeline = new Timeline(0)

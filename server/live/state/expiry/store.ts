@@ -4,7 +4,7 @@ import type { Tables } from '../../../tables.ts'
 import type { LiveSegmentRow } from '../../tables.ts'
 import { sourceQuality } from '../qualities.ts'
 
-export type SegmentKey = Pick<LiveSegmentRow, 'broadcast_id' | 'quality' | 'sequence' | 'fence'>
+type SegmentKey = Pick<LiveSegmentRow, 'broadcast_id' | 'quality' | 'sequence' | 'fence'>
 
 /** Segments that are missing in a recording which is not made yet. `b` and `s` are the broadcast and the segment. */
 const isNeeded = sql<boolean>`(

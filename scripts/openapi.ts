@@ -9,6 +9,7 @@ import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import type { App } from '../server/lib/http.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
+import { openSlices } from '../server/slices.ts'
 import { writeApiTypes } from './api-types.ts'
 
 /** Builds the app without anything that its routes use. `beforeRoutes` sees every route. */
@@ -29,7 +30,10 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
   const authenticator: Authenticator = unused
   const metrics = createMetrics([], unused)
   return buildApp(context, authenticator, metrics, {
-    ...{ keyedDb: unused, reads: unused, beforeRoutes },
+    slices: openSlices(),
+    keyedDb: unused,
+    reads: unused,
+    beforeRoutes,
   })
 }
 

@@ -33,13 +33,10 @@ import { readBody } from './lib/read-body.ts'
 import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
-import { createWakeSignal, type WakeSignal } from './lib/wake-signal.ts'
-import type { Broadcasts } from './live/state/live-broadcast.ts'
 import { createImageLimit } from './media/image-upload.ts'
 import { protectInternalRoutes } from './operations/own-hosts.ts'
 import { errorPage } from './pages/error-page.ts'
-import type { ApiContext } from './slice.ts'
-import { slices } from './slices.ts'
+import type { ApiContext, OpenSlice } from './slice.ts'
 import { createUploadCoordinator } from './uploads/coordinator.ts'
 
 declare module 'fastify' {
@@ -78,10 +75,9 @@ type AppOptions = {
   keyedDb: Database['keyedDb']
   reads: Database['reads']
   tls?: { cert: Buffer; key: Buffer } | undefined
-  broadcasts?: Broadcasts
-  liveChanges?: WakeSignal
+  slices: OpenSlice[]
   changes?: Changes
-  rtmpPorts?: ApiContext['rtmpPorts']
+  ports?: ApiContext['ports']
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
@@ -92,24 +88,20 @@ export async function buildApp(
   metrics: Metrics,
   options: AppOptions,
 ): Promise<App> {
-  const { tls, broadcasts = new Map(), liveChanges = createWakeSignal(), beforeRoutes } = options
+  const { slices, tls, beforeRoutes } = options
   const limit = createRateLimit(context.config.rateLimits, context.now)
   const coordinator = createUploadCoordinator()
   const imageLimit = createImageLimit()
-  const { changes = new Changes(context), rtmpPorts = () => undefined } = options
+  const { changes = new Changes(context), ports = () => undefined } = options
   const apiContext: ApiContext = {
     ...context,
-    ...{
-      authenticator,
-      metrics,
-      limit,
-      coordinator,
-      imageLimit,
-      broadcasts,
-      liveChanges,
-      changes,
-      rtmpPorts,
-    },
+    authenticator,
+    metrics,
+    limit,
+    coordinator,
+    imageLimit,
+    changes,
+    ports,
   }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,
@@ -310,7 +302,7 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, url: string): 
 async function addApiRoutes(
   app: App,
   context: ApiContext,
-  { keyedDb, reads }: Pick<AppOptions, 'keyedDb' | 'reads'>,
+  { slices, keyedDb, reads }: Pick<AppOptions, 'slices' | 'keyedDb' | 'reads'>,
 ): Promise<void> {
   for (const slice of slices) await slice.publicRoutes?.(app, context)
   await app.register(async (api) => {

@@ -6,11 +6,12 @@ import { commandName } from './lib/command-name.ts'
 import { DatabaseError } from './lib/db.ts'
 import { PostgresError } from './lib/postgres/open.ts'
 import { SettingsError } from './lib/settings.ts'
+import { StartError } from './lib/start-error.ts'
 import { ToolsError } from './media/ffmpeg.ts'
-import { type RunningService, StartError, start } from './start.ts'
+import { type RunningService, start } from './start.ts'
 
-function greeting({ publicUrl, newKeys, loginLink, rtmpPorts }: RunningService, config: Config): string {
-  const live = rtmpPorts ? `  live rtmp://${new URL(publicUrl).hostname}:${rtmpPorts.rtmpPort}/s` : ''
+function greeting({ publicUrl, newKeys, loginLink, ports }: RunningService, config: Config): string {
+  const live = ports?.rtmp ? `  live rtmp://${new URL(publicUrl).hostname}:${ports.rtmp}/s` : ''
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
     `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs  dashboard ${publicUrl}/dashboard${live}`,

@@ -1,3 +1,4 @@
+import type { AddressInfo } from 'node:net'
 import type { Authenticator } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
 import type { Changes } from './dashboard/changes.ts'
@@ -5,9 +6,6 @@ import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
-import type { WakeSignal } from './lib/wake-signal.ts'
-import type { RtmpPorts } from './live/ingest/ingest.ts'
-import type { Broadcasts } from './live/state/live-broadcast.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { ImageServices } from './media/image-upload.ts'
 import type { Jobs } from './queues.ts'
@@ -21,18 +19,25 @@ export type ApiContext = Context &
     limit: RateLimit
     /** Shared by all upload routes of the process. */
     coordinator: UploadCoordinator
-    /** The broadcasts that this process receives. */
-    broadcasts: Broadcasts
-    /** Any process has begun, changed or ended a broadcast. */
-    liveChanges: WakeSignal
     /** The open pages of the dashboard. */
     changes: Changes
-    /** The ports of the RTMP servers of this process, once they listen. */
-    rtmpPorts: () => RtmpPorts | undefined
+    /** The ports of this process for encoders, once they are open. Undefined without the role `live`. */
+    ports: () => Ports | undefined
   }
 
 /** The context of jobs, tasks and services. */
 export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
+
+/** The context of what a process with the role `live` runs. */
+export type LiveContext = Context & {
+  tools: Tools
+  tls: { cert: Buffer; key: Buffer } | undefined
+  /** Where the HTTP server of this process listens. */
+  address: AddressInfo
+}
+
+/** By protocol, such as `rtmp`. */
+export type Ports = Record<string, number | undefined>
 
 /**
  * A slice is one folder of the server: its tables, errors, settings, queues, routes and jobs. `slice.ts` in the folder
@@ -51,7 +56,19 @@ export type Slice = {
   jobs?: { [N in keyof Jobs]?: JobHandler<N> }
   tasks?: Task[]
   services?: ((context: WorkerContext) => Service)[]
+  /** Opens what the routes and services of the slice share in a process. */
+  open?(): OpenParts
 }
+
+/** The parts of a slice that share something open. */
+export type OpenParts = Pick<Slice, 'publicRoutes' | 'processRoutes'> & {
+  /** Postgres notification channels, each with the function to call on a notification. */
+  channels?: Record<string, () => void>
+  /** Called in a process with the role `live`, once its HTTP server listens. */
+  startLive?(context: LiveContext): Promise<{ ports: Ports; close(): Promise<void> }>
+}
+
+export type OpenSlice = Slice & OpenParts
 
 /** A throw means that the job is retried; `retries` is the number of earlier attempts. */
 export type JobHandler<N extends keyof Jobs> = (

@@ -10,7 +10,7 @@ import { operations } from './operations/slice.ts'
 import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
-import type { Slice } from './slice.ts'
+import type { OpenSlice, Slice } from './slice.ts'
 import { summaries } from './summaries/slice.ts'
 import { sweep } from './sweep/slice.ts'
 import { textTracks } from './text-tracks/slice.ts'
@@ -45,3 +45,6 @@ export const slices: Slice[] = [
   pages,
   operations,
 ]
+
+/** All slices with what they have open in this process. */
+export const openSlices = (): OpenSlice[] => slices.map((slice) => ({ ...slice, ...slice.open?.() }))

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { Authenticator } from './accounts/authenticate.ts'
@@ -35,27 +34,23 @@ import { createLog, type Log } from './lib/log.ts'
 import { createMetrics } from './lib/metrics.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
-import { createWakeSignal } from './lib/wake-signal.ts'
+import { listenError, StartError } from './lib/start-error.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
-import { Ingest, type RtmpPorts } from './live/ingest/ingest.ts'
-import { LadderBudget } from './live/output/ladder/budget.ts'
-import type { Broadcasts } from './live/state/live-broadcast.ts'
-import { liveChannel } from './live-streams/store.ts'
-import { findTools, type Tools } from './media/ffmpeg.ts'
+import { findTools } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import { type Jobs, queues } from './queues.ts'
+import type { LiveContext, OpenSlice, Ports } from './slice.ts'
+import { openSlices } from './slices.ts'
 
 const shutdownTimeoutMs = 10_000
-
-/** A sentence about why the service cannot start. */
-export class StartError extends Error {}
 
 export type RunningService = {
   publicUrl: string
   newKeys: FirstKey[]
   /** For the first login to the dashboard. */
   loginLink: string | undefined
-  rtmpPorts: RtmpPorts | undefined
+  /** For encoders. Undefined without the role `live`. */
+  ports: Ports | undefined
   close(): Promise<void>
 }
 
@@ -83,21 +78,23 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     await listener.open()
     onClose(() => listener.close())
     const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    const liveChanges = createWakeSignal()
+    const slices = openSlices()
     const changes = new Changes(context)
     await listener.subscribe({
       [keysChannel]: () => authenticator.forget(),
-      [liveChannel]: () => liveChanges.wake(),
       ...(config.roles.has('api') && changes.channels),
     })
+    for (const { channels } of slices) if (channels) await listener.subscribe(channels)
 
     const metrics = createMetrics(database.pools, space)
-    const broadcasts: Broadcasts = new Map()
-    let rtmpPorts: RtmpPorts | undefined
+    let ports: Ports | undefined
     const app = await buildApp(context, authenticator, metrics, {
-      ...{ tls, broadcasts, liveChanges, changes },
-      ...{ keyedDb: database.keyedDb, reads: database.reads },
-      rtmpPorts: () => rtmpPorts,
+      slices,
+      tls,
+      changes,
+      keyedDb: database.keyedDb,
+      reads: database.reads,
+      ports: () => ports,
     })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
@@ -107,13 +104,13 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     }
     onClose(() => closeApp(app))
     port = await listen(app, config, onClose)
-    rtmpPorts =
-      tools && config.roles.has('live')
-        ? await openIngest({ ...context, broadcasts, tools: await tools }, listener, { app, tls }, onClose)
-        : undefined
+    if (tools && config.roles.has('live')) {
+      const address = app.server.address() as AddressInfo
+      ports = await startLive(slices, { ...context, tools: await tools, tls, address }, onClose)
+    }
     await announce(context, app, onClose)
     // Last, because a start that fails would not print them.
-    return { publicUrl: publicUrl(), ...(await provideLogins(context, database)), rtmpPorts, close }
+    return { publicUrl: publicUrl(), ...(await provideLogins(context, database)), ports, close }
   } catch (error) {
     await close()
     throw error
@@ -184,33 +181,22 @@ function clearTemporaryFolders({ config, log, now }: Context, onClose: OnClose):
 /** Returns the port, which the system chooses when the setting is 0. */
 async function listen(app: App, config: Config, onClose: OnClose): Promise<number> {
   await app.listen({ host: config.host, port: config.port }).catch((error) => {
-    throw new StartError(describeListenError(error, config), { cause: error })
+    throw listenError(error, config, 'KINORA_PORT')
   })
   if (config.host === 'localhost') onClose((await listenOnAllAddresses(config.host, app.server)).close)
   return (app.server.address() as AddressInfo).port
 }
 
-type Tls = Awaited<ReturnType<typeof readTls>>
-
-/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
-async function openIngest(
-  context: Context & { broadcasts: Broadcasts; tools: Tools },
-  listener: Listener,
-  { app, tls }: { app: App; tls: Tls | undefined },
-  onClose: OnClose,
-): Promise<RtmpPorts> {
-  const { config } = context
-  const address = app.server.address() as AddressInfo
-  const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
-  const budget = new LadderBudget(availableParallelism())
-  const ingest = new Ingest({ ...context, budget }, url)
-  onClose(() => ingest.close())
-  await listener.subscribe(ingest.channels)
-  return ingest.open(tls).catch((error) => {
-    const { port = config.rtmpPort } = error as { port?: number }
-    const setting = port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
-    throw new StartError(describeListenError(error, { host: config.host, port }, setting), { cause: error })
-  })
+/** Starts what slices run in a process with the role `live`, and returns the ports. */
+async function startLive(slices: OpenSlice[], context: LiveContext, onClose: OnClose): Promise<Ports> {
+  let ports: Ports = {}
+  for (const slice of slices) {
+    const running = await slice.startLive?.(context)
+    if (!running) continue
+    onClose(() => running.close())
+    ports = { ...ports, ...running.ports }
+  }
+  return ports
 }
 
 /** Without the file, only the command line does not find the service. */
@@ -272,17 +258,4 @@ async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
     )
   }
   return tls
-}
-
-function describeListenError(
-  error: NodeJS.ErrnoException,
-  { host, port }: { host: string; port: number },
-  setting = 'KINORA_PORT',
-): string {
-  if (error.code === 'EADDRINUSE') {
-    return `Port ${port} is in use by another program: stop it, or choose another port with ${setting}.`
-  }
-  if (error.code === 'EACCES')
-    return `This user is not allowed to use port ${port}: choose a port above 1023 with ${setting}.`
-  return `Cannot listen on ${host} port ${port}: ${error.message}.`
 }

@@ -4,7 +4,7 @@ import { findPassword } from './password-store.ts'
 import { csrfTokenOf, isPasswordFree, type Session } from './sessions.ts'
 
 export type ViewDeps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'> & {
-  rtmpPorts: () => { rtmpPort: number; rtmpsPort: number | undefined } | undefined
+  ports: () => Record<string, number | undefined> | undefined
 }
 
 const version = readVersion()
@@ -30,14 +30,11 @@ export async function viewSession(deps: ViewDeps, session: Session) {
 }
 
 /** The ports of this process. If it has no RTMP server, those of the settings, which the others probably share. */
-function ingestUrls({ config, publicUrl, rtmpPorts }: ViewDeps) {
-  const { rtmpPort, rtmpsPort } = rtmpPorts() ?? {
-    rtmpPort: config.rtmpPort,
-    rtmpsPort: config.tls && config.rtmpsPort,
-  }
+function ingestUrls({ config, publicUrl, ports }: ViewDeps) {
+  const { rtmp, rtmps } = ports() ?? { rtmp: config.rtmpPort, rtmps: config.tls && config.rtmpsPort }
   const { hostname } = new URL(publicUrl())
   return {
-    rtmpUrl: rtmpPort ? `rtmp://${hostname}:${rtmpPort}/s` : null,
-    rtmpsUrl: rtmpsPort ? `rtmps://${hostname}:${rtmpsPort}/s` : null,
+    rtmpUrl: rtmp ? `rtmp://${hostname}:${rtmp}/s` : null,
+    rtmpsUrl: rtmps ? `rtmps://${hostname}:${rtmps}/s` : null,
   }
 }

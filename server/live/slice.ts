@@ -1,5 +1,8 @@
+import { createWakeSignal } from '../lib/wake-signal.ts'
+import { liveChannel } from '../live-streams/store.ts'
 import type { Slice } from '../slice.ts'
 import { liveMediaRoutes } from './hls/routes.ts'
+import { startIngest } from './ingest/start-ingest.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broadcast.ts'
 import { recordLongBroadcasts } from './output/recording/plan.ts'
 import { recordBroadcast } from './output/recording/record.ts'
@@ -9,17 +12,11 @@ import { Broadcast, BroadcastList } from './schemas.ts'
 import { BroadcastLookup } from './state/broadcast-lookup.ts'
 import { expireLive } from './state/expiry/expire.ts'
 import { feedRoutes } from './state/feed/routes.ts'
+import type { Broadcasts } from './state/live-broadcast.ts'
 
 export const live: Slice = {
   schemas: [Broadcast, BroadcastList],
   routes: broadcastRoutes,
-  async publicRoutes(app, context) {
-    const lookup = new BroadcastLookup(context)
-    app.addHook('preClose', async () => lookup.close())
-    await liveMediaRoutes(app, context, lookup)
-    await livePageRoutes(app, context, lookup)
-  },
-  processRoutes: feedRoutes,
   jobs: { 'record-broadcast': recordBroadcast },
   tasks: [
     // Processes with the role live do this as well, but there may be none left.
@@ -28,4 +25,20 @@ export const live: Slice = {
     { name: 'record long broadcasts', everyMs: 60_000, run: recordLongBroadcasts },
     { name: 'expire live segments', everyMs: 60_000, run: expireLive },
   ],
+  open() {
+    const broadcasts: Broadcasts = new Map()
+    // Any process has begun, changed or ended a broadcast.
+    const changes = createWakeSignal()
+    return {
+      channels: { [liveChannel]: () => changes.wake() },
+      async publicRoutes(app, context) {
+        const lookup = new BroadcastLookup({ ...context, broadcasts })
+        app.addHook('preClose', async () => lookup.close())
+        await liveMediaRoutes(app, context, lookup)
+        await livePageRoutes(app, { ...context, changes }, lookup)
+      },
+      processRoutes: (app, context) => feedRoutes(app, context, broadcasts),
+      startLive: (context) => startIngest({ ...context, broadcasts, changes }),
+    }
+  },
 }

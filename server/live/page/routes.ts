@@ -28,7 +28,7 @@ const viewersFreshMs = 5_000
 /** The player pages of live streams. The same for both environments, since an id belongs to one of them. */
 export async function livePageRoutes(
   app: App,
-  context: Context & { liveChanges: WakeSignal },
+  context: Context & { changes: WakeSignal },
   lookup: BroadcastLookup,
 ): Promise<void> {
   const { sendPage, sendConfig } = pageSender(context, await loadEntry())

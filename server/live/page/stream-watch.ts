@@ -10,7 +10,7 @@ const checkMs = 1_000
 /** Many changes at once are read together. */
 const pauseMs = 100
 
-type Deps = Pick<Context, 'log'> & { liveChanges: WakeSignal }
+type Deps = Pick<Context, 'log'> & { changes: WakeSignal }
 type Wait = { liveStreamId: string; version: string; done(): void }
 
 /** Tells waiting viewers that the state of their live stream has changed. All of them share one query. */
@@ -39,7 +39,7 @@ export class StreamWatch {
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#waits.size > 0) {
-      const nextChange = this.#context.liveChanges.listen()
+      const nextChange = this.#context.changes.listen()
       await this.#check().catch((err) => this.#context.log.warn({ err }, 'live: a state was not read'))
       await delay(pauseMs)
       await nextChange(checkMs)

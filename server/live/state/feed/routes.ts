@@ -13,11 +13,11 @@ export const feedPath = (broadcastId: string) => `/internal/live/${broadcastId}/
 const maxQueuedBytes = 8 * 1024 * 1024
 export const pingMs = 2_000
 
-type Deps = Pick<Context, 'config' | 'now' | 'secret'> & { broadcasts: Broadcasts }
+type Deps = Pick<Context, 'config' | 'now' | 'secret'>
 type Request = { Params: { broadcastId: string }; Querystring: { fence?: unknown } }
 
 /** What the owner of a broadcast sends to the other processes of the service. Nobody else knows that it exists. */
-export function feedRoutes(app: App, { broadcasts, config, now, secret }: Deps): void {
+export function feedRoutes(app: App, { config, now, secret }: Deps, broadcasts: Broadcasts): void {
   if (!config.roles.has('live')) return
   const options = { schema: { hide: true }, logLevel: 'silent' } as const
   app.get<Request>(feedPath(':broadcastId'), options, (request, reply) => {

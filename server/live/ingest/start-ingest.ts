@@ -1,0 +1,29 @@
+import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { localUrl } from '../../lib/running-services.ts'
+import { listenError } from '../../lib/start-error.ts'
+import { LadderBudget } from '../output/ladder/budget.ts'
+import { Ingest, type IngestContext, type Tls } from './ingest.ts'
+
+type StartContext = Omit<IngestContext, 'budget'> & {
+  tls: Tls | undefined
+  /** Where the HTTP server of this process listens. */
+  address: AddressInfo
+}
+
+type RunningIngest = { ports: { rtmp: number; rtmps: number | undefined }; close(): Promise<void> }
+
+/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
+export async function startIngest(context: StartContext): Promise<RunningIngest> {
+  const { config, tls, address } = context
+  const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
+  const ingest = new Ingest({ ...context, budget: new LadderBudget(availableParallelism()) }, url)
+  try {
+    return { ports: await ingest.open(tls), close: () => ingest.close() }
+  } catch (error) {
+    await ingest.close()
+    const { port = config.rtmpPort } = error as { port?: number }
+    const setting = port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
+    throw listenError(error as Error, { host: config.host, port }, setting)
+  }
+}

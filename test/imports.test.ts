@@ -81,7 +81,7 @@ function findRoomViolation(file: string, target: string): string | undefined {
   const [room, other] = [roomOf(file), roomOf(target)]
   if (room === undefined || other === undefined || room === other) return undefined
   const rank = (name: string) => liveRooms.findIndex((row) => row.includes(name))
-  if (rank(room) < 0) return `${room} is no known room`
+  if (rank(room) < 0) return `${room} is not a known room`
   return rank(other) > rank(room) ? undefined : `${other} is not below ${room}`
 }
 

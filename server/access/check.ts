@@ -89,8 +89,11 @@ export async function openSession(
   // HEAD plays nothing.
   if (request.method === 'HEAD') return { ...access, query: `?avh=${session}` }
   const row = {
-    ...{ token, mediaId: media.id, session },
-    ...{ viewer: fingerprintOf(context, request), opened_at: context.now() },
+    token,
+    mediaId: media.id,
+    session,
+    viewer: fingerprintOf(context, request),
+    opened_at: context.now(),
   }
   const opened = await insertSession(context.db, row)
   if (!opened) return undefined

@@ -10,7 +10,11 @@ export const maxRecordingRetries = 100
 
 export const liveQueues: Queues<LiveJobs> = {
   'record-broadcast': {
-    ...{ concurrency: 2, needsSpace: true, retryLimit: maxRecordingRetries },
-    ...{ retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+    concurrency: 2,
+    needsSpace: true,
+    retryLimit: maxRecordingRetries,
+    retryDelay: 1,
+    retryBackoff: true,
+    retryDelayMax: 300,
   },
 }

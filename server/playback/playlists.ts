@@ -101,7 +101,9 @@ export function masterPlaylist(
 const emptyRun = ({ quality, width, height }: EncodingPlan['rungs'][number]): Run => ({
   rendition: quality,
   codec: width * height <= 1280 * 720 ? 'avc1.640020' : 'avc1.640033',
-  ...{ segments: 0, bytes: 0, sizes: [] },
+  segments: 0,
+  bytes: 0,
+  sizes: [],
 })
 
 /** Names must be unique, but two tags may name the same language, as `he` and `iw`. */

@@ -24,8 +24,11 @@ export type Content = {
 const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 22)}"`
 
 export const inMemory = (body: Buffer, type: string, cacheControl: string): Content => ({
-  ...{ type, cacheControl, body },
-  ...{ etag: etagOf(body), size: body.length },
+  type,
+  cacheControl,
+  body,
+  etag: etagOf(body),
+  size: body.length,
 })
 
 /** A file of the store. Files never change under their key, so the key makes the ETag. */

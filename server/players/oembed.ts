@@ -123,7 +123,10 @@ async function findMedia(db: Db<Tables>, id: string): Promise<EmbeddedMedia | un
     const row = await findLivePreview(db, id)
     return (
       row && {
-        ...{ path: livePath(id), title: row.name, isPublic: row.public, size: defaultSize },
+        path: livePath(id),
+        title: row.name,
+        isPublic: row.public,
+        size: defaultSize,
         thumbnail: row.thumbnailStart ? readImageSize(row.thumbnailStart) : undefined,
       }
     )
@@ -132,7 +135,10 @@ async function findMedia(db: Db<Tables>, id: string): Promise<EmbeddedMedia | un
   const thumbnail = row && fit(playerSize({ ...row, panoramic: false }), { width: 1280, height: 1280 })
   return (
     row && {
-      ...{ path: videoPath(id), title: row.title || 'Video', isPublic: row.public, size: playerSize(row) },
+      path: videoPath(id),
+      title: row.title || 'Video',
+      isPublic: row.public,
+      size: playerSize(row),
       thumbnail: row.hasThumbnail ? thumbnail : undefined,
     }
   )

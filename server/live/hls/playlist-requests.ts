@@ -78,7 +78,8 @@ export function renderPlaylist(
   return writePlaylist(window.state, {
     targetSeconds: live.targetSeconds ?? 2,
     partMs: hasParts ? longestPart(window.state) : undefined,
-    ...{ query, skips: skips && hasParts },
+    query,
+    skips: skips && hasParts,
     reports: hasParts ? reportsOf(live, quality) : [],
   })
 }

@@ -82,7 +82,8 @@ export class BroadcastOwner implements Publisher {
     this.broadcast = broadcast
     this.#epoch = position.next.epoch - 1
     this.#pace = new Pace({
-      ...{ elapsedMs: position.elapsedMs, reachedMs: position.endMs },
+      elapsedMs: position.elapsedMs,
+      reachedMs: position.endMs,
       isUseless: () => this.#isOver || options.connection.isClosed(),
     })
     this.#numbers = new NumberReservation(deps, { claim, position, live })
@@ -95,8 +96,13 @@ export class BroadcastOwner implements Publisher {
       onProblem: (error) => this.#health.report('store', describeProblem(error)),
     })
     this.#output = new BroadcastOutput({
-      ...{ ...deps, claim, broadcast, live },
-      ...{ viewers: this.#numbers, writes: this.#writes, nextSequence: position.next.sequence },
+      ...deps,
+      claim,
+      broadcast,
+      live,
+      viewers: this.#numbers,
+      writes: this.#writes,
+      nextSequence: position.next.sequence,
       onProblem: (kind, message) => this.#health.report(kind, message),
     })
     this.#restreams = new Restreams({

@@ -76,11 +76,13 @@ export class HealthMeter {
     const frameRate = video ? perSecond(frames - 1) : null
     return {
       codecs: codecsOf(this.#tracks) || null,
-      ...{ width: video?.width ?? null, height: video?.height ?? null },
+      width: video?.width ?? null,
+      height: video?.height ?? null,
       frameRate: frameRate && Math.round(frameRate * 100) / 100,
       bitRate: bitRate && Math.round(bitRate),
       keyFrameInterval: this.#keyFrameIntervalMs === undefined ? null : this.#keyFrameIntervalMs / 1000,
-      ...{ droppedFrames: this.#droppedFrames, clockJumps },
+      droppedFrames: this.#droppedFrames,
+      clockJumps,
       problems: [...this.#problems.values(), ...this.#keyFrameProblem()],
     }
   }

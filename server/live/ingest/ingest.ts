@@ -90,7 +90,10 @@ export class Ingest {
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     broadcasts.set(claim.id, live)
     const owner = new BroadcastOwner(this.#context, {
-      ...{ ...claimed, live, restreams: stream.restreams, connection },
+      ...claimed,
+      live,
+      restreams: stream.restreams,
+      connection,
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.add(owner)
@@ -122,7 +125,7 @@ export class Ingest {
     return undefined
   }
 
-  /** Undefined while the store is away: nobody knows which numbers viewers have seen. */
+  /** Undefined while the store is unavailable: nobody knows which numbers viewers have seen. */
   async #abandoned(occupied: Occupied): Promise<Abandoned | undefined> {
     const { files, log } = this.#context
     try {

@@ -120,7 +120,7 @@ export class SourceReader {
   }
 }
 
-/** A track whose clock stands still for so many samples goes on by the duration of a frame. */
+/** A track whose clock stops for this many samples goes on by the duration of a frame. */
 const maxStalled = 10
 
 /** The times of a track. Decoders need increasing ones, whatever the clock of the encoder does. */

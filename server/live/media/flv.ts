@@ -197,7 +197,8 @@ function readMp3Config(frame: Buffer): AudioConfig | undefined {
   const isMpeg1 = version === 3
   const isMpeg25 = version === 0
   return {
-    ...{ kind: 'mp3', record: Buffer.alloc(0) },
+    kind: 'mp3',
+    record: Buffer.alloc(0),
     sampleRate: isMpeg1 ? rate : isMpeg25 ? rate / 4 : rate / 2,
     channels: ((header >> 6) & 3) === 3 ? 1 : 2,
     frameLength: isMpeg1 ? 1152 : 576,

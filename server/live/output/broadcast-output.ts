@@ -207,7 +207,9 @@ export class BroadcastOutput {
   #createLadder(): Ladder {
     const { tools, budget, log, onProblem } = this.#options
     const ladder: Ladder = new Ladder({
-      ...{ tools, budget, log },
+      tools,
+      budget,
+      log,
       onEvent: (event) => {
         // A ladder that was replaced still delivers its last frames.
         if (ladder === this.#ladder) this.#receiveEncoded(event)

@@ -47,7 +47,8 @@ function packageTags(tags: FlvTag[], types: number[]): Result {
   for (const { isVideo, event } of events)
     if (event && 'config' in event) Object.assign(tracks, { [isVideo ? 'video' : 'audio']: event.config })
   const packager = new Packager({
-    ...{ tracks, partMs: 500 },
+    tracks,
+    partMs: 500,
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
   })
   const collect = (packaged: readonly Packaged[]) => {
@@ -127,7 +128,8 @@ test('a part of tiny frames does not keep the blocks in memory that they are pie
   const parts: Part[] = []
   const audio = { kind: 'aac' as const, record: Buffer.alloc(2), sampleRate: 48_000, channels: 2 }
   const packager = new Packager({
-    ...{ tracks: { audio: { ...audio, frameLength: 1024 } }, partMs: 500 },
+    tracks: { audio: { ...audio, frameLength: 1024 } },
+    partMs: 500,
     startsSegment: () => false,
   })
   for (let i = 0; i < 100; i++) {

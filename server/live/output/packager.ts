@@ -144,7 +144,8 @@ export class Packager {
     if (data.heldBytes > maxHeldShare * data.length + maxHeldBytes) data.join()
     const part: Part = {
       data,
-      ...{ startMs, durationMs: endMs - startMs },
+      startMs,
+      durationMs: endMs - startMs,
       isIndependent: this.#options.tracks.video === undefined || this.#video[0]?.sample.isKeyFrame === true,
     }
     this.#video = []

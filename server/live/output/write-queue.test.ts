@@ -61,7 +61,10 @@ function openWriter() {
   })
   const times = { epoch: 1, start_ms: 0, duration_ms: 2_000, received_at: new Date() }
   return {
-    ...{ writer, stored, dropped, problems },
+    writer,
+    stored,
+    dropped,
+    problems,
     send(sequence: number) {
       const data = new Bytes([Buffer.alloc(4 * 1024 * 1024)])
       writer.segment({ quality: 'source', sequence, ...times, data })

@@ -208,8 +208,14 @@ export class ChunkReader {
     if (format !== 0) throw new RtmpError('RTMP: the first chunk of a chunk stream has no complete header')
     if (this.#streams.size >= limits.maxChunkStreams) throw new RtmpError('RTMP: too many chunk streams')
     const stream: ChunkStream = {
-      ...{ type: 0, streamId: 0, length: 0, timestamp: 0, timestampField: 0, isExtended: false },
-      ...{ payload: nothing, received: 0 },
+      type: 0,
+      streamId: 0,
+      length: 0,
+      timestamp: 0,
+      timestampField: 0,
+      isExtended: false,
+      payload: nothing,
+      received: 0,
     }
     this.#streams.set(id, stream)
     return stream

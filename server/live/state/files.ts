@@ -11,7 +11,7 @@ export const liveSegmentKey = (
   { quality, sequence, fence }: { quality: string; sequence: number; fence: number },
 ) => `${broadcastFolder(broadcastId)}/${quality}/${sequence}-${fence}.m4s`
 
-/** The numbers that the owner with this fence has reserved while the database was away. */
+/** The numbers that the owner with this fence has reserved while the database was unavailable. */
 export const reservedNumbersKey = ({ id, fence }: { id: string; fence: number }) =>
   `${broadcastFolder(id)}/numbers-${fence}.json`
 

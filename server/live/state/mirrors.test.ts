@@ -138,7 +138,7 @@ test('a broadcast that nobody asks for is not followed any more', async (t) => {
   await closed
 })
 
-test('only so many broadcasts are followed at the same time', async (t) => {
+test('a limited number of broadcasts is followed at the same time', async (t) => {
   const owner = await startOwner(t)
   const { mirrors } = createMirrors(t)
   owner.answer = (response) => sendFeed(response, createLive())

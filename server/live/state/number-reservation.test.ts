@@ -31,13 +31,24 @@ function open() {
   )
   const part = (sequence: number, data = Buffer.from('x')) =>
     reservation.show({
-      ...{ kind: 'part', quality, sequence, epoch: 2, receivedAt: 0, durationMs: 500, isIndependent: true },
+      kind: 'part',
+      quality,
+      sequence,
+      epoch: 2,
+      receivedAt: 0,
+      durationMs: 500,
+      isIndependent: true,
       data: new Bytes([data]),
     })
   const init = (epoch: number) =>
     reservation.show({
-      ...{ kind: 'init', quality, epoch, data: Buffer.from('x'), codecs: '' },
-      ...{ width: null, height: null },
+      kind: 'init',
+      quality,
+      epoch,
+      data: Buffer.from('x'),
+      codecs: '',
+      width: null,
+      height: null,
     })
   return { reservation, live, shown, writes, part, init }
 }
@@ -59,7 +70,7 @@ test('a number is shown once it is reserved with the lease, and everything stays
   assert.deepEqual(shown.slice(3), ['part 7', 'part 6', 'end '])
 })
 
-test('while the database is away, numbers and epochs are reserved in the store', async () => {
+test('while the database is unavailable, numbers and epochs are reserved in the store', async () => {
   const { reservation, shown, writes, part, init } = open()
   init(2)
   part(5)
@@ -77,7 +88,7 @@ test('while the database is away, numbers and epochs are reserved in the store',
   assert.deepEqual(reservation.next, { sequence: 7, epoch: 4 })
 })
 
-test('while the store is away too, viewers see no number that another owner could use', async () => {
+test('while the store is unavailable too, viewers see no number that another owner could use', async () => {
   const { reservation, live, shown, writes, part } = open()
   part(5)
   part(6)

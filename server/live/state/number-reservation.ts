@@ -21,7 +21,7 @@ type Options = { claim: Claim; position: Position; live: LiveBroadcast }
  * Shows to viewers what has reserved numbers. Players and caches take another segment with a number that they know, or
  * another init segment with an epoch that they know, for the one that they have loaded. So a number is written to a place
  * where the next owner finds it before viewers see it, because this process may be killed at any time. That is the row of
- * the broadcast, with each renewal of the lease, or a file while the database is away. While the file store is away as well,
+ * the broadcast, with each renewal of the lease, or a file while the database is unavailable. While the file store is unavailable as well,
  * events wait.
  */
 export class NumberReservation {

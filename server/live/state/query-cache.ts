@@ -4,13 +4,13 @@ import { maxEntries } from '../../lib/lru.ts'
 
 /** Long enough to answer many viewers with one query. */
 const freshMs = 1_000
-/** While the database is away, viewers continue with what is known for this long. */
+/** While the database is unavailable, viewers continue with what is known for this long. */
 const knownMs = 60_000
 /** The database may hang instead of failing. */
 const maxQueryMs = 1_000
 const max = 10_000
 
-/** Caches the results of a query by their keys for a moment, and for longer while the database is away. */
+/** Caches the results of a query by their keys for a moment, and for longer while the database is unavailable. */
 export class QueryCache<T extends object> {
   readonly #query: (key: string) => Promise<T | undefined>
   readonly #fresh = new LRUCache<string, Promise<T | undefined>>({

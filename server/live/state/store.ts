@@ -94,16 +94,22 @@ function insertBroadcast(
     .insertInto('broadcasts')
     .values({
       ...row,
-      ...{ id: newId(broadcastPrefix), state: 'live', fence: 1, lease_until: leaseEnd, completing: false },
-      ...{ qualities: '[]', health: null, restreams: '[]', next_sequence: 0, next_epoch: 1 },
-      ...{
-        target_seconds: null,
-        started_at: sql<Date>`now()`,
-        visible_at: null,
-        away_at: null,
-        ended_at: null,
-        deleted_stream: null,
-      },
+      id: newId(broadcastPrefix),
+      state: 'live',
+      fence: 1,
+      lease_until: leaseEnd,
+      completing: false,
+      qualities: '[]',
+      health: null,
+      restreams: '[]',
+      next_sequence: 0,
+      next_epoch: 1,
+      target_seconds: null,
+      started_at: sql<Date>`now()`,
+      visible_at: null,
+      away_at: null,
+      ended_at: null,
+      deleted_stream: null,
     })
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -44,8 +44,11 @@ test('a client that asks but does not read fills no memory, and gets further ans
 
 const publish = (client: Socket, port: number) =>
   RtmpClient.publish(client, {
-    ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey: 'key' },
-    ...{ answerTimeoutMs: timeoutMs, onDrain() {} },
+    app: 's',
+    tcUrl: `rtmp://127.0.0.1:${port}/s`,
+    streamKey: 'key',
+    answerTimeoutMs: timeoutMs,
+    onDrain() {},
   })
 
 /** Opens connections from an address, and waits until the server has accepted all of them. */

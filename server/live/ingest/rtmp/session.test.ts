@@ -43,14 +43,18 @@ const published = Buffer.concat([
 const frame = message(messageType.video, Buffer.from([0x17, 1, 0, 0, 0]))
 const ping = message(messageType.userControl, Buffer.from([0, 6, 0, 0, 0, 0]))
 const publisher = (more: Partial<Publisher> = {}): Publisher => ({
-  ...{ video() {}, audio() {}, metadata() {}, ...more },
+  video() {},
+  audio() {},
+  metadata() {},
+  ...more,
 })
 
 function open(given: Publisher, turns = new CountedTurns()) {
   const sent: Buffer[] = []
   const closed = { isClosed: false }
   const session = new RtmpSession({
-    ...{ turns, send: (bytes) => void sent.push(bytes) },
+    turns,
+    send: (bytes) => void sent.push(bytes),
     isClosed: () => closed.isClosed,
     publish: async () => ({ publisher: given }),
   })
@@ -96,7 +100,7 @@ test('chunks that complete no message end a turn, too', () => {
   assert.ok(session.receive(Buffer.concat([tiny, long])) instanceof Promise)
 })
 
-test('only so many messages and bytes are accepted before the stream key, and any number after it', async () => {
+test('a limited number of messages and bytes is accepted before the stream key, and any number after it', async () => {
   const refused = /too much was sent before the stream was published/
   const few = open(publisher()).session
   assert.equal(few.receive(Buffer.concat(Array(200).fill(ping))), undefined)

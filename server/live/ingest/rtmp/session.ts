@@ -209,8 +209,10 @@ export class RtmpSession {
     this.#chunkSize = chunkSize
     const server = { fmsVer: 'FMS/3,0,1,123', capabilities: 31 }
     const info = {
-      ...{ level: 'status', code: 'NetConnection.Connect.Success' },
-      ...{ description: 'Connected.', objectEncoding: 0 },
+      level: 'status',
+      code: 'NetConnection.Connect.Success',
+      description: 'Connected.',
+      objectEncoding: 0,
     }
     this.#command(0, '_result', transaction, server, info)
   }

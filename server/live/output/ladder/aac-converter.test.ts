@@ -42,7 +42,8 @@ test('MP3 becomes AAC with the times of the source', async ({ signal }) => {
     const configs: AudioConfig[] = []
     const times: number[] = []
     const converter = new AacConverter({
-      ...{ tools: { ffmpeg: 'ffmpeg' }, log },
+      tools: { ffmpeg: 'ffmpeg' },
+      log,
       onConfig: (config) => configs.push(config),
       onAudio: (_, atMs) => times.push(atMs),
       onFailure: (reason) => assert.fail(reason),
@@ -71,13 +72,18 @@ test('MP3 becomes AAC with the times of the source', async ({ signal }) => {
 test('a conversion that always fails is given up, with a reason', async () => {
   const failures: string[] = []
   const converter = new AacConverter({
-    ...{ tools: { ffmpeg: 'false' }, log },
+    tools: { ffmpeg: 'false' },
+    log,
     onConfig: () => assert.fail(),
     onAudio: () => assert.fail(),
     onFailure: (reason) => failures.push(reason),
   })
   const config: AudioConfig = {
-    ...{ kind: 'mp3', record: Buffer.alloc(0), sampleRate: 44_100, channels: 2, frameLength: 1152 },
+    kind: 'mp3',
+    record: Buffer.alloc(0),
+    sampleRate: 44_100,
+    channels: 2,
+    frameLength: 1152,
   }
   converter.configure(config)
   for (let atMs = 0; failures.length === 0; atMs += 26) {

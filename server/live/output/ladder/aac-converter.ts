@@ -89,7 +89,9 @@ export class AacConverter {
     const reader = new AudioReader()
     const zeroMs = atMs - leadMs
     const process = startFlvProcess({
-      ...{ tools: this.#options.tools, input: 'mp3', outputs: 1 },
+      tools: this.#options.tools,
+      input: 'mp3',
+      outputs: 1,
       outputArgs: [
         ...['-map', '0:a', '-c:a', 'aac', '-b:a', `${64 * channels}k`, '-flush_packets', '1'],
         ...['-flvflags', 'no_duration_filesize', '-f', 'flv', 'pipe:3'],

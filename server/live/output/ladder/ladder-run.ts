@@ -54,7 +54,10 @@ export class LadderRun {
     this.#zeroMs = startMs - leadMs
     this.#outputs = rungs.map(({ quality }) => this.#createOutput(quality))
     this.#process = startFlvProcess({
-      ...{ tools, input: 'h264', threads, outputs: rungs.length },
+      tools,
+      input: 'h264',
+      threads,
+      outputs: rungs.length,
       outputArgs: ladderArgs(options),
       onTag: (output, tag) => this.#outputs[output]!.tag(tag),
     })

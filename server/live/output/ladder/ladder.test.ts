@@ -83,7 +83,9 @@ function createLadder(ffmpeg = 'ffmpeg', budget = new LadderBudget(100)) {
   }
   const log = pino({ level: 'warn' }, { write: (line) => failures.push(JSON.parse(line)) })
   const ladder = new Ladder({
-    ...{ tools: { ffmpeg }, log, budget },
+    tools: { ffmpeg },
+    log,
+    budget,
     onEvent(event) {
       const output = outputOf(event.quality)
       if ('tracks' in event) output.tracks.push(event.tracks)
@@ -139,7 +141,8 @@ async function feedUntil(
 function decode({ tracks, events }: Output): number {
   const parts: Buffer[] = [writeInit(tracks[0]!)]
   const packager = new Packager({
-    ...{ tracks: tracks[0]!, partMs: 500 },
+    tracks: tracks[0]!,
+    partMs: 500,
     startsSegment: (atMs, segmentStartMs) => atMs - segmentStartMs >= 2_000,
   })
   const packaged = events.flatMap(({ isVideo, sample, atMs }) =>
@@ -290,7 +293,10 @@ test('an ffmpeg that does not read takes a bounded amount of memory, and is give
   const { ladder, changes } = running
   const data = Buffer.alloc(1_000_000)
   const frame = (isKeyFrame: boolean): Sample => ({
-    ...{ decodeTime: 0, compositionOffset: 0, isKeyFrame, data },
+    decodeTime: 0,
+    compositionOffset: 0,
+    isKeyFrame,
+    data,
   })
   const events = [true, ...Array.from({ length: 24 }, () => false)].map((isKeyFrame, i) => {
     return { isVideo: true, sample: frame(isKeyFrame), atMs: 40 * i }

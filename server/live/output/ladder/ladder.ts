@@ -155,7 +155,12 @@ export class Ladder {
     const [rungs, frameRate] = [this.#rungs, this.#frameRate]
     const threads = threadsFor(coresOf(tracks.video, rungs, frameRate))
     const run = new LadderRun({
-      ...{ tools, rungs, keyFrames, frameRate, threads, startMs: atMs },
+      tools,
+      rungs,
+      keyFrames,
+      frameRate,
+      threads,
+      startMs: atMs,
       source: { video: tracks.video, audio: tracks.audio },
       onEvent: (event) => this.#deliver(event),
     })

@@ -31,8 +31,14 @@ export async function planRecordings(
   const first = await store.countRecordings(trx, id)
   const rows = parts.map(
     (part, i): RecordingRow => ({
-      ...{ broadcast_id: id, part: first + i, from_sequence: part.from, to_sequence: part.to },
-      ...{ video_id: newId('vi'), state: 'waiting', reason: null, updated_at: now() },
+      broadcast_id: id,
+      part: first + i,
+      from_sequence: part.from,
+      to_sequence: part.to,
+      video_id: newId('vi'),
+      state: 'waiting',
+      reason: null,
+      updated_at: now(),
     }),
   )
   await store.insertRecordings(trx, rows)

@@ -107,7 +107,9 @@ function readRun(traf: Buffer, moofOffset: number): SampleRun {
   for (let at = 0; at < table.length; at += bytesPerSample) {
     const duration = table.readUInt32BE(at)
     samples.push({
-      ...{ decodeTime, duration, size: table.readUInt32BE(at + 4) },
+      decodeTime,
+      duration,
+      size: table.readUInt32BE(at + 4),
       isKeyFrame: (table.readUInt32BE(at + 8) & nonSyncSample) === 0,
       compositionOffset: table.readInt32BE(at + 12),
     })

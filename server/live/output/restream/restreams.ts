@@ -56,7 +56,10 @@ export class Restreams {
     this.#restreams = options.targets.map(
       (target) =>
         new Restream({
-          ...{ name: target.name, log, now, retryDelayMs },
+          name: target.name,
+          log,
+          now,
+          retryDelayMs,
           open: (signal, onDrain) => openClient(target, network, { signal, onDrain }),
           onChange: () => options.onChange(this.states),
         }),

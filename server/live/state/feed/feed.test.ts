@@ -39,8 +39,13 @@ function addSegments(live: LiveBroadcast, { from, to, epoch }: { from: number; t
 
 const addPart = (live: LiveBroadcast, part: { sequence: number; epoch: number; index: number }, size = 0) =>
   live.apply({
-    ...{ kind: 'part', quality, sequence: part.sequence, epoch: part.epoch },
-    ...{ receivedAt: part.sequence * 2_000, durationMs: 500, isIndependent: part.index === 0 },
+    kind: 'part',
+    quality,
+    sequence: part.sequence,
+    epoch: part.epoch,
+    receivedAt: part.sequence * 2_000,
+    durationMs: 500,
+    isIndependent: part.index === 0,
     // Its samples are in buffers of their own.
     data: new Bytes(
       size > 0 ? [Buffer.alloc(size)] : ['part ', `${part.sequence}.${part.index}`].map(toBuffer),

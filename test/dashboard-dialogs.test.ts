@@ -24,7 +24,7 @@ describe('a dialog of the dashboard', { skip }, () => {
 
   test('creates what was typed when Enter is pressed', async () => {
     await open('keys')
-    await click('Create a key')
+    await click('Create key')
     await dialog().waitFor()
     await page.keyboard.type('My laptop')
     await page.keyboard.press('Enter')
@@ -38,16 +38,16 @@ describe('a dialog of the dashboard', { skip }, () => {
     const { webhookId } = await createWebhook(service.url, 'https://example.com/hook')
     const { liveStreamId } = (await post(`${service.url}/live-streams`, { name: 'Show' })).body
     const dialogs: [path: string, button: string, field: string][] = [
-      ['keys', 'Create a key', 'Name'],
-      ['themes', 'Create a theme', 'Name'],
-      ['webhooks', 'Create a webhook', 'URL'],
+      ['keys', 'Create key', 'Name'],
+      ['themes', 'Create theme', 'Name'],
+      ['webhooks', 'Create webhook', 'URL'],
       [`webhooks/${webhookId}`, 'Edit', 'URL'],
-      [`webhooks/${webhookId}`, 'Send a test event', 'Event'],
-      [`webhooks/${webhookId}`, 'Rotate', 'The previous secret is used for'],
-      [`webhooks/${webhookId}`, 'Send failed ones again', 'Failed in the last'],
-      ['videos', 'Import from URL', 'URL of the file'],
-      ['live', 'Create a live stream', 'Name'],
-      [`live/${liveStreamId}`, 'Add a restream', 'Name'],
+      [`webhooks/${webhookId}`, 'Send test event', 'Event'],
+      [`webhooks/${webhookId}`, 'Rotate', 'Keep the previous secret for'],
+      [`webhooks/${webhookId}`, 'Resend failed', 'Failed in the last'],
+      ['videos', 'Import from URL', 'File URL'],
+      ['live', 'Create live stream', 'Name'],
+      [`live/${liveStreamId}`, 'Add restream', 'Name'],
       [`videos/${videoId}?tab=captions`, 'Upload', 'Language tag'],
       [`videos/${videoId}?tab=captions`, 'Write captions', 'Language tag'],
       [`videos/${videoId}?tab=chapters`, 'Write chapters', 'Language tag'],
@@ -67,7 +67,7 @@ describe('a dialog of the dashboard', { skip }, () => {
 
     await open('videos')
     await click('Account')
-    await page.getByRole('menuitem', { name: 'Change the password' }).click()
+    await page.getByRole('menuitem', { name: 'Change password' }).click()
     // The menu closes after the dialog has opened, and does not take the focus.
     await page.getByRole('menu').waitFor({ state: 'detached' })
     assert.equal(await focusedLabel(), 'New password')

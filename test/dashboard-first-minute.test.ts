@@ -36,7 +36,7 @@ describe('the first minute', { skip }, () => {
     })
     await page.goto(`${service.url}/dashboard/login#link=${await createLink(service.database)}`)
     await page.getByLabel('New password').fill('a long password')
-    await page.getByRole('button', { name: 'Save the password' }).click()
+    await page.getByRole('button', { name: 'Save password' }).click()
     await page.getByRole('heading', { name: 'Get started' }).waitFor()
     return { page, errors }
   }
@@ -61,9 +61,9 @@ describe('the first minute', { skip }, () => {
     const { page, errors } = await openByLink()
     t.after(() => page.close())
 
-    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     const code = page.getByRole('tabpanel').locator('code')
-    await page.getByText('it is not shown again').waitFor()
+    await page.getByText('It is not shown again').waitFor()
     const key = (await page
       .getByRole('region', { name: /Get an API key/ })
       .locator('code')
@@ -105,14 +105,14 @@ describe('the first minute', { skip }, () => {
   test('an address that cannot be fetched is explained', async (t) => {
     const { page } = await openByLink()
     t.after(() => page.close())
-    const field = page.getByLabel('Address of a video')
+    const field = page.getByLabel('Video URL')
     await field.fill('ftp://example.com/film.mp4')
-    await page.getByRole('button', { name: 'Fetch' }).click()
+    await page.getByRole('button', { name: 'Import' }).click()
     await page.getByRole('alert').waitFor()
     assert.equal(await field.inputValue(), 'ftp://example.com/film.mp4')
     await field.fill('http://127.0.0.1/film.mp4')
-    await page.getByRole('button', { name: 'Fetch' }).click()
-    await page.getByText('The file has not arrived.').waitFor()
+    await page.getByRole('button', { name: 'Import' }).click()
+    await page.getByText('The file was not received.').waitFor()
   })
 
   test('the code of the page runs as it is', async (t) => {
@@ -120,8 +120,8 @@ describe('the first minute', { skip }, () => {
     await writeFile(join(folder, 'video.mp4'), 'not really a video')
     const { page } = await openByLink()
     t.after(() => page.close())
-    await page.getByRole('button', { name: 'Create a key' }).click()
-    await page.getByText('it is not shown again').waitFor()
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByText('It is not shown again').waitFor()
     const client = createRequire(import.meta.url).resolve('@api.video/nodejs-client')
     const programs: [string, string, string][] = [
       ['curl', 'sh', 'sample.sh'],

@@ -68,14 +68,14 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('heading', { name: 'No themes yet' }).waitFor()
     for (const path of [`webhooks/${webhookId}`, `themes/${playerId}`]) {
       await page.goto(`${address}/dashboard/sandbox/${path}`)
-      await page.getByRole('heading', { name: 'This page does not exist' }).waitFor()
+      await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     }
   })
 
   test('a webhook is created, tested, sent again, rotated and deleted', async (t) => {
     const receiver = await startReceiver(t, (_received, response) => response.writeHead(200).end(hostile))
     await open(t, 'production/webhooks')
-    await page.getByRole('button', { name: 'Create a webhook' }).click()
+    await page.getByRole('button', { name: 'Create webhook' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('URL').fill('https://user:password@example.com')
     await dialog.getByRole('button', { name: 'Create' }).click()
@@ -85,7 +85,7 @@ describe('the dashboard', { skip }, () => {
     await dialog.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('heading', { name: `${receiver.url}/hook` }).waitFor()
 
-    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByRole('button', { name: 'Send test event' }).click()
     await page.getByLabel('Event', { exact: true }).selectOption('live-stream.broadcast.ended')
     await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
     const [received] = await receiver.waitForRequests('/hook', 1)
@@ -104,7 +104,7 @@ describe('the dashboard', { skip }, () => {
     assert.deepEqual(webhook.events, [encoded, 'live-stream.broadcast.ended'])
     const panel = page.getByRole('region', { name: 'Signing secret' })
     assert.ok(!(await page.content()).includes(webhook.signatureSecret), 'the secret is hidden')
-    await panel.getByRole('button', { name: 'Show the secrets' }).click()
+    await panel.getByRole('button', { name: 'Show secrets' }).click()
     await panel.getByText(webhook.signatureSecret).waitFor()
     await assertSamplesAccept(t, received!, webhook.signatureSecret)
 
@@ -162,7 +162,7 @@ describe('the dashboard', { skip }, () => {
     const receiver = await startReceiver(t, (_received, response) => response.writeHead(status).end(hostile))
     const { webhookId } = await createWebhook(service.url, `${receiver.url}/failing`)
     await open(t, `production/webhooks/${webhookId}`)
-    await page.getByText('Nothing has been delivered yet').waitFor()
+    await page.getByText('No deliveries yet').waitFor()
     await post(`${service.url}/webhooks/${webhookId}/test`)
     const deliveries = page.getByRole('region', { name: 'Deliveries' })
     await deliveries
@@ -170,9 +170,9 @@ describe('the dashboard', { skip }, () => {
       .and(deliveries.locator('li *'))
       .waitFor({ timeout: 0 })
     await deliveries.getByLabel('State').selectOption('succeeded')
-    await page.getByText('There are no deliveries in this state.').waitFor()
+    await page.getByText('No deliveries in this state.').waitFor()
     status = 204
-    await page.getByRole('button', { name: 'Send failed ones again' }).click()
+    await page.getByRole('button', { name: 'Resend failed' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click()
     await deliveries.locator('li').getByText('Succeeded').waitFor()
   })
@@ -226,19 +226,19 @@ describe('the dashboard', { skip }, () => {
     await waitFor(async () => (await colorOf('--link')) === 'red')
     await page.getByLabel('Timeline: played part: opacity').fill('50')
     await waitFor(async () => (await colorOf('--track-played')) === 'rgba(88, 131, 255, 0.5)')
-    await page.getByLabel('Hide the title').check()
+    await page.getByLabel('Hide title').check()
     await frame.waitForSelector('.title.off', { state: 'attached' })
-    await page.getByLabel('Text, such as the time', { exact: true }).fill('rgba(0, 0, 0, .5)')
-    await page.getByText('Text, such as the time: the contrast').waitFor()
+    await page.getByLabel('Text', { exact: true }).fill('rgba(0, 0, 0, .5)')
+    await page.getByText('Text: the contrast').waitFor()
     const saved = async () => (await call(`${service.url}/players/${playerId}`)).body
     assert.equal((await saved()).hideTitle, false, 'nothing is saved yet')
 
     await page.getByLabel('Behind the title', { exact: true }).fill('url(javascript:alert(1))')
-    await page.getByText('This is not a CSS color').waitFor()
+    await page.getByText('Enter a CSS color').waitFor()
     const refused = page.waitForResponse((response) => response.request().method() === 'PATCH')
     await page.getByRole('button', { name: 'Save' }).click()
     assert.equal((await refused).status(), 400)
-    await page.getByText('This is not a CSS color').waitFor()
+    await page.getByText('Enter a CSS color').waitFor()
     await page.getByLabel('Behind the title', { exact: true }).fill('navy')
 
     // Another window saves while this one waits for the server and is edited again.
@@ -259,7 +259,7 @@ describe('the dashboard', { skip }, () => {
     assert.equal((await saved()).link, 'blue')
     await page.getByRole('button', { name: 'Keep mine' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
-    await waitForToast(page, 'The theme is saved.')
+    await waitForToast(page, 'Theme saved')
     const { link, linkHover, hideTitle, trackPlayed, backgroundTop } = await saved()
     assert.deepEqual(
       { link, linkHover, hideTitle, trackPlayed, backgroundTop },
@@ -344,7 +344,7 @@ describe('the dashboard', { skip }, () => {
     const html = await page.content()
     assert.ok(!html.includes(productionKey) && !html.includes(sandboxKey))
     await page.goto(`${address}/dashboard/sandbox/system`)
-    await page.getByText('Nothing has failed.').waitFor()
+    await page.getByText('No failures.').waitFor()
     await page.getByRole('link', { name: '2 more in Production' }).waitFor()
   })
 })

@@ -72,7 +72,7 @@ describe('the dashboard', { skip }, () => {
   test('continues by itself after a restart of the server', async () => {
     const size = 400_000
     await open('production/videos')
-    await page.getByText('There are no videos').waitFor()
+    await page.getByText('No videos yet').waitFor()
     await page.evaluate('window.isTheSamePage = true')
     const client = await opened.context.newCDPSession(page)
     await client.send('Network.emulateNetworkConditions', {
@@ -83,7 +83,7 @@ describe('the dashboard', { skip }, () => {
     await waitFor(async () => Number(await sent()) >= 10)
     await service.kill()
     await client.detach()
-    await panel().getByText('The connection is lost').waitFor()
+    await panel().getByText('Connection lost').waitFor()
     await page.getByText('Reconnecting to the server').waitFor()
     // The code of this view has not been loaded yet.
     await go('w', 'production/webhooks')
@@ -151,7 +151,7 @@ describe('the dashboard', { skip }, () => {
     await tab.goto(`${service.url}/dashboard/production${path}`)
     const retry = tab.getByRole('button', { name: 'Try again' }).first()
     const alert = tab.getByRole('alert').first()
-    for (const reason of [failure, 'The server cannot be reached']) {
+    for (const reason of [failure, 'Cannot reach the server']) {
       await alert.getByText(reason).waitFor()
       answers.shift()
       // The page may try again by itself first, and the button is gone then.
@@ -165,7 +165,7 @@ describe('the dashboard', { skip }, () => {
 
   test('keeps what was typed when it cannot be refreshed', async () => {
     await open('sandbox')
-    const field = page.getByLabel('Address of a video')
+    const field = page.getByLabel('Video URL')
     await field.fill('https://example.com/film.mp4')
     let failures = 0
     await page.route(data, (route) => {
@@ -196,7 +196,7 @@ describe('the dashboard', { skip }, () => {
     })()`)
     await drop(`Array.from({ length: 500 }, (_, n) => new File([String(n)], n + '.mp4'))`)
     const summary = async () => String(await panel().getByRole('status').textContent())
-    await waitFor(async () => (await summary()) === 'Uploads done: 500', undefined, summary)
+    await waitFor(async () => (await summary()) === 'Finished uploads: 500', undefined, summary)
     assert.ok((await page.evaluate<number>('mostAtOnce')) <= 3)
     assert.equal((await listed(sandboxKey)).pagination.itemsTotal, before + 500)
     await panel().getByRole('button', { name: 'Clear finished' }).click()

@@ -77,8 +77,8 @@ describe('live streams in the dashboard', { skip }, () => {
 
   test('are created, broadcast, watched, ended and recorded', async (t) => {
     await open('production/live')
-    await page.getByText('There are no live streams').waitFor()
-    await button('Create a live stream').click()
+    await page.getByText('No live streams yet').waitFor()
+    await button('Create live stream').click()
     await page.getByLabel('Name').fill(hostile)
     await confirm('Create')
     await page.waitForURL(/\/live\/li/)
@@ -90,7 +90,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await encoderPanel.getByText(`rtmp://localhost:${rtmpPort(service)}/s`, { exact: true }).waitFor()
     const text = () => page.locator('main').innerText()
     assert.ok(!(await text()).includes(stream.streamKey), 'the key is hidden')
-    await button('Show the key').click()
+    await button('Show key').click()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor()
 
     const encoder = await Encoder.connect(service, stream.streamKey)
@@ -117,10 +117,10 @@ describe('live streams in the dashboard', { skip }, () => {
     await health.locator('div', { hasText: /^Viewers now1$/ }).waitFor()
     await assertAccessible('a live stream on air')
 
-    await button('Replace the key').click()
+    await button('Replace key').click()
     await page.getByText('You are on air').waitFor()
-    await confirm('Replace the key')
-    await waitForToast(page, 'The stream key is replaced.')
+    await confirm('Replace key')
+    await waitForToast(page, 'Stream key replaced')
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor({ state: 'detached' })
     const { streamKey } = (await call(`${service.url}/live-streams/${id}`)).body
     assert.notEqual(streamKey, stream.streamKey)
@@ -136,24 +136,24 @@ describe('live streams in the dashboard', { skip }, () => {
     await first.getByText('Newer').waitFor()
     await page.getByLabel('Search live streams').fill('')
     await page.getByRole('link', { name: hostile }).waitFor()
-    await button('Create a live stream').focus()
+    await button('Create live stream').focus()
     await page.keyboard.press('ArrowDown')
     assert.ok((await page.locator(':focus').innerText()).includes(hostile))
     await page.keyboard.press('ArrowRight')
     assert.ok((await page.locator(':focus').innerText()).includes('Newer'))
     await page.getByRole('link', { name: hostile }).click()
-    await button('End the broadcast').click()
-    await confirm('End the broadcast')
+    await button('End broadcast').click()
+    await confirm('End broadcast')
     await page.locator('h1 + div').getByText('Off air').waitFor()
     clearInterval(sending)
     await encoder.close()
-    const link = panel('Broadcasts').getByRole('link', { name: 'Open the video' }).first()
+    const link = panel('Broadcasts').getByRole('link', { name: 'Open video' }).first()
     await link.waitFor()
     const [video] = (await call(`${service.url}/videos?liveStreamId=${id}`)).body.data
     assert.equal(await link.getAttribute('href'), `/dashboard/production/videos/${video.videoId}`)
 
     await open(`sandbox/live/${id}`)
-    await page.getByText('This page does not exist').waitFor()
+    await page.getByText('Page not found').waitFor()
     await assertHarmless()
   })
 
@@ -163,7 +163,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await open(`production/live/${id}`)
     const preview = panel('Preview')
     const links = [await preview.locator('iframe').getAttribute('src')]
-    const anchor = preview.getByRole('link', { name: 'Open the player' })
+    const anchor = preview.getByRole('link', { name: 'Open player' })
     for (const _ of [1, 2]) {
       const link = await anchor.getAttribute('href')
       const [popup] = await Promise.all([page.waitForEvent('popup'), anchor.click()])
@@ -192,7 +192,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await change({ record: false })
     await details.getByLabel('Record broadcasts').and(page.locator(':not(:checked)')).waitFor()
     await details.getByRole('button', { name: 'Save' }).click()
-    await waitForToast(page, 'The details are saved.')
+    await waitForToast(page, 'Changes saved')
     assert.deepEqual([(await read()).name, (await read()).record], ['Mine', false])
 
     // What is typed before the server answers stays.
@@ -233,11 +233,11 @@ describe('live streams in the dashboard', { skip }, () => {
     await details.getByRole('button', { name: 'Save' }).waitFor({ state: 'detached' })
     assert.equal((await read()).name, 'Mine at last')
 
-    await button('Add a restream').click()
+    await button('Add restream').click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Name').fill(hostile)
     await dialog.getByLabel('Server URL').fill('https://live.example.com/app')
-    await dialog.getByLabel('Stream key of that server').fill('secret-key')
+    await dialog.getByLabel('Stream key').fill('secret-key')
     await confirm('Save')
     await dialog.getByRole('alert').waitFor()
     assert.equal(await dialog.getByLabel('Name').inputValue(), hostile, 'what was typed stays')
@@ -266,12 +266,12 @@ describe('live streams in the dashboard', { skip }, () => {
     ])
     await panel('Broadcasts').getByText(hostile).waitFor()
     await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
-    await waitForToast(page, 'The recording is being made again.')
+    await waitForToast(page, 'Processing the recording again')
 
     // What is deleted cannot be saved any more.
     await name.fill('Not saved')
     await button('More actions').click()
-    await page.getByRole('menuitem', { name: 'Delete the live stream' }).click()
+    await page.getByRole('menuitem', { name: 'Delete live stream' }).click()
     await confirm('Delete')
     await page.waitForURL(/\/live$/)
     assert.equal((await call(`${service.url}/live-streams/${id}`)).status, 404)
@@ -302,7 +302,7 @@ describe('viewers in the dashboard', { skip }, () => {
 
   test('are counted, compared and listed, and nothing that they send runs', async () => {
     await open('production/viewers?tag=nobody')
-    await page.getByText('No session matches these filters.').waitFor()
+    await page.getByText('No sessions match these filters.').waitFor()
     const videoId = await createVideo(service)
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { title: hostile } })
     // Without files: only the duration matters.
@@ -361,7 +361,7 @@ describe('viewers in the dashboard', { skip }, () => {
     await page.getByRole('button', { name: 'user-17' }).click()
     await page.getByRole('heading', { name: /Sessions of viewer = user-17/ }).waitFor()
     await page.getByRole('img', { name: 'Watched 0:00 to 0:11, 0:50 to 1:00 of 1:40' }).waitFor()
-    await button('Show the events').click()
+    await button('Show events').click()
     await page.getByRole('cell', { name: 'from 0:11 to 0:50' }).waitFor()
     await assertAccessible('the sessions')
     const rows = await download(/Download CSV: Sessions/)

@@ -103,6 +103,7 @@ describe('the first login', () => {
       publicUrl: service.url,
       rtmpsUrl: null,
       restoreHours: 0,
+      sandbox: { seconds: 30, hasWatermark: true, hours: 24 },
     })
     assert.ok(csrfToken && version && Date.parse(expiresAt) > Date.now())
     assert.equal(rtmpUrl, null)

@@ -118,18 +118,18 @@ describe('the dashboard', { skip }, () => {
       ),
       [`${video}captions`, () => click('Edit English')],
       ['production/live'],
-      ['production/live', openDialog('Create a live stream')],
+      ['production/live', openDialog('Create live stream')],
       [`production/live/${liveStreamId}`],
       ...['overview', `retention&media=${videoId}`, 'metadata&key=plan', `sessions&${pair}`].map(
         (tab): View => [viewers + tab],
       ),
       ['production/webhooks'],
-      ['production/webhooks', openDialog('Create a webhook')],
+      ['production/webhooks', openDialog('Create webhook')],
       [`production/webhooks/${webhookId}`],
       ['production/themes'],
       [`production/themes/${playerId}`],
       ['production/keys'],
-      ['production/keys', openDialog('Create a key')],
+      ['production/keys', openDialog('Create key')],
       ['production/system'],
     ]
   }
@@ -194,7 +194,7 @@ describe('the dashboard', { skip }, () => {
   /** Goes to a view as a link does, because loading the page takes longer than checking it. */
   const follow = (path: string) => page.evaluate(`history.pushState(null, '', '/dashboard/${path}')`)
   const nothing = 'production/nothing'
-  const isNothing = () => page.getByRole('heading', { name: 'This page does not exist' })
+  const isNothing = () => page.getByRole('heading', { name: 'Page not found' })
 
   /** Opens a view of the loaded page. Nothing of the last one is left. */
   async function show(path: string): Promise<void> {
@@ -310,7 +310,7 @@ describe('the dashboard', { skip }, () => {
     await load()
     const choose = async (text: string, option: string) => {
       await page.keyboard.press('Control+K')
-      await page.getByRole('combobox', { name: 'Search videos, or type a command' }).fill(text)
+      await page.getByRole('combobox', { name: 'Search videos or type a command' }).fill(text)
       await page.getByRole('option', { name: option }).waitFor()
       await page.keyboard.press('Enter')
     }
@@ -338,7 +338,7 @@ describe('the dashboard', { skip }, () => {
     await expectBackground(dark)
     await page.reload()
     await expectBackground(dark)
-    await chooseScheme('Like the system')
+    await chooseScheme('System')
     await expectBackground(light)
     await page.emulateMedia({ colorScheme: 'dark' })
     await expectBackground(dark)
@@ -350,11 +350,11 @@ describe('the dashboard', { skip }, () => {
     other.setDefaultTimeout(patienceMs)
     await other.goto(page.url())
     for (const tab of [page, other]) await tab.getByRole('heading', { name: 'API keys' }).waitFor()
-    await page.getByRole('button', { name: 'Create a key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByLabel('Name').fill('Shared')
     await page.getByRole('button', { name: 'Create', exact: true }).click()
     const key = (await page.getByRole('dialog').locator('pre').innerText()).trim()
-    await page.getByRole('button', { name: 'I have copied it' }).click()
+    await page.getByRole('button', { name: 'Done' }).click()
     const status = async () => (await call(`${service.url}/videos`, { key })).status
     assert.equal(await status(), 200)
     await other.getByRole('cell', { name: 'Shared', exact: true }).waitFor()
@@ -392,7 +392,7 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('status').getByRole('button', { name: 'Log in' }).click()
     await dialog.getByLabel('Password').fill('wrong')
     await page.keyboard.press('Enter')
-    await dialog.getByText('The password is wrong.').waitFor()
+    await dialog.getByText('Wrong password.').waitFor()
     await dialog.getByLabel('Password').fill(password)
     await page.keyboard.press('Enter')
     await dialog.waitFor({ state: 'hidden' })
@@ -452,7 +452,7 @@ describe('the dashboard', { skip }, () => {
     await page.evaluate('window.isSame = true')
     await context.setOffline(true)
     await page.getByRole('link', { name: 'Player themes' }).click()
-    await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor()
+    await page.getByRole('heading', { name: 'Cannot reach the server' }).waitFor()
     await context.setOffline(false)
     await page.locator('main').getByRole('heading', { name: 'Player themes' }).waitFor()
     assert.equal(await page.evaluate('window.isSame'), true)
@@ -480,7 +480,7 @@ describe('the dashboard', { skip }, () => {
 
     await refuse(403, 'dashboard-invalid-csrf-token')
     await page.reload()
-    await page.getByRole('heading', { name: 'You have no access to this' }).waitFor()
+    await page.getByRole('heading', { name: 'No access' }).waitFor()
     await page.getByText('Your session has changed.').waitFor()
     await page.unroute(path)
     await page.getByRole('button', { name: 'Try again' }).click()
@@ -488,7 +488,7 @@ describe('the dashboard', { skip }, () => {
 
     await page.route('**/dashboard/session', (route) => route.fulfill({ status: 500, json: {} }))
     await page.reload()
-    await page.getByText('The server answered with status 500.').waitFor()
+    await page.getByText('The server responded with status 500.').waitFor()
     await page.unroute('**/dashboard/session')
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('cell', { name: 'Made elsewhere', exact: true }).waitFor()
@@ -537,7 +537,7 @@ describe('the dashboard', { skip }, () => {
     await tab.goto(`${service.url}/dashboard/production/keys`)
     await tab.getByLabel('Password').fill(password)
     await tab.keyboard.press('Enter')
-    await tab.getByRole('button', { name: 'Create a key' }).first().click()
+    await tab.getByRole('button', { name: 'Create key' }).first().click()
     await tab.getByLabel('Name').fill('Copied by hand')
     await tab.getByRole('button', { name: 'Create', exact: true }).click()
     const dialog = tab.getByRole('dialog')
@@ -552,7 +552,7 @@ describe('the dashboard', { skip }, () => {
     assert.equal(await tab.evaluate('window.copied'), key)
     await dialog.getByText('Copied', { exact: true }).waitFor({ state: 'hidden' })
     await tab.evaluate('document.execCommand = () => false')
-    const failed = await watchFor(tab, '[role=region] li', 'Select the text and copy it yourself.')
+    const failed = await watchFor(tab, '[role=region] li', 'Select the text and copy it.')
     await button.click()
     await failed()
     assert.equal(await dialog.getByText('Copied', { exact: true }).count(), 0)

@@ -56,15 +56,15 @@ describe('the page of a video', { skip }, () => {
     await page.getByLabel('Title').fill('Second')
     await page.getByLabel('Tags', { exact: true }).fill('tut')
     await page.getByRole('option', { name: 'tutorial' }).click()
-    await page.getByRole('button', { name: 'Remove the tag one' }).click()
-    await page.getByRole('button', { name: 'Add a pair' }).click()
+    await page.getByRole('button', { name: 'Remove tag one' }).click()
+    await page.getByRole('button', { name: 'Add pair' }).click()
     await page.getByLabel('Key of pair 1').fill('viewer')
-    await page.getByRole('button', { name: /provides the value of viewer/ }).click()
+    await page.getByRole('button', { name: /sets the value of viewer/ }).click()
     // Another tab keeps what was typed.
     await page.getByRole('tab', { name: 'Embed' }).click()
     await page.getByRole('tab', { name: 'Details' }).click()
     await save(page)
-    await waitForToast(page, 'The changes are saved.')
+    await waitForToast(page, 'Changes saved')
     const { updatedAt, assets, ...saved } = await stored()
     assert.deepEqual(saved, {
       ...Object.fromEntries(Object.entries(before).filter(([name]) => name in saved)),
@@ -86,11 +86,11 @@ describe('the page of a video', { skip }, () => {
     assert.equal(await page.getByLabel('Description').inputValue(), 'From another tab')
     assert.equal(await page.getByLabel('Title').inputValue(), 'Mine')
     await save(page)
-    await page.getByText('Nothing was saved, because').waitFor()
+    await page.getByText('Not saved: someone else').waitFor()
     assert.equal((await stored()).title, 'Theirs')
     await page.getByRole('button', { name: 'Keep mine' }).click()
     await save(page)
-    await waitForToast(page, 'The changes are saved.')
+    await waitForToast(page, 'Changes saved')
     const { title, description } = await stored()
     assert.deepEqual({ title, description }, { title: 'Mine', description: 'From another tab' })
   })
@@ -109,7 +109,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByRole('button', { name: 'Edit English' }).click()
     await page.getByLabel('Cue 1: Text').fill('Hello <b>world</b>')
     // The player tells its position.
-    const setEnd = page.getByRole('button', { name: 'Set the end of cue 2 to the position of the player' })
+    const setEnd = page.getByRole('button', { name: 'Set end of cue 2 to the player position' })
     await waitFor(() => setEnd.isEnabled())
     await page
       .frameLocator('iframe')
@@ -126,11 +126,11 @@ describe('the page of a video', { skip }, () => {
     await page.getByRole('menuitem', { name: 'Split' }).click()
     await page.getByLabel('Cue 3: Text').waitFor()
     await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('x')
-    await page.getByText('Cues to correct before they can be saved: 1').waitFor()
+    await page.getByText('Cues to correct before saving: 1').waitFor()
     assert.ok(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled())
     await page.getByRole('textbox', { name: 'Start of cue 1' }).fill('0:00.25')
     await save(page)
-    await waitForToast(page, 'The captions are saved.')
+    await waitForToast(page, 'Captions saved')
     const { text } = await call(`${service.url}/vod/${videoId}/captions/en.vtt`, { key: '' })
     assert.equal(
       text,
@@ -143,7 +143,7 @@ describe('the page of a video', { skip }, () => {
     await sendFile(`${service.url}/videos/${videoId}/captions/en`, Buffer.from(theirs))
     await page.getByText('Changed elsewhere').waitFor()
     await save(page)
-    await page.getByText('Nothing was saved, because').waitFor()
+    await page.getByText('Not saved: someone else').waitFor()
     await page.getByRole('button', { name: 'Use theirs' }).click()
     assert.equal(await page.getByLabel('Cue 1: Text').inputValue(), 'Theirs')
     assert.deepEqual(errors, [])
@@ -171,7 +171,7 @@ describe('the page of a video', { skip }, () => {
     await sendFile(`${service.url}/videos/${videoId}/captions/fr`, Buffer.from(captions))
     const { page, errors } = await open(videoId, 'captions')
     await page.getByRole('button', { name: 'Edit French' }).click()
-    const setEnd = page.getByRole('button', { name: 'Set the end of cue 1 to the position of the player' })
+    const setEnd = page.getByRole('button', { name: 'Set end of cue 1 to the player position' })
     await waitFor(() => setEnd.isEnabled())
     const text = page.getByLabel('Cue 1: Text')
     const typeMeanwhile = async (typed: string, act: () => Promise<void>) => {
@@ -196,7 +196,7 @@ describe('the page of a video', { skip }, () => {
         .evaluateAll((all) => all.map((each) => (each as unknown as { value: string }).value))
     assert.equal((await texts()).join(' ').trim(), 'One four')
 
-    await typeMeanwhile('Five', () => page.getByRole('button', { name: 'Add a cue' }).click())
+    await typeMeanwhile('Five', () => page.getByRole('button', { name: 'Add cue' }).click())
     await page.getByLabel('Cue 3: Text').waitFor()
     assert.ok((await texts()).includes('Five'), String(await texts()))
     assert.deepEqual(errors, [])
@@ -206,13 +206,13 @@ describe('the page of a video', { skip }, () => {
     const id = await createVideo(service, { title: 'Empty' })
     const { page, errors } = await open(id, 'files')
     const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
-    await page.getByLabel('Upload a file').setInputFiles(file)
-    const retry = page.getByRole('button', { name: 'Encode the failed qualities again' })
+    await page.getByLabel('Upload file').setInputFiles(file)
+    const retry = page.getByRole('button', { name: 'Retry failed qualities' })
     await retry.waitFor()
     const { failure } = (await api(`/videos/${id}/status`)).body.encoding.qualities[0]
     await page.getByText(failure).first().waitFor()
     await retry.click()
-    await waitForToast(page, 'The failed qualities are encoded again.')
+    await waitForToast(page, 'Encoding the failed qualities again')
     await page.getByText('Failed', { exact: true }).first().waitFor()
     assert.deepEqual(errors, [])
   })
@@ -224,11 +224,11 @@ describe('the page of a video', { skip }, () => {
       )
     const before = await thumbnail()
     const { page, errors } = await open(videoId, 'thumbnail')
-    const image = page.getByAltText('The current thumbnail')
+    const image = page.getByAltText('Current thumbnail')
     const url = await image.getAttribute('src')
-    await page.getByRole('slider', { name: 'Position of the frame' }).press('ArrowRight')
+    await page.getByRole('slider', { name: 'Frame position' }).press('ArrowRight')
     assert.equal(await page.locator('output').textContent(), '00:00.040')
-    await page.getByRole('button', { name: 'Use this frame' }).click()
+    await page.getByRole('button', { name: 'Use frame' }).click()
     await waitFor(async () => !(await thumbnail()).equals(before))
     // The page shows it without a reload.
     await waitFor(async () => (await image.getAttribute('src')) !== url)
@@ -239,14 +239,14 @@ describe('the page of a video', { skip }, () => {
     const { page } = await open(videoId, 'embed')
     const code = page.getByRole('tabpanel').locator('pre').first()
     assert.equal(await code.textContent(), (await stored()).assets.iframe)
-    await page.getByLabel('Start automatically').check()
+    await page.getByLabel('Autoplay').check()
     await page.getByLabel('Muted').check()
     await page.getByLabel('Start at').fill('0:01')
     const html = await code.textContent()
     assert.match(html!, /\?autoplay=true&amp;muted=true&amp;t=0:01"/)
     await page.getByLabel('Size').selectOption('Fixed width')
     await page.getByLabel('Width in pixels').fill('')
-    await page.getByText('Write a number from 100 to 8,000.').waitFor()
+    await page.getByText('Enter a number from 100 to 8,000.').waitFor()
     assert.doesNotMatch((await code.textContent())!, /width="0"/)
     await page.getByLabel('Width in pixels').fill('320')
     assert.match((await code.textContent())!, / width="320" height="180" /)
@@ -272,13 +272,13 @@ describe('the page of a video', { skip }, () => {
     const url = await shown()
     assert.ok(await opens(url))
     assert.ok(!(await opens(url)), 'it is for one viewer')
-    await panel.getByRole('button', { name: 'Links for another viewer' }).click()
+    await panel.getByRole('button', { name: 'New links' }).click()
     await waitFor(async () => (await shown()) !== url)
     assert.ok(await opens(await shown()))
 
     const copied = new Set<string>()
     await waitFor(async () => {
-      await page.getByRole('button', { name: /^(Copy a link for one viewer|Copied)$/ }).click()
+      await page.getByRole('button', { name: /^(Copy link for one viewer|Copied)$/ }).click()
       copied.add(String(await page.evaluate('navigator.clipboard.readText()')))
       return copied.size === 2
     })
@@ -298,7 +298,7 @@ describe('the page of a video', { skip }, () => {
     const { body } = await api('/videos', { ...details, source: 'http://127.0.0.1/film.mp4' }, 'POST')
     const id = body.videoId
     const { page, errors } = await open(id, 'details')
-    await page.getByText(/^The file could not be fetched\. \S/).waitFor()
+    await page.getByText(/^The file could not be imported\. \S/).waitFor()
     const again = page.getByRole('button', { name: 'Import again' })
     await again.click()
     await page.waitForURL((url) => !url.pathname.endsWith(id))
@@ -310,7 +310,7 @@ describe('the page of a video', { skip }, () => {
     await page.locator(`iframe[src*="${second}"]`).waitFor()
     await again.waitFor()
     const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
-    await page.getByLabel('Upload a file').setInputFiles(file)
+    await page.getByLabel('Upload file').setInputFiles(file)
     await page.waitForURL((url) => !url.pathname.endsWith(second))
     const third = page.url().split('/').at(-1)!
     await waitFor(async () => (await api(`/videos/${third}/status`)).body.ingest?.status === 'uploaded')
@@ -320,7 +320,7 @@ describe('the page of a video', { skip }, () => {
 
   test('a summary that is not saved yet survives other tabs, and is not left without a question', async () => {
     const { page } = await open(videoId, 'transcript')
-    await page.getByRole('button', { name: 'Write one' }).click()
+    await page.getByRole('button', { name: 'Write summary' }).click()
     await page.getByLabel('Abstract').fill('Half a sentence')
     await page.getByRole('tab', { name: 'Files' }).click()
     await page.getByRole('tab', { name: 'Transcript' }).click()
@@ -329,7 +329,7 @@ describe('the page of a video', { skip }, () => {
     await page.getByText('Leave without saving?').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
     await save(page)
-    await waitForToast(page, 'The summary is saved.')
+    await waitForToast(page, 'Summary saved')
   })
 
   test('hostile texts are shown as texts in every tab', async () => {
@@ -370,7 +370,7 @@ describe('the page of a video', { skip }, () => {
 
     // The video is deleted and restored.
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Delete the video' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete video' }).click()
     await page.waitForURL('**/production/videos')
     assert.equal((await api(`/videos/${id}`)).status, 404)
     await page.getByRole('button', { name: 'Undo' }).first().click()

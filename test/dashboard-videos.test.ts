@@ -140,7 +140,7 @@ describe('videos of the dashboard', { skip }, () => {
     const path = join(folder, 'clip.mp4')
     const content = readFileSync(path)
     await open('production/videos')
-    await page.getByText('There are no videos').waitFor()
+    await page.getByText('No videos yet').waitFor()
     // So slow that the upload cannot end before the reload.
     const endThrottle = await throttle(content.length / 200)
     await drop([{ name: 'clip.mp4', content, type: 'video/mp4', modifiedAt: 1_700_000_000_000 }])
@@ -153,14 +153,14 @@ describe('videos of the dashboard', { skip }, () => {
     await panel().getByText('Paused').waitFor()
     // On a busy machine the server may report the offset before it has stored what arrived. The page then asks again.
     const resumed = page.waitForRequest((request) => Number(request.headers()['upload-offset']) > 0)
-    await panel().getByRole('button', { name: 'Continue: clip.mp4' }).click()
+    await panel().getByRole('button', { name: 'Resume: clip.mp4' }).click()
     const pausedAt = Number((await resumed).headers()['upload-offset'])
     assert.ok(pausedAt > 0 && pausedAt < content.length, `${pausedAt}`)
 
     page.once('dialog', (dialog) => dialog.accept())
     await page.reload()
     await endThrottle()
-    const selectAgain = panel().getByRole('button', { name: 'Select the file again' })
+    const selectAgain = panel().getByRole('button', { name: 'Select file again' })
     await choose({ name: 'clip.mp4', mimeType: 'video/mp4', buffer: Buffer.from('another') }, () =>
       selectAgain.click(),
     )
@@ -234,11 +234,11 @@ describe('videos of the dashboard', { skip }, () => {
 
   test('an upload continues after the server was not reachable', async () => {
     await open('sandbox/videos')
-    await page.getByText('There are no videos').waitFor()
+    await page.getByText('No videos yet').waitFor()
     // Shows the panel, whose code cannot be loaded later.
     await drop([{ name: 'empty.mp4', content: Buffer.alloc(0) }])
     await panel()
-      .getByRole('button', { name: /Remove from the list/ })
+      .getByRole('button', { name: /Remove from list/ })
       .click()
     const path = join(folder, 'notes.bin')
     await writeFile(path, 'not a video either')
@@ -247,13 +247,13 @@ describe('videos of the dashboard', { skip }, () => {
     const opening = await chooser
     await opened.context.setOffline(true)
     await opening.setFiles(path)
-    await panel().getByText('The connection is lost').waitFor()
+    await panel().getByText('Connection lost').waitFor()
     await opened.context.setOffline(false)
     await cell('notes.bin').waitFor()
     assert.deepEqual(await titles(sandboxKey), ['notes.bin'])
     assert.deepEqual(await titles(), [])
     await panel()
-      .getByRole('button', { name: /Remove from the list/ })
+      .getByRole('button', { name: /Remove from list/ })
       .click()
   })
 
@@ -314,7 +314,7 @@ describe('videos of the dashboard', { skip }, () => {
     await open(
       `production/videos?q=7&state=nonsense&tags=1&metadata=[]&sort={}&visibility=${encodeURIComponent(hostile)}`,
     )
-    await page.getByText('No video matches').waitFor()
+    await page.getByText('No videos found').waitFor()
   })
 
   test('the keyboard moves, selects and opens; many videos are changed, deleted and restored', async () => {
@@ -331,7 +331,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByLabel('Add', { exact: true }).fill('new, next')
     await page.getByLabel('Remove', { exact: true }).fill('old')
     await page.keyboard.press('Enter')
-    await waitForToast(page, 'Changed 3 videos.')
+    await waitForToast(page, '3 videos updated')
     assert.deepEqual(
       (await list()).map(({ tags }) => tags),
       [['old', 'a'], ...['b', 'c', 'd'].map((title) => [title, 'new', 'next'])],
@@ -341,7 +341,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('button', { name: 'Select all 4' }).click()
     await page.getByRole('button', { name: 'Make private' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Make private' }).click()
-    await waitForToast(page, 'Changed 4 videos.')
+    await waitForToast(page, '4 videos updated')
     assert.deepEqual(
       (await list()).map((video) => video.public),
       [false, false, false, false],
@@ -351,16 +351,16 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('checkbox', { name: 'Select c' }).click({ modifiers: ['Shift'] })
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await page.getByRole('button', { name: 'Delete 2 videos' }).click()
-    await waitForToast(page, 'Deleted 2 videos.')
+    await waitForToast(page, '2 videos deleted')
     assert.deepEqual(await titles(), ['a', 'd'])
     await page.getByRole('button', { name: 'Undo' }).click()
-    await waitForToast(page, 'Restored 2 videos.')
+    await waitForToast(page, '2 videos restored')
     assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
 
     await call(`${service.url}/videos/${(await list())[0]!.videoId}`, { method: 'DELETE' })
     await page.getByRole('button', { name: 'Deleted' }).click()
     await page.getByRole('button', { name: 'Restore a' }).click()
-    await page.getByText('Nothing is deleted').waitFor()
+    await page.getByText('No deleted videos').waitFor()
     assert.deepEqual(await titles(), ['a', 'b', 'c', 'd'])
 
     await page.getByRole('button', { name: 'All videos' }).click()

@@ -26,6 +26,7 @@ export async function viewSession(deps: ViewDeps, session: Session) {
     publicUrl: publicUrl(),
     ...ingestUrls(deps),
     restoreHours: config.restoreDays * 24,
+    sandbox: config.sandbox,
   }
 }
 

@@ -40,7 +40,7 @@ class ConfigError extends Error {
 }
 
 /** The current configuration of a video. Waits while the service cannot be reached. */
-export async function fetchConfigPatiently(config: PlayerConfig, signal: AbortSignal): Promise<PlayerConfig> {
+export async function fetchConfigWithRetry(config: PlayerConfig, signal: AbortSignal): Promise<PlayerConfig> {
   for (let retries = 0; !signal.aborted; retries++) {
     try {
       return await fetchConfig(new URL(config.self, location.origin))

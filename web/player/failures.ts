@@ -1,4 +1,4 @@
-import { fetchConfigPatiently, isPlayable } from './config.ts'
+import { fetchConfigWithRetry, isPlayable } from './config.ts'
 import { main } from './main-element.ts'
 import type { Media } from './media.ts'
 import type { PlayerConfig } from './player-config.ts'
@@ -45,7 +45,7 @@ export function showFailures({ media, config, controller, callbacks, signal }: T
 
   async function show(responseStatus: number | undefined) {
     // After an error response, the video may have been deleted or made private in the meantime.
-    const next = responseStatus === undefined ? config : await fetchConfigPatiently(config, signal)
+    const next = responseStatus === undefined ? config : await fetchConfigWithRetry(config, signal)
     if (signal.aborted) return
     if (!isPlayable(next)) return callbacks.onUnplayable(next)
     // The broadcast goes on, although something of it was missing.

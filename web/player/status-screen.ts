@@ -13,15 +13,15 @@ const messages: Record<Status, { title: string; text: string }> = {
   },
   waiting: {
     title: 'The stream has not started yet',
-    text: 'It will start here by itself.',
+    text: 'It will start here automatically.',
   },
   ended: {
     title: 'The stream has ended',
-    text: 'When it goes live again, it will start here by itself.',
+    text: 'When it goes live again, it will start here automatically.',
   },
   private: {
     title: 'This video is private',
-    text: 'Its link is not valid, has expired or was used elsewhere.',
+    text: 'The link is invalid, has expired or was already used.',
   },
   missing: { title: 'This video is not available', text: 'It may have been deleted, or the link is wrong.' },
   failed: { title: 'This video cannot be played', text: 'Something went wrong while it was being prepared.' },

@@ -8,7 +8,7 @@ export const now = () => Date.now() + offsetMs
 
 /**
  * Learns the time of the server from the Date header of a response. The header was written at some time between the request
- * and now, so a slow connection is no difference of the clocks.
+ * and now, so a slow connection does not count as a difference between the clocks.
  */
 export function noteServerTime({ headers }: Pick<Response, 'headers'>, requestedAtMs: number): void {
   const serverMs = Date.parse(headers.get('date') ?? '')

@@ -1,4 +1,4 @@
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 
 /** The body of an error response of the API (RFC 9457). */
 type ProblemBody = {
@@ -13,8 +13,8 @@ const staleToken = 'dashboard-invalid-csrf-token'
 
 /** The server writes these for programs. The keys are the ends of `type`. */
 const ownMessages: Record<string, string> = {
-  'dashboard-session-required': texts.states.noPermission,
-  [staleToken]: texts.states.staleSession,
+  'dashboard-session-required': messages.states.noPermission,
+  [staleToken]: messages.states.staleSession,
 }
 
 const kindOf = ({ type = '' }: ProblemBody) => type.slice(type.lastIndexOf('/') + 1)
@@ -29,7 +29,7 @@ export class ApiProblem extends Error {
   readonly isStaleToken: boolean
 
   constructor(status: number, body: ProblemBody, retryAfterSeconds?: number) {
-    super(ownMessages[kindOf(body)] ?? body.detail ?? body.title ?? texts.states.badStatus(status))
+    super(ownMessages[kindOf(body)] ?? body.detail ?? body.title ?? messages.states.badStatus(status))
     this.status = status
     this.isStaleToken = kindOf(body) === staleToken
     this.retryAfterSeconds = retryAfterSeconds
@@ -47,7 +47,7 @@ export const isForbidden = (error: Error | null) =>
 /** The request did not reach the server, or its response did not arrive. */
 export class OfflineError extends Error {
   constructor(cause?: unknown) {
-    super(texts.states.offlineTitle, { cause })
+    super(messages.states.offlineTitle, { cause })
   }
 }
 

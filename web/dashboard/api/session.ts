@@ -1,5 +1,5 @@
 import { queryOptions, useSuspenseQuery } from '@tanstack/react-query'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { request, setCsrfToken } from './client.ts'
 import { ApiProblem } from './problem.ts'
 import type { Session } from './types.ts'
@@ -40,7 +40,7 @@ export const useHasEnded = () => useSuspenseQuery(sessionQuery).data === null &&
 export function useSession(): Session {
   const { data } = useSuspenseQuery(sessionQuery)
   const session = data ?? latest
-  if (!session) throw new ApiProblem(401, { title: texts.states.noPermission })
+  if (!session) throw new ApiProblem(401, { title: messages.states.noPermission })
   return session
 }
 

@@ -22,6 +22,8 @@ export type Session = {
   rtmpUrl: string | null
   rtmpsUrl: string | null
   restoreHours: number
+  /** What happens to the videos of the sandbox. 0: no limit. */
+  sandbox: { seconds: number; hasWatermark: boolean; hours: number }
   expiresAt: string
 }
 

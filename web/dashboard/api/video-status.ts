@@ -10,7 +10,7 @@ export const statusQuery = (environment: Environment, videoId: string) =>
   })
 
 /** How much of all qualities is encoded, from 0 to 1. */
-export function encodedShare({ encoding: { qualities } }: VideoStatus): number {
+export function encodedFraction({ encoding: { qualities } }: VideoStatus): number {
   if (qualities.length === 0) return 0
   const done = qualities.map(({ status, progress = 0 }) => (status === 'encoded' ? 1 : progress / 100))
   return done.reduce((sum, each) => sum + each, 0) / qualities.length

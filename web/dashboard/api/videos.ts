@@ -27,7 +27,7 @@ export type VideoFilters = {
 }
 
 export const pageSize = 60
-/** Lists with filters count at most so many videos. */
+/** Lists with filters count at most this many videos. */
 export const maxFound = 5_000
 
 /** Pages that are not shown any more are forgotten soon: there may be thousands. The first one has the total. */

@@ -8,7 +8,7 @@ export type EventType = Webhook['events'][number]
 export type DeliveryState = Delivery['state']
 export type Attempt = Delivery['attempts'][number]
 
-/** In the order of the form. texts.webhooks.events explains them. */
+/** In the order of the form. messages.webhooks.events explains them. */
 export const eventTypes = [
   'video.encoding.quality.completed',
   'video.source.recorded',

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/session.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { IconButton } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Menu, MenuChoice, MenuItem, MenuSeparator } from '../ui/menu.tsx'
@@ -26,30 +26,30 @@ export default function AccountMenu() {
   }
   return (
     <>
-      <Menu trigger={<IconButton icon="user" label={texts.account.menu} />}>
+      <Menu trigger={<IconButton icon="user" label={messages.account.menu} />}>
         <MenuChoice
-          label={texts.account.appearance}
+          label={messages.account.appearance}
           value={theme}
-          choices={themes.map((value) => ({ value, label: texts.account[value] }))}
+          choices={themes.map((value) => ({ value, label: messages.account[value] }))}
           onChange={(next) => {
             chooseTheme(next)
             setTheme(next)
           }}
         />
         <MenuSeparator />
-        <MenuItem onSelect={() => runCommand('shortcuts')}>{texts.shortcuts.title}</MenuItem>
+        <MenuItem onSelect={() => runCommand('shortcuts')}>{messages.shortcuts.title}</MenuItem>
         {!passwordIsSetting && (
-          <MenuItem onSelect={() => setDialog('password')}>{texts.account.changePassword}</MenuItem>
+          <MenuItem onSelect={() => setDialog('password')}>{messages.account.changePassword}</MenuItem>
         )}
-        <MenuItem onSelect={() => leave(logOut).catch(showError)}>{texts.account.logOut}</MenuItem>
-        <MenuItem onSelect={() => setDialog('everywhere')}>{texts.account.logOutEverywhere}</MenuItem>
+        <MenuItem onSelect={() => leave(logOut).catch(showError)}>{messages.account.logOut}</MenuItem>
+        <MenuItem onSelect={() => setDialog('everywhere')}>{messages.account.logOutEverywhere}</MenuItem>
       </Menu>
       <ConfirmDialog
         isOpen={dialog === 'everywhere'}
         onClose={() => setDialog(undefined)}
-        title={texts.account.logOutEverywhere}
-        description={texts.account.logOutEverywhereConfirm}
-        action={texts.account.logOutEverywhere}
+        title={messages.account.logOutEverywhere}
+        description={messages.account.logOutEverywhereConfirm}
+        action={messages.account.logOutEverywhere}
         onConfirm={() => leave(logOutEverywhere)}
       />
       <PasswordDialog isOpen={dialog === 'password'} onClose={() => setDialog(undefined)} />

@@ -1,28 +1,30 @@
 import * as Radix from '@radix-ui/react-dialog'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type KeyboardEvent, useDeferredValue, useId, useState, useSyncExternalStore } from 'react'
+import { type KeyboardEvent, useDeferredValue, useId, useState } from 'react'
 import { api } from '../api/client.ts'
 import type { Page, Video } from '../api/types.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Icon, type IconName } from '../ui/icon.tsx'
+import { useStore } from '../ui/store.ts'
+import { titleOf } from '../ui/title-of.ts'
 import styles from './command-palette.module.css'
-import { readCommands, subscribeToCommands } from './commands.ts'
+import { commands } from './commands.ts'
 import { useEnvironment } from './environment.ts'
 import { destinations } from './navigation.tsx'
-import { setPaletteOpen } from './palette-state.ts'
+import { isPaletteOpen } from './palette-state.ts'
 
 type Item = { id: string; group: string; label: string; icon: IconName; key?: string; run(): void }
 
 /** Everything that can be opened or done, by typing. */
 export default function CommandPalette() {
   return (
-    <Radix.Root open onOpenChange={setPaletteOpen}>
+    <Radix.Root open onOpenChange={isPaletteOpen.set}>
       <Radix.Portal>
         <Radix.Overlay className={styles.overlay} />
         <Radix.Content className={styles.palette} aria-describedby={undefined}>
-          <Radix.Title className="visually-hidden">{texts.palette.title}</Radix.Title>
-          <PaletteContent onDone={() => setPaletteOpen(false)} />
+          <Radix.Title className="visually-hidden">{messages.palette.title}</Radix.Title>
+          <PaletteContent onDone={() => isPaletteOpen.set(false)} />
         </Radix.Content>
       </Radix.Portal>
     </Radix.Root>
@@ -60,8 +62,8 @@ function PaletteContent({ onDone }: { onDone(): void }) {
         aria-expanded="true"
         aria-controls={id}
         aria-activedescendant={items.length > 0 ? `${id}-${current}` : undefined}
-        aria-label={texts.palette.placeholder}
-        placeholder={texts.palette.placeholder}
+        aria-label={messages.palette.placeholder}
+        placeholder={messages.palette.placeholder}
         value={query}
         onChange={(event) => {
           setQuery(event.target.value)
@@ -69,7 +71,7 @@ function PaletteContent({ onDone }: { onDone(): void }) {
         }}
         onKeyDown={onKeyDown}
       />
-      <div className={styles.list} role="listbox" id={id} aria-label={texts.palette.title}>
+      <div className={styles.list} role="listbox" id={id} aria-label={messages.palette.title}>
         {items.map((item, i) => (
           <div key={item.id} role="presentation">
             {item.group !== items[i - 1]?.group && (
@@ -94,7 +96,7 @@ function PaletteContent({ onDone }: { onDone(): void }) {
           </div>
         ))}
       </div>
-      {items.length === 0 && <div className={styles.empty}>{texts.palette.empty}</div>}
+      {items.length === 0 && <div className={styles.empty}>{messages.palette.empty}</div>}
     </>
   )
 }
@@ -102,23 +104,22 @@ function PaletteContent({ onDone }: { onDone(): void }) {
 function useItems(query: string): Item[] {
   const environment = useEnvironment()
   const navigate = useNavigate()
-  const commands = useSyncExternalStore(subscribeToCommands, readCommands)
   const videos = useVideos(query)
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  const fits = ({ label }: { label: string }) => words.every((word) => label.toLowerCase().includes(word))
+  const matches = ({ label }: { label: string }) => words.every((word) => label.toLowerCase().includes(word))
   const pages = destinations.map((each) => ({
     id: each.to,
-    group: texts.palette.pages,
+    group: messages.palette.pages,
     label: each.label,
     icon: each.icon,
     key: `g ${each.shortcut}`,
     run: () => void navigate({ to: each.to, params: { environment } }),
   }))
-  const actions = commands.map(({ id, label, key, run }) => ({
-    ...{ id, label, run, group: texts.palette.actions, icon: 'chevron' as const },
+  const actions = useStore(commands).map(({ id, label, key, run }) => ({
+    ...{ id, label, run, group: messages.palette.actions, icon: 'chevron' as const },
     ...(key && { key }),
   }))
-  return [...actions.filter(fits), ...pages.filter(fits), ...videos]
+  return [...actions.filter(matches), ...pages.filter(matches), ...videos]
 }
 
 const maxVideos = 8
@@ -135,8 +136,8 @@ function useVideos(query: string): Item[] {
   })
   return (data?.data ?? []).map((video) => ({
     id: video.videoId,
-    group: texts.palette.videos,
-    label: video.title || texts.videos.untitled,
+    group: messages.palette.videos,
+    label: titleOf(video.title),
     icon: 'video' as const,
     run: () => void navigate({ href: `/dashboard/${environment}/videos/${video.videoId}` }),
   }))

@@ -1,25 +1,17 @@
 import { useEffect } from 'react'
+import { createStore } from '../ui/store.ts'
 
 /** Something that the palette and a key can start, for example "Upload". Views register their own. */
 export type Command = { id: string; label: string; key?: string; run(): void }
 
-let commands: readonly Command[] = []
-const listeners = new Set<() => void>()
-
-export const readCommands = () => commands
-
-export function subscribeToCommands(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-function set(next: readonly Command[]): void {
-  commands = next
-  for (const listener of listeners) listener()
-}
+export const commands = createStore<readonly Command[]>([])
 
 /** Starts a command, if it is registered. */
-export const runCommand = (id: string) => commands.find((each) => each.id === id)?.run()
+export const runCommand = (id: string) =>
+  commands
+    .read()
+    .find((each) => each.id === id)
+    ?.run()
 
 /** Registers a command while the component is shown. A later one with the same id takes its place. */
 export function useCommand({ id, label, key, run }: Command): void {
@@ -30,7 +22,7 @@ export function useCommand({ id, label, key, run }: Command): void {
       ...(key && { key }),
       run,
     }
-    set([...commands.filter((each) => each.id !== id), command])
-    return () => set(commands.filter((each) => each !== command))
+    commands.set([...commands.read().filter((each) => each.id !== id), command])
+    return () => commands.set(commands.read().filter((each) => each !== command))
   }, [id, label, key, run])
 }

@@ -1,5 +1,5 @@
 import * as Radix from '@radix-ui/react-dialog'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { IconButton } from '../ui/button.tsx'
 import { EnvironmentSwitch } from './environment-switch.tsx'
 import { Navigation } from './navigation.tsx'
@@ -13,9 +13,9 @@ export default function Drawer({ onClose }: { onClose(): void }) {
         <Radix.Overlay className={styles.drawerOverlay} />
         <Radix.Content className={styles.drawer} aria-describedby={undefined}>
           <div className={styles.drawerHead}>
-            <Radix.Title>{texts.product}</Radix.Title>
+            <Radix.Title>{messages.product}</Radix.Title>
             <Radix.Close asChild>
-              <IconButton icon="close" label={texts.navigation.close} />
+              <IconButton icon="close" label={messages.navigation.close} />
             </Radix.Close>
           </div>
           <EnvironmentSwitch />

@@ -1,6 +1,6 @@
 import { useRouter, useRouterState } from '@tanstack/react-router'
 import { environments } from '../api/client.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { useEnvironment } from './environment.ts'
 import styles from './shell.module.css'
 
@@ -13,7 +13,7 @@ export function EnvironmentSwitch() {
   const section = sectionOf(useRouterState({ select: ({ location }) => location.pathname }))
   return (
     <fieldset className={styles.environments}>
-      <legend className="visually-hidden">{texts.environments.label}</legend>
+      <legend className="visually-hidden">{messages.environments.label}</legend>
       {environments.map((environment) => (
         <label key={environment} className={styles.environment} data-environment={environment}>
           <input
@@ -23,7 +23,7 @@ export function EnvironmentSwitch() {
             checked={environment === current}
             onChange={() => router.history.push(`/dashboard/${environment}${section ? `/${section}` : ''}`)}
           />
-          {texts.environments[environment]}
+          {messages.environments[environment]}
         </label>
       ))}
     </fieldset>

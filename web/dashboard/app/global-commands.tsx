@@ -1,14 +1,14 @@
 import { useCallback } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { useCommand } from './commands.ts'
 import { useEnvironment } from './environment.ts'
-import { setPaletteOpen } from './palette-state.ts'
+import { isPaletteOpen } from './palette-state.ts'
 
 /** The search of the view, if it has one. Otherwise the palette, which searches too. */
 function search(): void {
   const field = document.querySelector<HTMLInputElement>('input[data-search]')
   if (field) field.select()
-  else setPaletteOpen(true)
+  else isPaletteOpen.set(true)
 }
 
 /** The keys / and u work on every view. */
@@ -22,7 +22,7 @@ export function GlobalCommands() {
       ),
     [environment],
   )
-  useCommand({ id: 'search', label: texts.shortcuts.search, key: '/', run: search })
-  useCommand({ id: 'upload', label: texts.shortcuts.upload, key: 'u', run: upload })
+  useCommand({ id: 'search', label: messages.shortcuts.search, key: '/', run: search })
+  useCommand({ id: 'upload', label: messages.shortcuts.upload, key: 'u', run: upload })
   return null
 }

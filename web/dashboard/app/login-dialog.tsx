@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { sessionQuery } from '../api/session.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { PasswordForm } from '../views/login/password-form.tsx'
 
@@ -15,9 +15,9 @@ export default function LoginDialog({ onClose }: { onClose(): void }) {
     return () => void setTimeout(() => before instanceof HTMLElement && before.focus())
   }, [])
   return (
-    <Dialog isOpen onClose={onClose} title={texts.login.title} description={texts.login.endedHere}>
+    <Dialog isOpen onClose={onClose} title={messages.login.title} description={messages.login.endedHere}>
       <PasswordForm onSession={(session) => client.setQueryData(sessionQuery.queryKey, session)} />
-      <p>{texts.login.lost}</p>
+      <p>{messages.login.lost}</p>
     </Dialog>
   )
 }

@@ -6,7 +6,7 @@ import { setNonce } from 'get-nonce'
 import { StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from '../api/query-client.ts'
-import { patientLazy } from '../ui/load-patiently.ts'
+import { lazyWithRetry } from '../ui/load-with-retry.ts'
 import { createDashboardRouter } from './router.tsx'
 import { applyTheme, readTheme } from './theme.ts'
 
@@ -15,7 +15,7 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.c
 if (nonce) setNonce(nonce)
 applyTheme(readTheme())
 
-const Toasts = patientLazy(() => import('../ui/toasts.tsx'))
+const Toasts = lazyWithRetry(() => import('../ui/toasts.tsx'))
 
 const client = createQueryClient()
 const router = createDashboardRouter(client)

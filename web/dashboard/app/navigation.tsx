@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Icon, type IconName } from '../ui/icon.tsx'
 import { useEnvironment } from './environment.ts'
 import styles from './shell.module.css'
@@ -8,20 +8,20 @@ type Destination = { to: string; icon: IconName; label: string; shortcut: string
 
 /** In the order of the menu. The shortcut follows "g". */
 export const destinations = [
-  { to: '/$environment', icon: 'home', label: texts.navigation.home, shortcut: 'h', isExact: true },
-  { to: '/$environment/videos', icon: 'video', label: texts.navigation.videos, shortcut: 'v' },
-  { to: '/$environment/live', icon: 'live', label: texts.navigation.live, shortcut: 'l' },
-  { to: '/$environment/viewers', icon: 'chart', label: texts.navigation.viewers, shortcut: 'a' },
-  { to: '/$environment/webhooks', icon: 'webhook', label: texts.navigation.webhooks, shortcut: 'w' },
-  { to: '/$environment/themes', icon: 'palette', label: texts.navigation.themes, shortcut: 't' },
-  { to: '/$environment/keys', icon: 'key', label: texts.navigation.keys, shortcut: 'k' },
-  { to: '/$environment/system', icon: 'system', label: texts.navigation.system, shortcut: 's' },
+  { to: '/$environment', icon: 'home', label: messages.navigation.home, shortcut: 'h', isExact: true },
+  { to: '/$environment/videos', icon: 'video', label: messages.navigation.videos, shortcut: 'v' },
+  { to: '/$environment/live', icon: 'live', label: messages.navigation.live, shortcut: 'l' },
+  { to: '/$environment/viewers', icon: 'chart', label: messages.navigation.viewers, shortcut: 'a' },
+  { to: '/$environment/webhooks', icon: 'webhook', label: messages.navigation.webhooks, shortcut: 'w' },
+  { to: '/$environment/themes', icon: 'palette', label: messages.navigation.themes, shortcut: 't' },
+  { to: '/$environment/keys', icon: 'key', label: messages.navigation.keys, shortcut: 'k' },
+  { to: '/$environment/system', icon: 'system', label: messages.navigation.system, shortcut: 's' },
 ] as const satisfies Destination[]
 
 export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
   const environment = useEnvironment()
   return (
-    <nav aria-label={texts.navigation.label}>
+    <nav aria-label={messages.navigation.label}>
       <ul className={styles.links}>
         {destinations.map((each) => (
           <li key={each.to}>
@@ -40,7 +40,7 @@ export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
       </ul>
       <a className={styles.link} href="/docs" target="_blank" rel="noreferrer">
         <Icon name="book" />
-        {texts.navigation.documentation}
+        {messages.navigation.documentation}
       </a>
     </nav>
   )

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { buttonClass } from '../ui/button.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { rememberedEnvironment } from './environment.ts'
@@ -8,18 +8,18 @@ export function NotFound() {
   return (
     <EmptyState
       icon="search"
-      title={texts.states.notFoundTitle}
+      title={messages.states.notFoundTitle}
       actions={
         <Link
           to="/$environment"
           params={{ environment: rememberedEnvironment() }}
           className={buttonClass('primary')}
         >
-          {texts.navigation.home}
+          {messages.navigation.home}
         </Link>
       }
     >
-      {texts.states.notFound}
+      {messages.states.notFound}
     </EmptyState>
   )
 }

@@ -1,11 +1,11 @@
 import { Suspense, useState } from 'react'
 import { useHasEnded } from '../api/session.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from '../ui/button.tsx'
-import { patientLazy, useLoadProblem } from '../ui/load-patiently.ts'
+import { lazyWithRetry, useLoadProblem } from '../ui/load-with-retry.ts'
 import styles from './shell.module.css'
 
-const LoginDialog = patientLazy(() => import('./login-dialog.tsx'))
+const LoginDialog = lazyWithRetry(() => import('./login-dialog.tsx'))
 
 /** What concerns the whole page. The view below stays as it is. */
 export function Notices({ isLost }: { isLost: boolean }) {
@@ -18,16 +18,16 @@ export function Notices({ isLost }: { isLost: boolean }) {
       <div role="status">
         {problem === 'updated' || problem === 'failed' ? (
           <div className={styles.notice}>
-            {texts.states[problem]}
-            <Button onClick={() => location.reload()}>{texts.actions.reload}</Button>
+            {messages.states[problem]}
+            <Button onClick={() => location.reload()}>{messages.actions.reload}</Button>
           </div>
         ) : hasEnded && isClosed ? (
           <div className={styles.notice}>
-            {texts.login.ended}
-            <Button onClick={() => setClosed(false)}>{texts.login.title}</Button>
+            {messages.login.ended}
+            <Button onClick={() => setClosed(false)}>{messages.login.title}</Button>
           </div>
         ) : (
-          isLost && !hasEnded && <div className={styles.notice}>{texts.states.reconnecting}</div>
+          isLost && !hasEnded && <div className={styles.notice}>{messages.states.reconnecting}</div>
         )}
       </div>
       <Suspense>{hasEnded && !isClosed && <LoginDialog onClose={() => setClosed(true)} />}</Suspense>

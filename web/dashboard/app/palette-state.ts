@@ -1,16 +1,3 @@
-import { useSyncExternalStore } from 'react'
+import { createStore } from '../ui/store.ts'
 
-let isOpen = false
-const listeners = new Set<() => void>()
-
-export function setPaletteOpen(next: boolean): void {
-  isOpen = next
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-export const usePaletteState = () => [useSyncExternalStore(subscribe, () => isOpen), setPaletteOpen] as const
+export const isPaletteOpen = createStore(false)

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiProblem } from '../api/problem.ts'
 import { choosePassword, sessionQuery, useSession } from '../api/session.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
@@ -25,7 +25,7 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
       setPassword('')
       setCurrentPassword('')
       onClose()
-      showToast(texts.login.saved)
+      showToast(messages.login.saved)
       await client.invalidateQueries(sessionQuery)
     },
   })
@@ -34,8 +34,8 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
     <Dialog
       isOpen={isOpen}
       onClose={onClose}
-      title={hasPassword ? texts.account.changePassword : texts.login.chooseTitle}
-      description={texts.login.chooseIntro}
+      title={hasPassword ? messages.account.changePassword : messages.login.chooseTitle}
+      description={messages.login.chooseIntro}
     >
       <form
         style={{ display: 'grid', gap: 'var(--space-4)' }}
@@ -47,7 +47,7 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
         {needsCurrent && (
           <TextField
             type="password"
-            label={texts.login.currentPassword}
+            label={messages.login.currentPassword}
             autoComplete="current-password"
             required
             value={currentPassword}
@@ -57,7 +57,7 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
         )}
         <TextField
           type="password"
-          label={texts.login.newPassword}
+          label={messages.login.newPassword}
           autoComplete="new-password"
           required
           minLength={8}
@@ -67,9 +67,9 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
         />
         {save.error && Object.keys(fields).length === 0 && <ErrorText error={save.error} />}
         <DialogActions>
-          <Button onClick={onClose}>{hasPassword ? texts.actions.cancel : texts.login.later}</Button>
-          <Button look="primary" type="submit" disabled={save.isPending}>
-            {texts.login.save}
+          <Button onClick={onClose}>{hasPassword ? messages.actions.cancel : messages.login.later}</Button>
+          <Button variant="primary" type="submit" disabled={save.isPending}>
+            {messages.login.save}
           </Button>
         </DialogActions>
       </form>

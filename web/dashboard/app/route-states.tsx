@@ -1,8 +1,8 @@
 import { useRouter } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { OfflineError } from '../api/problem.ts'
-import { texts } from '../texts/texts.ts'
-import { useLoadProblem } from '../ui/load-patiently.ts'
+import { messages } from '../messages/messages.ts'
+import { useLoadProblem } from '../ui/load-with-retry.ts'
 import { ErrorState, Loading } from '../ui/states.tsx'
 
 const retryMs = 5_000
@@ -12,7 +12,7 @@ export function RoutePending() {
   const problem = useLoadProblem()
   if (problem === undefined) return <Loading />
   if (problem === 'offline') return <ErrorState error={new OfflineError()} />
-  return <ErrorState error={new Error(texts.states[problem])} onRetry={() => location.reload()} />
+  return <ErrorState error={new Error(messages.states[problem])} onRetry={() => location.reload()} />
 }
 
 /** What takes the place of a view that cannot be opened, or has failed. */

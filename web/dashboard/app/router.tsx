@@ -11,7 +11,7 @@ import {
 import type { ReactNode } from 'react'
 import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
-import { loadPatiently } from '../ui/load-patiently.ts'
+import { loadWithRetry } from '../ui/load-with-retry.ts'
 import { readVideoSearch } from '../views/videos/filters/search-params.ts'
 import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
@@ -21,7 +21,7 @@ import { Shell } from './shell.tsx'
 
 /** The router itself would reload the page if the code cannot be loaded, even offline. */
 const viewOf = <T extends Record<K, () => ReactNode>, K extends string>(load: () => Promise<T>, name: K) =>
-  lazyRouteComponent<T, K>(() => loadPatiently(load), name)
+  lazyRouteComponent<T, K>(() => loadWithRetry(load), name)
 
 const root = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,

@@ -4,25 +4,26 @@ import { Suspense, useEffect, useRef, useState } from 'react'
 import { Changes, type ConnectionState } from '../api/changes.ts'
 import { noteInterruption } from '../api/connection.ts'
 import { useSession } from '../api/session.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { IconButton } from '../ui/button.tsx'
 import { preloadDialogs } from '../ui/dialog.tsx'
-import { patientLazy } from '../ui/load-patiently.ts'
+import { lazyWithRetry } from '../ui/load-with-retry.ts'
+import { useStore } from '../ui/store.ts'
 import { DropZone } from '../upload/drop-zone.tsx'
 import { rememberEnvironment, useEnvironment } from './environment.ts'
 import { EnvironmentSwitch } from './environment-switch.tsx'
 import { GlobalCommands } from './global-commands.tsx'
 import { Navigation } from './navigation.tsx'
 import { Notices } from './notices.tsx'
-import { usePaletteState } from './palette-state.ts'
+import { isPaletteOpen } from './palette-state.ts'
 import styles from './shell.module.css'
 import { Shortcuts } from './shortcuts.tsx'
 
 // None of them is needed to see and use the first view.
-const AccountMenu = patientLazy(() => import('./account-menu.tsx'))
-const CommandPalette = patientLazy(() => import('./command-palette.tsx'))
-const Drawer = patientLazy(() => import('./drawer.tsx'))
-const UploadPanel = patientLazy(() => import('../upload/upload-panel.tsx'))
+const AccountMenu = lazyWithRetry(() => import('./account-menu.tsx'))
+const CommandPalette = lazyWithRetry(() => import('./command-palette.tsx'))
+const Drawer = lazyWithRetry(() => import('./drawer.tsx'))
+const UploadPanel = lazyWithRetry(() => import('../upload/upload-panel.tsx'))
 
 /** A short interruption is not worth a message. */
 const lostMs = 3_000
@@ -30,7 +31,7 @@ const lostMs = 3_000
 /** What surrounds every view: navigation, environment, account, live updates, shortcuts. */
 export function Shell() {
   const environment = useEnvironment()
-  const { version } = useSession()
+  const { version, sandbox } = useSession()
   useEffect(() => {
     document.documentElement.dataset.environment = environment
     rememberEnvironment(environment)
@@ -41,11 +42,11 @@ export function Shell() {
   useEffect(preloadDialogs, [])
   const isLost = useChanges()
   const content = useFocusOnNavigation()
-  const [isPaletteOpen] = usePaletteState()
+  const hasPalette = useStore(isPaletteOpen)
   return (
     <div className={styles.shell}>
       <a className={styles.skip} href="#content">
-        {texts.navigation.skip}
+        {messages.navigation.skip}
       </a>
       <header className={styles.sidebar}>
         <Brand />
@@ -53,7 +54,7 @@ export function Shell() {
         <Navigation />
         <div className={styles.foot}>
           <span>
-            {texts.product} {version}
+            {messages.product} {version}
           </span>
           <LazyAccountMenu />
         </div>
@@ -62,7 +63,7 @@ export function Shell() {
         <TopBar />
         {environment === 'sandbox' && (
           <div className={styles.banner} role="note">
-            {texts.environments.sandboxBanner}
+            {messages.environments.sandboxBanner(sandbox)}
           </div>
         )}
         {/* The key ends everything that a view of the other environment keeps in memory. */}
@@ -72,7 +73,7 @@ export function Shell() {
       </div>
       <Notices isLost={isLost} />
       <DropZone />
-      <Suspense>{isPaletteOpen && <CommandPalette />}</Suspense>
+      <Suspense>{hasPalette && <CommandPalette />}</Suspense>
       <Shortcuts />
       <GlobalCommands />
       <Suspense>
@@ -87,7 +88,7 @@ function Brand() {
   return (
     <Link to="/$environment" params={{ environment }} className={styles.brand}>
       <img src="/favicon.svg" width={24} height={24} alt="" />
-      {texts.product}
+      {messages.product}
     </Link>
   )
 }
@@ -99,7 +100,7 @@ function TopBar() {
     <div className={styles.topbar}>
       <IconButton
         icon="menu"
-        label={texts.navigation.open}
+        label={messages.navigation.open}
         aria-haspopup="dialog"
         aria-expanded={isOpen}
         onClick={() => setOpen(true)}
@@ -112,7 +113,7 @@ function TopBar() {
 }
 
 const LazyAccountMenu = () => (
-  <Suspense fallback={<IconButton icon="user" label={texts.account.menu} disabled />}>
+  <Suspense fallback={<IconButton icon="user" label={messages.account.menu} disabled />}>
     <AccountMenu />
   </Suspense>
 )

@@ -1,8 +1,9 @@
-import { useState, useSyncExternalStore } from 'react'
-import { texts } from '../texts/texts.ts'
+import { useState } from 'react'
+import { messages } from '../messages/messages.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckField } from '../ui/field.tsx'
-import { readCommands, subscribeToCommands } from './commands.ts'
+import { useStore } from '../ui/store.ts'
+import { commands } from './commands.ts'
 import { destinations } from './navigation.tsx'
 import styles from './shortcuts.module.css'
 import { chooseShortcuts, readUsesShortcuts } from './shortcuts-setting.ts'
@@ -10,21 +11,20 @@ import { chooseShortcuts, readUsesShortcuts } from './shortcuts-setting.ts'
 /** All keys of the dashboard and of the view that is shown. */
 export default function ShortcutList({ onClose }: { onClose(): void }) {
   const [isOn, setOn] = useState(readUsesShortcuts)
-  const commands = useSyncExternalStore(subscribeToCommands, readCommands)
   const rows: [string, string][] = [
-    ['Ctrl K', texts.shortcuts.palette],
-    ['← ↑ → ↓', texts.shortcuts.move],
-    ...commands.flatMap(({ key, label }): [string, string][] => (key ? [[key, label]] : [])),
+    ['Ctrl K', messages.shortcuts.palette],
+    ['← ↑ → ↓', messages.shortcuts.move],
+    ...useStore(commands).flatMap(({ key, label }): [string, string][] => (key ? [[key, label]] : [])),
     ...destinations.map(({ shortcut, label }): [string, string] => [
       `g ${shortcut}`,
-      texts.shortcuts.goTo(label),
+      messages.shortcuts.goTo(label),
     ]),
   ]
   return (
-    <Dialog isOpen onClose={onClose} title={texts.shortcuts.title}>
+    <Dialog isOpen onClose={onClose} title={messages.shortcuts.title}>
       <CheckField
-        label={texts.shortcuts.enable}
-        hint={texts.shortcuts.enableHint}
+        label={messages.shortcuts.enable}
+        hint={messages.shortcuts.enableHint}
         checked={isOn}
         onChange={({ target }) => {
           chooseShortcuts(target.checked)

@@ -1,17 +1,17 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense, useCallback, useEffect, useState } from 'react'
-import { texts } from '../texts/texts.ts'
-import { patientLazy } from '../ui/load-patiently.ts'
-import { readCommands, useCommand } from './commands.ts'
+import { messages } from '../messages/messages.ts'
+import { lazyWithRetry } from '../ui/load-with-retry.ts'
+import { commands, useCommand } from './commands.ts'
 import { useEnvironment } from './environment.ts'
 import { destinations } from './navigation.tsx'
-import { setPaletteOpen } from './palette-state.ts'
+import { isPaletteOpen } from './palette-state.ts'
 import { readUsesShortcuts } from './shortcuts-setting.ts'
 
 /** The second key of "g v" has to follow within this time. */
 const sequenceMs = 1_500
 
-const ShortcutList = patientLazy(() => import('./shortcut-list.tsx'))
+const ShortcutList = lazyWithRetry(() => import('./shortcut-list.tsx'))
 
 /** Keys belong to the control that has the focus, if it takes text or is part of a dialog or menu. */
 function isTaken(target: EventTarget | null): boolean {
@@ -27,14 +27,14 @@ export function Shortcuts() {
   const environment = useEnvironment()
   const navigate = useNavigate()
   const open = useCallback(() => setOpen(true), [])
-  useCommand({ id: 'shortcuts', label: texts.shortcuts.title, key: '?', run: open })
+  useCommand({ id: 'shortcuts', label: messages.shortcuts.title, key: '?', run: open })
   useEffect(() => {
     let sequenceUntil = 0
     const onKeyDown = (event: KeyboardEvent) => {
       const { key } = event
       if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === 'k') {
         event.preventDefault()
-        return setPaletteOpen(true)
+        return isPaletteOpen.set(true)
       }
       if (!readUsesShortcuts()) return
       if (event.ctrlKey || event.metaKey || event.altKey || isTaken(event.target)) return
@@ -44,7 +44,7 @@ export function Shortcuts() {
       if (destination) void navigate({ to: destination.to, params: { environment } })
       else if (key === 'g') sequenceUntil = event.timeStamp + sequenceMs
       else {
-        const command = readCommands().find((each) => each.key === key)
+        const command = commands.read().find((each) => each.key === key)
         if (!command) return
         event.preventDefault()
         command.run()

@@ -1,4 +1,4 @@
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from '../ui/button.tsx'
 import styles from './draft.module.css'
 import type { DraftForm } from './use-draft.ts'
@@ -13,7 +13,7 @@ type ConflictNoticeProps<T extends object> = {
 /** Shows what was changed both here and elsewhere. Nothing is saved until each of them is decided. */
 export function ConflictNotice<T extends object>({ form, labels, show = showValue }: ConflictNoticeProps<T>) {
   if (form.conflicts.length === 0) return null
-  const { conflict } = texts
+  const { conflict } = messages
   return (
     <div className={styles.conflict} role="alert">
       <h3>{conflict.title}</h3>
@@ -38,8 +38,8 @@ export function ConflictNotice<T extends object>({ form, labels, show = showValu
 }
 
 function showValue(value: unknown): string {
-  if (typeof value === 'boolean') return value ? texts.conflict.on : texts.conflict.off
+  if (typeof value === 'boolean') return value ? messages.conflict.on : messages.conflict.off
   const values = Array.isArray(value) ? value : [value ?? '']
   const lines = values.map((each) => (typeof each === 'string' ? each : `${each.key}: ${each.value}`))
-  return lines.join('\n') || texts.conflict.empty
+  return lines.join('\n') || messages.conflict.empty
 }

@@ -1,5 +1,5 @@
 import { useBlocker } from '@tanstack/react-router'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 
 /** Asks before the page is left with changes that are not saved. */
@@ -14,9 +14,9 @@ export function LeaveGuard({ isDirty }: { isDirty: boolean }) {
     <ConfirmDialog
       isOpen={status === 'blocked'}
       onClose={() => reset?.()}
-      title={texts.leave.title}
-      description={texts.leave.text}
-      action={texts.leave.action}
+      title={messages.leave.title}
+      description={messages.leave.text}
+      action={messages.leave.action}
       onConfirm={async () => proceed?.()}
     />
   )

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from '../ui/button.tsx'
 import { ErrorText } from '../ui/states.tsx'
 import { ConflictNotice } from './conflict-notice.tsx'
@@ -29,13 +29,13 @@ export function SaveBar<T extends object>({ form, labels, show, isBlocked, child
           {error && <ErrorText error={error} />}
           <div className={styles.buttons}>
             <span className={styles.status} role="status">
-              {texts.states.unsaved}
+              {messages.states.unsaved}
             </span>
             <Button onClick={discard} disabled={isSaving}>
-              {texts.actions.discard}
+              {messages.actions.discard}
             </Button>
-            <Button look="primary" type="submit" disabled={isSaving || isBlocked}>
-              {texts.actions.save}
+            <Button variant="primary" type="submit" disabled={isSaving || isBlocked}>
+              {messages.actions.save}
             </Button>
           </div>
         </div>

@@ -1,7 +1,7 @@
 import { type QueryFunction, useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiProblem, isMissing } from '../api/problem.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import {
   accept,
   changedNames,
@@ -61,7 +61,7 @@ export function useDraft<T extends object, Data>(options: DraftOptions<T, Data>)
         throw error
       })
       const sent = follow(typed, stored, isSame)
-      if (conflicts(sent, stored, isSame).length > 0) throw new Error(texts.conflict.blocked)
+      if (conflicts(sent, stored, isSame).length > 0) throw new Error(messages.conflict.blocked)
       const saved = await store(changeOf(sent, isSame), sent.typed)
       client.setQueryData(query.queryKey, saved)
       // A response to an earlier request would bring the old values back.

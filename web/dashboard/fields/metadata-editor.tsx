@@ -1,11 +1,11 @@
 import type { Pair } from '../api/types.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import styles from './metadata-editor.module.css'
 
 type MetadataEditorProps = { metadata: Pair[]; error: string | undefined; onChange(metadata: Pair[]): void }
 
-const words = texts.metadata
+const words = messages.metadata
 const dynamicPattern = /^__\w+__$/
 
 /** What has to be corrected before the pairs can be saved. */
@@ -86,7 +86,7 @@ function PairRow({ pair: { key, value }, row, onChange, onRemove }: PairRowProps
         onChange={(event) => onChange({ value: event.target.value })}
       />
       <Button
-        look="quiet"
+        variant="quiet"
         className={styles.toggle}
         aria-pressed={isDynamic}
         disabled={!/^\w+$/.test(key)}

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { themesQuery } from '../api/themes.ts'
 import { useEnvironment } from '../app/environment.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { SelectField } from '../ui/field.tsx'
 
 type ThemeFieldProps = {
@@ -20,17 +20,17 @@ export function ThemeField({ playerId, hint, error, onChange }: ThemeFieldProps)
   const isListed = playerId === null || themes.some((theme) => theme.playerId === playerId)
   return (
     <SelectField
-      label={texts.themes.one}
+      label={messages.themes.one}
       hint={hint}
       error={error ?? loadError?.message}
       value={playerId ?? ''}
       onChange={(event) => onChange(event.target.value || null)}
     >
-      <option value="">{texts.themes.default}</option>
+      <option value="">{messages.themes.default}</option>
       {!isListed && <option value={playerId}>{playerId}</option>}
       {themes.map((theme) => (
         <option key={theme.playerId} value={theme.playerId}>
-          {theme.name || `${texts.themes.unnamed} (${theme.playerId})`}
+          {theme.name || `${messages.untitled} (${theme.playerId})`}
         </option>
       ))}
     </SelectField>

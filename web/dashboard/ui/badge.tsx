@@ -2,8 +2,8 @@ import type { ReactNode } from 'react'
 import styles from './badge.module.css'
 import { classNames } from './class-names.ts'
 
-export type BadgeLook = 'plain' | 'good' | 'warn' | 'bad' | 'info'
+export type BadgeVariant = 'plain' | 'good' | 'warn' | 'bad' | 'info'
 
-export const Badge = ({ look = 'plain', children }: { look?: BadgeLook; children: ReactNode }) => (
-  <span className={classNames(styles.badge, look !== 'plain' && styles[look])}>{children}</span>
+export const Badge = ({ variant = 'plain', children }: { variant?: BadgeVariant; children: ReactNode }) => (
+  <span className={classNames(styles.badge, variant !== 'plain' && styles[variant])}>{children}</span>
 )

@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from './button.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 import { ErrorText } from './states.tsx'
@@ -28,9 +28,9 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
     <Dialog isOpen={isOpen} onClose={close} title={title} description={description}>
       {confirm.error && <ErrorText error={confirm.error} />}
       <DialogActions>
-        <Button onClick={close}>{texts.actions.cancel}</Button>
+        <Button onClick={close}>{messages.actions.cancel}</Button>
         <Button
-          look={isDangerous ? 'danger' : 'primary'}
+          variant={isDangerous ? 'danger' : 'primary'}
           disabled={confirm.isPending}
           onClick={() => confirm.mutate()}
         >

@@ -1,5 +1,5 @@
 import { type MouseEvent, useEffect, useState } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button, IconButton } from './button.tsx'
 import { showError } from './toast-list.ts'
 
@@ -15,7 +15,7 @@ type CopyButtonProps = {
 
 /** `button` is the one that was pressed, if it is still shown. */
 export async function copyText(text: string, button?: HTMLElement): Promise<void> {
-  if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(texts.actions.copyFailed)
+  if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(messages.actions.copyFailed)
 }
 
 /** Needs https or localhost. */
@@ -39,7 +39,12 @@ function copyByField(text: string, button: HTMLElement | undefined): boolean {
   return isCopied
 }
 
-export function CopyButton({ text, label = texts.actions.copy, isIcon = false, onCopied }: CopyButtonProps) {
+export function CopyButton({
+  text,
+  label = messages.actions.copy,
+  isIcon = false,
+  onCopied,
+}: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false)
   useEffect(() => {
     if (!isCopied) return
@@ -59,11 +64,11 @@ export function CopyButton({ text, label = texts.actions.copy, isIcon = false, o
         <IconButton icon={icon} label={label} disabled={disabled} onClick={onClick} />
       ) : (
         <Button icon={icon} disabled={disabled} onClick={onClick}>
-          {isCopied ? texts.actions.copied : label}
+          {isCopied ? messages.actions.copied : label}
         </Button>
       )}
       <span className="visually-hidden" role="status">
-        {isCopied ? texts.actions.copied : ''}
+        {isCopied ? messages.actions.copied : ''}
       </span>
     </>
   )

@@ -1,6 +1,6 @@
 import * as Radix from '@radix-ui/react-dialog'
 import type { ReactNode } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { IconButton } from './button.tsx'
 import { classNames } from './class-names.ts'
 import styles from './dialog.module.css'
@@ -45,7 +45,7 @@ export default function DialogFrame({
           <div className={styles.head}>
             <Radix.Title>{title}</Radix.Title>
             <Radix.Close asChild>
-              <IconButton icon="close" label={texts.actions.close} />
+              <IconButton icon="close" label={messages.actions.close} />
             </Radix.Close>
           </div>
           {description && (

@@ -2,17 +2,13 @@ import { now as serverNow } from '../api/clock.ts'
 
 /** Numbers and dates in the locale of the browser. */
 const number = new Intl.NumberFormat()
-const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
 const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 0 })
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
-const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 export const formatNumber = (value: number) => number.format(value)
-export const formatCompact = (value: number) => compact.format(value)
-export const formatPercent = (share: number) => percent.format(share)
+export const formatPercent = (fraction: number) => percent.format(fraction)
 export const formatDateTime = (value: string | number | Date) => dateTime.format(new Date(value))
-export const formatDate = (value: string | number | Date) => date.format(new Date(value))
 
 const spans: [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
@@ -63,11 +59,14 @@ export function formatSpan(seconds: number): string {
   return minutes >= 6_000 || rest === 0 ? hours : `${hours} ${unit(rest, 'minute')}`
 }
 
-/** A long time that is no watch time, such as "7 days". */
+/** "30 seconds". */
+export const formatUnit = (value: number, unit: 'second' | 'hour' | 'day') =>
+  new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(value)
+
+/** A long time that is not watch time, such as "7 days". */
 export function formatPeriod(seconds: number): string {
   const days = Math.floor(seconds / 86_400)
-  if (days < 2) return formatSpan(seconds)
-  return new Intl.NumberFormat(undefined, { style: 'unit', unit: 'day', unitDisplay: 'long' }).format(days)
+  return days < 2 ? formatSpan(seconds) : formatUnit(days, 'day')
 }
 
 export function formatBitRate(bitsPerSecond: number): string {

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { classNames } from './class-names.ts'
 import styles from './page.module.css'
 
@@ -15,7 +15,7 @@ type PageProps = {
 /** The frame of a view: its heading, its actions and the title of the browser's tab. */
 export function Page({ title, intro, actions, isFull = false, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} – ${texts.product}`
+    document.title = `${title} – ${messages.product}`
   }, [title])
   return (
     <div className={classNames(styles.page, isFull && styles.full)}>

@@ -1,8 +1,8 @@
 import styles from './progress.module.css'
 
-/** `share` is from 0 to 1. */
-export function Progress({ share, label }: { share: number; label: string }) {
-  const percent = Math.round(Math.min(1, Math.max(0, share)) * 100)
+/** `fraction` is from 0 to 1. */
+export function Progress({ fraction, label }: { fraction: number; label: string }) {
+  const percent = Math.round(Math.min(1, Math.max(0, fraction)) * 100)
   return (
     <div
       className={styles.track}

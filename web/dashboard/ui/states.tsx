@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 import { isForbidden, isMissing, OfflineError } from '../api/problem.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import styles from './states.module.css'
@@ -25,7 +25,7 @@ export function EmptyState({ icon, title, children, actions }: EmptyStateProps) 
 export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const isOffline = error instanceof OfflineError
   const isGone = isMissing(error)
-  const { states } = texts
+  const { states } = messages
   const title = isOffline
     ? states.offlineTitle
     : isGone
@@ -38,7 +38,7 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => v
       <EmptyState
         icon="warning"
         title={title}
-        actions={onRetry && !isGone && <Button onClick={onRetry}>{texts.actions.retry}</Button>}
+        actions={onRetry && !isGone && <Button onClick={onRetry}>{messages.actions.retry}</Button>}
       >
         {isOffline ? states.offline : isGone ? states.notFound : error.message}
       </EmptyState>
@@ -60,7 +60,7 @@ export function Loading() {
   return (
     <div className={styles.center} role="status">
       <div className={styles.spinner} />
-      <span className="visually-hidden">{texts.states.loading}</span>
+      <span className="visually-hidden">{messages.states.loading}</span>
     </div>
   )
 }

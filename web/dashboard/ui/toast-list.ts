@@ -1,3 +1,5 @@
+import { createStore } from './store.ts'
+
 // Apart from the component, so that views can report something before it is loaded.
 
 export type Toast = {
@@ -9,30 +11,16 @@ export type Toast = {
 
 const maxShown = 4
 
-let toasts: Toast[] = []
+export const toasts = createStore<Toast[]>([])
 let nextId = 1
-const listeners = new Set<() => void>()
 
-function set(next: Toast[]): void {
-  toasts = next
-  for (const listener of listeners) listener()
-}
+const add = (toast: Omit<Toast, 'id'>) =>
+  toasts.set([...toasts.read(), { id: nextId++, ...toast }].slice(-maxShown))
 
-export function subscribeToToasts(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-export const removeToast = (id: number) => set(toasts.filter((each) => each.id !== id))
+export const removeToast = (id: number) => toasts.set(toasts.read().filter((each) => each.id !== id))
 
 /** Shows a short message at the corner of the page. */
-export function showToast(text: string, action?: Toast['action']): void {
-  set([...toasts, { id: nextId++, text, isError: false, action }].slice(-maxShown))
-}
+export const showToast = (text: string, action?: Toast['action']) => add({ text, isError: false, action })
 
 /** For a failure that has no place of its own on the page. */
-export function showError(error: Error): void {
-  set([...toasts, { id: nextId++, text: error.message, isError: true, action: undefined }].slice(-maxShown))
-}
-
-export const readToasts = () => toasts
+export const showError = ({ message }: Error) => add({ text: message, isError: true, action: undefined })

@@ -1,9 +1,9 @@
 import * as Radix from '@radix-ui/react-toast'
-import { useSyncExternalStore } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button, IconButton } from './button.tsx'
 import { classNames } from './class-names.ts'
-import { readToasts, removeToast, subscribeToToasts } from './toast-list.ts'
+import { useStore } from './store.ts'
+import { removeToast, toasts } from './toast-list.ts'
 import styles from './toasts.module.css'
 
 const shownMs = 6_000
@@ -11,7 +11,7 @@ const shownMs = 6_000
 const shownWithActionMs = 12_000
 
 export default function Toasts() {
-  const shown = useSyncExternalStore(subscribeToToasts, readToasts)
+  const shown = useStore(toasts)
   return (
     <Radix.Provider swipeDirection="right">
       {shown.map(({ id, text, isError, action }) => (
@@ -26,13 +26,13 @@ export default function Toasts() {
           <div className={styles.actions}>
             {action && (
               <Radix.Action asChild altText={action.label}>
-                <Button look="quiet" onClick={action.run}>
+                <Button variant="quiet" onClick={action.run}>
                   {action.label}
                 </Button>
               </Radix.Action>
             )}
             <Radix.Close asChild>
-              <IconButton icon="close" label={texts.actions.close} />
+              <IconButton icon="close" label={messages.actions.close} />
             </Radix.Close>
           </div>
         </Radix.Root>

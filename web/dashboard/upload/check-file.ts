@@ -1,4 +1,4 @@
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 
 /** Kinds of files that Kinora certainly cannot encode. Browsers do not know the kind of many videos. */
 const wrongKind =
@@ -6,8 +6,8 @@ const wrongKind =
 
 /** A sentence about why a file cannot be uploaded, or undefined. */
 export function checkFile({ size, type, name }: File): string | undefined {
-  if (size === 0) return texts.upload.emptyFile
-  if (wrongKind.test(type)) return texts.upload.wrongKind
-  if (name.length > 1_000) return texts.upload.longName
+  if (size === 0) return messages.upload.emptyFile
+  if (wrongKind.test(type)) return messages.upload.wrongKind
+  if (name.length > 1_000) return messages.upload.longName
   return undefined
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'react'
 import type { Environment } from '../api/client.ts'
 import { useEnvironment } from '../app/environment.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Icon } from '../ui/icon.tsx'
-import { loadPatiently } from '../ui/load-patiently.ts'
+import { loadWithRetry } from '../ui/load-with-retry.ts'
 import { showError } from '../ui/toast-list.ts'
 import styles from './drop-zone.module.css'
 import { type Drop, readDrop } from './picked-files.ts'
@@ -22,7 +22,7 @@ export function DropZone() {
       <div className={styles.overlay}>
         <div className={styles.message}>
           <Icon name="upload" size={32} />
-          {texts.upload.dropHere}
+          {messages.upload.dropHere}
         </div>
       </div>
     )
@@ -61,6 +61,6 @@ function useDrop(): boolean {
 
 /** The first view can be used before the code of the uploads is loaded. */
 async function addDrop(environment: Environment, drop: Promise<Drop>): Promise<void> {
-  const { uploads } = await loadPatiently(() => import('./uploads.ts'))
+  const { uploads } = await loadWithRetry(() => import('./uploads.ts'))
   uploads.addDrop(environment, await drop)
 }

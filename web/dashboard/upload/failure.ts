@@ -1,5 +1,5 @@
 import { ApiProblem, OfflineError } from '../api/problem.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import type { Upload } from './types.ts'
 
 type Judgement = Pick<Upload, 'needs' | 'message'> & {
@@ -18,17 +18,18 @@ const passing = new Set([408, 409, 423, 425, 429, 460])
 export function judgeFailure(error: Error, failuresBefore: number): Judgement {
   const delay = Math.min(maxDelayMs, 1_000 * 2 ** failuresBefore)
   const lost = { state: 'interrupted', needs: undefined } as const
-  if (error instanceof OfflineError) return { ...lost, retryMs: delay, message: texts.upload.connectionLost }
+  if (error instanceof OfflineError)
+    return { ...lost, retryMs: delay, message: messages.upload.connectionLost }
   // Browsers throw it if a file was moved, changed or deleted.
   if (error instanceof DOMException)
-    return { state: 'interrupted', needs: 'file', message: texts.upload.unreadable }
+    return { state: 'interrupted', needs: 'file', message: messages.upload.unreadable }
   const failed = { state: 'failed', needs: undefined } as const
   if (!(error instanceof ApiProblem)) return { ...failed, message: error.message }
   const { status, message, retryAfterSeconds = 0, isStaleToken } = error
   if (status >= 500 || passing.has(status) || isStaleToken)
     return { ...lost, retryMs: Math.max(delay, retryAfterSeconds * 1_000), message }
   // It continues after the next login.
-  if (status === 401 || status === 403) return { ...lost, message: texts.states.noPermission }
-  if (status === 404 || status === 410) return { ...failed, isGone: true, message: texts.upload.gone }
+  if (status === 401 || status === 403) return { ...lost, message: messages.states.noPermission }
+  if (status === 404 || status === 410) return { ...failed, isGone: true, message: messages.upload.gone }
   return { ...failed, message }
 }

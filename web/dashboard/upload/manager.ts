@@ -1,5 +1,5 @@
 import type { Environment } from '../api/client.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { checkFile } from './check-file.ts'
 import { type Entry, isSameFile, newEntry, requestFile, restoredEntry } from './entry.ts'
 import { own } from './ownership.ts'
@@ -18,8 +18,7 @@ export class UploadManager {
   readonly #runner = new UploadRunner(this.#list)
   #restored: Promise<void> | undefined
 
-  subscribe = this.#list.subscribe
-  read = this.#list.read
+  readonly all = this.#list.uploads
 
   /** Begins to upload files. Returns the ids of the uploads, in the order of the files. Only one file can have a target. */
   addFiles(environment: Environment, files: PickedFile[], target?: string): string[] {
@@ -39,7 +38,7 @@ export class UploadManager {
   /** Begins to upload what was dropped. Folders are listed with the reason why they are not uploaded. */
   addDrop(environment: Environment, { files, folders }: Drop): void {
     const rejected = folders.map((name) =>
-      newEntry(environment, { file: new File([], name) }, { problem: texts.upload.folder }),
+      newEntry(environment, { file: new File([], name) }, { problem: messages.upload.folder }),
     )
     this.#list.add(rejected)
     this.addFiles(environment, files)
@@ -67,7 +66,7 @@ export class UploadManager {
     if (!entry) return
     if (entry.view.needs === 'permission') {
       entry.file = await requestFile(entry.handle!, entry.view)
-      if (!entry.file) return this.#list.change(entry, { needs: 'file', message: texts.upload.noAccess })
+      if (!entry.file) return this.#list.change(entry, { needs: 'file', message: messages.upload.noAccess })
     }
     if (!entry.file) return this.#list.change(entry, { needs: 'file' })
     entry.failures = 0
@@ -80,7 +79,7 @@ export class UploadManager {
     const entry = this.#list.get(id)
     if (!entry) return
     if (!isSameFile(file, entry.view)) {
-      this.#list.change(entry, { message: texts.upload.otherFile(entry.view.name) })
+      this.#list.change(entry, { message: messages.upload.otherFile(entry.view.name) })
       return
     }
     Object.assign(entry, { file, handle })

@@ -1,16 +1,16 @@
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { formatNumber } from '../ui/format.ts'
 import type { Upload } from './types.ts'
 
-/** The state of many uploads in one line. `share` is undefined if nothing is on its way. */
-export function summarize(list: readonly Upload[]): { label: string; share: number | undefined } {
+/** The state of many uploads in one line. `fraction` is undefined if nothing is on its way. */
+export function summarize(list: readonly Upload[]): { label: string; fraction: number | undefined } {
   const count = (...states: Upload['state'][]) => list.filter(({ state }) => states.includes(state)).length
   const sum = (read: (upload: Upload) => number) => valid.reduce((total, each) => total + read(each), 0)
   const valid = list.filter(({ state }) => state !== 'failed')
   const active = count('waiting', 'uploading')
   const stopped = count('paused', 'interrupted')
   const failed = count('failed')
-  const { upload } = texts
+  const { upload } = messages
   const done = formatNumber(count('processing', 'ready'))
   const label =
     active > 0
@@ -20,6 +20,6 @@ export function summarize(list: readonly Upload[]): { label: string; share: numb
         : upload.summaryDone(done)
   return {
     label: failed > 0 ? `${label}, ${upload.summaryFailed(formatNumber(failed))}` : label,
-    share: active + stopped > 0 ? sum(({ sent }) => sent) / sum(({ size }) => size) : undefined,
+    fraction: active + stopped > 0 ? sum(({ sent }) => sent) / sum(({ size }) => size) : undefined,
   }
 }

@@ -1,3 +1,4 @@
+import { createStore } from '../ui/store.ts'
 import { type Entry, storedEntry } from './entry.ts'
 import { forgetUploads, saveUploads } from './storage.ts'
 import type { Upload } from './types.ts'
@@ -5,19 +6,11 @@ import type { Upload } from './types.ts'
 /** How often pages are told about progress. */
 const progressMs = 250
 
-/** The uploads of this tab, in the order in which they were added, and those who want to know about changes. */
+/** The uploads of this tab, in the order in which they were added. */
 export class UploadList {
   readonly #entries = new Map<string, Entry>()
-  readonly #listeners = new Set<() => void>()
-  #views: readonly Upload[] = []
+  readonly uploads = createStore<readonly Upload[]>([])
   #progressTimer: ReturnType<typeof setTimeout> | undefined
-
-  subscribe = (listener: () => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  read = () => this.#views
 
   get = (id: string) => this.#entries.get(id)
   has = ({ view }: Entry) => this.#entries.get(view.id)?.view.id === view.id
@@ -55,9 +48,9 @@ export class UploadList {
   emit(): void {
     clearTimeout(this.#progressTimer)
     this.#progressTimer = undefined
-    this.#views = this.all().map(({ view }) => view)
-    warnBeforeLeaving(this.#views.some(({ state }) => state === 'waiting' || state === 'uploading'))
-    for (const listener of this.#listeners) listener()
+    const views = this.all().map(({ view }) => view)
+    warnBeforeLeaving(views.some(({ state }) => state === 'waiting' || state === 'uploading'))
+    this.uploads.set(views)
   }
 }
 

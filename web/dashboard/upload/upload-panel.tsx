@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react'
 import { useSession } from '../api/session.ts'
 import { useEnvironment } from '../app/environment.ts'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { formatNumber } from '../ui/format.ts'
 import { Progress } from '../ui/progress.tsx'
@@ -36,34 +36,34 @@ export default function UploadPanel() {
 function Panel({ list }: { list: readonly Upload[] }) {
   const [isOpen, setOpen] = useState(() => matchMedia('(min-width: 700px)').matches)
   const panel = useDock()
-  const { label, share } = summarize(list)
+  const { label, fraction } = summarize(list)
   const over = list.filter(isOver)
   return (
-    <section ref={panel} className={styles.panel} aria-label={texts.upload.title}>
+    <section ref={panel} className={styles.panel} aria-label={messages.upload.title}>
       <div className={styles.head}>
         <h2 className={styles.title} role="status">
           {label}
         </h2>
         {isOpen && over.length > 0 && (
-          <Button look="quiet" onClick={() => uploads.dismiss(...over.map(({ id }) => id))}>
-            {texts.upload.clear}
+          <Button variant="quiet" onClick={() => uploads.dismiss(...over.map(({ id }) => id))}>
+            {messages.upload.clear}
           </Button>
         )}
         <IconButton
           icon={isOpen ? 'down' : 'up'}
-          label={isOpen ? texts.upload.collapse : texts.upload.expand}
+          label={isOpen ? messages.upload.collapse : messages.upload.expand}
           aria-expanded={isOpen}
           onClick={() => setOpen(!isOpen)}
         />
       </div>
-      {share !== undefined && <Progress share={share} label={texts.upload.title} />}
+      {fraction !== undefined && <Progress fraction={fraction} label={messages.upload.title} />}
       {isOpen && (
         <ul className={styles.rows}>
           {list.slice(0, maxRows).map((upload) => (
             <UploadRow key={upload.id} upload={upload} />
           ))}
           {list.length > maxRows && (
-            <li className={styles.more}>{texts.upload.moreRows(formatNumber(list.length - maxRows))}</li>
+            <li className={styles.more}>{messages.upload.moreRows(formatNumber(list.length - maxRows))}</li>
           )}
         </ul>
       )}

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { memo, type ReactNode } from 'react'
-import { texts } from '../texts/texts.ts'
+import { messages } from '../messages/messages.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { classNames } from '../ui/class-names.ts'
 import { formatBytes, formatPercent, formatSpan } from '../ui/format.ts'
@@ -22,7 +22,7 @@ export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload })
       <Actions upload={upload} />
       {isMoving && (
         <div className={styles.bar}>
-          <Progress share={sent / size} label={texts.upload.progress(name)} />
+          <Progress fraction={sent / size} label={messages.upload.progress(name)} />
         </div>
       )}
       <div className={classNames(styles.facts, state === 'failed' && styles.bad)}>
@@ -30,8 +30,8 @@ export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload })
         {state === 'ready' && (
           <>
             {' · '}
-            <VideoLink upload={upload} aria-label={labelled(texts.upload.watch, name)}>
-              {texts.upload.watch}
+            <VideoLink upload={upload} aria-label={labelled(messages.upload.watch, name)}>
+              {messages.upload.watch}
             </VideoLink>
           </>
         )}
@@ -62,7 +62,7 @@ const isOver = (state: Upload['state']) => state === 'ready' || state === 'proce
 const labelled = (action: string, name: string) => `${action}: ${name}`
 
 function factsOf({ state, needs, sent, size, bytesPerSecond, secondsLeft }: Upload): string {
-  const { upload } = texts
+  const { upload } = messages
   if (needs === 'file') return upload.selectAgainHint
   if (needs === 'permission') return upload.continueHint
   if (state === 'waiting') return `${upload.states.waiting} · ${formatBytes(size)}`
@@ -83,41 +83,41 @@ function Actions({ upload }: { upload: Upload }) {
   return (
     <div className={styles.actions}>
       {needs === 'file' && (
-        <Button aria-label={labelled(texts.upload.selectAgain, name)} onClick={() => selectAgain(id)}>
-          {texts.upload.selectAgain}
+        <Button aria-label={labelled(messages.upload.selectAgain, name)} onClick={() => selectAgain(id)}>
+          {messages.upload.selectAgain}
         </Button>
       )}
       {(state === 'uploading' || state === 'waiting') && (
         <IconButton
           icon="pause"
-          label={labelled(texts.upload.pause, name)}
+          label={labelled(messages.upload.pause, name)}
           onClick={() => uploads.pause(id)}
         />
       )}
       {canResume && (
         <IconButton
           icon="play"
-          label={labelled(texts.upload.resume, name)}
+          label={labelled(messages.upload.resume, name)}
           onClick={() => uploads.resume(id)}
         />
       )}
       {state === 'failed' && canRetry && (
         <IconButton
           icon="reload"
-          label={labelled(texts.actions.retry, name)}
+          label={labelled(messages.actions.retry, name)}
           onClick={() => uploads.resume(id)}
         />
       )}
       {isOver(state) || state === 'failed' ? (
         <IconButton
           icon="close"
-          label={labelled(texts.upload.dismiss, name)}
+          label={labelled(messages.upload.dismiss, name)}
           onClick={() => uploads.dismiss(id)}
         />
       ) : (
         <IconButton
           icon="close"
-          label={labelled(texts.upload.cancel, name)}
+          label={labelled(messages.upload.cancel, name)}
           onClick={() => uploads.cancel(id).catch(showError)}
         />
       )}

@@ -1,5 +1,6 @@
-import { useMemo, useSyncExternalStore } from 'react'
+import { useMemo } from 'react'
 import type { Environment } from '../api/client.ts'
+import { useStore } from '../ui/store.ts'
 import { UploadManager } from './manager.ts'
 import type { Upload } from './types.ts'
 
@@ -7,6 +8,6 @@ export const uploads = new UploadManager()
 
 /** The uploads of an environment, in the order in which they were added. */
 export function useUploads(environment: Environment): readonly Upload[] {
-  const all = useSyncExternalStore(uploads.subscribe, uploads.read)
+  const all = useStore(uploads.all)
   return useMemo(() => all.filter((each) => each.environment === environment), [all, environment])
 }

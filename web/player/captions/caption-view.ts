@@ -56,7 +56,7 @@ export function createCaptionView(video: HTMLVideoElement): CaptionView {
 function boxAt({ left, width, align, top }: Place): HTMLElement {
   const box = element('div', { class: 'cues' })
   const style = { left: `${left}%`, width: `${width}%`, textAlign: align, top: `${top}%` }
-  // Moves the box up by the same share of its own height, so that it is never outside of the area.
+  // Moves the box up by the same fraction of its own height, so that it is never outside of the area.
   Object.assign(box.style, style, { transform: `translateY(-${top}%)` })
   return box
 }

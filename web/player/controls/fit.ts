@@ -1,4 +1,4 @@
-/** A video whose shape differs by less than this share fills the frame. */
+/** A video whose shape differs by less than this fraction fills the frame. */
 const tolerance = 0.006
 
 /**

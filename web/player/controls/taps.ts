@@ -57,9 +57,9 @@ export function createTaps({ controller, video, has, seek, toggleFullscreen }: T
 
 function sideOf({ clientX }: MouseEvent, controller: HTMLElement): Side {
   const { left, width } = controller.getBoundingClientRect()
-  const share = (clientX - left) / width
-  if (share < 1 / 3) return -1
-  return share > 2 / 3 ? 1 : 0
+  const fraction = (clientX - left) / width
+  if (fraction < 1 / 3) return -1
+  return fraction > 2 / 3 ? 1 : 0
 }
 
 /** Shows how far the taps have moved. The time display tells the same to screen readers. */

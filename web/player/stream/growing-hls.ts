@@ -34,7 +34,7 @@ export class GrowingHls extends Hls {
     super.nextLoadLevel = this.#playable(level)
   }
 
-  /** A growing playlist is no live stream: hls.js must not jump to its end. */
+  /** A growing playlist is not a live stream: hls.js must not jump to its end. */
   override get liveSyncPosition(): number | null {
     return this.#growth.isGrowing ? null : super.liveSyncPosition
   }

@@ -134,7 +134,7 @@ function hlsConfig(
     capLevelToPlayerSize: true,
     capLevelController: class extends CapLevelController {
       override getMaxLevel(highest: number): number {
-        // Only a part of a 360° video is visible at a time, so the player size is no guide to the quality.
+        // Only a part of a 360° video is visible at a time, so the player size says nothing about the quality.
         const bySize = isPanoramic ? highest : super.getMaxLevel(highest)
         return Math.min(bySize, maxAllowedLevel())
       }

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { importByUrl } from '../../api/home.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
@@ -25,9 +25,9 @@ export function AddVideo({ hasVideo, onFetch }: AddVideoProps) {
     <div className={styles.add}>
       <div className={styles.drop}>
         {!hasVideo && <Icon name="upload" size={24} />}
-        <span>{texts.home.drop}</span>
-        <Button look={hasVideo ? 'plain' : 'primary'} onClick={choose}>
-          {texts.home.choose}
+        <span>{messages.home.drop}</span>
+        <Button variant={hasVideo ? 'plain' : 'primary'} onClick={choose}>
+          {messages.home.choose}
         </Button>
       </div>
       <FetchForm onFetch={onFetch} />
@@ -57,7 +57,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
       >
         <TextField
           type="url"
-          label={texts.home.url}
+          label={messages.home.url}
           placeholder="https://example.com/video.mp4"
           required
           value={url}
@@ -65,7 +65,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
           onChange={(event) => setUrl(event.target.value)}
         />
         <Button type="submit" icon="download" disabled={fetching.isPending}>
-          {texts.home.fetch}
+          {messages.home.fetch}
         </Button>
       </form>
       {fetching.error && !field && <ErrorText error={fetching.error} />}

@@ -1,5 +1,5 @@
 import { useSession } from '../../api/session.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { samplesFor } from './samples.ts'
@@ -10,12 +10,12 @@ import { Step } from './step.tsx'
 export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
   const { publicUrl } = useSession()
   return (
-    <Step number={4} title={texts.home.code} isDone={false}>
+    <Step number={4} title={messages.home.code} isDone={false}>
       <p className={styles.muted}>
-        {texts.home.codeIntro} {apiKey ? texts.home.codeReady : texts.home.codeNoKey}
+        {messages.home.codeIntro} {apiKey ? messages.home.codeReady : messages.home.codeNoKey}
       </p>
       <Tabs
-        label={texts.home.languages}
+        label={messages.home.languages}
         tabs={samplesFor(publicUrl, apiKey).map(({ language, code }) => ({
           value: language,
           label: language,
@@ -23,7 +23,7 @@ export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
         }))}
       />
       <a href="/docs" target="_blank" rel="noreferrer">
-        {texts.home.documentation}
+        {messages.home.documentation}
       </a>
     </Step>
   )

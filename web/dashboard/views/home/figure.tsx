@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { Skeleton } from '../../ui/states.tsx'
 import styles from './figure.module.css'
@@ -22,7 +22,7 @@ export function Figure({ label, to, value, error, hint, isBad = false }: FigureP
     <Link to={to} params={{ environment }} className={styles.figure}>
       <span className={styles.label}>{label}</span>
       <span className={classNames(styles.value, isBad && styles.bad)}>
-        {value ?? (error ? texts.home.unknown : <Skeleton width={60} height={26} />)}
+        {value ?? (error ? messages.home.unknown : <Skeleton width={60} height={26} />)}
       </span>
       <span className={styles.label}>{error?.message ?? hint ?? '\u00a0'}</span>
     </Link>

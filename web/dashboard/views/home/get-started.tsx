@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
 import { videoQuery } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { patientLazy } from '../../ui/load-patiently.ts'
+import { messages } from '../../messages/messages.ts'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
@@ -12,8 +12,8 @@ import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
 // Nobody needs them at first sight.
-const CodeStep = patientLazy(() => import('./code-step.tsx'))
-const EmbedStep = patientLazy(() => import('./embed-step.tsx'))
+const CodeStep = lazyWithRetry(() => import('./code-step.tsx'))
+const EmbedStep = lazyWithRetry(() => import('./embed-step.tsx'))
 
 /** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
 export default function GetStarted({ newest }: { newest: string | undefined }) {
@@ -39,13 +39,13 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
         />
       </div>
       <div className={styles.column}>
-        <Step number={3} title={texts.home.embed} isDone={false}>
+        <Step number={3} title={messages.home.embed} isDone={false}>
           {video.data ? (
             <Suspense>
               <EmbedStep video={video.data} />
             </Suspense>
           ) : (
-            <p className={stepStyles.muted}>{texts.home.embedLater}</p>
+            <p className={stepStyles.muted}>{messages.home.embedLater}</p>
           )}
         </Step>
         <Suspense>

@@ -2,16 +2,16 @@ import { useQuery } from '@tanstack/react-query'
 import { Suspense, useState } from 'react'
 import { newestVideosQuery } from '../../api/home.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { patientLazy } from '../../ui/load-patiently.ts'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
 import styles from './home-view.module.css'
 
 // There is either this or the steps.
-const Overview = patientLazy(() => import('./overview.tsx'))
-const GetStarted = patientLazy(() => import('./get-started.tsx'))
+const Overview = lazyWithRetry(() => import('./overview.tsx'))
+const GetStarted = lazyWithRetry(() => import('./get-started.tsx'))
 
 const recentCount = 8
 
@@ -26,13 +26,13 @@ export function HomeView() {
   if (isOpen === undefined && recent.data) setOpen(isFirst)
   return (
     <Page
-      title={isStarting ? texts.home.title : texts.home.overviewTitle}
-      intro={isStarting && texts.home.intro}
+      title={isStarting ? messages.home.title : messages.home.overviewTitle}
+      intro={isStarting && messages.home.intro}
       actions={
         recent.data &&
         !isFirst && (
           <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
-            {isStarting ? texts.home.hideSteps : texts.home.steps}
+            {isStarting ? messages.home.hideSteps : messages.home.steps}
           </Button>
         )
       }

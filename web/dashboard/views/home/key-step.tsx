@@ -4,7 +4,7 @@ import { createKey, keysQuery } from '../../api/keys.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import type { ApiKey } from '../../api/types.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -16,8 +16,8 @@ import { Step } from './step.tsx'
 /** Names are unique. */
 function freeName(keys: ApiKey[]): string {
   const isTaken = (name: string) => keys.some((key) => key.name === name)
-  let name: string = texts.home.keyDefault
-  for (let number = 2; isTaken(name); number++) name = texts.home.keyNumber(number)
+  let name: string = messages.home.keyDefault
+  for (let number = 2; isTaken(name); number++) name = messages.home.keyNumber(number)
   return name
 }
 
@@ -39,17 +39,19 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
   const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
   const count = keys.data?.length ?? 0
   return (
-    <Step number={1} title={texts.home.key} isDone={apiKey !== undefined || count > 0}>
+    <Step number={1} title={messages.home.key} isDone={apiKey !== undefined || count > 0}>
       {apiKey ? (
         <>
-          <CodeBlock code={apiKey} label={texts.home.copyKey} />
+          <CodeBlock code={apiKey} label={messages.home.copyKey} />
           <p className={stepStyles.muted} role="status">
-            {texts.home.keyOnce}
+            {messages.home.keyOnce}
           </p>
         </>
       ) : (
         <>
-          <p className={stepStyles.muted}>{count > 0 ? texts.home.keyAnother(count) : texts.home.keyIntro}</p>
+          <p className={stepStyles.muted}>
+            {count > 0 ? messages.home.keyAnother(count) : messages.home.keyIntro}
+          </p>
           <form
             className={styles.form}
             onSubmit={(event) => {
@@ -58,7 +60,7 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
             }}
           >
             <TextField
-              label={texts.home.keyName}
+              label={messages.home.keyName}
               required
               maxLength={100}
               value={name}
@@ -66,12 +68,12 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
               onChange={(event) => setName(event.target.value)}
             />
             <Button
-              look={count > 0 ? 'plain' : 'primary'}
+              variant={count > 0 ? 'plain' : 'primary'}
               icon="key"
               type="submit"
               disabled={create.isPending}
             >
-              {texts.home.keyCreate}
+              {messages.home.keyCreate}
             </Button>
           </form>
           {create.error && !field && <ErrorText error={create.error} />}

@@ -4,10 +4,11 @@ import { failedCountQuery, onAirQuery, viewersQuery } from '../../api/home.ts'
 import { systemQuery } from '../../api/system.ts'
 import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
+import { titleOf } from '../../ui/title-of.ts'
 import { Figure } from './figure.tsx'
 import styles from './overview.module.css'
 import { RecentVideos } from './recent-videos.tsx'
@@ -25,43 +26,43 @@ export default function Overview({ recent }: { recent: ListedVideo[] }) {
   const disk = system.data?.disk
   return (
     <div className={styles.overview}>
-      {system.data?.isDiskLow && <ErrorText error={new Error(texts.system.diskPaused)} />}
+      {system.data?.isDiskLow && <ErrorText error={new Error(messages.system.diskPaused)} />}
       <div className={styles.figures}>
         <Figure
-          label={texts.home.viewers}
+          label={messages.home.viewers}
           to="/$environment/viewers"
           value={viewers.data === undefined ? undefined : formatNumber(viewers.data)}
           error={viewers.error}
-          hint={viewers.data ? texts.home.viewersAt(time.format(viewers.dataUpdatedAt)) : undefined}
+          hint={viewers.data ? messages.home.viewersAt(time.format(viewers.dataUpdatedAt)) : undefined}
         />
         <Figure
-          label={texts.home.live}
+          label={messages.home.live}
           to="/$environment/live"
           value={onAir.data === undefined ? undefined : formatNumber(onAir.data.length)}
           error={onAir.error}
         />
         <Figure
-          label={texts.home.failures}
+          label={messages.home.failures}
           to="/$environment/system"
           value={failed.data === undefined ? undefined : formatNumber(failed.data)}
           error={failed.error}
           isBad={(failed.data ?? 0) > 0}
         />
         <Figure
-          label={texts.home.storage}
+          label={messages.home.storage}
           to="/$environment/system"
           value={storedBytes === undefined ? undefined : formatBytes(storedBytes)}
           error={system.error}
-          hint={disk ? texts.home.free(formatBytes(disk.freeBytes)) : undefined}
+          hint={disk ? messages.home.free(formatBytes(disk.freeBytes)) : undefined}
         />
       </div>
       {onAir.data && onAir.data.length > 0 && (
-        <Panel title={texts.home.onAir}>
+        <Panel title={messages.home.onAir}>
           <ul className={styles.streams}>
             {onAir.data.map(({ liveStreamId, name }) => (
               <li key={liveStreamId}>
                 <Link to="/$environment/live/$liveStreamId" params={{ environment, liveStreamId }}>
-                  {name || texts.home.unnamedStream}
+                  {titleOf(name)}
                 </Link>
               </li>
             ))}

@@ -3,16 +3,17 @@ import { useRef } from 'react'
 import { ownPath } from '../../api/own-path.ts'
 import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge, type BadgeLook } from '../../ui/badge.tsx'
+import { messages } from '../../messages/messages.ts'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { useListKeys } from '../../ui/list-keys.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Time } from '../../ui/time.tsx'
+import { titleOf } from '../../ui/title-of.ts'
 import styles from './recent-videos.module.css'
 
-const looks: Record<string, BadgeLook> = { ready: 'good', processing: 'info', failed: 'bad' }
+const variants: Record<string, BadgeVariant> = { ready: 'good', processing: 'info', failed: 'bad' }
 
 export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
   const environment = useEnvironment()
@@ -20,10 +21,10 @@ export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
   useListKeys(list)
   return (
     <Panel
-      title={texts.home.recent}
+      title={messages.home.recent}
       actions={
         <Link to="/$environment/videos" params={{ environment }}>
-          {texts.home.allVideos}
+          {messages.home.allVideos}
         </Link>
       }
     >
@@ -51,10 +52,10 @@ export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
                   <span className={styles.duration}>{formatDuration(video.status.duration)}</span>
                 )}
               </span>
-              <span className={styles.title}>{video.title || texts.home.untitled}</span>
+              <span className={styles.title}>{titleOf(video.title)}</span>
               <span className={styles.facts}>
-                <Badge look={looks[video.status.state] ?? 'plain'}>
-                  {texts.home.states[video.status.state]}
+                <Badge variant={variants[video.status.state] ?? 'plain'}>
+                  {messages.home.states[video.status.state]}
                 </Badge>
                 <Time value={video.createdAt} />
               </span>

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Icon } from '../../ui/icon.tsx'
 import styles from './step.module.css'
 
@@ -14,7 +14,7 @@ export function Step({ number, title, isDone, children }: StepProps) {
           {isDone ? <Icon name="check" size={14} /> : number}
         </span>
         {title}
-        {isDone && <span className="visually-hidden">({texts.home.done})</span>}
+        {isDone && <span className="visually-hidden">({messages.home.done})</span>}
       </h2>
       <div className={styles.body}>{children}</div>
     </section>

@@ -1,4 +1,4 @@
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { formatBytes, formatSpan } from '../../ui/format.ts'
 import { Progress } from '../../ui/progress.tsx'
 import type { Upload } from '../../upload/types.ts'
@@ -9,17 +9,17 @@ export function UploadProgress({ upload }: { upload: Upload }) {
   const { name, sent, size, bytesPerSecond, secondsLeft, state, message } = upload
   return (
     <div className={styles.progress}>
-      <div className={styles.name}>{texts.home.uploading(name)}</div>
-      <Progress share={size > 0 ? sent / size : 0} label={texts.upload.progress(name)} />
+      <div className={styles.name}>{messages.home.uploading(name)}</div>
+      <Progress fraction={size > 0 ? sent / size : 0} label={messages.upload.progress(name)} />
       <div className={styles.facts}>
-        <span>{texts.upload.amount(formatBytes(sent), formatBytes(size))}</span>
+        <span>{messages.upload.amount(formatBytes(sent), formatBytes(size))}</span>
         {state === 'uploading' && bytesPerSecond !== undefined && (
-          <span>{texts.upload.speed(formatBytes(bytesPerSecond))}</span>
+          <span>{messages.upload.speed(formatBytes(bytesPerSecond))}</span>
         )}
         {state === 'uploading' && secondsLeft !== undefined && (
-          <span>{texts.upload.timeLeft(formatSpan(secondsLeft))}</span>
+          <span>{messages.upload.timeLeft(formatSpan(secondsLeft))}</span>
         )}
-        {state !== 'uploading' && <span>{texts.upload.states[state]}</span>}
+        {state !== 'uploading' && <span>{messages.upload.states[state]}</span>}
         {message && <span>{message}</span>}
       </div>
     </div>

@@ -4,10 +4,10 @@ import { useState } from 'react'
 import { ownPath } from '../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../api/types.ts'
 import { retryEncoding } from '../../api/video.ts'
-import { encodedShare, failureOf, statusQuery } from '../../api/video-status.ts'
+import { encodedFraction, failureOf, statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge, type BadgeLook } from '../../ui/badge.tsx'
+import { messages } from '../../messages/messages.ts'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { formatPercent } from '../../ui/format.ts'
 import { Progress } from '../../ui/progress.tsx'
@@ -19,7 +19,7 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
   const environment = useEnvironment()
   const status = useQuery(statusQuery(environment, videoId))
   // Private videos have a new URL in each response, which would load the player again.
-  // The owner of a video is no viewer of it.
+  // The owner of a video is not counted as a viewer.
   const [playerUrl] = useState(`${ownPath(video.assets.player)}#analytics:false`)
   if (!status.data) return status.error ? <ErrorText error={status.error} /> : <Loading />
   const failure = failureOf(status.data)
@@ -36,15 +36,17 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
         <iframe
           className={styles.player}
           src={playerUrl}
-          title={texts.home.playerTitle(video.title)}
+          title={messages.home.playerTitle(video.title)}
           allow="autoplay; fullscreen; picture-in-picture"
         />
       )}
-      {!failure && !isOver && <Progress share={encodedShare(status.data)} label={texts.home.qualities} />}
+      {!failure && !isOver && (
+        <Progress fraction={encodedFraction(status.data)} label={messages.home.qualities} />
+      )}
       <div className={styles.facts}>
         <Qualities status={status.data} />
         <Link to="/$environment/videos/$videoId" params={{ environment, videoId }} className={styles.open}>
-          {texts.home.openVideo}
+          {messages.home.openVideo}
         </Link>
       </div>
     </div>
@@ -52,19 +54,19 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
 }
 
 function describe({ ingest, encoding }: VideoStatus, isOver: boolean): string {
-  if (encoding.playable) return isOver ? texts.home.playable : texts.home.playableMore
-  if (ingest?.status === 'ingesting') return texts.home.fetching
-  return encoding.qualities.length > 0 ? texts.home.encoding : texts.home.examining
+  if (encoding.playable) return isOver ? messages.home.playable : messages.home.playableMore
+  if (ingest?.status === 'ingesting') return messages.home.fetching
+  return encoding.qualities.length > 0 ? messages.home.encoding : messages.home.examining
 }
 
-const looks: Record<string, BadgeLook> = { encoded: 'good', encoding: 'info', failed: 'bad' }
+const variants: Record<string, BadgeVariant> = { encoded: 'good', encoding: 'info', failed: 'bad' }
 
 function Qualities({ status: { encoding } }: { status: VideoStatus }) {
   return (
-    <ul className={styles.qualities} aria-label={texts.home.qualities}>
+    <ul className={styles.qualities} aria-label={messages.home.qualities}>
       {encoding.qualities.map(({ type, quality, status, progress }) => (
         <li key={`${type} ${quality}`}>
-          <Badge look={looks[status] ?? 'plain'}>
+          <Badge variant={variants[status] ?? 'plain'}>
             {type === 'mp4' ? `MP4 ${quality}` : quality}
             {status === 'encoding' && progress !== undefined && ` ${formatPercent(progress / 100)}`}
           </Badge>
@@ -85,12 +87,14 @@ function Failed({ videoId, reason, hasArrived }: FailedProps) {
   })
   return (
     <>
-      <ErrorText error={new Error(`${hasArrived ? texts.home.failed : texts.home.ingestFailed} ${reason}`)} />
+      <ErrorText
+        error={new Error(`${hasArrived ? messages.home.failed : messages.home.ingestFailed} ${reason}`)}
+      />
       {retry.error && <ErrorText error={retry.error} />}
       {hasArrived && (
         <div>
           <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
-            {texts.home.retry}
+            {messages.home.retry}
           </Button>
         </div>
       )}

@@ -3,8 +3,8 @@ import { Suspense } from 'react'
 import type { Video } from '../../api/types.ts'
 import { statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
-import { patientLazy } from '../../ui/load-patiently.ts'
+import { messages } from '../../messages/messages.ts'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { ErrorText, Loading } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
 import { AddVideo } from './add-video.tsx'
@@ -12,7 +12,7 @@ import { Step } from './step.tsx'
 import { UploadProgress } from './upload-progress.tsx'
 
 // There is no video at first.
-const VideoProgress = patientLazy(() => import('./video-progress.tsx'))
+const VideoProgress = lazyWithRetry(() => import('./video-progress.tsx'))
 
 type VideoStepProps = {
   /** The last one of this page. */
@@ -32,7 +32,7 @@ export function VideoStep({ upload, videoId, video, onFetch }: VideoStepProps) {
   const isSending = upload && ['waiting', 'uploading', 'paused', 'interrupted'].includes(upload.state)
   const failure = upload?.state === 'failed' && !upload.videoId ? upload.message : undefined
   return (
-    <Step number={2} title={texts.home.video} isDone={isPlayable && !isSending}>
+    <Step number={2} title={messages.home.video} isDone={isPlayable && !isSending}>
       {failure && <ErrorText error={new Error(failure)} />}
       {isSending ? (
         <UploadProgress upload={upload} />

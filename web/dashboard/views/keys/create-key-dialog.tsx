@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { createKey, keysQuery } from '../../api/keys.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
@@ -30,20 +30,20 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
       <Dialog
         isOpen={isOpen}
         onClose={close}
-        title={texts.keys.createdTitle}
-        description={texts.keys.shownOnce}
+        title={messages.keys.createdTitle}
+        description={messages.keys.shownOnce}
       >
-        <CodeBlock code={create.data.key} label={texts.keys.copy} />
+        <CodeBlock code={create.data.key} label={messages.keys.copy} />
         <DialogActions>
-          <Button look="primary" onClick={close}>
-            {texts.keys.done}
+          <Button variant="primary" onClick={close}>
+            {messages.keys.done}
           </Button>
         </DialogActions>
       </Dialog>
     )
   }
   return (
-    <Dialog isOpen={isOpen} onClose={close} title={texts.keys.create}>
+    <Dialog isOpen={isOpen} onClose={close} title={messages.keys.create}>
       <form
         style={{ display: 'grid', gap: 'var(--space-4)' }}
         onSubmit={(event) => {
@@ -52,8 +52,8 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
         }}
       >
         <TextField
-          label={texts.keys.name}
-          hint={texts.keys.nameHint}
+          label={messages.keys.name}
+          hint={messages.keys.nameHint}
           required
           maxLength={100}
           value={name}
@@ -62,9 +62,9 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
         />
         {create.error && !field && <ErrorText error={create.error} />}
         <DialogActions>
-          <Button onClick={close}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={create.isPending}>
-            {texts.actions.create}
+          <Button onClick={close}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={create.isPending}>
+            {messages.actions.create}
           </Button>
         </DialogActions>
       </form>

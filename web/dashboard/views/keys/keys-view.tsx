@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { keysQuery, revokeKey } from '../../api/keys.ts'
 import type { ApiKey } from '../../api/types.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -20,39 +20,43 @@ export function KeysView() {
   const [isCreating, setCreating] = useState(false)
   const [revoking, setRevoking] = useState<ApiKey>()
   const create = (
-    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-      {texts.keys.create}
+    <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
+      {messages.keys.create}
     </Button>
   )
   return (
-    <Page title={texts.keys.title} intro={texts.keys.intro(texts.environments[environment])} actions={create}>
+    <Page
+      title={messages.keys.title}
+      intro={messages.keys.intro(messages.environments[environment])}
+      actions={create}
+    >
       {keys.isPending ? (
         <Loading />
       ) : !keys.data ? (
         <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
       ) : keys.data.length === 0 ? (
-        <EmptyState icon="key" title={texts.keys.emptyTitle}>
-          {texts.keys.empty}
+        <EmptyState icon="key" title={messages.keys.emptyTitle}>
+          {messages.keys.empty}
         </EmptyState>
       ) : (
         <Table
           isMain
-          label={texts.keys.title}
+          label={messages.keys.title}
           rows={keys.data}
           keyOf={({ keyId }) => keyId}
           columns={[
-            { label: texts.keys.name, cell: ({ name }) => name },
-            { label: texts.keys.createdAt, cell: ({ createdAt }) => <Time value={createdAt} /> },
+            { label: messages.keys.name, cell: ({ name }) => name },
+            { label: messages.keys.createdAt, cell: ({ createdAt }) => <Time value={createdAt} /> },
             {
-              label: texts.keys.lastUsedAt,
-              cell: ({ lastUsedAt }) => (lastUsedAt ? <Time value={lastUsedAt} /> : texts.states.never),
+              label: messages.keys.lastUsedAt,
+              cell: ({ lastUsedAt }) => (lastUsedAt ? <Time value={lastUsedAt} /> : messages.states.never),
             },
             {
-              label: <span className="visually-hidden">{texts.actions.more}</span>,
+              label: <span className="visually-hidden">{messages.actions.more}</span>,
               isNumber: true,
               cell: (key) => (
-                <Button look="quiet" onClick={() => setRevoking(key)}>
-                  {texts.keys.revoke}
+                <Button variant="quiet" onClick={() => setRevoking(key)}>
+                  {messages.keys.revoke}
                   <span className="visually-hidden"> {key.name}</span>
                 </Button>
               ),
@@ -64,22 +68,22 @@ export function KeysView() {
       <ConfirmDialog
         isOpen={revoking !== undefined}
         onClose={() => setRevoking(undefined)}
-        title={texts.keys.revokeTitle(revoking?.name ?? '')}
+        title={messages.keys.revokeTitle(revoking?.name ?? '')}
         description={
           <>
-            <p>{texts.keys.revokeText}</p>
+            <p>{messages.keys.revokeText}</p>
             {revoking?.setting && (
               <p>
-                <strong>{texts.keys.revokeSetting(revoking.setting)}</strong>
+                <strong>{messages.keys.revokeSetting(revoking.setting)}</strong>
               </p>
             )}
           </>
         }
-        action={texts.keys.revoke}
+        action={messages.keys.revoke}
         onConfirm={async () => {
           await revokeKey(environment, revoking!.keyId)
           await client.invalidateQueries(keysQuery(environment))
-          showToast(texts.keys.revoked(revoking!.name))
+          showToast(messages.keys.revoked(revoking!.name))
         }}
       />
     </Page>

@@ -5,7 +5,7 @@ import { createLiveStream } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { ThemeField } from '../../fields/theme-field.tsx'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
@@ -25,7 +25,7 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
     mutationFn: () => createLiveStream(environment, { ...draft, name: draft.name.trim() }),
     onSuccess: async ({ liveStreamId, name }) => {
       close()
-      showToast(texts.live.created(name))
+      showToast(messages.live.created(name))
       void client.invalidateQueries({ queryKey: [environment, 'live-streams', 'list'] })
       await navigate({ to: '/$environment/live/$liveStreamId', params: { environment, liveStreamId } })
     },
@@ -41,11 +41,11 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
   }
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
-    <Dialog isOpen={isOpen} onClose={close} title={texts.live.create}>
+    <Dialog isOpen={isOpen} onClose={close} title={messages.live.create}>
       <form className={styles.form} onSubmit={submit}>
         <TextField
-          label={texts.live.name}
-          hint={texts.live.nameHint}
+          label={messages.live.name}
+          hint={messages.live.nameHint}
           required
           maxLength={500}
           value={draft.name}
@@ -53,14 +53,14 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
           onChange={(event) => set({ name: event.target.value })}
         />
         <CheckField
-          label={texts.live.public}
-          hint={texts.live.publicHint}
+          label={messages.live.public}
+          hint={messages.live.publicHint}
           checked={draft.public}
           onChange={(event) => set({ public: event.target.checked })}
         />
         <CheckField
-          label={texts.live.record}
-          hint={texts.live.recordHint}
+          label={messages.live.record}
+          hint={messages.live.recordHint}
           checked={draft.record}
           onChange={(event) => set({ record: event.target.checked })}
         />
@@ -71,9 +71,9 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
         />
         {create.error && !fields.name && !fields.playerId && <ErrorText error={create.error} />}
         <DialogActions>
-          <Button onClick={close}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={create.isPending}>
-            {texts.actions.create}
+          <Button onClick={close}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={create.isPending}>
+            {messages.actions.create}
           </Button>
         </DialogActions>
       </form>

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
 import { ownPath } from '../../api/own-path.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { useStable } from '../../ui/use-stable.ts'
@@ -42,11 +42,11 @@ export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
             {!stream.public && (
               <span className={styles.fact}>
                 <Icon name="lock" size={14} />
-                {texts.live.private}
+                {messages.live.private}
               </span>
             )}
             <span className={styles.fact}>
-              {stream.record ? texts.live.recorded : texts.live.notRecorded}
+              {stream.record ? messages.live.recorded : messages.live.notRecorded}
             </span>
           </div>
         </div>
@@ -61,7 +61,7 @@ function Viewers({ liveStreamId, now }: { liveStreamId: string; now: number }) {
   return (
     <span className={styles.fact}>
       <Icon name="eye" size={14} />
-      {texts.live.viewers(formatNumber(data), data === 1)}
+      {messages.live.viewers(formatNumber(data), data === 1)}
     </span>
   )
 }

@@ -1,13 +1,13 @@
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import styles from './live-state.module.css'
 
 export type LiveState = 'onAir' | 'away' | 'starting' | 'offAir'
 
-/** Whether viewers can watch, as a word and a colour. */
+/** Whether viewers can watch, as a word and a color. */
 export function LiveStateBadge({ state }: { state: LiveState }) {
   if (state === 'onAir')
-    return <span className={classNames(styles.badge, styles.onAir)}>{texts.live.onAir}</span>
-  return <Badge look={state === 'offAir' ? 'plain' : 'warn'}>{texts.live[state]}</Badge>
+    return <span className={classNames(styles.badge, styles.onAir)}>{messages.live.onAir}</span>
+  return <Badge variant={state === 'offAir' ? 'plain' : 'warn'}>{messages.live[state]}</Badge>
 }

@@ -3,7 +3,7 @@ import { useCallback, useDeferredValue, useRef, useState } from 'react'
 import { type LiveStream, liveStreamsQuery } from '../../api/live-streams.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { useListKeys } from '../../ui/list-keys.ts'
@@ -24,24 +24,24 @@ export function LiveView() {
   })
   const [isCreating, setCreating] = useState(false)
   const create = useCallback(() => setCreating(true), [])
-  useCommand({ id: 'live-create', label: texts.live.create, key: 'n', run: create })
+  useCommand({ id: 'live-create', label: messages.live.create, key: 'n', run: create })
   const found = streams.data?.pages.flatMap(({ data }) => data) ?? []
   const isEmpty = !streams.isPending && !streams.error && found.length === 0
   const createButton = (
-    <Button look="primary" icon="plus" onClick={create}>
-      {texts.live.create}
+    <Button variant="primary" icon="plus" onClick={create}>
+      {messages.live.create}
     </Button>
   )
   return (
-    <Page title={texts.live.title} intro={texts.live.intro} actions={createButton} isFull>
+    <Page title={messages.live.title} intro={messages.live.intro} actions={createButton} isFull>
       {(!isEmpty || search !== '') && (
         <div className={styles.search}>
           <TextField
             type="search"
             data-search
             aria-keyshortcuts="/"
-            label={<span className="visually-hidden">{texts.live.search}</span>}
-            placeholder={texts.live.search}
+            label={<span className="visually-hidden">{messages.live.search}</span>}
+            placeholder={messages.live.search}
             maxLength={500}
             value={name}
             onChange={(event) => setName(event.target.value)}
@@ -60,7 +60,7 @@ export function LiveView() {
       {streams.hasNextPage && (
         <div className={styles.more}>
           <Button disabled={streams.isFetchingNextPage} onClick={() => streams.fetchNextPage()}>
-            {texts.live.more}
+            {messages.live.more}
           </Button>
         </div>
       )}
@@ -71,10 +71,10 @@ export function LiveView() {
 
 const Nothing = ({ isSearch }: { isSearch: boolean }) =>
   isSearch ? (
-    <EmptyState icon="search" title={texts.live.nothingFound} />
+    <EmptyState icon="search" title={messages.live.nothingFound} />
   ) : (
-    <EmptyState icon="live" title={texts.live.emptyTitle}>
-      {texts.live.empty}
+    <EmptyState icon="live" title={messages.live.emptyTitle}>
+      {messages.live.empty}
     </EmptyState>
   )
 
@@ -82,7 +82,7 @@ function Cards({ streams, now }: { streams: LiveStream[]; now: number }) {
   const list = useRef<HTMLUListElement>(null)
   useListKeys(list, { isMain: true })
   return (
-    <ul ref={list} className={styles.grid} aria-label={texts.live.list}>
+    <ul ref={list} className={styles.grid} aria-label={messages.live.list}>
       {streams.map((stream) => (
         <LiveCard key={stream.liveStreamId} stream={stream} now={now} />
       ))}

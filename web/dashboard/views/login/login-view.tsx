@@ -5,7 +5,7 @@ import { ApiProblem } from '../../api/problem.ts'
 import { choosePassword, logInByLink, sessionQuery } from '../../api/session.ts'
 import type { Session } from '../../api/types.ts'
 import { rememberedEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { ErrorText } from '../../ui/states.tsx'
@@ -23,7 +23,7 @@ export function LoginView() {
   const [token] = useState(readLinkToken)
   const [isChoosing, setChoosing] = useState(false)
   useEffect(() => {
-    document.title = `${texts.login.title} – ${texts.product}`
+    document.title = `${messages.login.title} – ${messages.product}`
   }, [])
   const enter = () => router.history.push(`/dashboard${next ?? `/${rememberedEnvironment()}`}`)
   const onSession = (session: Session) => {
@@ -42,21 +42,21 @@ export function LoginView() {
   if (isChoosing) return <ChoosePassword onDone={enter} />
   if (token && !link.error) {
     return (
-      <Card title={texts.login.title}>
-        <p role="status">{texts.login.checkingLink}</p>
+      <Card title={messages.login.title}>
+        <p role="status">{messages.login.checkingLink}</p>
       </Card>
     )
   }
   return (
-    <Card title={texts.login.title} intro={ended ? texts.login.ended : texts.login.intro}>
+    <Card title={messages.login.title} intro={ended ? messages.login.ended : messages.login.intro}>
       {link.error && (
         <>
           <ErrorText error={linkError(link.error)} />
-          <p className={styles.muted}>{texts.login.linkHint}</p>
+          <p className={styles.muted}>{messages.login.linkHint}</p>
         </>
       )}
       <PasswordForm onSession={onSession} />
-      <p className={styles.muted}>{texts.login.lost}</p>
+      <p className={styles.muted}>{messages.login.lost}</p>
     </Card>
   )
 }
@@ -67,7 +67,7 @@ function Card({ title, intro, children }: { title: string; intro?: string; child
       <div className={styles.card}>
         <div className={styles.brand}>
           <img src="/favicon.svg" width={28} height={28} alt="" />
-          {texts.product}
+          {messages.product}
         </div>
         <h1>{title}</h1>
         {intro && <p className={styles.muted}>{intro}</p>}
@@ -78,7 +78,9 @@ function Card({ title, intro, children }: { title: string; intro?: string; child
 }
 
 const linkError = (error: Error) =>
-  error instanceof ApiProblem && error.status === 401 ? new Error(texts.login.linkFailed) : loginError(error)
+  error instanceof ApiProblem && error.status === 401
+    ? new Error(messages.login.linkFailed)
+    : loginError(error)
 
 /** After a login link, so that the next login needs no link. */
 function ChoosePassword({ onDone }: { onDone(): void }) {
@@ -93,7 +95,7 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
   })
   const field = save.error instanceof ApiProblem ? save.error.fields.password : undefined
   return (
-    <Card title={texts.login.chooseTitle} intro={texts.login.chooseIntro}>
+    <Card title={messages.login.chooseTitle} intro={messages.login.chooseIntro}>
       <form
         className={formStyles.form}
         onSubmit={(event) => {
@@ -104,7 +106,7 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
         <TextField
           type="password"
           name="new-password"
-          label={texts.login.newPassword}
+          label={messages.login.newPassword}
           autoComplete="new-password"
           autoFocus
           required
@@ -114,11 +116,11 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
           onChange={(event) => setPassword(event.target.value)}
         />
         {save.error && !field && <ErrorText error={save.error} />}
-        <Button look="primary" type="submit" disabled={save.isPending}>
-          {texts.login.save}
+        <Button variant="primary" type="submit" disabled={save.isPending}>
+          {messages.login.save}
         </Button>
-        <Button look="quiet" onClick={onDone}>
-          {texts.login.later}
+        <Button variant="quiet" onClick={onDone}>
+          {messages.login.later}
         </Button>
       </form>
     </Card>

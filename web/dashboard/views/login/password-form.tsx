@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { logIn } from '../../api/session.ts'
 import type { Session } from '../../api/types.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { ErrorText } from '../../ui/states.tsx'
@@ -23,7 +23,7 @@ export function PasswordForm({ onSession }: { onSession(session: Session): void 
       <TextField
         type="password"
         name="password"
-        label={texts.login.password}
+        label={messages.login.password}
         autoComplete="current-password"
         autoFocus
         required
@@ -31,8 +31,8 @@ export function PasswordForm({ onSession }: { onSession(session: Session): void 
         onChange={(event) => setPassword(event.target.value)}
       />
       {login.error && <ErrorText error={loginError(login.error)} />}
-      <Button look="primary" type="submit" disabled={login.isPending}>
-        {texts.login.submit}
+      <Button variant="primary" type="submit" disabled={login.isPending}>
+        {messages.login.submit}
       </Button>
     </form>
   )
@@ -40,7 +40,7 @@ export function PasswordForm({ onSession }: { onSession(session: Session): void 
 
 export function loginError(error: Error): Error {
   if (!(error instanceof ApiProblem)) return error
-  if (error.status === 401) return new Error(texts.login.wrong)
-  if (error.status === 429) return new Error(texts.login.tooMany(error.retryAfterSeconds ?? 60))
+  if (error.status === 401) return new Error(messages.login.wrong)
+  if (error.status === 429) return new Error(messages.login.tooMany(error.retryAfterSeconds ?? 60))
   return error
 }

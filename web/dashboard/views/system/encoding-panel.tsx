@@ -1,5 +1,5 @@
 import type { System } from '../../api/system.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { formatNumber, formatSpan } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { Progress } from '../../ui/progress.tsx'
@@ -10,30 +10,32 @@ export function EncodingPanel({ system: { encodeSlots, queue } }: { system: Syst
   const { total, busy } = encodeSlots
   const isIdle = queue.waiting + queue.running === 0
   return (
-    <Panel title={texts.system.encoding}>
-      {total > 0 && <Progress share={busy / total} label={texts.system.slots} />}
+    <Panel title={messages.system.encoding}>
+      {total > 0 && <Progress fraction={busy / total} label={messages.system.slots} />}
       <dl className={styles.facts}>
         <div>
-          <dt>{texts.system.slots}</dt>
+          <dt>{messages.system.slots}</dt>
           <dd>
-            {total > 0 ? texts.system.slotsOf(formatNumber(busy), formatNumber(total)) : texts.system.noSlots}
+            {total > 0
+              ? messages.system.slotsOf(formatNumber(busy), formatNumber(total))
+              : messages.system.noSlots}
           </dd>
         </div>
         <div>
-          <dt>{texts.system.running}</dt>
-          <dd>{texts.system.chunks(formatNumber(queue.running))}</dd>
+          <dt>{messages.system.running}</dt>
+          <dd>{messages.system.chunks(formatNumber(queue.running))}</dd>
         </div>
         <div>
-          <dt>{texts.system.waiting}</dt>
-          <dd>{texts.system.chunks(formatNumber(queue.waiting))}</dd>
+          <dt>{messages.system.waiting}</dt>
+          <dd>{messages.system.chunks(formatNumber(queue.waiting))}</dd>
         </div>
         <div>
-          <dt>{texts.system.estimate}</dt>
+          <dt>{messages.system.estimate}</dt>
           <dd>
             {isIdle
-              ? texts.system.idle
+              ? messages.system.idle
               : queue.estimatedSeconds === null
-                ? texts.system.noEstimate
+                ? messages.system.noEstimate
                 : formatSpan(queue.estimatedSeconds)}
           </dd>
         </div>

@@ -4,7 +4,7 @@ import { environments } from '../../api/client.ts'
 import { type Failure, systemQuery } from '../../api/system.ts'
 import { retryEncoding } from '../../api/video.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -22,31 +22,31 @@ export function FailuresPanel({ failures }: { failures: Failure[] }) {
   const otherCount = failures.length - own.length
   return (
     <Panel
-      title={texts.system.failures}
+      title={messages.system.failures}
       actions={
         otherCount > 0 && (
           <Link to="/$environment/system" params={{ environment: other }}>
-            {texts.system.otherEnvironment(formatNumber(otherCount), texts.environments[other])}
+            {messages.system.otherEnvironment(formatNumber(otherCount), messages.environments[other])}
           </Link>
         )
       }
     >
       {own.length === 0 ? (
-        <p className={styles.muted}>{texts.system.noFailures}</p>
+        <p className={styles.muted}>{messages.system.noFailures}</p>
       ) : (
         <Table
-          label={texts.system.failures}
+          label={messages.system.failures}
           rows={own}
           keyOf={({ videoId, quality, reason }) => `${videoId} ${quality} ${reason}`}
           columns={[
-            { label: texts.system.failureVideo, cell: (failure) => <FailedVideo failure={failure} /> },
+            { label: messages.system.failureVideo, cell: (failure) => <FailedVideo failure={failure} /> },
             {
-              label: texts.system.failureReason,
+              label: messages.system.failureReason,
               cell: ({ reason }) => <span className={styles.reason}>{reason}</span>,
             },
-            { label: texts.system.failedAt, cell: ({ failedAt }) => <Time value={failedAt} /> },
+            { label: messages.system.failedAt, cell: ({ failedAt }) => <Time value={failedAt} /> },
             {
-              label: <span className="visually-hidden">{texts.system.retry}</span>,
+              label: <span className="visually-hidden">{messages.system.retry}</span>,
               isNumber: true,
               cell: (failure) => failure.canRetry && <RetryButton failure={failure} />,
             },
@@ -63,7 +63,7 @@ function FailedVideo({ failure: { environment, videoId, title, quality } }: { fa
       <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
         {title || videoId}
       </Link>
-      <div className={styles.muted}>{quality ?? texts.system.wholeVideo}</div>
+      <div className={styles.muted}>{quality ?? messages.system.wholeVideo}</div>
     </div>
   )
 }
@@ -73,14 +73,14 @@ function RetryButton({ failure }: { failure: Failure }) {
   const retry = useMutation({
     mutationFn: () => retryEncoding(failure.environment, failure.videoId),
     onSuccess: () => {
-      showToast(texts.system.retried)
+      showToast(messages.system.retried)
       return client.invalidateQueries(systemQuery(failure.environment))
     },
   })
   return (
     <div className={styles.retry}>
       <Button disabled={retry.isPending} onClick={() => retry.mutate()}>
-        {texts.system.retry}
+        {messages.system.retry}
         <span className="visually-hidden"> {failure.title}</span>
       </Button>
       {retry.error && <ErrorText error={retry.error} />}

@@ -1,5 +1,5 @@
 import type { System } from '../../api/system.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { formatPeriod } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -8,25 +8,25 @@ import styles from './system-view.module.css'
 export function HealthPanel({ system }: { system: System }) {
   const { health, version, node, ffmpeg, postgres, uptimeSeconds, roles } = system
   const checks = [
-    [texts.system.database, health.database],
-    [texts.system.files, health.files],
+    [messages.system.database, health.database],
+    [messages.system.files, health.files],
   ] as const
   const facts = [
-    [texts.product, version],
+    [messages.product, version],
     ['Node', node.replace(/^v/, '')],
-    ['ffmpeg', ffmpeg ?? texts.system.missing],
+    ['ffmpeg', ffmpeg ?? messages.system.missing],
     ['Postgres', postgres],
-    [texts.system.roles, roles.join(', ')],
-    [texts.system.uptime, formatPeriod(uptimeSeconds)],
+    [messages.system.roles, roles.join(', ')],
+    [messages.system.uptime, formatPeriod(uptimeSeconds)],
   ] as const
   return (
-    <Panel title={texts.system.health}>
+    <Panel title={messages.system.health}>
       <dl className={styles.facts}>
         {checks.map(([label, state]) => (
           <div key={label}>
             <dt>{label}</dt>
             <dd>
-              <Badge look={state === 'reachable' ? 'good' : 'bad'}>{texts.system[state]}</Badge>
+              <Badge variant={state === 'reachable' ? 'good' : 'bad'}>{messages.system[state]}</Badge>
             </dd>
           </div>
         ))}

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import type { Setting } from '../../api/system.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { classNames } from '../../ui/class-names.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -20,31 +20,34 @@ export function SettingsPanel({ settings }: { settings: Setting[] }) {
     .sort((one, other) => Number(one.isDefault) - Number(other.isDefault))
   return (
     <Panel
-      title={texts.system.settings}
+      title={messages.system.settings}
       actions={
         <input
           type="search"
           className={styles.search}
-          aria-label={texts.system.searchSettings}
-          placeholder={texts.system.searchSettings}
+          aria-label={messages.system.searchSettings}
+          placeholder={messages.system.searchSettings}
           value={search}
           onChange={(event) => setSearch(event.target.value)}
         />
       }
     >
-      <p className={styles.muted}>{texts.system.settingsIntro}</p>
+      <p className={styles.muted}>{messages.system.settingsIntro}</p>
       {found.length === 0 ? (
-        <p role="status">{texts.system.noSettings}</p>
+        <p role="status">{messages.system.noSettings}</p>
       ) : (
         <Table
-          label={texts.system.settings}
+          label={messages.system.settings}
           rows={found}
           keyOf={({ name }) => name}
           columns={[
-            { label: texts.system.setting, cell: ({ name }) => <code className={styles.name}>{name}</code> },
-            { label: texts.system.value, cell: (setting) => <Value setting={setting} /> },
             {
-              label: texts.system.meaning,
+              label: messages.system.setting,
+              cell: ({ name }) => <code className={styles.name}>{name}</code>,
+            },
+            { label: messages.system.value, cell: (setting) => <Value setting={setting} /> },
+            {
+              label: messages.system.meaning,
               cell: ({ meaning }) => <span className={styles.meaning}>{meaning}</span>,
             },
           ]}
@@ -55,10 +58,10 @@ export function SettingsPanel({ settings }: { settings: Setting[] }) {
 }
 
 function Value({ setting: { value, isSecret, isDefault } }: { setting: Setting }) {
-  if (isSecret && !isDefault) return <Badge>{texts.system.secret}</Badge>
+  if (isSecret && !isDefault) return <Badge>{messages.system.secret}</Badge>
   return (
     <span className={classNames(styles.value, isDefault && styles.muted)}>
-      {value === null ? texts.system.unset : <code>{value}</code>}
+      {value === null ? messages.system.unset : <code>{value}</code>}
     </span>
   )
 }

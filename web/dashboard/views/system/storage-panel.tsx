@@ -1,5 +1,5 @@
 import type { StorageKind, System } from '../../api/system.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
@@ -12,7 +12,7 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
   const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
-    <Panel title={texts.system.storage} actions={<span>{formatBytes(total)}</span>}>
+    <Panel title={messages.system.storage} actions={<span>{formatBytes(total)}</span>}>
       <div className={styles.bar} aria-hidden="true">
         {total > 0 &&
           storage.map(({ kind, bytes }) => (
@@ -26,9 +26,9 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
       <table className={styles.table}>
         <thead className="visually-hidden">
           <tr>
-            <th scope="col">{texts.system.kind}</th>
-            <th scope="col">{texts.system.fileCount}</th>
-            <th scope="col">{texts.system.size}</th>
+            <th scope="col">{messages.system.kind}</th>
+            <th scope="col">{messages.system.fileCount}</th>
+            <th scope="col">{messages.system.size}</th>
           </tr>
         </thead>
         <tbody>
@@ -36,7 +36,7 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
             <tr key={kind}>
               <th scope="row">
                 <span className={`${styles.dot} ${styles[kind]}`} aria-hidden="true" />
-                {texts.system.storageKinds[kind]}
+                {messages.system.storageKinds[kind]}
               </th>
               <td>{formatNumber(files)}</td>
               <td>{formatBytes(bytes)}</td>
@@ -46,11 +46,11 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
       </table>
       <p className={isLow ? styles.low : styles.muted}>
         {disk
-          ? texts.system.disk(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))
-          : texts.system.s3}
-        {isLow && !isDiskLow && ` ${texts.system.diskLow}`}
+          ? messages.system.disk(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))
+          : messages.system.s3}
+        {isLow && !isDiskLow && ` ${messages.system.diskLow}`}
       </p>
-      {isDiskLow && <ErrorText error={new Error(texts.system.diskPaused)} />}
+      {isDiskLow && <ErrorText error={new Error(messages.system.diskPaused)} />}
     </Panel>
   )
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { systemQuery } from '../../api/system.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
 import { EncodingPanel } from './encoding-panel.tsx'
@@ -14,7 +14,7 @@ import styles from './system-view.module.css'
 export function SystemView() {
   const system = useQuery(systemQuery(useEnvironment()))
   return (
-    <Page title={texts.system.title} intro={texts.system.intro}>
+    <Page title={messages.system.title} intro={messages.system.intro}>
       {system.isPending ? (
         <Loading />
       ) : !system.data ? (

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { createTheme, themesQuery } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -12,7 +12,7 @@ import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import styles from './create-theme-dialog.module.css'
 
-/** Creates a theme with the default colours and opens it. */
+/** Creates a theme with the default colors and opens it. */
 export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
   const environment = useEnvironment()
   const client = useQueryClient()
@@ -22,13 +22,13 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
     mutationFn: () => createTheme(environment, { name: name.trim() }),
     onSuccess: ({ playerId }) => {
       void client.invalidateQueries(themesQuery(environment))
-      showToast(texts.themes.created)
+      showToast(messages.themes.created)
       return navigate({ to: '/$environment/themes/$playerId', params: { environment, playerId } })
     },
   })
   const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
   return (
-    <Dialog isOpen={isOpen} onClose={onClose} title={texts.themes.create}>
+    <Dialog isOpen={isOpen} onClose={onClose} title={messages.themes.create}>
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -37,8 +37,8 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
         }}
       >
         <TextField
-          label={texts.themes.name}
-          hint={texts.themes.nameHint}
+          label={messages.themes.name}
+          hint={messages.themes.nameHint}
           required
           maxLength={100}
           value={name}
@@ -47,9 +47,9 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
         />
         {create.error && !field && <ErrorText error={create.error} />}
         <DialogActions>
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={create.isPending}>
-            {texts.actions.create}
+          <Button onClick={onClose}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={create.isPending}>
+            {messages.actions.create}
           </Button>
         </DialogActions>
       </form>

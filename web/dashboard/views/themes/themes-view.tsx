@@ -5,12 +5,13 @@ import { ownPath } from '../../api/own-path.ts'
 import { type PlayerTheme, type ThemeColor, themesQuery } from '../../api/themes.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
+import { titleOf } from '../../ui/title-of.ts'
 import { CreateThemeDialog } from './create-theme-dialog.tsx'
 import styles from './themes-view.module.css'
 
@@ -18,22 +19,22 @@ export function ThemesView() {
   const themes = useInfiniteQuery(themesQuery(useEnvironment()))
   const [isCreating, setCreating] = useState(false)
   const run = useCallback(() => setCreating(true), [])
-  useCommand({ id: 'create-theme', label: texts.themes.create, run })
+  useCommand({ id: 'create-theme', label: messages.themes.create, run })
   const rows = themes.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
-    <Button look="primary" icon="plus" onClick={run}>
-      {texts.themes.create}
+    <Button variant="primary" icon="plus" onClick={run}>
+      {messages.themes.create}
     </Button>
   )
   return (
-    <Page title={texts.themes.title} intro={texts.themes.intro} actions={create}>
+    <Page title={messages.themes.title} intro={messages.themes.intro} actions={create}>
       {themes.isPending ? (
         <Loading />
       ) : !themes.data ? (
         <ErrorState error={themes.error} onRetry={() => themes.refetch()} />
       ) : rows.length === 0 ? (
-        <EmptyState icon="palette" title={texts.themes.emptyTitle}>
-          {texts.themes.empty}
+        <EmptyState icon="palette" title={messages.themes.emptyTitle}>
+          {messages.themes.empty}
         </EmptyState>
       ) : (
         <ThemeTable themes={rows} />
@@ -41,7 +42,7 @@ export function ThemesView() {
       {themes.hasNextPage && (
         <div>
           <Button onClick={() => themes.fetchNextPage()} disabled={themes.isFetchingNextPage}>
-            {texts.themes.more}
+            {messages.themes.more}
           </Button>
         </div>
       )}
@@ -57,24 +58,24 @@ function ThemeTable({ themes }: { themes: PlayerTheme[] }) {
   return (
     <Table
       isMain
-      label={texts.themes.title}
+      label={messages.themes.title}
       rows={themes}
       keyOf={({ playerId }) => playerId}
       columns={[
         {
-          label: texts.themes.name,
+          label: messages.themes.name,
           cell: ({ playerId, name }) => (
             <Link
               to="/$environment/themes/$playerId"
               params={{ environment, playerId }}
               className={styles.name}
             >
-              {name || texts.themes.unnamed}
+              {titleOf(name)}
             </Link>
           ),
         },
         {
-          label: texts.themes.colorsColumn,
+          label: messages.themes.colorsColumn,
           cell: (theme) => (
             <span className={styles.colors} aria-hidden="true">
               {shownColors.map((name) => (
@@ -86,15 +87,15 @@ function ThemeTable({ themes }: { themes: PlayerTheme[] }) {
           ),
         },
         {
-          label: texts.themes.logoColumn,
+          label: messages.themes.logoColumn,
           cell: ({ assets }) =>
             assets.logo ? (
-              <img className={styles.logo} src={ownPath(assets.logo)} alt={texts.themes.hasLogo} />
+              <img className={styles.logo} src={ownPath(assets.logo)} alt={messages.themes.hasLogo} />
             ) : (
-              texts.states.none
+              messages.states.none
             ),
         },
-        { label: texts.themes.updatedAt, cell: ({ updatedAt }) => <Time value={updatedAt} /> },
+        { label: messages.themes.updatedAt, cell: ({ updatedAt }) => <Time value={updatedAt} /> },
       ]}
     />
   )

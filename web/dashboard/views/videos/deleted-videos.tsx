@@ -2,15 +2,15 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type DiscardedVideo, discardedQuery, restoreVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
+import { titleOf } from '../../ui/title-of.ts'
 import { showError, showToast } from '../../ui/toast-list.ts'
 import styles from './deleted-videos.module.css'
-import { titleOf } from './title.ts'
 
 /** Deleted videos until they are gone for good. */
 export default function DeletedVideos() {
@@ -19,13 +19,13 @@ export default function DeletedVideos() {
   const [page, setPage] = useState(1)
   const videos = useQuery(discardedQuery(environment, page))
   const [restoring, setRestoring] = useState<string>()
-  const t = texts.videos.deleted
+  const t = messages.videos.deleted
   const restore = async (video: DiscardedVideo) => {
     setRestoring(video.videoId)
     try {
       await restoreVideo(environment, video.videoId)
       await client.invalidateQueries({ queryKey: [environment, 'videos'] })
-      showToast(t.restored(titleOf(video)))
+      showToast(t.restored(titleOf(video.title)))
     } catch (error) {
       showError(error as Error)
     } finally {
@@ -49,16 +49,16 @@ export default function DeletedVideos() {
         rows={data}
         keyOf={({ videoId }) => videoId}
         columns={[
-          { label: t.name, cell: (video) => <bdi>{titleOf(video)}</bdi> },
+          { label: t.name, cell: (video) => <bdi>{titleOf(video.title)}</bdi> },
           { label: t.deletedAt, cell: ({ discardedAt }) => discardedAt && <Time value={discardedAt} /> },
           { label: t.deletesAt, cell: ({ deletesAt }) => deletesAt && <Time value={deletesAt} /> },
           {
-            label: <span className="visually-hidden">{texts.actions.more}</span>,
+            label: <span className="visually-hidden">{messages.actions.more}</span>,
             isNumber: true,
             cell: (video) => (
               <Button disabled={restoring === video.videoId} onClick={() => restore(video)}>
                 {t.restore}
-                <span className="visually-hidden"> {titleOf(video)}</span>
+                <span className="visually-hidden"> {titleOf(video.title)}</span>
               </Button>
             ),
           },

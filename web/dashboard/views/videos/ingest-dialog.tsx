@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { importVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
@@ -27,7 +27,7 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const [form, setForm] = useState(initial)
-  const t = texts.videos.ingest
+  const t = messages.videos.ingest
   const create = useMutation({
     mutationFn: () => {
       const source = form.source.trim()
@@ -74,8 +74,8 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
         />
         {create.error && !fields.source && !fields.title && <ErrorText error={create.error} />}
         <DialogActions>
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={create.isPending}>
+          <Button onClick={onClose}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={create.isPending}>
             {t.submit}
           </Button>
         </DialogActions>

@@ -3,9 +3,9 @@ import { Suspense, useState } from 'react'
 import type { Page } from '../../api/types.ts'
 import { type ListedVideo, maxFound, type VideoFilters, videosQuery } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { loadPatiently, patientLazy } from '../../ui/load-patiently.ts'
+import { lazyWithRetry, loadWithRetry } from '../../ui/load-with-retry.ts'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { FilterChips } from './filters/filter-chips.tsx'
 import { filtersOf, isFiltered, type VideoSearch } from './filters/search-params.ts'
@@ -15,10 +15,10 @@ import { useSelection } from './list/selection.ts'
 import styles from './video-library.module.css'
 
 const loadGrid = () => import('./list/video-grid.tsx')
-const VideoGrid = patientLazy(loadGrid)
+const VideoGrid = lazyWithRetry(loadGrid)
 // Together with the videos, not after them.
-void loadPatiently(loadGrid)
-const BulkBar = patientLazy(() => import('./bulk/bulk-bar.tsx'))
+void loadWithRetry(loadGrid)
+const BulkBar = lazyWithRetry(() => import('./bulk/bulk-bar.tsx'))
 
 type VideoLibraryProps = { search: VideoSearch; onSearch(next: VideoSearch): void; onUpload(): void }
 
@@ -51,22 +51,22 @@ function Results({ search, onSearch, onUpload, layout }: VideoLibraryProps & { l
     return isFiltered(search) ? (
       <EmptyState
         icon="search"
-        title={texts.videos.nothingFound}
-        actions={<Button onClick={() => onSearch({})}>{texts.videos.clearFilters}</Button>}
+        title={messages.videos.nothingFound}
+        actions={<Button onClick={() => onSearch({})}>{messages.videos.clearFilters}</Button>}
       >
-        {texts.videos.nothingFoundHint}
+        {messages.videos.nothingFoundHint}
       </EmptyState>
     ) : (
       <EmptyState
         icon="video"
-        title={texts.videos.emptyTitle}
+        title={messages.videos.emptyTitle}
         actions={
-          <Button look="primary" icon="upload" onClick={onUpload}>
-            {texts.upload.upload}
+          <Button variant="primary" icon="upload" onClick={onUpload}>
+            {messages.upload.upload}
           </Button>
         }
       >
-        {texts.videos.empty}
+        {messages.videos.empty}
       </EmptyState>
     )
   }
@@ -99,7 +99,7 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
   const { tags = [], sortBy: _by, sortOrder: _order, ...others } = filters
   const isCounted = tags.length < 2 && Object.values(others).every((value) => value === undefined)
   const isCapped = !isCounted && total >= maxFound
-  const count = (isCapped ? texts.videos.countCapped : texts.videos.count)(total)
+  const count = (isCapped ? messages.videos.countCapped : messages.videos.count)(total)
   return (
     <div className={styles.found} data-old={isOld} aria-busy={isOld}>
       <p className={styles.count} role="status">

@@ -1,9 +1,9 @@
 import type { VideoState } from '../../api/videos.ts'
-import { texts } from '../../texts/texts.ts'
-import { Badge, type BadgeLook } from '../../ui/badge.tsx'
+import { messages } from '../../messages/messages.ts'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import { Icon } from '../../ui/icon.tsx'
 
-const looks: Record<VideoState, BadgeLook> = {
+const variants: Record<VideoState, BadgeVariant> = {
   ready: 'good',
   processing: 'info',
   failed: 'bad',
@@ -12,13 +12,13 @@ const looks: Record<VideoState, BadgeLook> = {
 
 /** Nothing for videos that are ready, because most of them are. */
 export const StateBadge = ({ state }: { state: VideoState }) =>
-  state === 'ready' ? null : <Badge look={looks[state]}>{texts.videos.states[state]}</Badge>
+  state === 'ready' ? null : <Badge variant={variants[state]}>{messages.videos.states[state]}</Badge>
 
 /** Nothing for public videos. */
 export const VisibilityMark = ({ isPublic }: { isPublic: boolean }) =>
   isPublic ? null : (
     <Badge>
       <Icon name="lock" size={12} />
-      {texts.videos.private}
+      {messages.videos.private}
     </Badge>
   )

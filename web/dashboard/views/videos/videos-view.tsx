@@ -2,9 +2,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Suspense, useCallback, useMemo, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { patientLazy } from '../../ui/load-patiently.ts'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { showError } from '../../ui/toast-list.ts'
@@ -13,8 +13,8 @@ import { VideoLibrary } from './video-library.tsx'
 import styles from './videos-view.module.css'
 
 // Not needed to see the videos.
-const DeletedVideos = patientLazy(() => import('./deleted-videos.tsx'))
-const IngestDialog = patientLazy(() => import('./ingest-dialog.tsx'))
+const DeletedVideos = lazyWithRetry(() => import('./deleted-videos.tsx'))
+const IngestDialog = lazyWithRetry(() => import('./ingest-dialog.tsx'))
 
 export function VideosView() {
   const environment = useEnvironment()
@@ -36,26 +36,26 @@ export function VideosView() {
       .catch(showError)
   return (
     <Page
-      title={search.deleted ? texts.videos.deleted.title : texts.videos.title}
+      title={search.deleted ? messages.videos.deleted.title : messages.videos.title}
       isFull
       actions={
         <>
           {restoreHours > 0 && (
             <Button
-              look="quiet"
+              variant="quiet"
               icon={search.deleted ? 'left' : 'trash'}
               onClick={() => onSearch(search.deleted ? {} : { deleted: true }, { replace: false })}
             >
               <span className={styles.label}>
-                {search.deleted ? texts.videos.deleted.back : texts.videos.deleted.open}
+                {search.deleted ? messages.videos.deleted.back : messages.videos.deleted.open}
               </span>
             </Button>
           )}
           <Button icon="link" onClick={() => setIngesting(true)}>
-            <span className={styles.label}>{texts.videos.ingest.open}</span>
+            <span className={styles.label}>{messages.videos.ingest.open}</span>
           </Button>
-          <Button look="primary" icon="upload" onClick={upload}>
-            {texts.upload.upload}
+          <Button variant="primary" icon="upload" onClick={upload}>
+            {messages.upload.upload}
           </Button>
         </>
       }

@@ -1,5 +1,5 @@
 import { useMutation } from '@tanstack/react-query'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
 import { showError, showToast } from '../../ui/toast-list.ts'
@@ -18,7 +18,7 @@ function download(name: string, { header, rows, total = 0 }: Sheet): void {
   link.download = fileName(name)
   link.click()
   setTimeout(() => URL.revokeObjectURL(url))
-  if (total > rows.length) showToast(texts.viewers.csvCut(formatNumber(rows.length), formatNumber(total)))
+  if (total > rows.length) showToast(messages.viewers.csvCut(formatNumber(rows.length), formatNumber(total)))
 }
 
 type CsvButtonProps = { name: string; load(): Sheet | Promise<Sheet> }
@@ -28,7 +28,7 @@ export function CsvButton({ name, load }: CsvButtonProps) {
   return (
     <IconButton
       icon="download"
-      label={texts.viewers.csvOf(name)}
+      label={messages.viewers.csvOf(name)}
       disabled={save.isPending}
       onClick={() => save.mutate()}
     />

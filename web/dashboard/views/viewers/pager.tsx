@@ -1,5 +1,5 @@
 import type { Page } from '../../api/types.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import styles from './pager.module.css'
 
@@ -16,11 +16,11 @@ export function Pager({ page, pagination, onChange }: PagerProps) {
   return (
     <div className={styles.pager}>
       <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
-        {texts.viewers.previousPage}
+        {messages.viewers.previousPage}
       </Button>
-      <span>{texts.viewers.pageOf(page, pages)}</span>
+      <span>{messages.viewers.pageOf(page, pages)}</span>
       <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
-        {texts.viewers.nextPage}
+        {messages.viewers.nextPage}
       </Button>
     </div>
   )

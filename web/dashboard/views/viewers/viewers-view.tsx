@@ -1,6 +1,6 @@
 import { Suspense } from 'react'
-import { texts } from '../../texts/texts.ts'
-import { patientLazy } from '../../ui/load-patiently.ts'
+import { messages } from '../../messages/messages.ts'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -10,9 +10,9 @@ import { Overview } from './overview/overview.tsx'
 import { useViewersSearch } from './use-viewers-search.ts'
 import { tabs, type ViewersSearch } from './viewers-search.ts'
 
-const RetentionTab = patientLazy(() => import('./retention/retention-tab.tsx'))
-const MetadataTab = patientLazy(() => import('./metadata/metadata-tab.tsx'))
-const SessionsTab = patientLazy(() => import('./sessions/sessions-tab.tsx'))
+const RetentionTab = lazyWithRetry(() => import('./retention/retention-tab.tsx'))
+const MetadataTab = lazyWithRetry(() => import('./metadata/metadata-tab.tsx'))
+const SessionsTab = lazyWithRetry(() => import('./sessions/sessions-tab.tsx'))
 
 const contents = {
   overview: Overview,
@@ -26,15 +26,15 @@ export function ViewersView() {
   const { tab = 'overview' } = search
   const Content = contents[tab]
   return (
-    <Page title={texts.viewers.title} intro={texts.viewers.intro} actions={<PeriodPicker />}>
+    <Page title={messages.viewers.title} intro={messages.viewers.intro} actions={<PeriodPicker />}>
       <FilterBar />
       <Tabs
-        label={texts.viewers.tabsLabel}
+        label={messages.viewers.tabsLabel}
         value={tab}
         onChange={(value) => change({ tab: value as ViewersSearch['tab'] })}
         tabs={tabs.map((value) => ({
           value,
-          label: texts.viewers.tabs[value],
+          label: messages.viewers.tabs[value],
           content: (
             <Suspense fallback={<Loading />}>
               <Content />

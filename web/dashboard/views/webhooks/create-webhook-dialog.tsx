@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { createWebhook, type WebhookInput, webhooksQuery } from '../../api/webhooks.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Dialog } from '../../ui/dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import { WebhookForm } from './webhook-form.tsx'
@@ -13,7 +13,7 @@ type CreateWebhookDialogProps = { isOpen: boolean; onClose(): void }
 
 /** Creates a webhook and opens it. */
 export const CreateWebhookDialog = ({ isOpen, onClose }: CreateWebhookDialogProps) => (
-  <Dialog isOpen={isOpen} onClose={onClose} title={texts.webhooks.create}>
+  <Dialog isOpen={isOpen} onClose={onClose} title={messages.webhooks.create}>
     <CreateForm onClose={onClose} />
   </Dialog>
 )
@@ -30,7 +30,7 @@ function CreateForm({ onClose }: { onClose(): void }) {
     mutationFn: () => createWebhook(environment, { ...values, url: values.url.trim() }),
     onSuccess: ({ webhookId }) => {
       void client.invalidateQueries(webhooksQuery(environment))
-      showToast(texts.webhooks.created)
+      showToast(messages.webhooks.created)
       void navigate({ to: '/$environment/webhooks/$webhookId', params: { environment, webhookId } })
     },
   })
@@ -40,7 +40,7 @@ function CreateForm({ onClose }: { onClose(): void }) {
       values={values}
       error={create.error}
       errorOf={(name) => fields[name]}
-      action={texts.actions.create}
+      action={messages.actions.create}
       isSaving={create.isPending}
       onChange={(change) => setValues({ ...values, ...change })}
       onSubmit={() => create.mutate()}

@@ -1,6 +1,6 @@
 import { useId } from 'react'
 import { type EventType, eventTypes } from '../../api/webhooks.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { CheckField } from '../../ui/field.tsx'
 import styles from './event-choice.module.css'
 
@@ -11,12 +11,12 @@ export function EventChoice({ value, error, onChange }: EventChoiceProps) {
   const id = useId()
   return (
     <fieldset className={styles.choice} aria-describedby={error ? id : undefined}>
-      <legend className={styles.legend}>{texts.webhooks.eventsLabel}</legend>
+      <legend className={styles.legend}>{messages.webhooks.eventsLabel}</legend>
       {eventTypes.map((type) => (
         <CheckField
           key={type}
           label={<code>{type}</code>}
-          hint={texts.webhooks.events[type]}
+          hint={messages.webhooks.events[type]}
           checked={value.includes(type)}
           onChange={({ target }) =>
             onChange(eventTypes.filter((each) => (each === type ? target.checked : value.includes(each))))

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react'
 import type { WebhookInput } from '../../api/webhooks.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
@@ -35,8 +35,8 @@ export function WebhookForm(props: WebhookFormProps) {
     >
       <TextField
         type="url"
-        label={texts.webhooks.url}
-        hint={texts.webhooks.urlHint}
+        label={messages.webhooks.url}
+        hint={messages.webhooks.urlHint}
         placeholder="https://example.com/webhooks"
         required
         value={values.url}
@@ -45,14 +45,14 @@ export function WebhookForm(props: WebhookFormProps) {
       />
       <EventChoice
         value={values.events}
-        error={hasTried && isMissing ? texts.webhooks.eventsMissing : errorOf('events')}
+        error={hasTried && isMissing ? messages.webhooks.eventsMissing : errorOf('events')}
         onChange={(events) => onChange({ events })}
       />
       {children}
       {error && !errorOf('url') && !errorOf('events') && <ErrorText error={error} />}
       <DialogActions>
-        <Button onClick={onCancel}>{texts.actions.cancel}</Button>
-        <Button look="primary" type="submit" disabled={isSaving}>
+        <Button onClick={onCancel}>{messages.actions.cancel}</Button>
+        <Button variant="primary" type="submit" disabled={isSaving}>
           {action}
         </Button>
       </DialogActions>

@@ -4,7 +4,7 @@ import { useCallback, useState } from 'react'
 import { type Webhook, webhooksQuery } from '../../api/webhooks.ts'
 import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { texts } from '../../texts/texts.ts'
+import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
@@ -17,22 +17,22 @@ export function WebhooksView() {
   const webhooks = useInfiniteQuery(webhooksQuery(useEnvironment()))
   const [isCreating, setCreating] = useState(false)
   const run = useCallback(() => setCreating(true), [])
-  useCommand({ id: 'create-webhook', label: texts.webhooks.create, run })
+  useCommand({ id: 'create-webhook', label: messages.webhooks.create, run })
   const rows = webhooks.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
-    <Button look="primary" icon="plus" onClick={run}>
-      {texts.webhooks.create}
+    <Button variant="primary" icon="plus" onClick={run}>
+      {messages.webhooks.create}
     </Button>
   )
   return (
-    <Page title={texts.webhooks.title} intro={texts.webhooks.intro} actions={create}>
+    <Page title={messages.webhooks.title} intro={messages.webhooks.intro} actions={create}>
       {webhooks.isPending ? (
         <Loading />
       ) : !webhooks.data ? (
         <ErrorState error={webhooks.error} onRetry={() => webhooks.refetch()} />
       ) : rows.length === 0 ? (
-        <EmptyState icon="webhook" title={texts.webhooks.emptyTitle}>
-          {texts.webhooks.empty}
+        <EmptyState icon="webhook" title={messages.webhooks.emptyTitle}>
+          {messages.webhooks.empty}
         </EmptyState>
       ) : (
         <WebhookTable webhooks={rows} />
@@ -40,7 +40,7 @@ export function WebhooksView() {
       {webhooks.hasNextPage && (
         <div>
           <Button onClick={() => webhooks.fetchNextPage()} disabled={webhooks.isFetchingNextPage}>
-            {texts.webhooks.more}
+            {messages.webhooks.more}
           </Button>
         </div>
       )}
@@ -54,12 +54,12 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <Table
       isMain
-      label={texts.webhooks.title}
+      label={messages.webhooks.title}
       rows={webhooks}
       keyOf={({ webhookId }) => webhookId}
       columns={[
         {
-          label: texts.webhooks.url,
+          label: messages.webhooks.url,
           cell: ({ webhookId, url }) => (
             <Link
               to="/$environment/webhooks/$webhookId"
@@ -71,14 +71,14 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
           ),
         },
         {
-          label: texts.webhooks.eventsLabel,
+          label: messages.webhooks.eventsLabel,
           cell: ({ events }) => (
             <span title={events.join('\n')}>
-              {events.length === 1 ? events[0] : texts.webhooks.eventCount(events.length)}
+              {events.length === 1 ? events[0] : messages.webhooks.eventCount(events.length)}
             </span>
           ),
         },
-        { label: texts.webhooks.createdAt, cell: ({ createdAt }) => <Time value={createdAt} /> },
+        { label: messages.webhooks.createdAt, cell: ({ createdAt }) => <Time value={createdAt} /> },
       ]}
     />
   )

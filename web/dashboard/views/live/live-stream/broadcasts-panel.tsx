@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { now } from '../../../api/clock.ts'
 import { type Broadcast, broadcastsQuery, type LiveStream } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { formatDuration } from '../../../ui/format.ts'
@@ -20,23 +20,23 @@ export function BroadcastsPanel({ stream }: { stream: LiveStream }) {
   const broadcasts = useQuery(broadcastsQuery(useEnvironment(), stream.liveStreamId, page))
   const pages = broadcasts.data?.pagination.pagesTotal ?? 1
   return (
-    <Panel title={texts.live.broadcasts}>
+    <Panel title={messages.live.broadcasts}>
       {broadcasts.isPending ? (
         <Loading />
       ) : !broadcasts.data ? (
         <ErrorState error={broadcasts.error} onRetry={() => broadcasts.refetch()} />
       ) : broadcasts.data.data.length === 0 ? (
-        <p className={styles.hint}>{texts.live.broadcastsEmpty}</p>
+        <p className={styles.hint}>{messages.live.broadcastsEmpty}</p>
       ) : (
         <BroadcastTable stream={stream} broadcasts={broadcasts.data.data} />
       )}
       {pages > 1 && (
         <div className={styles.row}>
           <Button disabled={page === 1} onClick={() => setPage(page - 1)}>
-            {texts.live.newer}
+            {messages.live.newer}
           </Button>
           <Button disabled={page >= pages} onClick={() => setPage(page + 1)}>
-            {texts.live.older}
+            {messages.live.older}
           </Button>
         </div>
       )}
@@ -44,7 +44,7 @@ export function BroadcastsPanel({ stream }: { stream: LiveStream }) {
   )
 }
 
-const looks = { live: 'good', away: 'warn', ended: 'plain' } as const
+const variants = { live: 'good', away: 'warn', ended: 'plain' } as const
 
 function durationOf({ visibleAt, startedAt, endedAt }: Broadcast): string {
   const end = endedAt ? new Date(endedAt).getTime() : now()
@@ -55,18 +55,18 @@ type BroadcastTableProps = { stream: LiveStream; broadcasts: Broadcast[] }
 
 const BroadcastTable = ({ stream, broadcasts }: BroadcastTableProps) => (
   <Table
-    label={texts.live.broadcastList}
+    label={messages.live.broadcastList}
     rows={broadcasts}
     keyOf={({ broadcastId }) => broadcastId}
     columns={[
-      { label: texts.live.began, cell: ({ startedAt }) => <Time value={startedAt} /> },
+      { label: messages.live.began, cell: ({ startedAt }) => <Time value={startedAt} /> },
       {
-        label: texts.live.state,
-        cell: ({ state }) => <Badge look={looks[state]}>{texts.live.states[state]}</Badge>,
+        label: messages.live.state,
+        cell: ({ state }) => <Badge variant={variants[state]}>{messages.live.states[state]}</Badge>,
       },
-      { label: texts.live.duration, isNumber: true, cell: durationOf },
+      { label: messages.live.duration, isNumber: true, cell: durationOf },
       {
-        label: texts.live.recordings,
+        label: messages.live.recordings,
         cell: (broadcast) => <Recordings stream={stream} broadcast={broadcast} />,
       },
     ]}

@@ -4,7 +4,7 @@ import { SaveBar } from '../../../draft/save-bar.tsx'
 import { useDraft } from '../../../draft/use-draft.ts'
 import { MetadataEditor, metadataProblem, withoutEmpty } from '../../../fields/metadata-editor.tsx'
 import { ThemeField } from '../../../fields/theme-field.tsx'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
@@ -22,12 +22,12 @@ const detailsOf = ({ name, public: isPublic, record, showViewers, playerId, meta
 type Details = ReturnType<typeof detailsOf>
 
 const labels: Record<keyof Details, string> = {
-  name: texts.live.name,
-  public: texts.live.public,
-  record: texts.live.record,
-  showViewers: texts.live.showViewers,
-  playerId: texts.themes.one,
-  metadata: texts.metadata.title,
+  name: messages.live.name,
+  public: messages.live.public,
+  record: messages.live.record,
+  showViewers: messages.live.showViewers,
+  playerId: messages.themes.one,
+  metadata: messages.metadata.title,
 }
 
 export function DetailsPanel({ stream }: { stream: LiveStream }) {
@@ -38,11 +38,11 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
     data: stream,
     valuesOf: detailsOf,
     store: (change) => updateLiveStream(environment, liveStreamId, withoutEmpty(change)),
-    onSaved: () => showToast(texts.live.saved),
+    onSaved: () => showToast(messages.live.saved),
   })
   const { typed, set, errorOf } = form
   return (
-    <Panel title={texts.live.details}>
+    <Panel title={messages.live.details}>
       <form
         className={styles.form}
         onSubmit={(event) => {
@@ -51,7 +51,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
         }}
       >
         <TextField
-          label={texts.live.name}
+          label={messages.live.name}
           required
           maxLength={500}
           dir="auto"
@@ -81,19 +81,19 @@ function Checks({ values, onChange }: { values: Details; onChange(change: Partia
   return (
     <>
       <CheckField
-        label={texts.live.public}
-        hint={texts.live.publicHint}
+        label={messages.live.public}
+        hint={messages.live.publicHint}
         checked={values.public}
         onChange={(event) => onChange({ public: event.target.checked })}
       />
       <CheckField
-        label={texts.live.record}
-        hint={texts.live.recordHint}
+        label={messages.live.record}
+        hint={messages.live.recordHint}
         checked={values.record}
         onChange={(event) => onChange({ record: event.target.checked })}
       />
       <CheckField
-        label={texts.live.showViewers}
+        label={messages.live.showViewers}
         checked={values.showViewers}
         onChange={(event) => onChange({ showViewers: event.target.checked })}
       />

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import type { LiveStream } from '../../../api/live-streams.ts'
 import { useSession } from '../../../api/session.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
@@ -16,13 +16,13 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
   const [server] = servers
   const [isKeyShown, setKeyShown] = useState(false)
   return (
-    <Panel title={texts.live.encoder}>
-      {servers.length === 0 && <p className={styles.notice}>{texts.live.serverMissing}</p>}
+    <Panel title={messages.live.encoder}>
+      {servers.length === 0 && <p className={styles.notice}>{messages.live.serverMissing}</p>}
       {server && (
         <div className={styles.labelled}>
-          <h3>{texts.live.server}</h3>
+          <h3>{messages.live.server}</h3>
           {servers.map((url) => (
-            <CodeBlock key={url} code={url} label={texts.live.copyServer} />
+            <CodeBlock key={url} code={url} label={messages.live.copyServer} />
           ))}
         </div>
       )}
@@ -30,13 +30,13 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
       {stream.lastRefusal && (
         <div className={styles.notice}>
           <span>
-            {texts.live.refused} (<Time value={stream.lastRefusal.at} />)
+            {messages.live.refused} (<Time value={stream.lastRefusal.at} />)
           </span>
           <strong>{stream.lastRefusal.reason}</strong>
         </div>
       )}
-      {server && <Tabs label={texts.live.settingsFor} tabs={settingsTabs(server, stream, isKeyShown)} />}
-      <p className={styles.hint}>{texts.live.keyFrames}</p>
+      {server && <Tabs label={messages.live.settingsFor} tabs={settingsTabs(server, stream, isKeyShown)} />}
+      <p className={styles.hint}>{messages.live.keyFrames}</p>
     </Panel>
   )
 }
@@ -48,10 +48,10 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
   return [
     {
       value: 'obs',
-      label: texts.live.obs,
+      label: messages.live.obs,
       content: (
         <ol className={styles.steps}>
-          {texts.live.obsSteps(server).map((step) => (
+          {messages.live.obsSteps(server).map((step) => (
             <li key={step}>{step}</li>
           ))}
         </ol>
@@ -59,25 +59,25 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
     },
     {
       value: 'ffmpeg',
-      label: texts.live.ffmpeg,
+      label: messages.live.ffmpeg,
       content: (
         <div className={styles.stack}>
           <CodeBlock
             code={ffmpegCommand(server, streamKey)}
             shown={ffmpegCommand(server, isKeyShown ? streamKey : maskedKey)}
-            label={texts.live.ffmpegCopy}
+            label={messages.live.ffmpegCopy}
           />
-          <p className={styles.hint}>{texts.live.ffmpegHint}</p>
+          <p className={styles.hint}>{messages.live.ffmpegHint}</p>
         </div>
       ),
     },
     {
       value: 'test',
-      label: texts.live.test,
+      label: messages.live.test,
       content: (
         <div className={styles.stack}>
-          <CodeBlock code={`kinora live publish --stream ${liveStreamId}`} label={texts.live.ffmpegCopy} />
-          <p className={styles.hint}>{texts.live.testHint}</p>
+          <CodeBlock code={`kinora live publish --stream ${liveStreamId}`} label={messages.live.ffmpegCopy} />
+          <p className={styles.hint}>{messages.live.testHint}</p>
         </div>
       ),
     },

@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatBitRate } from '../../../ui/format.ts'
 import type { Sample } from './health-history.ts'
 import styles from './health-panel.module.css'
@@ -10,7 +10,8 @@ const height = 80
 export function HealthChart({ samples }: { samples: Sample[] }) {
   const [first] = samples
   const last = samples.at(-1)
-  if (!first || !last || samples.length < 2) return <p className={styles.hint}>{texts.live.chartWaiting}</p>
+  if (!first || !last || samples.length < 2)
+    return <p className={styles.hint}>{messages.live.chartWaiting}</p>
   const rates = samples.map(({ bitRate }) => bitRate)
   const low = Math.min(...rates)
   const high = Math.max(...rates)
@@ -19,7 +20,7 @@ export function HealthChart({ samples }: { samples: Sample[] }) {
   // From zero, so that a small change does not look like a large one.
   const y = ({ bitRate }: Sample) => height - (bitRate / Math.max(1, high * 1.1)) * (height - 4) - 2
   const line = samples.map((sample) => `${x(sample).toFixed(1)},${y(sample).toFixed(1)}`)
-  const label = texts.live.chart(formatBitRate(last.bitRate), formatBitRate(low), formatBitRate(high))
+  const label = messages.live.chart(formatBitRate(last.bitRate), formatBitRate(low), formatBitRate(high))
   return (
     <svg
       className={styles.chart}

@@ -7,7 +7,7 @@ import {
   viewersQuery,
 } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { formatBitRate, formatNumber } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
@@ -32,13 +32,15 @@ export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
   const problems = current?.health?.problems ?? []
   return (
     <Panel
-      title={texts.live.health}
-      actions={current?.health && problems.length === 0 && <Badge look="good">{texts.live.healthGood}</Badge>}
+      title={messages.live.health}
+      actions={
+        current?.health && problems.length === 0 && <Badge variant="good">{messages.live.healthGood}</Badge>
+      }
     >
       {/* Only problems are announced: the other values change every second. */}
       <div role="status" className={styles.status}>
         {problems.length > 0 && (
-          <ul className={styles.problems} aria-label={texts.live.problems}>
+          <ul className={styles.problems} aria-label={messages.live.problems}>
             {problems.map((problem) => (
               <li key={problem}>{problem}</li>
             ))}
@@ -48,14 +50,14 @@ export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
       {current && <HealthChart samples={samples} />}
       {shown && health ? (
         <>
-          {!current && <p className={styles.hint}>{texts.live.healthLast}</p>}
+          {!current && <p className={styles.hint}>{messages.live.healthLast}</p>}
           <dl className={styles.values}>
             {current && <Viewers stream={stream} now={now} />}
             <Values health={health} qualities={shown.qualities} />
           </dl>
         </>
       ) : (
-        <p className={styles.hint}>{texts.live.healthWaiting}</p>
+        <p className={styles.hint}>{messages.live.healthWaiting}</p>
       )}
     </Panel>
   )
@@ -63,7 +65,7 @@ export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
 
 function Viewers({ stream, now }: { stream: LiveStream; now: number }) {
   const { data } = useQuery(viewersQuery(useEnvironment(), stream.liveStreamId, now))
-  return <Value label={texts.live.currentViewers}>{data === undefined ? '–' : formatNumber(data)}</Value>
+  return <Value label={messages.live.currentViewers}>{data === undefined ? '–' : formatNumber(data)}</Value>
 }
 
 type ValuesProps = { health: BroadcastHealth; qualities: string[] }
@@ -74,20 +76,20 @@ function Values({ health, qualities }: ValuesProps) {
     value === null ? '–' : format(value)
   return (
     <>
-      <Value label={texts.live.bitRate}>{number(bitRate, formatBitRate)}</Value>
-      <Value label={texts.live.frameRate}>
-        {number(frameRate, (value) => texts.live.fps(formatNumber(Math.round(value * 10) / 10)))}
+      <Value label={messages.live.bitRate}>{number(bitRate, formatBitRate)}</Value>
+      <Value label={messages.live.frameRate}>
+        {number(frameRate, (value) => messages.live.fps(formatNumber(Math.round(value * 10) / 10)))}
       </Value>
-      <Value label={texts.live.keyFrameInterval}>
-        {number(keyFrameInterval, (value) => texts.live.everySeconds(formatNumber(value)))}
+      <Value label={messages.live.keyFrameInterval}>
+        {number(keyFrameInterval, (value) => messages.live.everySeconds(formatNumber(value)))}
       </Value>
-      <Value label={texts.live.resolution}>{width && height ? `${width} × ${height}` : '–'}</Value>
-      <Value label={texts.live.droppedFrames} isBad={droppedFrames > 0}>
+      <Value label={messages.live.resolution}>{width && height ? `${width} × ${height}` : '–'}</Value>
+      <Value label={messages.live.droppedFrames} isBad={droppedFrames > 0}>
         {formatNumber(droppedFrames)}
       </Value>
-      {clockJumps > 0 && <Value label={texts.live.clockJumps}>{formatNumber(clockJumps)}</Value>}
-      <Value label={texts.live.codecs}>{codecs?.replaceAll(',', ', ') ?? '–'}</Value>
-      <Value label={texts.live.qualities}>{qualities.join(', ') || '–'}</Value>
+      {clockJumps > 0 && <Value label={messages.live.clockJumps}>{formatNumber(clockJumps)}</Value>}
+      <Value label={messages.live.codecs}>{codecs?.replaceAll(',', ', ') ?? '–'}</Value>
+      <Value label={messages.live.qualities}>{qualities.join(', ') || '–'}</Value>
     </>
   )
 }

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { deleteLiveStream, endBroadcast, type LiveStream } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Menu, MenuItem } from '../../../ui/menu.tsx'
@@ -20,38 +20,38 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
   return (
     <>
       {isOnAir && (
-        <Button look="danger" icon="stop" onClick={() => setDialog('end')}>
-          {texts.live.end}
+        <Button variant="danger" icon="stop" onClick={() => setDialog('end')}>
+          {messages.live.end}
         </Button>
       )}
-      <Menu trigger={<IconButton look="plain" icon="more" label={texts.actions.more} />}>
+      <Menu trigger={<IconButton variant="plain" icon="more" label={messages.actions.more} />}>
         <MenuItem icon="trash" isDangerous onSelect={() => setDialog('delete')}>
-          {texts.live.delete}
+          {messages.live.delete}
         </MenuItem>
       </Menu>
       <ConfirmDialog
         isOpen={dialog === 'end'}
         onClose={close}
-        title={texts.live.endTitle}
-        description={texts.live.endText}
-        action={texts.live.end}
+        title={messages.live.endTitle}
+        description={messages.live.endText}
+        action={messages.live.end}
         onConfirm={async () => {
           await endBroadcast(environment, id)
-          showToast(texts.live.ended)
+          showToast(messages.live.ended)
         }}
       />
       <ConfirmDialog
         isOpen={dialog === 'delete'}
         onClose={close}
-        title={texts.live.deleteTitle(name)}
-        description={`${isOnAir ? `${texts.live.deleteOnAir} ` : ''}${texts.live.deleteText}`}
-        action={texts.actions.delete}
+        title={messages.live.deleteTitle(name)}
+        description={`${isOnAir ? `${messages.live.deleteOnAir} ` : ''}${messages.live.deleteText}`}
+        action={messages.actions.delete}
         onConfirm={async () => {
           await deleteLiveStream(environment, id)
           await navigate({ to: '/$environment/live', params: { environment }, ignoreBlocker: true })
           client.removeQueries({ queryKey: [environment, 'live-streams', id] })
           await client.invalidateQueries({ queryKey: [environment, 'live-streams', 'list'] })
-          showToast(texts.live.deleted(name))
+          showToast(messages.live.deleted(name))
         }}
       />
     </>

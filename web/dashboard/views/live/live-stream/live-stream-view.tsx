@@ -7,7 +7,7 @@ import {
   liveStreamQuery,
 } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { Page } from '../../../ui/page.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
@@ -29,7 +29,7 @@ export function LiveStreamView() {
   const broadcasts = useQuery(broadcastsQuery(environment, liveStreamId))
   if (!stream.data) {
     return (
-      <Page title={texts.live.title}>
+      <Page title={messages.live.title}>
         {stream.error ? <ErrorState error={stream.error} onRetry={() => stream.refetch()} /> : <Loading />}
       </Page>
     )

@@ -1,7 +1,7 @@
 import type { LiveStream } from '../../../api/live-streams.ts'
 import { ownPath } from '../../../api/own-path.ts'
 import { useLiveShareLinks } from '../../../app/use-share-links.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
@@ -16,12 +16,12 @@ export function PreviewPanel({ stream }: { stream: LiveStream }) {
   const { assets, error, renew } = useLiveShareLinks(stream, 'preview')
   return (
     <Panel
-      title={texts.live.preview}
+      title={messages.live.preview}
       actions={
         assets && (
           <PlayerAnchor className={buttonClass('quiet')} url={assets.player} onOpen={renew}>
             <Icon name="external" size={16} />
-            {texts.live.openPlayer}
+            {messages.live.openPlayer}
           </PlayerAnchor>
         )
       }
@@ -30,10 +30,10 @@ export function PreviewPanel({ stream }: { stream: LiveStream }) {
       <iframe
         className={styles.player}
         src={`${player}#muted;analytics:false`}
-        title={texts.live.previewTitle(stream.name)}
+        title={messages.live.previewTitle(stream.name)}
         allow="autoplay; fullscreen; picture-in-picture"
       />
-      <p className={styles.hint}>{texts.live.previewHint}</p>
+      <p className={styles.hint}>{messages.live.previewHint}</p>
     </Panel>
   )
 }

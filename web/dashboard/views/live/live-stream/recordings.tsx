@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type Broadcast, type LiveStream, retryRecordings } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
@@ -17,7 +17,7 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
   const retry = useMutation({
     mutationFn: () => retryRecordings(environment, liveStreamId, broadcast.broadcastId),
     onSuccess: async () => {
-      showToast(texts.live.retried)
+      showToast(messages.live.retried)
       await client.invalidateQueries({ queryKey: [environment, 'live-streams', liveStreamId, 'broadcasts'] })
     },
   })
@@ -25,7 +25,9 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
   if (recordings.length === 0) {
     const isComing = stream.record && broadcast.state !== 'ended'
     return (
-      <span className={styles.hint}>{isComing ? texts.live.recordingLater : texts.live.recordingNone}</span>
+      <span className={styles.hint}>
+        {isComing ? messages.live.recordingLater : messages.live.recordingNone}
+      </span>
     )
   }
   return (
@@ -34,11 +36,11 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
         <div key={i}>
           {state === 'recorded' && videoId ? (
             <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
-              {texts.live.recordingVideo(recordings.length > 1 ? i + 1 : undefined)}
+              {messages.live.recordingVideo(recordings.length > 1 ? i + 1 : undefined)}
             </Link>
           ) : (
-            <Badge look={state === 'failed' ? 'bad' : 'info'}>
-              {state === 'failed' ? texts.live.recordingFailed : texts.live.recordingWaiting}
+            <Badge variant={state === 'failed' ? 'bad' : 'info'}>
+              {state === 'failed' ? messages.live.recordingFailed : messages.live.recordingWaiting}
             </Badge>
           )}
           {reason && <div className={styles.hint}>{reason}</div>}
@@ -47,7 +49,7 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
       {recordings.some(({ state }) => state === 'failed') && (
         <div>
           <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
-            {texts.live.retry}
+            {messages.live.retry}
           </Button>
         </div>
       )}

@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import type { Restream } from '../../../api/live-streams.ts'
 import { ApiProblem } from '../../../api/problem.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
@@ -34,12 +34,16 @@ export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProp
     save.mutate()
   }
   return (
-    <Dialog isOpen onClose={onClose} title={restream ? texts.live.editRestream : texts.live.addRestream}>
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={restream ? messages.live.editRestream : messages.live.addRestream}
+    >
       <form className={styles.form} onSubmit={submit}>
-        <TextField label={texts.live.restreamName} maxLength={200} {...field('name')} />
+        <TextField label={messages.live.restreamName} maxLength={200} {...field('name')} />
         <TextField
-          label={texts.live.restreamServer}
-          hint={texts.live.restreamServerHint}
+          label={messages.live.restreamServer}
+          hint={messages.live.restreamServerHint}
           maxLength={2_000}
           inputMode="url"
           placeholder="rtmps://live.example.com/app"
@@ -48,15 +52,15 @@ export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProp
         <TextField
           type="password"
           autoComplete="off"
-          label={texts.live.restreamKey}
+          label={messages.live.restreamKey}
           maxLength={500}
           {...field('streamKey')}
         />
         {save.error && !isNamed && <ErrorText error={save.error} />}
         <DialogActions>
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={save.isPending}>
-            {texts.actions.save}
+          <Button onClick={onClose}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={save.isPending}>
+            {messages.actions.save}
           </Button>
         </DialogActions>
       </form>

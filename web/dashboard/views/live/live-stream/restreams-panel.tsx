@@ -9,7 +9,7 @@ import {
 } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { isSameJson } from '../../../draft/draft.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Panel } from '../../../ui/panel.tsx'
@@ -31,22 +31,22 @@ export function RestreamsPanel({ stream, current }: { stream: LiveStream; curren
   const close = () => setOpen(undefined)
   return (
     <Panel
-      title={texts.live.restreams}
+      title={messages.live.restreams}
       actions={
         <Button
           icon="plus"
           disabled={isFull}
           onClick={() => setOpen({ action: 'edit', restream: undefined })}
         >
-          {texts.live.addRestream}
+          {messages.live.addRestream}
         </Button>
       }
     >
       <p className={styles.hint}>
-        {isFull ? texts.live.restreamsMax(maxRestreams) : texts.live.restreamsIntro}
+        {isFull ? messages.live.restreamsMax(maxRestreams) : messages.live.restreamsIntro}
       </p>
       {restreams.length === 0 ? (
-        <p className={styles.hint}>{texts.live.restreamsEmpty}</p>
+        <p className={styles.hint}>{messages.live.restreamsEmpty}</p>
       ) : (
         <ul className={styles.list}>
           {restreams.map((restream, at) => (
@@ -71,9 +71,9 @@ export function RestreamsPanel({ stream, current }: { stream: LiveStream; curren
       <ConfirmDialog
         isOpen={open?.action === 'remove'}
         onClose={close}
-        title={texts.live.removeRestreamTitle(open?.restream?.name ?? '')}
-        description={texts.live.removeRestreamText}
-        action={texts.live.removeRestream}
+        title={messages.live.removeRestreamTitle(open?.restream?.name ?? '')}
+        description={messages.live.removeRestreamText}
+        action={messages.live.removeRestream}
         onConfirm={async () => replace(open?.restream, undefined)}
       />
     </Panel>
@@ -89,14 +89,14 @@ function useReplaceRestream(liveStreamId: string) {
     const { restreams } = await client.fetchQuery({ ...query, staleTime: 0 })
     // A restream has no id: it is the one with these values.
     const at = before ? restreams.findIndex((each) => isSameJson(each, before)) : restreams.length
-    if (at < 0) throw new Error(texts.live.restreamChanged)
+    if (at < 0) throw new Error(messages.live.restreamChanged)
     const next = restreams.toSpliced(at, 1, ...(after ? [after] : []))
     client.setQueryData(
       query.queryKey,
       await updateLiveStream(environment, liveStreamId, { restreams: next }),
     )
     void client.invalidateQueries({ queryKey: query.queryKey, exact: true })
-    showToast(texts.live.restreamSaved)
+    showToast(messages.live.restreamSaved)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { LiveStream } from '../../../api/live-streams.ts'
 import { useLiveShareLinks } from '../../../app/use-share-links.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
@@ -9,7 +9,7 @@ import styles from './stream-panels.module.css'
 
 /** The link and the embed code. */
 export const SharePanel = ({ stream }: { stream: LiveStream }) => (
-  <Panel title={texts.live.share}>
+  <Panel title={messages.live.share}>
     {stream.public ? <Links assets={stream.assets} /> : <PrivateLinks stream={stream} />}
   </Panel>
 )
@@ -21,10 +21,10 @@ function PrivateLinks({ stream }: { stream: LiveStream }) {
     <>
       {assets && <Links assets={assets} />}
       {error && <ErrorText error={error} />}
-      <p className={styles.hint}>{texts.live.privateLink}</p>
+      <p className={styles.hint}>{messages.live.privateLink}</p>
       <div>
         <Button icon="reload" disabled={isFetching} onClick={renew}>
-          {texts.live.newLink}
+          {messages.live.newLink}
         </Button>
       </div>
     </>
@@ -34,12 +34,12 @@ function PrivateLinks({ stream }: { stream: LiveStream }) {
 const Links = ({ assets }: { assets: LiveStream['assets'] }) => (
   <>
     <div className={styles.labelled}>
-      <h3>{texts.live.link}</h3>
-      <CodeBlock code={assets.player} label={texts.live.copyLink} />
+      <h3>{messages.live.link}</h3>
+      <CodeBlock code={assets.player} label={messages.live.copyLink} />
     </div>
     <div className={styles.labelled}>
-      <h3>{texts.live.embed}</h3>
-      <CodeBlock code={assets.iframe} label={texts.live.copyEmbed} />
+      <h3>{messages.live.embed}</h3>
+      <CodeBlock code={assets.iframe} label={messages.live.copyEmbed} />
     </div>
   </>
 )

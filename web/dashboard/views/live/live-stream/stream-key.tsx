@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type LiveStream, liveStreamQuery, rotateStreamKey } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
@@ -26,32 +26,32 @@ export function StreamKey({ stream, isOnAir, isShown, onShow }: StreamKeyProps) 
   const { liveStreamId, streamKey } = stream
   return (
     <div className={styles.labelled}>
-      <h3>{texts.live.streamKey}</h3>
-      <CodeBlock code={streamKey} shown={isShown ? streamKey : maskedKey} label={texts.live.copyKey} />
-      <p className={styles.hint}>{texts.live.streamKeyHint}</p>
+      <h3>{messages.live.streamKey}</h3>
+      <CodeBlock code={streamKey} shown={isShown ? streamKey : maskedKey} label={messages.live.copyKey} />
+      <p className={styles.hint}>{messages.live.streamKeyHint}</p>
       <div className={styles.row}>
         <Button icon="eye" onClick={() => onShow(!isShown)}>
-          {isShown ? texts.live.hideKey : texts.live.showKey}
+          {isShown ? messages.live.hideKey : messages.live.showKey}
         </Button>
         <Button icon="reload" onClick={() => setRotating(true)}>
-          {texts.live.rotate}
+          {messages.live.rotate}
         </Button>
       </div>
       <ConfirmDialog
         isOpen={isRotating}
         onClose={() => setRotating(false)}
-        title={texts.live.rotateTitle}
+        title={messages.live.rotateTitle}
         description={
           <>
-            <p>{texts.live.rotateText}</p>
-            {isOnAir && <p className={styles.notice}>{texts.live.rotateOnAir}</p>}
+            <p>{messages.live.rotateText}</p>
+            {isOnAir && <p className={styles.notice}>{messages.live.rotateOnAir}</p>}
           </>
         }
-        action={texts.live.rotate}
+        action={messages.live.rotate}
         onConfirm={async () => {
           const next = await rotateStreamKey(environment, liveStreamId)
           client.setQueryData(liveStreamQuery(environment, liveStreamId).queryKey, next)
-          showToast(texts.live.rotated)
+          showToast(messages.live.rotated)
         }}
       />
     </div>

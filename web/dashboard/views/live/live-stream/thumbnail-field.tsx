@@ -8,7 +8,7 @@ import {
 } from '../../../api/live-streams.ts'
 import { ownPath } from '../../../api/own-path.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
@@ -31,15 +31,15 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
     onSuccess: (saved, file) => {
       client.setQueryData(liveStreamQuery(environment, liveStreamId).queryKey, saved)
       setVersion((current) => current + 1)
-      showToast(file ? texts.live.thumbnailSaved : texts.live.thumbnailRemoved)
+      showToast(file ? messages.live.thumbnailSaved : messages.live.thumbnailRemoved)
     },
   })
   return (
     <div className={styles.field}>
-      <h3>{texts.live.thumbnail}</h3>
+      <h3>{messages.live.thumbnail}</h3>
       {/* The address of the image stays the same, and the browser would show the old one. */}
       <img className={styles.image} src={`${image}${version ? `?version=${version}` : ''}`} alt="" />
-      <p className={styles.hint}>{texts.live.thumbnailHint}</p>
+      <p className={styles.hint}>{messages.live.thumbnailHint}</p>
       <input
         ref={input}
         className="visually-hidden"
@@ -56,10 +56,10 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
       {save.error && <ErrorText error={save.error} />}
       <div className={styles.buttons}>
         <Button icon="image" disabled={save.isPending} onClick={() => input.current?.click()}>
-          {texts.live.thumbnailChoose}
+          {messages.live.thumbnailChoose}
         </Button>
         <Button disabled={save.isPending} onClick={() => save.mutate(undefined)}>
-          {texts.live.thumbnailRemove}
+          {messages.live.thumbnailRemove}
         </Button>
       </div>
     </div>

@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { parseColor, toHex, toRgba } from './color.ts'
 import styles from './color-field.module.css'
 
@@ -10,11 +10,11 @@ type ColorFieldProps = {
   onChange(value: string): void
 }
 
-/** A CSS colour as text, by the colour picker of the browser, and its opacity by a slider. */
+/** A CSS color as text, by the color picker of the browser, and its opacity by a slider. */
 export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
   const id = useId()
   const color = parseColor(value)
-  const problem = color ? error : texts.themes.invalidColor
+  const problem = color ? error : messages.themes.invalidColor
   const opaque = color ?? { r: 0, g: 0, b: 0, a: 1 }
   return (
     <div className={styles.field}>
@@ -27,7 +27,7 @@ export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
           <input
             type="color"
             className={styles.picker}
-            aria-label={texts.themes.colorPicker(label)}
+            aria-label={messages.themes.colorPicker(label)}
             value={toHex(opaque)}
             onChange={(event) => {
               const chosen = parseColor(event.target.value)
@@ -51,7 +51,7 @@ export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
           className={styles.alpha}
           min={0}
           max={100}
-          aria-label={texts.themes.opacity(label)}
+          aria-label={messages.themes.opacity(label)}
           aria-valuetext={`${Math.round(opaque.a * 100)} %`}
           value={Math.round(opaque.a * 100)}
           disabled={!color}

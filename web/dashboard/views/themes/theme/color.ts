@@ -3,7 +3,7 @@ export type Color = { r: number; g: number; b: number; a: number }
 
 let canvas: CanvasRenderingContext2D | null | undefined
 
-/** Reads any CSS colour, or returns undefined. A canvas writes it as `#rrggbb` or `rgba(r, g, b, a)`. */
+/** Reads any CSS color, or returns undefined. A canvas writes it as `#rrggbb` or `rgba(r, g, b, a)`. */
 export function parseColor(text: string): Color | undefined {
   if (!CSS.supports('color', text)) return undefined
   canvas ??= document.createElement('canvas').getContext('2d')
@@ -29,7 +29,7 @@ export const toHex = ({ r, g, b }: Color) =>
 export const toRgba = ({ r, g, b, a }: Color) =>
   `rgba(${Math.round(r)}, ${Math.round(g)}, ${Math.round(b)}, ${Math.round(a * 100) / 100})`
 
-/** The colour that is seen if the first one is in front of the second one. */
+/** The color that is seen if the first one is in front of the second one. */
 export function blend(front: Color, back: Color): Color {
   const mix = (f: number, b: number) => f * front.a + b * (1 - front.a)
   return { r: mix(front.r, back.r), g: mix(front.g, back.g), b: mix(front.b, back.b), a: 1 }
@@ -38,8 +38,8 @@ export function blend(front: Color, back: Color): Color {
 /** The relative luminance of WCAG 2. */
 function luminance({ r, g, b }: Color): number {
   const linear = (part: number) => {
-    const share = part / 255
-    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    const fraction = part / 255
+    return fraction <= 0.04045 ? fraction / 12.92 : ((fraction + 0.055) / 1.055) ** 2.4
   }
   return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b)
 }

@@ -1,5 +1,5 @@
 import type { ThemeColor } from '../../../api/themes.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
@@ -9,23 +9,27 @@ import styles from './contrast-notice.module.css'
 
 const oneDigit = (value: number) => formatNumber(Math.floor(value * 10) / 10)
 
-/** Says which colours are hard to see. */
+/** Says which colors are hard to see. */
 export function ContrastNotice({ colors }: { colors: Record<ThemeColor, Color | undefined> }) {
   const weaknesses = findWeaknesses(colors)
   return (
-    <Panel title={texts.themes.contrast}>
+    <Panel title={messages.themes.contrast}>
       <div role="status">
         {weaknesses.length === 0 ? (
           <p className={styles.good}>
             <Icon name="check" size={16} />
-            {texts.themes.contrastGood}
+            {messages.themes.contrastGood}
           </p>
         ) : (
           <ul className={styles.list}>
             {weaknesses.map(({ color, ratio, needed }) => (
               <li key={color} className={styles.warning}>
                 <Icon name="warning" size={16} />
-                {texts.themes.contrastText(texts.themes.colors[color], oneDigit(ratio), oneDigit(needed))}
+                {messages.themes.contrastText(
+                  messages.themes.colors[color],
+                  oneDigit(ratio),
+                  oneDigit(needed),
+                )}
               </li>
             ))}
           </ul>

@@ -4,7 +4,7 @@ import { ownPath } from '../../../api/own-path.ts'
 import { ApiProblem } from '../../../api/problem.ts'
 import { deleteLogo, type PlayerTheme, themeQuery, uploadLogo } from '../../../api/themes.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Field, TextField } from '../../../ui/field.tsx'
@@ -21,11 +21,11 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
   const [isRemoving, setRemoving] = useState(false)
   return (
     <Panel
-      title={texts.themes.logo}
+      title={messages.themes.logo}
       actions={
         assets.logo && (
           <Button icon="trash" onClick={() => setRemoving(true)}>
-            {texts.themes.logoRemove}
+            {messages.themes.logoRemove}
           </Button>
         )
       }
@@ -35,13 +35,13 @@ export function LogoPanel({ theme }: { theme: PlayerTheme }) {
       <ConfirmDialog
         isOpen={isRemoving}
         onClose={() => setRemoving(false)}
-        title={texts.themes.logoRemove}
-        description={texts.themes.logoRemoveText}
-        action={texts.themes.logoRemove}
+        title={messages.themes.logoRemove}
+        description={messages.themes.logoRemoveText}
+        action={messages.themes.logoRemove}
         onConfirm={async () => {
           await deleteLogo(environment, playerId)
           await client.invalidateQueries(themeQuery(environment, playerId))
-          showToast(texts.themes.logoRemoved)
+          showToast(messages.themes.logoRemoved)
         }}
       />
     </Panel>
@@ -60,7 +60,7 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
       client.setQueryData(themeQuery(environment, playerId).queryKey, saved)
       setFile(undefined)
       if (input.current) input.current.value = ''
-      showToast(texts.themes.logoSaved)
+      showToast(messages.themes.logoSaved)
     },
   })
   const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
@@ -73,7 +73,7 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
         upload.mutate()
       }}
     >
-      <Field label={texts.themes.logoFile} hint={texts.themes.logoHint} error={fields.file}>
+      <Field label={messages.themes.logoFile} hint={messages.themes.logoHint} error={fields.file}>
         {(control) => (
           <input
             {...control}
@@ -87,8 +87,8 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
       </Field>
       <TextField
         type="url"
-        label={texts.themes.logoLink}
-        hint={texts.themes.logoLinkHint}
+        label={messages.themes.logoLink}
+        hint={messages.themes.logoLinkHint}
         placeholder="https://example.com"
         maxLength={2048}
         value={link}
@@ -98,7 +98,7 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
       {upload.error && !isShown && <ErrorText error={upload.error} />}
       <div>
         <Button type="submit" icon="upload" disabled={!file || upload.isPending}>
-          {assets.logo ? texts.themes.logoReplace : texts.themes.logoUpload}
+          {assets.logo ? messages.themes.logoReplace : messages.themes.logoUpload}
         </Button>
       </div>
     </form>
@@ -110,10 +110,10 @@ function CurrentLogo({ logo, link }: { logo: string; link: string | null }) {
   const isLink = link !== null && /^https?:\/\//i.test(link)
   return (
     <div className={styles.current}>
-      <img className={styles.image} src={ownPath(logo)} alt={texts.themes.logoCurrent} />
+      <img className={styles.image} src={ownPath(logo)} alt={messages.themes.logoCurrent} />
       {link && (
         <span>
-          {texts.themes.linksTo}{' '}
+          {messages.themes.linksTo}{' '}
           {isLink ? (
             <a href={link} target="_blank" rel="noreferrer">
               {link}

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from 'react'
 import { ownPath } from '../../../api/own-path.ts'
 import { type PlayerTheme, themeColors } from '../../../api/themes.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import styles from './preview.module.css'
 
 const sdkPlayerId = 'preview'
 
-/** The player accepts messages from this page only, and only with this id. Whoever edits a theme is no viewer. */
+/** The player accepts messages from this page only, and only with this id. Whoever edits a theme is not counted as a viewer. */
 const previewUrl = (url: string) =>
   `${ownPath(url)}#analytics:false;api;sdkPlayerId:${sdkPlayerId};sdkOrigin:${btoa(location.origin)};muted`
 
@@ -45,7 +45,7 @@ export function PreviewPlayer({ url, theme }: { url: string; theme: PlayerTheme 
       ref={frame}
       className={styles.frame}
       src={previewUrl(first)}
-      title={texts.themes.previewFrame}
+      title={messages.themes.previewFrame}
       allow="fullscreen; picture-in-picture"
     />
   )

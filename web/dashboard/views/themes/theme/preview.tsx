@@ -4,9 +4,10 @@ import { newestVideosQuery } from '../../../api/home.ts'
 import { type PlayerTheme, themesQuery } from '../../../api/themes.ts'
 import type { ListedVideo } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorText, Loading } from '../../../ui/states.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import styles from './preview.module.css'
 import { PreviewPlayer } from './preview-player.tsx'
 
@@ -22,11 +23,11 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
   if (video && chosen === undefined) setChosen(video.videoId)
   return (
     <Panel
-      title={texts.themes.preview}
+      title={messages.themes.preview}
       actions={
         video && (
           <div className={styles.choice}>
-            <label htmlFor={id}>{texts.themes.previewVideo}</label>
+            <label htmlFor={id}>{messages.themes.previewVideo}</label>
             <select
               id={id}
               className={styles.select}
@@ -35,7 +36,7 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
             >
               {videos.map(({ videoId, title }) => (
                 <option key={videoId} value={videoId}>
-                  {title || texts.themes.untitled}
+                  {titleOf(title)}
                 </option>
               ))}
             </select>
@@ -50,10 +51,10 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
       ) : video ? (
         <>
           <PreviewPlayer key={video.videoId} url={video.assets.player} theme={theme} />
-          <p className={styles.muted}>{texts.themes.previewHint}</p>
+          <p className={styles.muted}>{messages.themes.previewHint}</p>
         </>
       ) : (
-        <p className={styles.muted}>{texts.themes.previewNone}</p>
+        <p className={styles.muted}>{messages.themes.previewNone}</p>
       )}
     </Panel>
   )

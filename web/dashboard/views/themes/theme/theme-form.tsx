@@ -1,6 +1,6 @@
 import { type ThemeColor, type ThemeFields, themeColors, themeOptions } from '../../../api/themes.ts'
 import type { DraftForm } from '../../../draft/use-draft.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { CheckField, TextField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { parseColor } from './color.ts'
@@ -10,21 +10,24 @@ import styles from './theme-form.module.css'
 
 const groups: { title: string; colors: ThemeColor[] }[] = [
   {
-    title: texts.themes.colorGroups.controls,
+    title: messages.themes.colorGroups.controls,
     colors: ['link', 'linkHover', 'linkActive', 'text', 'backgroundBottom'],
   },
-  { title: texts.themes.colorGroups.timeline, colors: ['trackPlayed', 'trackUnplayed', 'trackBackground'] },
-  { title: texts.themes.colorGroups.title, colors: ['backgroundText', 'backgroundTop'] },
+  {
+    title: messages.themes.colorGroups.timeline,
+    colors: ['trackPlayed', 'trackUnplayed', 'trackBackground'],
+  },
+  { title: messages.themes.colorGroups.title, colors: ['backgroundText', 'backgroundTop'] },
 ]
 
 export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<ThemeFields> }) {
   const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(typed[name])]))
   return (
     <div className={styles.form}>
-      <Panel title={texts.themes.options}>
+      <Panel title={messages.themes.options}>
         <TextField
-          label={texts.themes.name}
-          hint={texts.themes.nameHint}
+          label={messages.themes.name}
+          hint={messages.themes.nameHint}
           maxLength={100}
           value={typed.name}
           error={errorOf('name')}
@@ -33,7 +36,7 @@ export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<T
         {themeOptions.map((name) => (
           <CheckField
             key={name}
-            label={texts.themes.optionTexts[name]}
+            label={messages.themes.optionTexts[name]}
             checked={typed[name]}
             onChange={(event) => set({ [name]: event.target.checked })}
           />
@@ -44,7 +47,7 @@ export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<T
           {colors.map((name) => (
             <ColorField
               key={name}
-              label={texts.themes.colors[name]}
+              label={messages.themes.colors[name]}
               value={typed[name]}
               error={errorOf(name)}
               onChange={(value) => set({ [name]: value })}

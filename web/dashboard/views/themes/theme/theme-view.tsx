@@ -14,11 +14,12 @@ import {
 import { useEnvironment } from '../../../app/environment.ts'
 import { SaveBar } from '../../../draft/save-bar.tsx'
 import { useDraft } from '../../../draft/use-draft.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Page } from '../../../ui/page.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import { showToast } from '../../../ui/toast-list.ts'
 import { LogoPanel } from './logo-panel.tsx'
 import { Preview } from './preview.tsx'
@@ -32,16 +33,16 @@ export function ThemeView() {
   const theme = useQuery(themeQuery(environment, playerId))
   if (theme.data && !isMissing(theme.error)) return <LoadedTheme key={playerId} theme={theme.data} />
   return (
-    <Page title={texts.themes.title}>
+    <Page title={messages.themes.title}>
       {theme.error ? <ErrorState error={theme.error} onRetry={() => theme.refetch()} /> : <Loading />}
     </Page>
   )
 }
 
 const labels: Record<keyof ThemeFields, string> = {
-  ...texts.themes.colors,
-  ...texts.themes.optionTexts,
-  name: texts.themes.name,
+  ...messages.themes.colors,
+  ...messages.themes.optionTexts,
+  name: messages.themes.name,
 }
 
 function LoadedTheme({ theme }: { theme: PlayerTheme }) {
@@ -51,9 +52,9 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
     data: theme,
     valuesOf: themeFieldsOf,
     store: (change) => saveTheme(environment, theme.playerId, change),
-    onSaved: () => showToast(texts.themes.saved),
+    onSaved: () => showToast(messages.themes.saved),
   })
-  const name = theme.name || texts.themes.unnamed
+  const name = titleOf(theme.name)
   return (
     <Page
       title={name}
@@ -91,18 +92,18 @@ function DeleteButton({ playerId, name }: { playerId: string; name: string }) {
   return (
     <>
       <Button icon="trash" onClick={() => setOpen(true)}>
-        {texts.actions.delete}
+        {messages.actions.delete}
       </Button>
       <ConfirmDialog
         isOpen={isOpen}
         onClose={() => setOpen(false)}
-        title={texts.themes.deleteTitle(name)}
-        description={texts.themes.deleteText}
-        action={texts.actions.delete}
+        title={messages.themes.deleteTitle(name)}
+        description={messages.themes.deleteText}
+        action={messages.actions.delete}
         onConfirm={async () => {
           await deleteTheme(environment, playerId)
           client.removeQueries(themesQuery(environment))
-          showToast(texts.themes.deleted)
+          showToast(messages.themes.deleted)
           await navigate({ to: '/$environment/themes', params: { environment }, ignoreBlocker: true })
         }}
       />

@@ -3,10 +3,11 @@ import { Link } from '@tanstack/react-router'
 import { api } from '../../../api/client.ts'
 import type { Page, Video } from '../../../api/types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorText, Loading } from '../../../ui/states.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import styles from './used-by.module.css'
 
 const shown = 12
@@ -21,23 +22,23 @@ export function UsedBy({ playerId }: { playerId: string }) {
   })
   const more = (videos.data?.pagination.itemsTotal ?? 0) - shown
   return (
-    <Panel title={texts.themes.usedBy}>
+    <Panel title={messages.themes.usedBy}>
       {videos.isPending ? (
         <Loading />
       ) : !videos.data ? (
         <ErrorText error={videos.error} />
       ) : videos.data.data.length === 0 ? (
-        <p className={styles.muted}>{texts.themes.usedByNone}</p>
+        <p className={styles.muted}>{messages.themes.usedByNone}</p>
       ) : (
         <ul className={styles.list}>
           {videos.data.data.map(({ videoId, title }) => (
             <li key={videoId}>
               <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
-                {title || texts.themes.untitled}
+                {titleOf(title)}
               </Link>
             </li>
           ))}
-          {more > 0 && <li className={styles.muted}>{texts.themes.usedByMore(formatNumber(more))}</li>}
+          {more > 0 && <li className={styles.muted}>{messages.themes.usedByMore(formatNumber(more))}</li>}
         </ul>
       )}
     </Panel>

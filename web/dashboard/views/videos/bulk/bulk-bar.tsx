@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import type { VideoFilters } from '../../../api/videos.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { formatNumber, formatPeriod } from '../../../ui/format.ts'
@@ -19,7 +19,7 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
   const bulk = useBulk(filters, selection)
   const [dialog, setDialog] = useState<'delete' | 'tags' | 'public' | 'private'>()
   const { count, isAll } = selection
-  const t = texts.videos.bulk
+  const t = messages.videos.bulk
   return (
     <>
       {count > 0 && (
@@ -27,10 +27,10 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
           <strong role="status">{t.selected(formatNumber(count))}</strong>
           {!isAll && count < total && (
             <>
-              <Button look="quiet" className={styles.loaded} onClick={onSelectLoaded}>
+              <Button variant="quiet" className={styles.loaded} onClick={onSelectLoaded}>
                 {t.selectLoaded}
               </Button>
-              <Button look="quiet" onClick={selection.selectAll}>
+              <Button variant="quiet" onClick={selection.selectAll}>
                 {t.selectAll(formatNumber(total))}
               </Button>
             </>
@@ -45,8 +45,8 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
           <Button icon="lock" onClick={() => setDialog('private')}>
             <span className={styles.label}>{t.makePrivate}</span>
           </Button>
-          <Button icon="trash" look="danger" onClick={() => setDialog('delete')}>
-            <span className={styles.label}>{texts.actions.delete}</span>
+          <Button icon="trash" variant="danger" onClick={() => setDialog('delete')}>
+            <span className={styles.label}>{messages.actions.delete}</span>
           </Button>
           <IconButton icon="close" label={t.clear} onClick={selection.clear} />
         </section>

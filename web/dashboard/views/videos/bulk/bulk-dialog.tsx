@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
@@ -10,7 +10,7 @@ const maxShown = 50
 
 /** The progress of an action on many videos, and what has failed. */
 export function BulkDialog({ run, onStop }: { run: BulkRun | undefined; onStop(): void }) {
-  const t = texts.videos.bulk
+  const t = messages.videos.bulk
   if (!run) return null
   const { label, phase, finished, total, failures, retry } = run
   if (phase === 'failed') {
@@ -30,8 +30,8 @@ export function BulkDialog({ run, onStop }: { run: BulkRun | undefined; onStop()
           {failures.length > maxShown && <li>{t.moreFailures(formatNumber(failures.length - maxShown))}</li>}
         </ul>
         <DialogActions>
-          <Button onClick={onStop}>{texts.actions.close}</Button>
-          <Button look="primary" onClick={retry}>
+          <Button onClick={onStop}>{messages.actions.close}</Button>
+          <Button variant="primary" onClick={retry}>
             {t.retry}
           </Button>
         </DialogActions>
@@ -44,7 +44,7 @@ export function BulkDialog({ run, onStop }: { run: BulkRun | undefined; onStop()
   )
   return (
     <Dialog isOpen onClose={onStop} title={label} description={description}>
-      <Progress share={total > 0 ? finished / total : 0} label={label} />
+      <Progress fraction={total > 0 ? finished / total : 0} label={label} />
       <DialogActions>
         <Button onClick={onStop}>{t.stop}</Button>
       </DialogActions>

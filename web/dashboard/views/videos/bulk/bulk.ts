@@ -20,7 +20,7 @@ export async function runBulk(
     for (const videoId of rest) {
       if (signal.aborted) return
       try {
-        await runPatiently(() => task(videoId, signal), signal)
+        await runWithRetry(() => task(videoId, signal), signal)
         result.done.push(videoId)
       } catch (error) {
         if (signal.aborted) return
@@ -34,7 +34,7 @@ export async function runBulk(
 }
 
 /** Thousands of requests may exceed the rate limit, which says when it ends. */
-async function runPatiently(run: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+async function runWithRetry(run: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
       await run()

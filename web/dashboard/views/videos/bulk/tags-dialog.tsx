@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import type { TagChange } from '../../../api/videos.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
@@ -24,7 +24,7 @@ export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) 
   const [removed, setRemoved] = useState('')
   const change = { add: readTags(added), remove: readTags(removed) }
   const isTooLong = [...change.add, ...change.remove].some((tag) => tag.length > 255)
-  const t = texts.videos.bulk
+  const t = messages.videos.bulk
   const close = () => {
     setAdded('')
     setRemoved('')
@@ -56,13 +56,13 @@ export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) 
         />
         <TagSuggestions id="bulk-remove" typed={removed} />
         <DialogActions>
-          <Button onClick={close}>{texts.actions.cancel}</Button>
+          <Button onClick={close}>{messages.actions.cancel}</Button>
           <Button
-            look="primary"
+            variant="primary"
             type="submit"
             disabled={isTooLong || change.add.length + change.remove.length === 0}
           >
-            {texts.actions.save}
+            {messages.actions.save}
           </Button>
         </DialogActions>
       </form>

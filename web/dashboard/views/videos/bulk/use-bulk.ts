@@ -3,7 +3,7 @@ import { useRef, useState } from 'react'
 import { useSession } from '../../../api/session.ts'
 import { restoreVideo, type VideoFilters } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { showError, showToast } from '../../../ui/toast-list.ts'
 import type { Selection } from '../list/selection.ts'
 import { type BulkResult, runBulk } from './bulk.ts'
@@ -64,8 +64,8 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
   const undo = (ids: string[]) =>
     begin(async () => {
       const restore: Task = (videoId, signal) => restoreVideo(environment, videoId, signal)
-      const restored = await process(texts.videos.bulk.restoring, ids, restore)
-      showToast(texts.videos.bulk.restored(restored.length))
+      const restored = await process(messages.videos.bulk.restoring, ids, restore)
+      showToast(messages.videos.bulk.restored(restored.length))
     })
 
   const start = (action: BulkAction) =>
@@ -77,7 +77,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
       if (done.length === 0) return
       const canUndo = action.kind === 'delete' && restoreHours > 0
       const text = result(done.length)
-      if (canUndo) showToast(text, { label: texts.actions.undo, run: () => undo(done) })
+      if (canUndo) showToast(text, { label: messages.actions.undo, run: () => undo(done) })
       else showToast(text)
     })
 
@@ -99,7 +99,7 @@ export function useBulk(filters: VideoFilters, selection: Selection) {
 }
 
 function textsOf(action: BulkAction): { label: string; result: (count: number) => string } {
-  const { bulk } = texts.videos
+  const { bulk } = messages.videos
   if (action.kind === 'delete') return { label: bulk.deleting, result: bulk.deleted }
   if (action.kind === 'tags') return { label: bulk.tagging, result: bulk.changed }
   return { label: action.isPublic ? bulk.publishing : bulk.hiding, result: bulk.changed }

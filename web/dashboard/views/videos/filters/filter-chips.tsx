@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { isFiltered, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
@@ -27,8 +27,8 @@ export function FilterChips({
         <Chip key={key} label={`${key} = ${value}`} onRemove={() => removePair(key)} />
       ))}
       {isFiltered(search) && (
-        <Button look="quiet" onClick={() => onSearch(sort ? { sort } : {})}>
-          {texts.videos.clearFilters}
+        <Button variant="quiet" onClick={() => onSearch(sort ? { sort } : {})}>
+          {messages.videos.clearFilters}
         </Button>
       )}
     </div>
@@ -38,6 +38,6 @@ export function FilterChips({
 const Chip = ({ label, onRemove }: { label: string; onRemove(): void }) => (
   <span className={styles.chip}>
     <bdi>{label}</bdi>
-    <IconButton icon="close" label={texts.videos.removeFilter(label)} onClick={onRemove} />
+    <IconButton icon="close" label={messages.videos.removeFilter(label)} onClick={onRemove} />
   </span>
 )

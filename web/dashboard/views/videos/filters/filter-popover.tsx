@@ -1,6 +1,6 @@
 import * as Radix from '@radix-ui/react-popover'
 import { type FormEvent, useState } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import type { VideoSearch } from './search-params.ts'
@@ -14,7 +14,7 @@ export default function FilterPopover(props: FilterPopoverProps) {
   return (
     <Radix.Root>
       <Radix.Trigger asChild>
-        <Button icon="filter">{texts.videos.moreFilters}</Button>
+        <Button icon="filter">{messages.videos.moreFilters}</Button>
       </Radix.Trigger>
       <Radix.Portal>
         <Radix.Content
@@ -22,7 +22,7 @@ export default function FilterPopover(props: FilterPopoverProps) {
           align="start"
           sideOffset={4}
           collisionPadding={8}
-          aria-label={texts.videos.moreFilters}
+          aria-label={messages.videos.moreFilters}
         >
           <TagForm {...props} />
           <MetadataForm {...props} />
@@ -42,7 +42,7 @@ function TagForm({ search, onSearch }: FilterPopoverProps) {
   return (
     <form className={styles.addForm} onSubmit={onSubmit}>
       <TextField
-        label={texts.videos.tag}
+        label={messages.videos.tag}
         list="filter-tags"
         required
         maxLength={255}
@@ -50,7 +50,7 @@ function TagForm({ search, onSearch }: FilterPopoverProps) {
         onChange={(event) => setTag(event.target.value)}
       />
       <TagSuggestions id="filter-tags" typed={tag} />
-      <Button type="submit">{texts.videos.addFilter}</Button>
+      <Button type="submit">{messages.videos.addFilter}</Button>
     </form>
   )
 }
@@ -65,20 +65,20 @@ function MetadataForm({ search, onSearch }: FilterPopoverProps) {
   return (
     <form className={styles.pairForm} onSubmit={onSubmit}>
       <TextField
-        label={texts.videos.metadataKey}
+        label={messages.videos.metadataKey}
         required
         maxLength={255}
         value={key}
         onChange={(event) => setPair({ key: event.target.value, value })}
       />
       <TextField
-        label={texts.videos.metadataValue}
+        label={messages.videos.metadataValue}
         required
         maxLength={2_000}
         value={value}
         onChange={(event) => setPair({ key, value: event.target.value })}
       />
-      <Button type="submit">{texts.videos.addFilter}</Button>
+      <Button type="submit">{messages.videos.addFilter}</Button>
     </form>
   )
 }

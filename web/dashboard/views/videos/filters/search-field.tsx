@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import styles from './toolbar.module.css'
 
@@ -37,8 +37,8 @@ export function SearchField({ value, onChange }: { value: string; onChange(value
       <input
         type="search"
         data-search
-        aria-label={texts.videos.search}
-        placeholder={texts.videos.search}
+        aria-label={messages.videos.search}
+        placeholder={messages.videos.search}
         aria-keyshortcuts="/"
         maxLength={200}
         value={text}

@@ -1,14 +1,14 @@
 import { Suspense } from 'react'
 import { videoStates } from '../../../api/videos.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
-import { patientLazy } from '../../../ui/load-patiently.ts'
+import { lazyWithRetry } from '../../../ui/load-with-retry.ts'
 import { type Layout, layouts } from '../list/layout.ts'
 import { SearchField } from './search-field.tsx'
 import { type Sort, sorts, type VideoSearch } from './search-params.ts'
 import styles from './toolbar.module.css'
 
-const FilterPopover = patientLazy(() => import('./filter-popover.tsx'))
+const FilterPopover = lazyWithRetry(() => import('./filter-popover.tsx'))
 
 type ToolbarProps = {
   search: VideoSearch
@@ -19,7 +19,7 @@ type ToolbarProps = {
 
 /** Search, filters, order and layout. */
 export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
-  const t = texts.videos
+  const t = messages.videos
   return (
     <search className={styles.toolbar}>
       <SearchField value={search.q ?? ''} onChange={(q) => onSearch(without({ ...search, q }))} />

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import type { Environment } from '../../../api/client.ts'
 import { pageSize, type VideoFilters, videosQuery } from '../../../api/videos.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 
 const maxSelected = 3_000
 
@@ -13,7 +13,7 @@ export async function loadRange(
   places: [number, number],
 ): Promise<string[]> {
   const [first, last] = [Math.min(...places), Math.max(...places)]
-  if (last - first >= maxSelected) throw new Error(texts.videos.rangeTooLong(maxSelected))
+  if (last - first >= maxSelected) throw new Error(messages.videos.rangeTooLong(maxSelected))
   const ids: string[] = []
   for (let page = Math.floor(first / pageSize); page <= Math.floor(last / pageSize); page++) {
     const { data } = await client.ensureQueryData(videosQuery(environment, filters, page))

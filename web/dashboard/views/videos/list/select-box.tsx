@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import styles from './select-box.module.css'
 
@@ -12,7 +12,7 @@ export function SelectBox({ title, isSelected, onSelect }: SelectBoxProps) {
       type="button"
       role="checkbox"
       aria-checked={isSelected}
-      aria-label={texts.videos.select(title)}
+      aria-label={messages.videos.select(title)}
       tabIndex={-1}
       className={styles.box}
       onClick={(event) => {

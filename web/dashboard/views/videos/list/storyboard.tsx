@@ -38,11 +38,11 @@ export function pickTile({ tiles, columns, rows, sheets }: Preview, frame: numbe
   const place = index % perSheet
   const [x, y] = [place % columns, Math.floor(place / columns)]
   // Percentages of a background's position refer to what remains beside the image.
-  const share = (at: number, count: number) => (count > 1 ? (100 * at) / (count - 1) : 0)
+  const percent = (at: number, count: number) => (count > 1 ? (100 * at) / (count - 1) : 0)
   return {
     index,
     sheet: sheets[Math.floor(index / perSheet)] ?? '',
     size: `${columns * 100}% ${rows * 100}%`,
-    position: `${share(x, columns)}% ${share(y, rows)}%`,
+    position: `${percent(x, columns)}% ${percent(y, rows)}%`,
   }
 }

@@ -1,9 +1,9 @@
 import type { ListedVideo } from '../../../api/videos.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { Time } from '../../../ui/time.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import { TagList } from '../tag-list.tsx'
 import { Thumbnail } from '../thumbnail.tsx'
-import { titleOf } from '../title.ts'
 import { VideoLink } from '../video-link.tsx'
 import { VideoProgress } from '../video-progress.tsx'
 import { StateBadge, VisibilityMark } from '../video-state.tsx'
@@ -20,7 +20,7 @@ export type VideoContentProps = {
 export function VideoCard({ video, isSelected, onSelect }: VideoContentProps) {
   if (!video) return <CardSkeleton />
   const { videoId, status } = video
-  const title = titleOf(video)
+  const title = titleOf(video.title)
   return (
     <div className={styles.card}>
       <Thumbnail video={video} />

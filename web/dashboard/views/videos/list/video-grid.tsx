@@ -3,7 +3,7 @@ import { type ReactNode, useCallback, useRef } from 'react'
 import type { VideoFilters } from '../../../api/videos.ts'
 import { useCommand } from '../../../app/commands.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { classNames } from '../../../ui/class-names.ts'
 import { ErrorText } from '../../../ui/states.tsx'
@@ -67,7 +67,7 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
       {pages.error && (
         <div className={styles.error}>
           <ErrorText error={pages.error} />
-          <Button onClick={pages.retry}>{texts.actions.retry}</Button>
+          <Button onClick={pages.retry}>{messages.actions.retry}</Button>
         </div>
       )}
       {/* biome-ignore lint/a11y/useSemanticElements: only a few rows of it exist at a time */}
@@ -76,7 +76,7 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
         className={classNames(styles.grid, layout === 'list' && styles.list)}
         style={{ height: rowCount * rowHeight }}
         role="grid"
-        aria-label={texts.videos.title}
+        aria-label={messages.videos.title}
         aria-rowcount={rowCount}
         aria-colcount={columns}
         aria-multiselectable="true"
@@ -104,7 +104,7 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
           </GridRow>
         ))}
       </div>
-      {count < total && <p className={styles.note}>{texts.videos.tooMany(count)}</p>}
+      {count < total && <p className={styles.note}>{messages.videos.tooMany(count)}</p>}
     </>
   )
 }
@@ -114,7 +114,7 @@ function useSelectCommand(select: () => void): void {
   const latest = useRef(select)
   latest.current = select
   const run = useCallback(() => latest.current(), [])
-  useCommand({ id: 'select', label: texts.videos.selectCurrent, key: 'x', run })
+  useCommand({ id: 'select', label: messages.videos.selectCurrent, key: 'x', run })
 }
 
 type GridRowProps = { row: number; columns: number; height: number; children: ReactNode }

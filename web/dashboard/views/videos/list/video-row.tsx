@@ -1,8 +1,8 @@
 import { formatDuration } from '../../../ui/format.ts'
 import { Time } from '../../../ui/time.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import { TagList } from '../tag-list.tsx'
 import { Thumbnail } from '../thumbnail.tsx'
-import { titleOf } from '../title.ts'
 import { VideoLink } from '../video-link.tsx'
 import { VideoProgress } from '../video-progress.tsx'
 import { StateBadge, VisibilityMark } from '../video-state.tsx'
@@ -14,7 +14,7 @@ import styles from './video-row.module.css'
 export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
   if (!video) return <RowSkeleton />
   const { videoId, status, tags } = video
-  const title = titleOf(video)
+  const title = titleOf(video.title)
   return (
     <div className={styles.row}>
       <SelectBox title={title} isSelected={isSelected} onSelect={onSelect} />

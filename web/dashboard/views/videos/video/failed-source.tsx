@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import type { Video } from '../../../api/types.ts'
 import { createLike } from '../../../api/video.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
@@ -11,7 +11,7 @@ import { uploads } from '../../../upload/uploads.ts'
 import styles from './progress-panel.module.css'
 import { FileButton } from './source-picker.tsx'
 
-const words = texts.video.state
+const words = messages.video.state
 
 /** The ways out if the server could not fetch the file. */
 export function FailedSource({ video }: { video: Video }) {

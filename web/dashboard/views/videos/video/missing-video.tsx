@@ -5,11 +5,12 @@ import { useSession } from '../../../api/session.ts'
 import { discardedVideoQuery } from '../../../api/video.ts'
 import { restoreVideo } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, buttonClass } from '../../../ui/button.tsx'
 import { formatRelative } from '../../../ui/format.ts'
 import { Page } from '../../../ui/page.tsx'
 import { EmptyState, ErrorText, Loading } from '../../../ui/states.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 
 /** There is no such video, or it was deleted and can be restored. */
 export function MissingVideo({ videoId }: { videoId: string }) {
@@ -27,32 +28,32 @@ export function MissingVideo({ videoId }: { videoId: string }) {
   const { data: video } = discarded
   const back = (
     <Link to="/$environment/videos" params={{ environment }} className={buttonClass()}>
-      {texts.states.toVideos}
+      {messages.states.toVideos}
     </Link>
   )
   if (!video)
     return (
-      <Page title={texts.navigation.videos}>
-        <EmptyState icon="video" title={texts.states.notFoundTitle} actions={back}>
-          {texts.states.notFound}
+      <Page title={messages.navigation.videos}>
+        <EmptyState icon="video" title={messages.states.notFoundTitle} actions={back}>
+          {messages.states.notFound}
         </EmptyState>
       </Page>
     )
   return (
-    <Page title={video.title || texts.video.untitled}>
+    <Page title={titleOf(video.title)}>
       <EmptyState
         icon="trash"
-        title={texts.video.remove.deletedTitle}
+        title={messages.video.remove.deletedTitle}
         actions={
           <>
-            <Button look="primary" onClick={restore}>
-              {texts.video.remove.restore}
+            <Button variant="primary" onClick={restore}>
+              {messages.video.remove.restore}
             </Button>
             {back}
           </>
         }
       >
-        {video.deletesAt && texts.video.deletesAt(formatRelative(video.deletesAt))}
+        {video.deletesAt && messages.video.deletesAt(formatRelative(video.deletesAt))}
         {error && <ErrorText error={error} />}
       </EmptyState>
     </Page>

@@ -3,7 +3,7 @@ import type { Video, VideoStatus } from '../../../api/types.ts'
 import { retryEncoding } from '../../../api/video.ts'
 import { statusQuery } from '../../../api/video-status.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { Progress } from '../../../ui/progress.tsx'
@@ -20,11 +20,11 @@ export function ProgressPanel({ video, status }: { video: Video; status: VideoSt
   const state = stateOf(status)
   const { qualities } = status.encoding
   const { failure } = status.ingest ?? {}
-  const words = texts.video.state
+  const words = messages.video.state
   return (
     <Panel title={words[state.name]}>
       {(state.name === 'uploading' || state.name === 'fetching') && (
-        <Progress share={state.share} label={words[state.name]} />
+        <Progress fraction={state.fraction} label={words[state.name]} />
       )}
       {state.name === 'empty' && <SourcePicker videoId={video.videoId} />}
       {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
@@ -50,7 +50,7 @@ function Retry({ videoId }: { videoId: string }) {
     mutationFn: () => retryEncoding(environment, videoId),
     onSuccess: (status) => {
       client.setQueryData(statusQuery(environment, videoId).queryKey, status)
-      showToast(texts.video.state.retried)
+      showToast(messages.video.state.retried)
     },
   })
   return (
@@ -58,7 +58,7 @@ function Retry({ videoId }: { videoId: string }) {
       {retry.error && <ErrorText error={retry.error} />}
       <div>
         <Button icon="reload" disabled={retry.isPending} onClick={() => retry.mutate()}>
-          {texts.video.state.retry}
+          {messages.video.state.retry}
         </Button>
       </div>
     </>

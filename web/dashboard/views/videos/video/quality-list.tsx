@@ -1,11 +1,11 @@
 import type { QualityStatus } from '../../../api/types.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { formatPercent } from '../../../ui/format.ts'
 import { Progress } from '../../../ui/progress.tsx'
 import styles from './progress-panel.module.css'
 
-const looks = { waiting: 'plain', encoding: 'info', encoded: 'good', failed: 'bad' } as const
+const variants = { waiting: 'plain', encoding: 'info', encoded: 'good', failed: 'bad' } as const
 
 /** Each quality with its progress, and why it failed. */
 export function QualityList({ qualities }: { qualities: QualityStatus[] }) {
@@ -21,10 +21,10 @@ export function QualityList({ qualities }: { qualities: QualityStatus[] }) {
             {status === 'failed' ? (
               <span className={styles.failure}>{failure}</span>
             ) : (
-              <Progress share={progress / 100} label={texts.video.state.progressOf(name)} />
+              <Progress fraction={progress / 100} label={messages.video.state.progressOf(name)} />
             )}
-            <Badge look={looks[status]}>
-              {status === 'encoding' ? formatPercent(progress / 100) : texts.video.state[status]}
+            <Badge variant={variants[status]}>
+              {status === 'encoding' ? formatPercent(progress / 100) : messages.video.state[status]}
             </Badge>
           </li>
         )

@@ -1,7 +1,7 @@
 import { ownPath } from '../../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../../api/types.ts'
 import { useShareLinks } from '../../../app/use-share-links.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
@@ -11,7 +11,7 @@ import { hasMp4 } from './video-state.ts'
 
 /** What most people want of a video. */
 export function QuickShare({ video, status }: { video: Video; status: VideoStatus }) {
-  const { embed, files } = texts.video
+  const { embed, files } = messages.video
   const { public: isPublic } = video
   const { mp4 } = video.assets
   const { assets, error, renew } = useShareLinks(video, 'share')

@@ -1,12 +1,12 @@
 import { useId } from 'react'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { uploads, useUploads } from '../../../upload/uploads.ts'
 import styles from './progress-panel.module.css'
 
-const words = texts.video.state
+const words = messages.video.state
 
 /** Uploads a file into a video without content. The panel of the uploads shows how far it is. */
 export function SourcePicker({ videoId }: { videoId: string }) {
@@ -18,14 +18,14 @@ export function SourcePicker({ videoId }: { videoId: string }) {
   return (
     <div className={styles.picker}>
       <p className={styles.muted}>{words.emptyText}</p>
-      <FileButton look="primary" onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)} />
+      <FileButton variant="primary" onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)} />
     </div>
   )
 }
 
-type FileButtonProps = { look?: 'primary' | 'plain'; onPick(file: File): void }
+type FileButtonProps = { variant?: 'primary' | 'plain'; onPick(file: File): void }
 
-export function FileButton({ look = 'plain', onPick }: FileButtonProps) {
+export function FileButton({ variant = 'plain', onPick }: FileButtonProps) {
   const id = useId()
   return (
     <span className={styles.file}>
@@ -40,7 +40,7 @@ export function FileButton({ look = 'plain', onPick }: FileButtonProps) {
           if (file) onPick(file)
         }}
       />
-      <label htmlFor={id} className={buttonClass(look)}>
+      <label htmlFor={id} className={buttonClass(variant)}>
         <Icon name="upload" size={16} />
         {words.upload}
       </label>

@@ -7,12 +7,13 @@ import { fetchVideo } from '../../../api/video.ts'
 import { deleteVideo, restoreVideo } from '../../../api/videos.ts'
 import { useCommand } from '../../../app/commands.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button, buttonClass } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { copyText } from '../../../ui/copy-button.tsx'
 import { formatPeriod } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import { showError, showToast } from '../../../ui/toast-list.ts'
 
 export function VideoActions({ video }: { video: Video }) {
@@ -22,23 +23,23 @@ export function VideoActions({ video }: { video: Video }) {
   const remove = useRemoval(video)
   useCommand({
     id: 'delete-video',
-    label: texts.video.remove.action,
+    label: messages.video.remove.action,
     run: useCallback(() => setDeleting(true), []),
   })
   const { videoId } = video
   const iframe = video.public ? video.assets.iframe : undefined
   useCommand({
     id: 'copy-embed-code',
-    label: texts.video.embed.copyCode,
+    label: messages.video.embed.copyCode,
     run: useCallback(() => {
       // The player of the page has used up the one that came with a private video.
       const code = iframe ?? fetchVideo(environment, videoId).then(({ assets }) => assets.iframe)
       Promise.resolve(code)
         .then(copyText)
-        .then(() => showToast(texts.actions.copied), showError)
+        .then(() => showToast(messages.actions.copied), showError)
     }, [environment, videoId, iframe]),
   })
-  const name = video.title || texts.video.untitled
+  const name = titleOf(video.title)
   return (
     <>
       <Link
@@ -48,21 +49,21 @@ export function VideoActions({ video }: { video: Video }) {
         className={buttonClass()}
       >
         <Icon name="chart" size={16} />
-        {texts.video.analytics}
+        {messages.video.analytics}
       </Link>
       <Button icon="trash" onClick={() => setDeleting(true)}>
-        {texts.actions.delete}
+        {messages.actions.delete}
       </Button>
       <ConfirmDialog
         isOpen={isDeleting}
         onClose={() => setDeleting(false)}
-        title={texts.video.remove.title(name)}
+        title={messages.video.remove.title(name)}
         description={
           restoreHours > 0
-            ? texts.video.remove.restorable(formatPeriod(restoreHours * 3600))
-            : texts.video.remove.final
+            ? messages.video.remove.restorable(formatPeriod(restoreHours * 3600))
+            : messages.video.remove.final
         }
-        action={texts.video.remove.action}
+        action={messages.video.remove.action}
         onConfirm={remove}
       />
     </>
@@ -79,12 +80,12 @@ function useRemoval({ videoId, title }: Video) {
   const undo = () =>
     void restoreVideo(environment, videoId).then(async () => {
       await reload()
-      showToast(texts.video.remove.restored)
+      showToast(messages.video.remove.restored)
     }, showError)
   return async () => {
     await deleteVideo(environment, videoId)
-    const action = restoreHours > 0 ? { label: texts.actions.undo, run: undo } : undefined
-    showToast(texts.video.remove.deleted(title || texts.video.untitled), action)
+    const action = restoreHours > 0 ? { label: messages.actions.undo, run: undo } : undefined
+    showToast(messages.video.remove.deleted(titleOf(title)), action)
     await navigate({ to: '/$environment/videos', params: { environment }, ignoreBlocker: true })
     await client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
     client.removeQueries({ queryKey: [environment, 'videos', videoId] })

@@ -1,10 +1,11 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Video, VideoStatus } from '../../../api/types.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { Page } from '../../../ui/page.tsx'
 import { type Tab, Tabs } from '../../../ui/tabs.tsx'
+import { titleOf } from '../../../ui/title-of.ts'
 import { DetailsTab } from './details/details-tab.tsx'
 import { EmbedTab } from './embed/embed-tab.tsx'
 import { EventsTab } from './events/events-tab.tsx'
@@ -31,7 +32,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const [tab, setTab] = useTab()
   const isFollowing = tab === 'captions' || tab === 'chapters'
   const state = stateOf(status)
-  const labels = texts.video.tabs
+  const labels = messages.video.tabs
   const tabs: Tab[] = [
     { value: 'details', label: labels.details, content: <DetailsTab video={video} />, isKept: true },
     { value: 'embed', label: labels.embed, content: <EmbedTab video={video} /> },
@@ -64,7 +65,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   return (
     <PlayerContext value={player}>
       <Page
-        title={video.title || texts.video.untitled}
+        title={titleOf(video.title)}
         intro={<VideoFacts video={video} state={state} />}
         actions={<VideoActions video={video} />}
       >

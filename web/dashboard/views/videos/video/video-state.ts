@@ -7,29 +7,29 @@ export type VideoState = {
    */
   name: 'empty' | 'uploading' | 'fetching' | 'preparing' | 'encoding' | 'ready' | 'partial' | 'failed'
   /** From 0 to 1, of what is going on. */
-  share: number
+  fraction: number
   isPlayable: boolean
 }
 
 export function stateOf({ ingest, encoding }: VideoStatus): VideoState {
   const { playable: isPlayable, qualities } = encoding
   const isOpen = qualities.some(({ status }) => status === 'waiting' || status === 'encoding')
-  if (isOpen) return { name: 'encoding', share: average(qualities), isPlayable }
-  if (ingest?.failure !== undefined) return { name: 'failed', share: 0, isPlayable }
+  if (isOpen) return { name: 'encoding', fraction: average(qualities), isPlayable }
+  if (ingest?.failure !== undefined) return { name: 'failed', fraction: 0, isPlayable }
   if (qualities.some(({ status }) => status === 'failed'))
-    return { name: isPlayable ? 'partial' : 'failed', share: 0, isPlayable }
-  if (qualities.length > 0) return { name: 'ready', share: 1, isPlayable }
-  if (!ingest) return { name: 'empty', share: 0, isPlayable }
-  const share = receivedShare(ingest)
-  if (ingest.status === 'uploading') return { name: 'uploading', share, isPlayable }
-  if (ingest.status === 'ingesting') return { name: 'fetching', share, isPlayable }
-  return { name: 'preparing', share: 0, isPlayable }
+    return { name: isPlayable ? 'partial' : 'failed', fraction: 0, isPlayable }
+  if (qualities.length > 0) return { name: 'ready', fraction: 1, isPlayable }
+  if (!ingest) return { name: 'empty', fraction: 0, isPlayable }
+  const fraction = receivedFraction(ingest)
+  if (ingest.status === 'uploading') return { name: 'uploading', fraction, isPlayable }
+  if (ingest.status === 'ingesting') return { name: 'fetching', fraction, isPlayable }
+  return { name: 'preparing', fraction: 0, isPlayable }
 }
 
 const average = (qualities: VideoStatus['encoding']['qualities']) =>
   qualities.reduce((sum, { progress = 0 }) => sum + progress, 0) / (100 * qualities.length)
 
-function receivedShare({ receivedBytes = [] }: NonNullable<VideoStatus['ingest']>): number {
+function receivedFraction({ receivedBytes = [] }: NonNullable<VideoStatus['ingest']>): number {
   const total = receivedBytes[0]?.total
   return total ? receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0) / total : 0
 }

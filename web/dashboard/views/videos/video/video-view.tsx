@@ -4,7 +4,7 @@ import { ApiProblem } from '../../../api/problem.ts'
 import { videoQuery } from '../../../api/video.ts'
 import { statusQuery } from '../../../api/video-status.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Page } from '../../../ui/page.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
 import { MissingVideo } from './missing-video.tsx'
@@ -26,7 +26,7 @@ export function VideoView() {
     void status.refetch()
   }
   return (
-    <Page title={texts.navigation.videos}>
+    <Page title={messages.navigation.videos}>
       {error ? <ErrorState error={error} onRetry={retry} /> : <Loading />}
     </Page>
   )

@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { formatPercent } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
@@ -47,10 +47,10 @@ export function BarTable({ label, dimension, metric, total, hasChange, format, r
           <th scope="col">{metric}</th>
           {hasShare && (
             <th scope="col" className={hasChange ? styles.secondary : undefined}>
-              {texts.viewers.share}
+              {messages.viewers.share}
             </th>
           )}
-          {hasChange && <th scope="col">{texts.viewers.change}</th>}
+          {hasChange && <th scope="col">{messages.viewers.change}</th>}
         </tr>
       </thead>
       <tbody>
@@ -97,7 +97,7 @@ function BarName({ bar: { label, onSelect } }: { bar: Bar }) {
       type="button"
       className={styles.select}
       title={label}
-      aria-label={texts.viewers.filterBy(label)}
+      aria-label={messages.viewers.filterBy(label)}
       onClick={onSelect}
     >
       {name}

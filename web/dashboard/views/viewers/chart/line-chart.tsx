@@ -1,7 +1,7 @@
 import 'uplot/dist/uPlot.min.css'
 import { useEffect, useRef, useState } from 'react'
 import uPlot from 'uplot'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { chartOptions } from './chart-options.ts'
 import { ChartTooltip } from './chart-tooltip.tsx'
 import type { LineChartProps } from './chart-types.ts'
@@ -14,7 +14,7 @@ export default function LineChart(props: LineChartProps) {
   const { host, index, left, moveTo, hideCursor } = useChart(props)
   const shown = index !== undefined && index < points.length ? index : undefined
   const describe = (at: number) =>
-    texts.viewers.pointAt(
+    messages.viewers.pointAt(
       points[at]?.long ?? '',
       series.map(({ label, values }) => `${label} ${formatAt(values[at], format)}`).join(', '),
     )
@@ -37,7 +37,7 @@ export default function LineChart(props: LineChartProps) {
         <input
           type="range"
           className={styles.slider}
-          aria-label={texts.viewers.point}
+          aria-label={messages.viewers.point}
           aria-valuetext={describe(shown ?? points.length - 1)}
           min={0}
           max={Math.max(0, points.length - 1)}

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import styles from './table-toggle.module.css'
 
 /** The table of a chart. */
 export const TableToggle = ({ children }: { children: ReactNode }) => (
   <details className={styles.details}>
-    <summary>{texts.viewers.asTable}</summary>
+    <summary>{messages.viewers.asTable}</summary>
     <div className={styles.table}>{children}</div>
   </details>
 )

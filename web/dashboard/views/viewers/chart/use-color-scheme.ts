@@ -13,11 +13,11 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/** Changes when the colours of the page change. What is drawn on a canvas has to be drawn again then. */
+/** Changes when the colors of the page change. What is drawn on a canvas has to be drawn again then. */
 export const useColorScheme = () =>
   useSyncExternalStore(subscribe, () => `${document.documentElement.dataset.theme ?? ''} ${media().matches}`)
 
-/** The colour that a custom property has at an element. */
+/** The color that a custom property has at an element. */
 export function readColor(element: HTMLElement, property: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${property})`

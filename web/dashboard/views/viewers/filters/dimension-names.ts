@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import type { TextFilter } from '../viewers-search.ts'
 
 const countries = new Intl.DisplayNames(undefined, { type: 'region', fallback: 'code' })
@@ -24,15 +24,15 @@ const properNames: Record<string, string> = {
 const capitalise = (name: string) =>
   /^[a-z0-9 ]+$/.test(name) ? name.replace(/(^| )[a-z]/g, (start) => start.toUpperCase()) : name
 
-const isDevice = (value: string): value is keyof typeof texts.viewers.devices =>
-  Object.hasOwn(texts.viewers.devices, value)
+const isDevice = (value: string): value is keyof typeof messages.viewers.devices =>
+  Object.hasOwn(messages.viewers.devices, value)
 
 /** What a value of a dimension is called on the page. */
 export function labelOf(dimension: TextFilter, value: string): string {
-  if (dimension === 'referrer') return value === '' ? texts.viewers.noReferrer : value
-  if (value === 'unknown') return texts.viewers.unknown
+  if (dimension === 'referrer') return value === '' ? messages.viewers.noReferrer : value
+  if (value === 'unknown') return messages.viewers.unknown
   if (dimension === 'country') return countryName(value)
-  if (dimension === 'device') return isDevice(value) ? texts.viewers.devices[value] : capitalise(value)
+  if (dimension === 'device') return isDevice(value) ? messages.viewers.devices[value] : capitalise(value)
   if (dimension === 'os' || dimension === 'browser') return properNames[value] ?? capitalise(value)
   return value
 }
@@ -43,7 +43,7 @@ type Titles = ReadonlyMap<string, string | null | undefined>
 export function nameOf(dimension: TextFilter, value: string, titles: Titles): string {
   if (dimension !== 'media') return labelOf(dimension, value)
   const title = titles.get(value)
-  return title === null ? `${texts.viewers.deletedMedia} (${value})` : title || value
+  return title === null ? `${messages.viewers.deletedMedia} (${value})` : title || value
 }
 
 /** Only links that cannot run anything. */

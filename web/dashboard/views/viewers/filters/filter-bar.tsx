@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'
 import { Icon } from '../../../ui/icon.tsx'
@@ -19,22 +19,22 @@ export function FilterBar() {
   const isOverview = tab === 'overview'
   const shown = textFilters.filter((name) => search[name] !== undefined && (isOverview || name === 'media'))
   return (
-    <section className={styles.bar} aria-label={texts.viewers.filters}>
+    <section className={styles.bar} aria-label={messages.viewers.filters}>
       <div className={styles.fields}>
         <MediaPicker onSelect={(media) => change({ media })} />
         {isOverview && (
           <>
             <TagField onSelect={(tag) => change({ tag })} />
             <SelectField
-              label={<span className="visually-hidden">{texts.viewers.type}</span>}
+              label={<span className="visually-hidden">{messages.viewers.type}</span>}
               value={search.type ?? ''}
               onChange={({ target: { value } }) =>
                 change({ type: (value || undefined) as ViewersSearch['type'] })
               }
             >
-              <option value="">{texts.viewers.types.all}</option>
-              <option value="video">{texts.viewers.types.video}</option>
-              <option value="live-stream">{texts.viewers.types['live-stream']}</option>
+              <option value="">{messages.viewers.types.all}</option>
+              <option value="video">{messages.viewers.types.video}</option>
+              <option value="live-stream">{messages.viewers.types['live-stream']}</option>
             </SelectField>
           </>
         )}
@@ -50,8 +50,8 @@ export function FilterBar() {
             />
           ))}
           {shown.length > 1 && (
-            <Button look="quiet" onClick={() => change({ ...nothing, type: undefined })}>
-              {texts.viewers.clearFilters}
+            <Button variant="quiet" onClick={() => change({ ...nothing, type: undefined })}>
+              {messages.viewers.clearFilters}
             </Button>
           )}
         </div>
@@ -72,8 +72,8 @@ function TagField({ onSelect }: { onSelect(tag: string): void }) {
       }}
     >
       <TextField
-        label={<span className="visually-hidden">{texts.viewers.tag}</span>}
-        placeholder={`${texts.viewers.tag}: ${texts.viewers.tagHint}`}
+        label={<span className="visually-hidden">{messages.viewers.tag}</span>}
+        placeholder={`${messages.viewers.tag}: ${messages.viewers.tagHint}`}
         maxLength={255}
         value={tag}
         onChange={(event) => setTag(event.target.value)}
@@ -86,7 +86,7 @@ type ChipProps = { name: TextFilter; value: string; onRemove(): void }
 
 function Chip({ name, value, onRemove }: ChipProps) {
   const media = useMedia(name === 'media' ? value : undefined)
-  const label = texts.viewers.filterNames[name]
+  const label = messages.viewers.filterNames[name]
   const text = name === 'media' ? (media?.title ?? value) : labelOf(name, value)
   return (
     <span className={styles.chip}>
@@ -97,7 +97,7 @@ function Chip({ name, value, onRemove }: ChipProps) {
       <button
         type="button"
         className={styles.remove}
-        aria-label={texts.viewers.removeFilter(label, text)}
+        aria-label={messages.viewers.removeFilter(label, text)}
         onClick={onRemove}
       >
         <Icon name="close" size={14} />

@@ -4,7 +4,7 @@ import { api, type Environment } from '../../../api/client.ts'
 import type { LiveStream } from '../../../api/live-streams.ts'
 import type { Page, Video } from '../../../api/types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { TextField } from '../../../ui/field.tsx'
 import styles from './media-picker.module.css'
 
@@ -62,8 +62,8 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
         type="search"
         role="combobox"
         autoComplete="off"
-        label={<span className="visually-hidden">{texts.viewers.mediaSearch}</span>}
-        placeholder={texts.viewers.mediaSearch}
+        label={<span className="visually-hidden">{messages.viewers.mediaSearch}</span>}
+        placeholder={messages.viewers.mediaSearch}
         aria-expanded={isOpen}
         aria-controls={`${id}-list`}
         aria-activedescendant={found.length > 0 ? `${id}-${current}` : undefined}
@@ -79,7 +79,7 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
       <Results ref={list} id={id} found={found} current={current} onPoint={setSelected} onSelect={choose} />
       {isOpen && found.length === 0 && (
         <div className={styles.list} role="status">
-          <div className={styles.item}>{texts.viewers.mediaNothing}</div>
+          <div className={styles.item}>{messages.viewers.mediaNothing}</div>
         </div>
       )}
     </div>
@@ -101,7 +101,7 @@ const Results = ({ ref, id, found, current, onPoint, onSelect }: ResultsProps) =
     className={styles.list}
     role="listbox"
     id={`${id}-list`}
-    aria-label={texts.viewers.media}
+    aria-label={messages.viewers.media}
     hidden={found.length === 0}
   >
     {found.map((item, i) => (
@@ -120,7 +120,7 @@ const Results = ({ ref, id, found, current, onPoint, onSelect }: ResultsProps) =
           {item.title}
         </span>
         <span className={styles.kind}>
-          {item.isLive ? texts.viewers.mediaLive : texts.viewers.mediaVideo}
+          {item.isLive ? messages.viewers.mediaLive : messages.viewers.mediaVideo}
         </span>
       </div>
     ))}

@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextField } from '../../../ui/field.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
@@ -21,7 +21,7 @@ export function PeriodPicker() {
   return (
     <div className={styles.picker}>
       <fieldset className={styles.choices}>
-        <legend className="visually-hidden">{texts.viewers.period}</legend>
+        <legend className="visually-hidden">{messages.viewers.period}</legend>
         {periods.map((each) => (
           <label key={each} className={styles.choice}>
             <input
@@ -31,7 +31,7 @@ export function PeriodPicker() {
               checked={each === period}
               onChange={() => choose(each)}
             />
-            {texts.viewers.periods[each]}
+            {messages.viewers.periods[each]}
           </label>
         ))}
       </fieldset>
@@ -57,7 +57,7 @@ function CustomDays({ search, onChange }: CustomDaysProps) {
     >
       <TextField
         type="date"
-        label={texts.viewers.from}
+        label={messages.viewers.from}
         required
         value={from}
         max={to || undefined}
@@ -65,13 +65,13 @@ function CustomDays({ search, onChange }: CustomDaysProps) {
       />
       <TextField
         type="date"
-        label={texts.viewers.to}
+        label={messages.viewers.to}
         required
         value={to}
         min={from || undefined}
         onChange={(event) => setTo(event.target.value)}
       />
-      <Button type="submit">{texts.viewers.apply}</Button>
+      <Button type="submit">{messages.viewers.apply}</Button>
     </form>
   )
 }

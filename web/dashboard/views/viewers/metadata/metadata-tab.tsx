@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { isTooOld, maxPageSize } from '../../../api/analytics.ts'
 import { metadataKeysQuery, metadataValuesQuery, type ValueOrder } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { SelectField } from '../../../ui/field.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
@@ -21,8 +21,8 @@ export default function MetadataTab() {
   if (keys.isPending) return <Loading />
   if (!keys.data) {
     return isTooOld(keys.error) ? (
-      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
-        {texts.viewers.tooOld}
+      <EmptyState icon="clock" title={messages.viewers.emptyTitle}>
+        {messages.viewers.tooOld}
       </EmptyState>
     ) : (
       <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
@@ -31,8 +31,8 @@ export default function MetadataTab() {
   const [first] = keys.data
   if (!first) {
     return (
-      <EmptyState icon="tag" title={texts.viewers.metadataNone}>
-        {texts.viewers.metadataNoneText}
+      <EmptyState icon="tag" title={messages.viewers.metadataNone}>
+        {messages.viewers.metadataNoneText}
       </EmptyState>
     )
   }
@@ -42,7 +42,7 @@ export default function MetadataTab() {
     <div className={styles.tab}>
       <div className={styles.fields}>
         <SelectField
-          label={texts.viewers.metadataKey}
+          label={messages.viewers.metadataKey}
           value={key}
           onChange={(event) => change({ key: event.target.value })}
         >
@@ -89,7 +89,7 @@ function Values({ name }: { name: string }) {
       ) : !values.data ? (
         <ErrorState error={values.error} onRetry={() => values.refetch()} />
       ) : rows.length === 0 ? (
-        <p className={styles.hint}>{texts.viewers.nothing}</p>
+        <p className={styles.hint}>{messages.viewers.nothing}</p>
       ) : (
         <ValueTable
           name={name}

@@ -1,5 +1,5 @@
 import type { MetadataValue, ValueOrder } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { formatNumber, formatPercent, formatSpan } from '../../../ui/format.ts'
 import { type Column, Table } from '../../../ui/table.tsx'
@@ -27,30 +27,30 @@ export function ValueTable({ name, rows, sortBy, onSort, changeOf }: ValueTableP
         type="button"
         className={classNames(styles.sort, sortBy === order && styles.sorted)}
         aria-pressed={sortBy === order}
-        title={`${texts.viewers.sortBy}: ${texts.viewers[order]}`}
+        title={`${messages.viewers.sortBy}: ${messages.viewers[order]}`}
         onClick={() => onSort(order)}
       >
-        {texts.viewers[order]}
+        {messages.viewers[order]}
         <span aria-hidden="true">{sortBy === order ? ' ↓' : ''}</span>
       </button>
     ),
-    name: texts.viewers[order],
+    name: messages.viewers[order],
     isNumber: true,
     cell: format,
   })
   return (
     <Table
-      label={texts.viewers.valuesOf(name)}
+      label={messages.viewers.valuesOf(name)}
       rows={rows}
       keyOf={({ value }) => value}
       columns={[
         {
-          label: texts.viewers.value,
+          label: messages.viewers.value,
           cell: ({ value }) => (
             <button
               type="button"
               className={styles.value}
-              title={texts.viewers.sessionsOf(value)}
+              title={messages.viewers.sessionsOf(value)}
               onClick={() => change({ tab: 'sessions', viewerKey: name, viewer: value })}
             >
               <bdi>{value}</bdi>
@@ -61,7 +61,7 @@ export function ValueTable({ name, rows, sortBy, onSort, changeOf }: ValueTableP
         number('plays', ({ plays }) => formatNumber(plays)),
         number('watchTime', ({ watchTime }) => formatSpan(watchTime)),
         {
-          label: texts.viewers.averageWatchTime,
+          label: messages.viewers.averageWatchTime,
           isNumber: true,
           cell: ({ averageWatchTime }) => formatSpan(averageWatchTime),
         },
@@ -69,13 +69,13 @@ export function ValueTable({ name, rows, sortBy, onSort, changeOf }: ValueTableP
         ...(changeOf
           ? [
               {
-                label: texts.viewers.changeOf(texts.viewers[sortBy]),
+                label: messages.viewers.changeOf(messages.viewers[sortBy]),
                 isNumber: true,
                 cell: (row: MetadataValue) => <ChangeText change={changeOf(row)} />,
               },
             ]
           : []),
-        { label: texts.viewers.lastSeen, cell: ({ lastSeenAt }) => <Time value={lastSeenAt} /> },
+        { label: messages.viewers.lastSeen, cell: ({ lastSeenAt }) => <Time value={lastSeenAt} /> },
       ]}
     />
   )

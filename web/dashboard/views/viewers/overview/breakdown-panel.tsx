@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type Breakdown, bucketsQuery, maxPageSize, metricQuery } from '../../../api/analytics.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
@@ -39,7 +39,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
   const buckets = query.data?.data ?? []
   const isMedia = breakdown === 'media-id'
   const titles = useMediaTitles(isMedia ? buckets.map(({ dimensionValue }) => dimensionValue) : [])
-  const name = texts.viewers.breakdowns[breakdown]
+  const name = messages.viewers.breakdowns[breakdown]
   const hidden = (query.data?.pagination.itemsTotal ?? 0) - buckets.length
   const load = () => loadBreakdown({ client, environment, metric, selections, breakdown, filter })
   return (
@@ -49,12 +49,12 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       ) : !query.data ? (
         <Skeleton height={160} />
       ) : buckets.length === 0 ? (
-        <p className={styles.nothing}>{texts.viewers.nothing}</p>
+        <p className={styles.nothing}>{messages.viewers.nothing}</p>
       ) : (
         <BarTable
           label={name}
-          dimension={texts.viewers.filterNames[filter]}
-          metric={texts.viewers.metrics[metric]}
+          dimension={messages.viewers.filterNames[filter]}
+          metric={messages.viewers.metrics[metric]}
           total={isSum(metric) ? total.data : undefined}
           hasChange={hasPrevious}
           format={(value) => formatMetric(metric, value)}
@@ -74,11 +74,11 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       {hidden > 0 && (
         <div className={styles.more}>
           {pageSize === fewRows ? (
-            <Button look="quiet" onClick={() => setPageSize(maxPageSize)}>
-              {texts.viewers.showMore(formatNumber(hidden))}
+            <Button variant="quiet" onClick={() => setPageSize(maxPageSize)}>
+              {messages.viewers.showMore(formatNumber(hidden))}
             </Button>
           ) : (
-            <span className={styles.nothing}>{texts.viewers.others(formatNumber(hidden))}</span>
+            <span className={styles.nothing}>{messages.viewers.others(formatNumber(hidden))}</span>
           )}
         </div>
       )}

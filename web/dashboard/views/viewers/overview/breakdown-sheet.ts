@@ -8,7 +8,7 @@ import {
   type Selection,
 } from '../../../api/analytics.ts'
 import type { Environment } from '../../../api/client.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import type { Sheet } from '../csv.ts'
 import { nameOf } from '../filters/dimension-names.ts'
 import { loadTitles } from '../filters/media-names.ts'
@@ -45,10 +45,10 @@ export async function loadBreakdown(shown: Shown): Promise<Sheet> {
   const titles = await loadTitles(client, environment, ids)
   return {
     header: [
-      texts.viewers.breakdowns[breakdown],
-      ...(isMedia ? [texts.viewers.media] : []),
-      texts.viewers.metrics[metric],
-      ...(previous ? [texts.viewers.previous, texts.viewers.change] : []),
+      messages.viewers.breakdowns[breakdown],
+      ...(isMedia ? [messages.viewers.media] : []),
+      messages.viewers.metrics[metric],
+      ...(previous ? [messages.viewers.previous, messages.viewers.change] : []),
     ],
     rows: rows.map(({ dimensionValue, metricValue }) => [
       nameOf(filter, dimensionValue, titles),

@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import type { Change } from './change.ts'
 import styles from './change-text.module.css'
@@ -10,7 +10,7 @@ const smallest = 0.005
 /** The change from the previous period, such as "+50 %". */
 export function ChangeText({ change }: { change: Change }) {
   if (change === undefined) return <span className={styles.change}>–</span>
-  if (change === 'new') return <span className={styles.change}>{texts.viewers.newValue}</span>
+  if (change === 'new') return <span className={styles.change}>{messages.viewers.newValue}</span>
   const text = formatChange(change)
   return (
     <span
@@ -21,7 +21,7 @@ export function ChangeText({ change }: { change: Change }) {
       )}
     >
       <span aria-hidden="true">{text}</span>
-      <span className="visually-hidden">{texts.viewers.compared(text)}</span>
+      <span className="visually-hidden">{messages.viewers.compared(text)}</span>
     </span>
   )
 }

@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { changeOf } from '../filters/period.ts'
 import { formatMetric } from '../metrics.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
@@ -20,9 +20,9 @@ export function MetricTiles({ tiles }: { tiles: Tile[] }) {
   const { metric = 'plays' } = search
   return (
     <fieldset className={styles.tiles}>
-      <legend className="visually-hidden">{texts.viewers.metric}</legend>
+      <legend className="visually-hidden">{messages.viewers.metric}</legend>
       {tiles.map((tile) => (
-        <label key={tile.name} className={styles.tile} title={texts.viewers.metricHints[tile.name]}>
+        <label key={tile.name} className={styles.tile} title={messages.viewers.metricHints[tile.name]}>
           <input
             type="radio"
             name="metric"
@@ -30,7 +30,7 @@ export function MetricTiles({ tiles }: { tiles: Tile[] }) {
             checked={tile.name === metric}
             onChange={() => change({ metric: tile.name })}
           />
-          <span className={styles.name}>{texts.viewers.metrics[tile.name]}</span>
+          <span className={styles.name}>{messages.viewers.metrics[tile.name]}</span>
           <span className={styles.value} data-metric={tile.name}>
             {tile.value === undefined ? '–' : formatMetric(tile.name, tile.value)}
           </span>
@@ -45,8 +45,8 @@ function TileChange({ tile: { value, previous, hasPrevious } }: { tile: Tile }) 
   const change = value === undefined ? undefined : changeOf(value, previous)
   if (change !== undefined) return <ChangeText change={change} />
   return (
-    <span className={styles.nothing} title={hasPrevious ? undefined : texts.viewers.noPreviousHint}>
-      {value === undefined ? ' ' : texts.viewers.noPrevious}
+    <span className={styles.nothing} title={hasPrevious ? undefined : messages.viewers.noPreviousHint}>
+      {value === undefined ? ' ' : messages.viewers.noPrevious}
     </span>
   )
 }

@@ -1,6 +1,6 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { isTooOld, metricQuery } from '../../../api/analytics.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { EmptyState, ErrorState } from '../../../ui/states.tsx'
 import { metrics } from '../metrics.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
@@ -24,8 +24,8 @@ export function Overview() {
   const failed = current.find(({ error, data }) => error && data === undefined)
   if (failed?.error) {
     return isTooOld(failed.error) ? (
-      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
-        {texts.viewers.tooOld}
+      <EmptyState icon="clock" title={messages.viewers.emptyTitle}>
+        {messages.viewers.tooOld}
       </EmptyState>
     ) : (
       <ErrorState
@@ -47,8 +47,8 @@ export function Overview() {
     <div className={styles.overview}>
       <MetricTiles tiles={tiles} />
       {loads.data === 0 ? (
-        <EmptyState icon="chart" title={texts.viewers.emptyTitle}>
-          {isFiltered ? texts.viewers.emptyFiltered : texts.viewers.empty}
+        <EmptyState icon="chart" title={messages.viewers.emptyTitle}>
+          {isFiltered ? messages.viewers.emptyFiltered : messages.viewers.empty}
         </EmptyState>
       ) : (
         <>

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Suspense } from 'react'
 import { isTooOld, type SeriesPoint, seriesQuery } from '../../../api/analytics.ts'
-import { texts } from '../../../texts/texts.ts'
-import { patientLazy } from '../../../ui/load-patiently.ts'
+import { messages } from '../../../messages/messages.ts'
+import { lazyWithRetry } from '../../../ui/load-with-retry.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorState, Skeleton } from '../../../ui/states.tsx'
 import { Table } from '../../../ui/table.tsx'
@@ -13,7 +13,7 @@ import { formatMetric, isSum, metrics, stepsOf } from '../metrics.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import type { MetricName } from '../viewers-search.ts'
 
-const LineChart = patientLazy(() => import('../chart/line-chart.tsx'))
+const LineChart = lazyWithRetry(() => import('../chart/line-chart.tsx'))
 const chartHeight = 270
 
 /** A metric over time, compared with the previous period. */
@@ -21,7 +21,7 @@ export function SeriesPanel({ metric }: { metric: MetricName }) {
   const { environment, selections } = useViewersSearch()
   const current = useQuery(seriesQuery(environment, metrics[metric], selections.current))
   const previous = useQuery(seriesQuery(environment, metrics[metric], selections.previous))
-  const title = texts.viewers.overTime(texts.viewers.metrics[metric])
+  const title = messages.viewers.overTime(messages.viewers.metrics[metric])
   const points = current.data ?? []
   const before = isTooOld(previous.error) ? undefined : previous.data
   return (
@@ -31,7 +31,7 @@ export function SeriesPanel({ metric }: { metric: MetricName }) {
         <CsvButton
           name={title}
           load={() => ({
-            header: [texts.viewers.time, texts.viewers.current, texts.viewers.previous],
+            header: [messages.viewers.time, messages.viewers.current, messages.viewers.previous],
             rows: points.map(({ emittedAt, metricValue }, i) => [
               emittedAt,
               metricValue,
@@ -63,14 +63,14 @@ function Series({ metric, points, before, interval }: SeriesProps) {
   const format = (value: number) => formatMetric(metric, value)
   const series = [
     {
-      label: texts.viewers.current,
+      label: messages.viewers.current,
       color: '--chart-1',
       values: points.map(({ metricValue }) => metricValue),
     },
     ...(before
       ? [
           {
-            label: texts.viewers.previous,
+            label: messages.viewers.previous,
             color: '--chart-previous',
             isDashed: true,
             values: points.map((_, i) => before[i]?.metricValue ?? null),
@@ -84,8 +84,8 @@ function Series({ metric, points, before, interval }: SeriesProps) {
         <LineChart
           points={points.map(({ emittedAt }) => formatInterval(emittedAt, interval))}
           series={series}
-          summary={texts.viewers.summary(
-            texts.viewers.metrics[metric],
+          summary={messages.viewers.summary(
+            messages.viewers.metrics[metric],
             format(combine(metric, points)),
             before && format(combine(metric, before)),
           )}
@@ -95,18 +95,21 @@ function Series({ metric, points, before, interval }: SeriesProps) {
       </Suspense>
       <TableToggle>
         <Table
-          label={texts.viewers.overTime(texts.viewers.metrics[metric])}
+          label={messages.viewers.overTime(messages.viewers.metrics[metric])}
           rows={points.map((point, i) => ({ ...point, before: before?.[i]?.metricValue }))}
           keyOf={({ emittedAt }) => emittedAt}
           columns={[
-            { label: texts.viewers.time, cell: ({ emittedAt }) => formatInterval(emittedAt, interval).long },
             {
-              label: texts.viewers.current,
+              label: messages.viewers.time,
+              cell: ({ emittedAt }) => formatInterval(emittedAt, interval).long,
+            },
+            {
+              label: messages.viewers.current,
               isNumber: true,
               cell: ({ metricValue }) => format(metricValue),
             },
             {
-              label: texts.viewers.previous,
+              label: messages.viewers.previous,
               isNumber: true,
               cell: (row) => (row.before === undefined ? '–' : format(row.before)),
             },

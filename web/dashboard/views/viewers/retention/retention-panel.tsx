@@ -1,9 +1,9 @@
 import { Suspense, useRef } from 'react'
 import { ownPath } from '../../../api/own-path.ts'
 import type { CurvePoint, Retention } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../../ui/format.ts'
-import { patientLazy } from '../../../ui/load-patiently.ts'
+import { lazyWithRetry } from '../../../ui/load-with-retry.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Skeleton } from '../../../ui/states.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
@@ -14,7 +14,7 @@ import { CsvButton } from '../csv-button.tsx'
 import { useMedia } from '../filters/media-names.ts'
 import styles from './retention.module.css'
 
-const LineChart = patientLazy(() => import('../chart/line-chart.tsx'))
+const LineChart = lazyWithRetry(() => import('../chart/line-chart.tsx'))
 
 const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 
@@ -30,7 +30,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   const player = useStable(media && ownPath(media.player), `${videoId} ${media !== undefined}`)
   const series: ChartSeries[] = [
-    { label: texts.viewers.retentionAll, color: '--chart-1', values: curve.map(({ share }) => share) },
+    { label: messages.viewers.retentionAll, color: '--chart-1', values: curve.map(({ share }) => share) },
     ...colors.flatMap((color, i) => {
       const group = retention.values?.[i]
       return group ? [{ label: group.value, color, values: group.curve.map(({ share }) => share) }] : []
@@ -48,13 +48,13 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
   return (
     <div className={styles.columns}>
       <Panel
-        title={texts.viewers.retentionTitle}
+        title={messages.viewers.retentionTitle}
         actions={
           <CsvButton
-            name={texts.viewers.retentionTitle}
+            name={messages.viewers.retentionTitle}
             load={() => ({
               header: [
-                ...[texts.viewers.position, texts.viewers.retentionViewers],
+                ...[messages.viewers.position, messages.viewers.retentionViewers],
                 ...series.map(({ label }) => label),
               ],
               rows: rows.map(({ from, viewers, shares }) => [from, viewers, ...shares]),
@@ -67,7 +67,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
           <LineChart
             points={curve.map(({ from, to }) => ({
               short: formatDuration(from),
-              long: texts.viewers.part(formatDuration(from), formatDuration(to)),
+              long: messages.viewers.part(formatDuration(from), formatDuration(to)),
             }))}
             series={series}
             summary={summaryOf(sessions, curve)}
@@ -85,10 +85,10 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
             ref={frame}
             className={styles.player}
             src={`${player}#api;muted;analytics:false`}
-            title={texts.viewers.player(media.title)}
+            title={messages.viewers.player(media.title)}
             allow="autoplay; fullscreen; picture-in-picture"
           />
-          <p className={styles.hint}>{texts.viewers.retentionSeek}</p>
+          <p className={styles.hint}>{messages.viewers.retentionSeek}</p>
         </Panel>
       )}
     </div>
@@ -97,9 +97,9 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
 
 function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
   const columns: Column<Row>[] = [
-    { label: texts.viewers.position, cell: ({ from }) => formatDuration(from) },
+    { label: messages.viewers.position, cell: ({ from }) => formatDuration(from) },
     {
-      label: texts.viewers.retentionViewers,
+      label: messages.viewers.retentionViewers,
       isNumber: true,
       cell: ({ viewers }) => formatNumber(viewers),
     },
@@ -111,7 +111,7 @@ function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
   return (
     <TableToggle>
       <Table
-        label={texts.viewers.retentionTitle}
+        label={messages.viewers.retentionTitle}
         rows={rows}
         keyOf={({ from }) => String(from)}
         columns={columns}
@@ -122,7 +122,7 @@ function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
 
 function summaryOf(sessions: number, curve: CurvePoint[]): string {
   const share = (index: number) => formatPercent(curve.at(index)?.share ?? 0)
-  return texts.viewers.retentionSummary(
+  return messages.viewers.retentionSummary(
     formatNumber(sessions),
     share(0),
     share(Math.floor(curve.length / 2)),

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { isTooOld } from '../../../api/analytics.ts'
 import { metadataKeysQuery, retentionQuery } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { SelectField } from '../../../ui/field.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { isLiveId } from '../filters/media-names.ts'
@@ -18,8 +18,8 @@ export default function RetentionTab() {
   if (!media || isLiveId(media)) {
     return (
       <>
-        <EmptyState icon="chart" title={texts.viewers.retentionChoose}>
-          {media ? texts.viewers.retentionLive : texts.viewers.retentionChooseText}
+        <EmptyState icon="chart" title={messages.viewers.retentionChoose}>
+          {media ? messages.viewers.retentionLive : messages.viewers.retentionChooseText}
         </EmptyState>
         {!media && <BreakdownPanel breakdown="media-id" filter="media" />}
       </>
@@ -36,8 +36,8 @@ function VideoRetention({ videoId }: { videoId: string }) {
   if (retention.isPending) return <Loading />
   if (!retention.data) {
     return isTooOld(retention.error) ? (
-      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
-        {texts.viewers.tooOld}
+      <EmptyState icon="clock" title={messages.viewers.emptyTitle}>
+        {messages.viewers.tooOld}
       </EmptyState>
     ) : (
       <ErrorState error={retention.error} onRetry={() => retention.refetch()} />
@@ -46,8 +46,8 @@ function VideoRetention({ videoId }: { videoId: string }) {
   const { sessions, curve } = retention.data
   if (sessions === 0 || curve.length === 0) {
     return (
-      <EmptyState icon="chart" title={texts.viewers.retentionTitle}>
-        {sessions === 0 ? texts.viewers.retentionNone : texts.viewers.retentionUnknown}
+      <EmptyState icon="chart" title={messages.viewers.retentionTitle}>
+        {sessions === 0 ? messages.viewers.retentionNone : messages.viewers.retentionUnknown}
       </EmptyState>
     )
   }
@@ -56,11 +56,11 @@ function VideoRetention({ videoId }: { videoId: string }) {
       {keys.data && keys.data.length > 0 && (
         <div className={styles.by}>
           <SelectField
-            label={texts.viewers.retentionBy}
+            label={messages.viewers.retentionBy}
             value={by ?? ''}
             onChange={(event) => setBy(event.target.value || undefined)}
           >
-            <option value="">{texts.viewers.retentionAll}</option>
+            <option value="">{messages.viewers.retentionAll}</option>
             {keys.data.map(({ key }) => (
               <option key={key} value={key}>
                 {key}

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { eventsQuery, type ViewingEvent } from '../../../api/viewing-sessions.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatDuration } from '../../../ui/format.ts'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
 import { Table } from '../../../ui/table.tsx'
@@ -10,12 +10,12 @@ import { Pager } from '../pager.tsx'
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
-const isKnown = (type: string): type is keyof typeof texts.viewers.eventTypes =>
-  Object.hasOwn(texts.viewers.eventTypes, type)
+const isKnown = (type: string): type is keyof typeof messages.viewers.eventTypes =>
+  Object.hasOwn(messages.viewers.eventTypes, type)
 
 function positionOf({ at, from, to }: ViewingEvent): string {
   if (from !== undefined && to !== undefined)
-    return texts.viewers.seek(formatDuration(from), formatDuration(to))
+    return messages.viewers.seek(formatDuration(from), formatDuration(to))
   return at === undefined ? '–' : formatDuration(at)
 }
 
@@ -29,16 +29,16 @@ export function EventList({ sessionId }: { sessionId: string }) {
   return (
     <>
       <Table
-        label={texts.viewers.events}
+        label={messages.viewers.events}
         rows={rows}
         keyOf={({ key }) => key}
         columns={[
-          { label: texts.viewers.time, cell: ({ emittedAt }) => time.format(new Date(emittedAt)) },
+          { label: messages.viewers.time, cell: ({ emittedAt }) => time.format(new Date(emittedAt)) },
           {
-            label: texts.viewers.event,
-            cell: ({ type }) => (isKnown(type) ? texts.viewers.eventTypes[type] : type),
+            label: messages.viewers.event,
+            cell: ({ type }) => (isKnown(type) ? messages.viewers.eventTypes[type] : type),
           },
-          { label: texts.viewers.position, cell: (event) => positionOf(event) },
+          { label: messages.viewers.position, cell: (event) => positionOf(event) },
         ]}
       />
       <Pager page={page} pagination={events.data.pagination} onChange={setPage} />

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import type { ViewerSession } from '../../../api/viewing-sessions.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { formatPercent, formatSpan } from '../../../ui/format.ts'
 import { Time } from '../../../ui/time.tsx'
@@ -16,7 +16,7 @@ export function SessionItem({ session: viewing }: { session: ViewerSession }) {
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const { session, media, watch } = viewing
-  const toggle = isOpen ? texts.viewers.hideEvents : texts.viewers.showEvents
+  const toggle = isOpen ? messages.viewers.hideEvents : messages.viewers.showEvents
   return (
     <li className={styles.item}>
       <div className={styles.head}>
@@ -30,7 +30,7 @@ export function SessionItem({ session: viewing }: { session: ViewerSession }) {
         <div className={styles.facts}>
           <span>{formatSpan(watch.seconds)}</span>
           {watch.completion !== null && (
-            <span>{texts.viewers.completed(formatPercent(watch.completion))}</span>
+            <span>{messages.viewers.completed(formatPercent(watch.completion))}</span>
           )}
           <Facts viewing={viewing} />
           {session.metadata.map(({ key, value }) => (
@@ -39,7 +39,7 @@ export function SessionItem({ session: viewing }: { session: ViewerSession }) {
             </code>
           ))}
         </div>
-        <Button look="quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+        <Button variant="quiet" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
           {toggle}
         </Button>
       </div>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { isTooOld } from '../../../api/analytics.ts'
 import { loadAllSessions, type MediaRef, sessionsQuery } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { CsvButton } from '../csv-button.tsx'
@@ -29,8 +29,8 @@ export default function SessionsTab() {
         <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
       ) : (
         <>
-          <EmptyState icon="user" title={texts.viewers.sessionsChoose}>
-            {texts.viewers.sessionsChooseText}
+          <EmptyState icon="user" title={messages.viewers.sessionsChoose}>
+            {messages.viewers.sessionsChooseText}
           </EmptyState>
           {!mediaId && <BreakdownPanel breakdown="media-id" filter="media" />}
         </>
@@ -50,8 +50,8 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
   if (sessions.isPending) return <Loading />
   if (!sessions.data) {
     return isTooOld(sessions.error) ? (
-      <EmptyState icon="clock" title={texts.viewers.emptyTitle}>
-        {texts.viewers.tooOld}
+      <EmptyState icon="clock" title={messages.viewers.emptyTitle}>
+        {messages.viewers.tooOld}
       </EmptyState>
     ) : (
       <ErrorState error={sessions.error} onRetry={() => sessions.refetch()} />
@@ -60,16 +60,16 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
   const { data, pagination } = sessions.data
   return (
     <Panel
-      title={<bdi>{texts.viewers.sessionsOf(name)}</bdi>}
+      title={<bdi>{messages.viewers.sessionsOf(name)}</bdi>}
       actions={
         <CsvButton
-          name={texts.viewers.sessionsOf(name)}
+          name={messages.viewers.sessionsOf(name)}
           load={async () => sessionSheet(await loadAllSessions(environment, selections.current, of))}
         />
       }
     >
       {data.length === 0 ? (
-        <p className={styles.hint}>{texts.viewers.sessionsNone}</p>
+        <p className={styles.hint}>{messages.viewers.sessionsNone}</p>
       ) : (
         <ul className={styles.list}>
           {data.map((session) => (

@@ -1,7 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type FormEvent, useId, useState } from 'react'
 import { deleteViewer, metadataKeysQuery } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
@@ -27,7 +27,7 @@ export function ViewerForm() {
   return (
     <form className={styles.form} onSubmit={submit}>
       <TextField
-        label={texts.viewers.viewerKey}
+        label={messages.viewers.viewerKey}
         list={listId}
         required
         maxLength={255}
@@ -40,36 +40,36 @@ export function ViewerForm() {
         ))}
       </datalist>
       <TextField
-        label={texts.viewers.viewerValue}
+        label={messages.viewers.viewerValue}
         required
         maxLength={2_000}
         value={value}
         onChange={(event) => setValue(event.target.value)}
       />
-      <Button type="submit" look="primary">
-        {texts.viewers.viewerFind}
+      <Button type="submit" variant="primary">
+        {messages.viewers.viewerFind}
       </Button>
       {hasViewer && (
         <>
           <Button onClick={() => change({ viewerKey: undefined, viewer: undefined })}>
-            {texts.viewers.viewerClear}
+            {messages.viewers.viewerClear}
           </Button>
-          <Button look="quiet" icon="trash" onClick={() => setDeleting(true)}>
-            {texts.viewers.viewerDelete}
+          <Button variant="quiet" icon="trash" onClick={() => setDeleting(true)}>
+            {messages.viewers.viewerDelete}
           </Button>
         </>
       )}
       <ConfirmDialog
         isOpen={isDeleting}
         onClose={() => setDeleting(false)}
-        title={texts.viewers.viewerDeleteTitle(`${search.viewerKey} = ${search.viewer}`)}
-        description={texts.viewers.viewerDeleteText}
-        action={texts.actions.delete}
+        title={messages.viewers.viewerDeleteTitle(`${search.viewerKey} = ${search.viewer}`)}
+        description={messages.viewers.viewerDeleteText}
+        action={messages.actions.delete}
         onConfirm={async () => {
           const pair = { key: search.viewerKey ?? '', value: search.viewer ?? '' }
           const { deleted } = await deleteViewer(environment, pair)
           await client.invalidateQueries({ queryKey: [environment, 'sessions'] })
-          showToast(texts.viewers.viewerDeleted(formatNumber(deleted)))
+          showToast(messages.viewers.viewerDeleted(formatNumber(deleted)))
         }}
       />
     </form>

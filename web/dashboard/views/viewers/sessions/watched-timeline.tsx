@@ -1,5 +1,5 @@
 import type { ViewerSession } from '../../../api/viewing-sessions.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { formatDuration } from '../../../ui/format.ts'
 import { useDuration } from '../filters/media-names.ts'
 import styles from './watched-timeline.module.css'
@@ -13,9 +13,9 @@ export function WatchedTimeline({ media, watch }: WatchedTimelineProps) {
   // A live stream has no end: its timeline ends where the viewer did.
   const duration = Math.max(known ?? 0, ...ranges.map(({ to }) => to))
   if (ranges.length === 0 || duration === 0)
-    return <p className={styles.nothing}>{texts.viewers.watchedNothing}</p>
-  const parts = ranges.map(({ from, to }) => texts.viewers.part(formatDuration(from), formatDuration(to)))
-  const label = texts.viewers.watchedParts(parts.join(', '), formatDuration(duration))
+    return <p className={styles.nothing}>{messages.viewers.watchedNothing}</p>
+  const parts = ranges.map(({ from, to }) => messages.viewers.part(formatDuration(from), formatDuration(to)))
+  const label = messages.viewers.watchedParts(parts.join(', '), formatDuration(duration))
   return (
     <div className={styles.timeline}>
       <svg

@@ -1,5 +1,5 @@
 import type { Attempt } from '../../../api/webhooks.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Time } from '../../../ui/time.tsx'
@@ -12,11 +12,11 @@ export function AttemptView({ attempt, number }: { attempt: Attempt; number: num
   return (
     <li className={styles.attempt}>
       <div className={styles.head}>
-        <h3>{texts.webhooks.attempt(number)}</h3>
-        <Badge look={error === null ? 'good' : 'bad'}>
-          {status === null ? texts.webhooks.noResponse : texts.webhooks.status(status)}
+        <h3>{messages.webhooks.attempt(number)}</h3>
+        <Badge variant={error === null ? 'good' : 'bad'}>
+          {status === null ? messages.webhooks.noResponse : messages.webhooks.status(status)}
         </Badge>
-        <span className={styles.muted}>{texts.webhooks.milliseconds(formatNumber(durationMs))}</span>
+        <span className={styles.muted}>{messages.webhooks.milliseconds(formatNumber(durationMs))}</span>
         <span className={styles.muted}>
           <Time value={at} />
         </span>
@@ -24,9 +24,9 @@ export function AttemptView({ attempt, number }: { attempt: Attempt; number: num
       {error !== null && <p className={styles.error}>{error}</p>}
       {status !== null &&
         (answer ? (
-          <BodyText label={texts.webhooks.response} text={answer} />
+          <BodyText label={messages.webhooks.response} text={answer} />
         ) : (
-          <p className={styles.muted}>{texts.webhooks.emptyResponse}</p>
+          <p className={styles.muted}>{messages.webhooks.emptyResponse}</p>
         ))}
     </li>
   )

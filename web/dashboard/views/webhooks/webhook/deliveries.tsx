@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useId, useRef, useState } from 'react'
 import { type DeliveryState, deliveriesQuery, deliveryStates } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { useListKeys } from '../../../ui/list-keys.ts'
 import { Panel } from '../../../ui/panel.tsx'
@@ -28,12 +28,12 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
   const items = deliveries.data?.pages.flatMap(({ data }) => data) ?? []
   return (
     <Panel
-      title={texts.webhooks.deliveries}
+      title={messages.webhooks.deliveries}
       actions={
         <>
           <StateFilter value={state} onChange={setState} />
           <Button icon="reload" onClick={() => setReplaying(true)}>
-            {texts.webhooks.replayFailed}
+            {messages.webhooks.replayFailed}
           </Button>
         </>
       }
@@ -43,8 +43,11 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
       ) : !deliveries.data ? (
         <ErrorState error={deliveries.error} onRetry={() => deliveries.refetch()} />
       ) : items.length === 0 ? (
-        <EmptyState icon="webhook" title={state ? texts.webhooks.noneInState : texts.webhooks.noDeliveries}>
-          {!state && texts.webhooks.noDeliveriesText}
+        <EmptyState
+          icon="webhook"
+          title={state ? messages.webhooks.noneInState : messages.webhooks.noDeliveries}
+        >
+          {!state && messages.webhooks.noDeliveriesText}
         </EmptyState>
       ) : (
         <ul ref={list} className={styles.list}>
@@ -61,7 +64,7 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
       {deliveries.hasNextPage && (
         <div>
           <Button onClick={() => deliveries.fetchNextPage()} disabled={deliveries.isFetchingNextPage}>
-            {texts.webhooks.more}
+            {messages.webhooks.more}
           </Button>
         </div>
       )}
@@ -76,17 +79,17 @@ function StateFilter({ value, onChange }: StateFilterProps) {
   const id = useId()
   return (
     <div className={styles.filter}>
-      <label htmlFor={id}>{texts.webhooks.filter}</label>
+      <label htmlFor={id}>{messages.webhooks.filter}</label>
       <select
         id={id}
         className={styles.select}
         value={value ?? ''}
         onChange={(event) => onChange(deliveryStates.find((each) => each === event.target.value))}
       >
-        <option value="">{texts.webhooks.all}</option>
+        <option value="">{messages.webhooks.all}</option>
         {deliveryStates.map((each) => (
           <option key={each} value={each}>
-            {texts.webhooks.states[each]}
+            {messages.webhooks.states[each]}
           </option>
         ))}
       </select>

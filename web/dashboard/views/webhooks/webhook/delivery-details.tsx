@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { type Delivery, redeliver } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
@@ -16,13 +16,13 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
     <div className={styles.details}>
       <dl className={styles.ids}>
         <div>
-          <dt>{texts.webhooks.eventId}</dt>
+          <dt>{messages.webhooks.eventId}</dt>
           <dd>
             <code>{eventId}</code>
           </dd>
         </div>
         <div>
-          <dt>{texts.webhooks.deliveryId}</dt>
+          <dt>{messages.webhooks.deliveryId}</dt>
           <dd>
             <code>{deliveryId}</code>
           </dd>
@@ -36,7 +36,7 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
       </ol>
       {state === 'pending' && (
         <p className={styles.muted} role="status">
-          {nextAttemptAt ? texts.webhooks.nextAttempt : texts.webhooks.running}
+          {nextAttemptAt ? messages.webhooks.nextAttempt : messages.webhooks.running}
         </p>
       )}
       {state !== 'pending' && <ReplayButton delivery={delivery} />}
@@ -50,7 +50,7 @@ function ReplayButton({ delivery }: { delivery: Delivery }) {
   const replay = useMutation({
     mutationFn: () => redeliver(environment, delivery),
     onSuccess: () => {
-      showToast(texts.webhooks.replayed)
+      showToast(messages.webhooks.replayed)
       return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
@@ -59,7 +59,7 @@ function ReplayButton({ delivery }: { delivery: Delivery }) {
       {replay.error && <ErrorText error={replay.error} />}
       <div>
         <Button icon="reload" disabled={replay.isPending} onClick={() => replay.mutate()}>
-          {texts.webhooks.replay}
+          {messages.webhooks.replay}
         </Button>
       </div>
     </>

@@ -1,14 +1,14 @@
 import { useId } from 'react'
 import type { Delivery, DeliveryState } from '../../../api/webhooks.ts'
-import { texts } from '../../../texts/texts.ts'
-import { Badge, type BadgeLook } from '../../../ui/badge.tsx'
+import { messages } from '../../../messages/messages.ts'
+import { Badge, type BadgeVariant } from '../../../ui/badge.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Time } from '../../../ui/time.tsx'
 import { DeliveryDetails } from './delivery-details.tsx'
 import styles from './delivery-item.module.css'
 
-const looks: Record<DeliveryState, BadgeLook> = { pending: 'info', succeeded: 'good', failed: 'bad' }
+const variants: Record<DeliveryState, BadgeVariant> = { pending: 'info', succeeded: 'good', failed: 'bad' }
 
 type DeliveryItemProps = { delivery: Delivery; isOpen: boolean; onToggle(isOpen: boolean): void }
 
@@ -27,16 +27,16 @@ export function DeliveryItem({ delivery, isOpen, onToggle }: DeliveryItemProps) 
         onClick={() => onToggle(!isOpen)}
       >
         <Icon name={isOpen ? 'down' : 'chevron'} size={16} />
-        <Badge look={looks[state]}>{texts.webhooks.states[state]}</Badge>
+        <Badge variant={variants[state]}>{messages.webhooks.states[state]}</Badge>
         <code className={styles.type}>{type}</code>
         <span className={styles.facts}>
           {last && (
             <>
-              <span>{last.status ?? texts.webhooks.noResponse}</span>
-              <span>{texts.webhooks.milliseconds(formatNumber(last.durationMs))}</span>
+              <span>{last.status ?? messages.webhooks.noResponse}</span>
+              <span>{messages.webhooks.milliseconds(formatNumber(last.durationMs))}</span>
             </>
           )}
-          {attempts.length > 1 && <span>{texts.webhooks.attempts(attempts.length)}</span>}
+          {attempts.length > 1 && <span>{messages.webhooks.attempts(attempts.length)}</span>}
           <Time value={createdAt} />
         </span>
       </button>

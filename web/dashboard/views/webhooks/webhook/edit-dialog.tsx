@@ -10,7 +10,7 @@ import {
 import { useEnvironment } from '../../../app/environment.ts'
 import { ConflictNotice } from '../../../draft/conflict-notice.tsx'
 import { useDraft } from '../../../draft/use-draft.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Dialog } from '../../../ui/dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
 import { WebhookForm } from '../webhook-form.tsx'
@@ -19,7 +19,7 @@ type EditDialogProps = { isOpen: boolean; onClose(): void; webhook: Webhook }
 
 export function EditDialog({ isOpen, onClose, webhook }: EditDialogProps) {
   return (
-    <Dialog isOpen={isOpen} onClose={onClose} title={texts.webhooks.edit}>
+    <Dialog isOpen={isOpen} onClose={onClose} title={messages.webhooks.edit}>
       <EditForm webhook={webhook} onClose={onClose} />
     </Dialog>
   )
@@ -31,7 +31,7 @@ const valuesOf = ({ url, events }: Webhook): WebhookInput => ({
   events: eventTypes.filter((type) => events.includes(type)),
 })
 
-const labels = { url: texts.webhooks.url, events: texts.webhooks.eventsLabel }
+const labels = { url: messages.webhooks.url, events: messages.webhooks.eventsLabel }
 
 function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
   const environment = useEnvironment()
@@ -45,7 +45,7 @@ function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
       changeWebhook(environment, webhookId, { ...change, ...(url !== undefined && { url: url.trim() }) }),
     onSaved: () => {
       void client.invalidateQueries(webhooksQuery(environment))
-      showToast(texts.webhooks.saved)
+      showToast(messages.webhooks.saved)
       onClose()
     },
   })
@@ -54,7 +54,7 @@ function EditForm({ webhook, onClose }: Omit<EditDialogProps, 'isOpen'>) {
       values={form.typed}
       error={form.error}
       errorOf={form.errorOf}
-      action={texts.actions.save}
+      action={messages.actions.save}
       isSaving={form.isSaving}
       onChange={form.set}
       onSubmit={() => (form.isDirty ? form.save() : onClose())}

@@ -1,3 +1,5 @@
+import { formatUnit } from '../../../ui/format.ts'
+
 const hour = 3_600
 export const day = 24 * hour
 
@@ -5,9 +7,5 @@ export const day = 24 * hour
 export const longest = 30 * day
 export const periods = [hour, day, 7 * day, longest]
 
-export function formatPeriod(seconds: number): string {
-  const [unit, length] = seconds < day ? (['hour', hour] as const) : (['day', day] as const)
-  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(
-    seconds / length,
-  )
-}
+export const formatPeriod = (seconds: number) =>
+  seconds < day ? formatUnit(seconds / hour, 'hour') : formatUnit(seconds / day, 'day')

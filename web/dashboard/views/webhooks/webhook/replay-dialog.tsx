@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { now } from '../../../api/clock.ts'
 import { redeliverFailed } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { SelectField } from '../../../ui/field.tsx'
@@ -24,7 +24,7 @@ export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) 
   const replay = useMutation({
     mutationFn: () => redeliverFailed(environment, webhookId, startOf(seconds)),
     onSuccess: ({ count }) => {
-      showToast(texts.webhooks.replayedCount(count))
+      showToast(messages.webhooks.replayedCount(count))
       onClose()
       return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
@@ -33,11 +33,11 @@ export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) 
     <Dialog
       isOpen={isOpen}
       onClose={onClose}
-      title={texts.webhooks.replayFailedTitle}
-      description={texts.webhooks.replayFailedText}
+      title={messages.webhooks.replayFailedTitle}
+      description={messages.webhooks.replayFailedText}
     >
       <SelectField
-        label={texts.webhooks.since}
+        label={messages.webhooks.since}
         value={seconds}
         onChange={(event) => setSeconds(Number(event.target.value))}
       >
@@ -49,9 +49,9 @@ export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) 
       </SelectField>
       {replay.error && <ErrorText error={replay.error} />}
       <DialogActions>
-        <Button onClick={onClose}>{texts.actions.cancel}</Button>
-        <Button look="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
-          {texts.webhooks.replay}
+        <Button onClick={onClose}>{messages.actions.cancel}</Button>
+        <Button variant="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
+          {messages.webhooks.replay}
         </Button>
       </DialogActions>
     </Dialog>

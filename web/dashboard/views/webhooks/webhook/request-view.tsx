@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Delivery, deliveryQuery } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { ErrorText, Skeleton } from '../../../ui/states.tsx'
 import styles from './attempt-view.module.css'
 import { BodyText } from './body-text.tsx'
@@ -14,14 +14,14 @@ export function RequestView({ delivery }: { delivery: Delivery }) {
   const { url, headers, body } = details.data.request
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   return (
-    <section className={styles.attempt} aria-label={texts.webhooks.request}>
+    <section className={styles.attempt} aria-label={messages.webhooks.request}>
       <div className={styles.head}>
-        <h3>{texts.webhooks.request}</h3>
+        <h3>{messages.webhooks.request}</h3>
         <code className={styles.url}>POST {url}</code>
       </div>
-      <BodyText label={texts.webhooks.requestHeaders} text={head.join('\n')} />
-      <p className={styles.muted}>{texts.webhooks.signaturesHidden}</p>
-      <BodyText label={texts.webhooks.requestBody} text={formatJson(body)} />
+      <BodyText label={messages.webhooks.requestHeaders} text={head.join('\n')} />
+      <p className={styles.muted}>{messages.webhooks.signaturesHidden}</p>
+      <BodyText label={messages.webhooks.requestBody} text={formatJson(body)} />
     </section>
   )
 }

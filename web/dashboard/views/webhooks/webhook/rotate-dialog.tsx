@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { rotateSecret, webhookQuery } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { SelectField } from '../../../ui/field.tsx'
@@ -20,7 +20,7 @@ export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) 
     mutationFn: () => rotateSecret(environment, webhookId, seconds),
     onSuccess: (webhook) => {
       client.setQueryData(webhookQuery(environment, webhookId).queryKey, webhook)
-      showToast(texts.webhooks.rotated)
+      showToast(messages.webhooks.rotated)
       onClose()
     },
   })
@@ -28,11 +28,11 @@ export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) 
     <Dialog
       isOpen={isOpen}
       onClose={onClose}
-      title={texts.webhooks.rotateTitle}
-      description={texts.webhooks.rotateText}
+      title={messages.webhooks.rotateTitle}
+      description={messages.webhooks.rotateText}
     >
       <SelectField
-        label={texts.webhooks.rotateFor}
+        label={messages.webhooks.rotateFor}
         value={seconds}
         onChange={(event) => setSeconds(Number(event.target.value))}
       >
@@ -41,13 +41,13 @@ export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) 
             {formatPeriod(each)}
           </option>
         ))}
-        <option value={0}>{texts.webhooks.rotateNow}</option>
+        <option value={0}>{messages.webhooks.rotateNow}</option>
       </SelectField>
       {rotate.error && <ErrorText error={rotate.error} />}
       <DialogActions>
-        <Button onClick={onClose}>{texts.actions.cancel}</Button>
-        <Button look="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>
-          {texts.webhooks.rotate}
+        <Button onClick={onClose}>{messages.actions.cancel}</Button>
+        <Button variant="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>
+          {messages.webhooks.rotate}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import type { Webhook } from '../../../api/webhooks.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { formatDateTime } from '../../../ui/format.ts'
@@ -15,24 +15,24 @@ export function SecretPanel({ webhook }: { webhook: Webhook }) {
   const { signatureSecret, standardSecret, previousSecretValidUntil: until } = webhook
   return (
     <Panel
-      title={texts.webhooks.secret}
+      title={messages.webhooks.secret}
       actions={
         <>
           <Button aria-pressed={isShown} icon="eye" onClick={() => setShown(!isShown)}>
-            {isShown ? texts.webhooks.hideSecret : texts.webhooks.showSecret}
+            {isShown ? messages.webhooks.hideSecret : messages.webhooks.showSecret}
           </Button>
           <Button icon="reload" onClick={() => setRotating(true)}>
-            {texts.webhooks.rotate}
+            {messages.webhooks.rotate}
           </Button>
         </>
       }
     >
-      <p className={styles.muted}>{texts.webhooks.secretIntro}</p>
+      <p className={styles.muted}>{messages.webhooks.secretIntro}</p>
       <dl className={styles.list}>
-        <Secret label={texts.webhooks.signatureSecret} value={signatureSecret} isShown={isShown} />
-        <Secret label={texts.webhooks.standardSecret} value={standardSecret} isShown={isShown} />
+        <Secret label={messages.webhooks.signatureSecret} value={signatureSecret} isShown={isShown} />
+        <Secret label={messages.webhooks.standardSecret} value={standardSecret} isShown={isShown} />
       </dl>
-      {until && <p className={styles.muted}>{texts.webhooks.previousUntil(formatDateTime(until))}</p>}
+      {until && <p className={styles.muted}>{messages.webhooks.previousUntil(formatDateTime(until))}</p>}
       <RotateDialog isOpen={isRotating} onClose={() => setRotating(false)} webhookId={webhook.webhookId} />
     </Panel>
   )
@@ -48,10 +48,10 @@ function Secret({ label, value, isShown }: { label: string; value: string; isSho
         ) : (
           <>
             <span aria-hidden="true">••••••••••••••••</span>
-            <span className="visually-hidden">{texts.webhooks.hidden}</span>
+            <span className="visually-hidden">{messages.webhooks.hidden}</span>
           </>
         )}
-        <CopyButton text={value} isIcon label={`${texts.webhooks.copySecret}: ${label}`} />
+        <CopyButton text={value} isIcon label={`${messages.webhooks.copySecret}: ${label}`} />
       </dd>
     </div>
   )

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type EventType, eventTypes, sendTest, type Webhook } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { SelectField } from '../../../ui/field.tsx'
@@ -27,7 +27,7 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
     onSuccess: ({ deliveryId }) => {
       onSent(deliveryId)
       onClose()
-      showToast(texts.webhooks.testSent)
+      showToast(messages.webhooks.testSent)
       return client.invalidateQueries({ queryKey: [environment, 'deliveries'] })
     },
   })
@@ -35,12 +35,12 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
     <Dialog
       isOpen={isOpen}
       onClose={onClose}
-      title={texts.webhooks.test}
-      description={texts.webhooks.testText}
+      title={messages.webhooks.test}
+      description={messages.webhooks.testText}
     >
       <SelectField
-        label={texts.webhooks.testType}
-        hint={texts.webhooks.events[type]}
+        label={messages.webhooks.testType}
+        hint={messages.webhooks.events[type]}
         value={type}
         onChange={(event) => setType(event.target.value as EventType)}
       >
@@ -50,9 +50,9 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
       </SelectField>
       {send.error && <ErrorText error={send.error} />}
       <DialogActions>
-        <Button onClick={onClose}>{texts.actions.cancel}</Button>
-        <Button look="primary" disabled={send.isPending} onClick={() => send.mutate()}>
-          {texts.webhooks.send}
+        <Button onClick={onClose}>{messages.actions.cancel}</Button>
+        <Button variant="primary" disabled={send.isPending} onClick={() => send.mutate()}>
+          {messages.webhooks.send}
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,4 +1,4 @@
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
@@ -8,10 +8,10 @@ import { verifySamples } from './verify-samples.ts'
 /** Code that checks the signature of a delivery. */
 export function VerifyPanel() {
   return (
-    <Panel title={texts.webhooks.verify}>
-      <p className={styles.muted}>{texts.webhooks.verifyIntro}</p>
+    <Panel title={messages.webhooks.verify}>
+      <p className={styles.muted}>{messages.webhooks.verifyIntro}</p>
       <Tabs
-        label={texts.webhooks.languages}
+        label={messages.webhooks.languages}
         tabs={Object.entries(verifySamples).map(([language, code]) => ({
           value: language,
           label: language,

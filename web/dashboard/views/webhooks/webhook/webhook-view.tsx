@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { isMissing } from '../../../api/problem.ts'
 import { deleteWebhook, type Webhook, webhookQuery, webhooksQuery } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
-import { texts } from '../../../texts/texts.ts'
+import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Page } from '../../../ui/page.tsx'
@@ -25,7 +25,7 @@ export function WebhookView() {
   if (webhook.data && !isMissing(webhook.error))
     return <LoadedWebhook key={webhookId} webhook={webhook.data} />
   return (
-    <Page title={texts.webhooks.title}>
+    <Page title={messages.webhooks.title}>
       {webhook.error ? <ErrorState error={webhook.error} onRetry={() => webhook.refetch()} /> : <Loading />}
     </Page>
   )
@@ -44,14 +44,14 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
       intro={<code>{webhook.webhookId}</code>}
       actions={
         <>
-          <Button look="primary" icon="play" onClick={() => setDialog('test')}>
-            {texts.webhooks.test}
+          <Button variant="primary" icon="play" onClick={() => setDialog('test')}>
+            {messages.webhooks.test}
           </Button>
           <Button icon="edit" onClick={() => setDialog('edit')}>
-            {texts.actions.edit}
+            {messages.actions.edit}
           </Button>
           <Button icon="trash" onClick={() => setDialog('delete')}>
-            {texts.actions.delete}
+            {messages.actions.delete}
           </Button>
         </>
       }
@@ -59,12 +59,12 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
       <div className={styles.columns}>
         <Deliveries webhookId={webhook.webhookId} opened={opened} onOpen={setOpened} />
         <div className={styles.side}>
-          <Panel title={texts.webhooks.eventsLabel}>
+          <Panel title={messages.webhooks.eventsLabel}>
             <ul className={styles.events}>
               {webhook.events.map((type) => (
                 <li key={type}>
                   <code>{type}</code>
-                  <div className={styles.muted}>{texts.webhooks.events[type] ?? ''}</div>
+                  <div className={styles.muted}>{messages.webhooks.events[type] ?? ''}</div>
                 </li>
               ))}
             </ul>
@@ -78,13 +78,13 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
       <ConfirmDialog
         isOpen={dialog === 'delete'}
         onClose={close}
-        title={texts.webhooks.deleteTitle}
-        description={texts.webhooks.deleteText(webhook.url)}
-        action={texts.actions.delete}
+        title={messages.webhooks.deleteTitle}
+        description={messages.webhooks.deleteText(webhook.url)}
+        action={messages.actions.delete}
         onConfirm={async () => {
           await deleteWebhook(environment, webhook.webhookId)
           client.removeQueries(webhooksQuery(environment))
-          showToast(texts.webhooks.deleted)
+          showToast(messages.webhooks.deleted)
           await navigate({ to: '/$environment/webhooks', params: { environment } })
         }}
       />

@@ -1,6 +1,6 @@
 import { useId } from 'react'
 import { useSession } from '../../../../api/session.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { CodeBlock } from '../../../../ui/code-block.tsx'
 import styles from './details-tab.module.css'
 
@@ -10,10 +10,10 @@ type AccessFieldProps = { videoId: string; isPublic: boolean; onChange(isPublic:
 export function AccessField({ videoId, isPublic, onChange }: AccessFieldProps) {
   const name = useId()
   const { publicUrl } = useSession()
-  const words = texts.video.details
+  const words = messages.video.details
   const choices = [
-    { value: true, label: texts.video.public, hint: words.publicHint },
-    { value: false, label: texts.video.private, hint: words.privateHint },
+    { value: true, label: messages.video.public, hint: words.publicHint },
+    { value: false, label: messages.video.private, hint: words.privateHint },
   ]
   return (
     <fieldset className={styles.group}>

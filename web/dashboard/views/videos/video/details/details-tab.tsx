@@ -7,7 +7,7 @@ import { SaveBar } from '../../../../draft/save-bar.tsx'
 import { useDraft } from '../../../../draft/use-draft.ts'
 import { MetadataEditor, metadataProblem, withoutEmpty } from '../../../../fields/metadata-editor.tsx'
 import { ThemeField } from '../../../../fields/theme-field.tsx'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { CheckField, TextArea, TextField } from '../../../../ui/field.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import { AccessField } from './access-field.tsx'
@@ -15,17 +15,17 @@ import styles from './details-tab.module.css'
 import { LanguageField } from './language-field.tsx'
 import { TagInput } from './tag-input.tsx'
 
-const words = texts.video.details
+const words = messages.video.details
 const labels: Record<keyof Details, string> = {
   title: words.title,
   description: words.description,
   tags: words.tags,
-  metadata: texts.metadata.title,
+  metadata: messages.metadata.title,
   public: words.access,
   panoramic: words.panoramic,
   mp4Support: words.mp4,
   language: words.language,
-  playerId: texts.themes.one,
+  playerId: messages.themes.one,
 }
 
 function useDetails(video: Video) {

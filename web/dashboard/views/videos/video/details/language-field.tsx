@@ -1,4 +1,4 @@
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { SelectField } from '../../../../ui/field.tsx'
 import { languageName, spokenLanguages } from './languages.ts'
 
@@ -9,7 +9,7 @@ type LanguageFieldProps = {
 }
 
 export function LanguageField({ language, error, onChange }: LanguageFieldProps) {
-  const words = texts.video.details
+  const words = messages.video.details
   const choices = spokenLanguages
     .map((tag) => ({ tag, name: languageName(tag) }))
     .sort((a, b) => a.name.localeCompare(b.name))

@@ -2,7 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, useDeferredValue, useId, useState } from 'react'
 import { type TagSuggestion, tagSuggestionsQuery } from '../../../../api/videos.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Field } from '../../../../ui/field.tsx'
 import { formatNumber } from '../../../../ui/format.ts'
 import { Icon } from '../../../../ui/icon.tsx'
@@ -10,7 +10,7 @@ import styles from './tag-input.module.css'
 
 type TagInputProps = { tags: string[]; error: string | undefined; onChange(tags: string[]): void }
 
-const words = texts.video.details
+const words = messages.video.details
 const maxTags = 100
 
 /** Tags as tokens, with suggestions from the tags of all videos. */

@@ -1,10 +1,10 @@
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { CheckField, SelectField, TextField } from '../../../../ui/field.tsx'
 import { formatNumber } from '../../../../ui/format.ts'
 import { type EmbedOptions, flags, isTime, isWidth, widths } from './embed-code.ts'
 import styles from './embed-tab.module.css'
 
-const words = texts.video.embed
+const words = messages.video.embed
 const defaultWidth = '640'
 
 type EmbedOptionsProps = { options: EmbedOptions; onChange(options: EmbedOptions): void }
@@ -65,7 +65,7 @@ export function EmbedOptionsForm({ options, onChange }: EmbedOptionsProps) {
           />
         )}
       </div>
-      <p className={styles.muted}>{words.colours}</p>
+      <p className={styles.muted}>{words.colors}</p>
     </fieldset>
   )
 }

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { useSession } from '../../../../api/session.ts'
 import type { Video } from '../../../../api/types.ts'
 import { useShareLinks } from '../../../../app/use-share-links.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button, buttonClass } from '../../../../ui/button.tsx'
 import { CodeBlock } from '../../../../ui/code-block.tsx'
 import { CopyButton } from '../../../../ui/copy-button.tsx'
@@ -14,7 +14,7 @@ import { defaultOptions, embedCode, playerUrl } from './embed-code.ts'
 import { EmbedOptionsForm } from './embed-options.tsx'
 import styles from './embed-tab.module.css'
 
-const words = texts.video.embed
+const words = messages.video.embed
 
 export function EmbedTab({ video }: { video: Video }) {
   const [options, setOptions] = useState(defaultOptions)

@@ -1,14 +1,14 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { videoEventsQuery } from '../../../../api/video.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { CodeBlock } from '../../../../ui/code-block.tsx'
 import { formatDateTime } from '../../../../ui/format.ts'
 import { EmptyState, ErrorState, ErrorText, Loading } from '../../../../ui/states.tsx'
 import styles from './events-tab.module.css'
 
-const words = texts.video.events
+const words = messages.video.events
 
 export function EventsTab({ videoId }: { videoId: string }) {
   const environment = useEnvironment()

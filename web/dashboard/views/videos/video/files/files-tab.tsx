@@ -1,6 +1,6 @@
 import { ownPath } from '../../../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { buttonClass } from '../../../../ui/button.tsx'
 import { formatBitRate, formatBytes, formatDuration, formatNumber } from '../../../../ui/format.ts'
 import { Icon } from '../../../../ui/icon.tsx'
@@ -9,7 +9,7 @@ import { QualityList } from '../quality-list.tsx'
 import { hasMp4 } from '../video-state.ts'
 import styles from './files-tab.module.css'
 
-const words = texts.video.files
+const words = messages.video.files
 
 /** What was uploaded, and what was made of it. */
 export function FilesTab({ video, status }: { video: Video; status: VideoStatus }) {

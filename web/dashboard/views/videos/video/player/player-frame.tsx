@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { ownPath } from '../../../../api/own-path.ts'
 import type { Video } from '../../../../api/types.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import styles from './player-frame.module.css'
 import { usePlayer } from './use-player.ts'
 
@@ -15,13 +15,13 @@ export function PlayerFrame({ video, version }: { video: Video; version: number 
 
 function Frame({ title, url }: { title: string; url: string }) {
   const { link } = usePlayer()
-  const [src] = useState(() => `${ownPath(url)}#${startOf(link.read().timeMs)}${link.fragment}`)
+  const [src] = useState(() => `${ownPath(url)}#${startOf(link.state.read().timeMs)}${link.fragment}`)
   return (
     <iframe
       ref={link.attach}
       className={styles.frame}
       src={src}
-      title={texts.video.player(title)}
+      title={messages.video.player(title)}
       allow="autoplay; fullscreen; picture-in-picture; accelerometer; gyroscope"
     />
   )

@@ -1,3 +1,5 @@
+import { createStore } from '../../../../ui/store.ts'
+
 type Message = {
   type?: unknown
   callbackId?: unknown
@@ -17,13 +19,12 @@ const initial: PlayerState = { isConnected: false, timeMs: 0 }
  */
 export class PlayerLink {
   readonly #id = String(Math.floor(Math.random() * 1e9))
-  readonly #listeners = new Set<() => void>()
+  readonly state = createStore(initial)
   readonly #answers = new Map<number, (answer: unknown) => void>()
   #frame: HTMLIFrameElement | null = null
   #nextAnswer = 1
-  #state = initial
 
-  /** Belongs to the URL of the player page. The owner of a video is no viewer of it. */
+  /** Belongs to the URL of the player page. The owner of a video is not counted as a viewer. */
   get fragment(): string {
     return `analytics:false;api;sdkPlayerId:${this.#id};sdkOrigin:${btoa(location.origin)}`
   }
@@ -36,22 +37,15 @@ export class PlayerLink {
       window.removeEventListener('message', this.#onMessage)
       this.#frame = null
       this.#answers.clear()
-      this.#set(initial)
+      this.state.set(initial)
     }
   }
 
-  subscribe = (listener: () => void): (() => void) => {
-    this.#listeners.add(listener)
-    return () => this.#listeners.delete(listener)
-  }
-
-  read = (): PlayerState => this.#state
-
   /** The exact position, in milliseconds. The last known one if the player does not answer. */
   async position(): Promise<number> {
-    if (!this.#state.isConnected) return this.#state.timeMs
+    if (!this.state.read().isConnected) return this.state.read().timeMs
     const seconds = await this.#ask('getCurrentTime')
-    return typeof seconds === 'number' ? Math.round(seconds * 1000) : this.#state.timeMs
+    return typeof seconds === 'number' ? Math.round(seconds * 1000) : this.state.read().timeMs
   }
 
   seek(ms: number): void {
@@ -78,11 +72,6 @@ export class PlayerLink {
     this.#frame?.contentWindow?.postMessage({ ...message, sdkPlayerId: this.#id }, location.origin)
   }
 
-  #set(state: PlayerState): void {
-    this.#state = state
-    for (const listener of this.#listeners) listener()
-  }
-
   #onMessage = ({ source, origin, data }: MessageEvent<Message>) => {
     if (source !== this.#frame?.contentWindow || origin !== location.origin) return
     if (typeof data !== 'object' || data === null || String(data.sdkPlayerId) !== this.#id) return
@@ -90,8 +79,8 @@ export class PlayerLink {
       this.#answers.get(data.callbackId)?.(data.arg)
       this.#answers.delete(data.callbackId)
     } else if (data.type === 'sdkSync' || data.type === 'ready')
-      this.#set({ ...this.#state, isConnected: true })
+      this.state.set({ ...this.state.read(), isConnected: true })
     else if (data.type === 'timeupdate' && typeof data.currentTime === 'number')
-      this.#set({ ...this.#state, timeMs: Math.round(data.currentTime * 1000) })
+      this.state.set({ ...this.state.read(), timeMs: Math.round(data.currentTime * 1000) })
   }
 }

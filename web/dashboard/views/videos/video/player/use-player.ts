@@ -1,4 +1,5 @@
-import { createContext, useContext, useSyncExternalStore } from 'react'
+import { createContext, useContext } from 'react'
+import { useStorePart } from '../../../../ui/store.ts'
 import { PlayerLink, type PlayerState } from './player-link.ts'
 
 /** The player of the page, and how to load it again after something that it shows has changed. */
@@ -9,7 +10,5 @@ export const PlayerContext = createContext<PagePlayer>({ link: new PlayerLink(),
 export const usePlayer = () => useContext(PlayerContext)
 
 /** A part of the player's state. The component is rendered again only when this part changes. */
-export function usePlayerState<T>(select: (state: PlayerState) => T): T {
-  const { link } = usePlayer()
-  return useSyncExternalStore(link.subscribe, () => select(link.read()))
-}
+export const usePlayerState = <T>(select: (state: PlayerState) => T): T =>
+  useStorePart(usePlayer().link.state, select)

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { pickThumbnail } from '../../../../api/video.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button, IconButton } from '../../../../ui/button.tsx'
 import { ErrorText } from '../../../../ui/states.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
@@ -13,7 +13,7 @@ import { type Tile, tileAt, tilesQuery } from './sprites.ts'
 import styles from './thumbnail-tab.module.css'
 import { TileImage } from './tile-image.tsx'
 
-const words = texts.video.thumbnail
+const words = messages.video.thumbnail
 const stripTiles = 12
 
 /** A timeline of small frames. The player beside it shows the exact frame. */
@@ -74,7 +74,7 @@ export function FramePicker({ video, status }: { video: Video; status: VideoStat
         >
           {words.fromPlayer}
         </Button>
-        <Button look="primary" icon="image" disabled={pick.isPending} onClick={() => pick.mutate()}>
+        <Button variant="primary" icon="image" disabled={pick.isPending} onClick={() => pick.mutate()}>
           {words.use}
         </Button>
       </div>

@@ -4,7 +4,7 @@ import { ownPath } from '../../../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { uploadThumbnail, videoQuery } from '../../../../api/video.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { buttonClass } from '../../../../ui/button.tsx'
 import { Icon } from '../../../../ui/icon.tsx'
 import { Panel } from '../../../../ui/panel.tsx'
@@ -14,7 +14,7 @@ import { stateOf } from '../video-state.ts'
 import { FramePicker } from './frame-picker.tsx'
 import styles from './thumbnail-tab.module.css'
 
-const words = texts.video.thumbnail
+const words = messages.video.thumbnail
 
 type ThumbnailTabProps = { video: Video; status: VideoStatus; loadedAt: number }
 

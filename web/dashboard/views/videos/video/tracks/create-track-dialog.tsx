@@ -1,13 +1,13 @@
 import { useState } from 'react'
 import type { Track, TrackKind } from '../../../../api/tracks.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../../ui/dialog.tsx'
 import { languageName } from '../details/languages.ts'
 import { LanguageTagField } from './language-tag-field.tsx'
 import styles from './tracks.module.css'
 
-const words = texts.video.tracks
+const words = messages.video.tracks
 
 type CreateTrackDialogProps = {
   kind: TrackKind
@@ -34,8 +34,8 @@ export function CreateTrackDialog({ kind, tracks, suggestion, onClose, onCreate 
       >
         <LanguageTagField value={language} error={error} onChange={setLanguage} />
         <DialogActions>
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit">
+          <Button onClick={onClose}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit">
             {words.begin}
           </Button>
         </DialogActions>

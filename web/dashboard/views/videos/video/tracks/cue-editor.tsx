@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { trackTextQuery } from '../../../../api/tracks.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
 import { SaveBar } from '../../../../draft/save-bar.tsx'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
 import { formatNumber } from '../../../../ui/format.ts'
@@ -16,7 +16,7 @@ import styles from './tracks.module.css'
 import { type CueForm, type TrackId, useCues } from './use-cues.ts'
 import { newKey } from './webvtt.ts'
 
-const words = texts.video.cues
+const words = messages.video.cues
 /** Cues of a conflict. */
 const maxShown = 500
 
@@ -51,7 +51,7 @@ type HeadProps = { id: TrackId; isDisabled: boolean; onClose(): void }
 const Head = ({ id, isDisabled, onClose }: HeadProps) => (
   <div className={styles.head}>
     <h2>{words.title(languageName(id.language))}</h2>
-    <Button look="quiet" icon="left" disabled={isDisabled} onClick={onClose}>
+    <Button variant="quiet" icon="left" disabled={isDisabled} onClick={onClose}>
       {words.back}
     </Button>
   </div>
@@ -70,9 +70,9 @@ function LoadedEditor({ id, text, durationMs, onSaved, onClose }: LoadedEditorPr
       <ConfirmDialog
         isOpen={isLeaving}
         onClose={() => setLeaving(false)}
-        title={texts.leave.title}
-        description={texts.leave.text}
-        action={texts.leave.action}
+        title={messages.leave.title}
+        description={messages.leave.text}
+        action={messages.leave.action}
         onConfirm={async () => onClose()}
       />
     </div>
@@ -116,7 +116,7 @@ function Cues({ form, id, durationMs }: CuesProps) {
         <CueList
           form={form}
           durationMs={durationMs}
-          label={texts.video.tracks[id.kind].cue}
+          label={messages.video.tracks[id.kind].cue}
           wanted={wanted}
           onFocused={() => setWanted(undefined)}
         />
@@ -149,7 +149,7 @@ function SaveCues({ form, onShow }: { form: CueForm; onShow(key: number): void }
         {wrong[0] && (
           <div className={styles.buttons}>
             <span className={styles.problem}>{words.problems(formatNumber(wrong.length))}</span>
-            <Button look="quiet" onClick={() => onShow(wrong[0]!.key)}>
+            <Button variant="quiet" onClick={() => onShow(wrong[0]!.key)}>
               {words.fix}
             </Button>
           </div>

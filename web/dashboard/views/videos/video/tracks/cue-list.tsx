@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useCallback, useEffect, useRef } from 'react'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { usePlayerState } from '../player/use-player.ts'
 import { cueAt, warningOf } from './cue-edits.ts'
 import { CueRow } from './cue-row.tsx'
@@ -38,7 +38,11 @@ export function CueList({ form, durationMs, label, wanted, onFocused }: CueListP
   const shownKey = usePlayerState(({ timeMs }) => cueAt(cues, timeMs)?.key)
   return (
     <div ref={scroller} className={styles.scroller}>
-      <ol aria-label={texts.video.cues.list} className={styles.rows} style={{ height: rows.getTotalSize() }}>
+      <ol
+        aria-label={messages.video.cues.list}
+        className={styles.rows}
+        style={{ height: rows.getTotalSize() }}
+      >
         {rows.getVirtualItems().map(({ index, key, start }) => {
           const cue = cues[index]!
           return (

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'react'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { IconButton } from '../../../../ui/button.tsx'
 import { classNames } from '../../../../ui/class-names.ts'
 import { Menu, MenuItem } from '../../../../ui/menu.tsx'
@@ -9,7 +9,7 @@ import styles from './tracks.module.css'
 import type { CueForm } from './use-cues.ts'
 import { type Cue, formatTime, parseTime } from './webvtt.ts'
 
-const words = texts.video.cues
+const words = messages.video.cues
 
 type CueRowProps = {
   form: CueForm

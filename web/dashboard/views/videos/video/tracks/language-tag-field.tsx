@@ -1,9 +1,9 @@
 import { useId } from 'react'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { TextField } from '../../../../ui/field.tsx'
 import { languageName, spokenLanguages } from '../details/languages.ts'
 
-const words = texts.video.tracks
+const words = messages.video.tracks
 
 type LanguageTagFieldProps = { value: string; error: string | undefined; onChange(value: string): void }
 

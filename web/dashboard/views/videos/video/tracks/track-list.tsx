@@ -10,7 +10,7 @@ import {
 } from '../../../../api/tracks.ts'
 import type { Video } from '../../../../api/types.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Badge } from '../../../../ui/badge.tsx'
 import { Button, buttonClass, IconButton } from '../../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
@@ -23,7 +23,7 @@ import { languageName } from '../details/languages.ts'
 import { usePlayer } from '../player/use-player.ts'
 import styles from './tracks.module.css'
 
-const words = texts.video.tracks
+const words = messages.video.tracks
 
 type TrackListProps = { video: Video; kind: TrackKind; tracks: Track[]; onEdit(language: string): void }
 
@@ -55,12 +55,12 @@ export function TrackList({ video, kind, tracks, onEdit }: TrackListProps) {
             cell: ({ language, isDefault }) => (
               <>
                 {languageName(language)} <code>{language}</code>{' '}
-                {isDefault && <Badge look="info">{words.default}</Badge>}
+                {isDefault && <Badge variant="info">{words.default}</Badge>}
               </>
             ),
           },
           {
-            label: <span className="visually-hidden">{texts.actions.more}</span>,
+            label: <span className="visually-hidden">{messages.actions.more}</span>,
             isNumber: true,
             cell: (track) => (
               <TrackActions
@@ -80,7 +80,7 @@ export function TrackList({ video, kind, tracks, onEdit }: TrackListProps) {
         onClose={() => setDeleting(undefined)}
         title={words[kind].deleteTitle(languageName(deleting?.language ?? ''))}
         description={words.deleteText}
-        action={texts.actions.delete}
+        action={messages.actions.delete}
         onConfirm={async () => {
           await deleteTrack(environment, { videoId, kind, language: deleting!.language })
           await changed()
@@ -106,7 +106,7 @@ function TrackActions({ title, kind, track, onEdit, onSetDefault, onDelete }: Tr
   const name = <span className="visually-hidden"> {languageName(language)}</span>
   return (
     <div className={styles.actions}>
-      <Button look="quiet" icon="edit" onClick={onEdit}>
+      <Button variant="quiet" icon="edit" onClick={onEdit}>
         {words.editCues}
         {name}
       </Button>
@@ -115,14 +115,14 @@ function TrackActions({ title, kind, track, onEdit, onSetDefault, onDelete }: Tr
         {words.download}
         {name}
       </a>
-      <Menu trigger={<IconButton icon="more" label={texts.actions.more} />}>
+      <Menu trigger={<IconButton icon="more" label={messages.actions.more} />}>
         {kind === 'captions' && (
           <MenuItem icon="check" onSelect={onSetDefault}>
             {isDefault ? words.noDefault : words.makeDefault}
           </MenuItem>
         )}
         <MenuItem icon="trash" isDangerous onSelect={onDelete}>
-          {texts.actions.delete}
+          {messages.actions.delete}
         </MenuItem>
       </Menu>
     </div>

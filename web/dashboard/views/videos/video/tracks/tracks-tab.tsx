@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { type Track, type TrackKind, tracksQuery, trackTextQuery } from '../../../../api/tracks.ts'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../../ui/states.tsx'
 import { CreateTrackDialog } from './create-track-dialog.tsx'
@@ -60,12 +60,12 @@ type LanguagesProps = {
 
 function Languages({ video, kind, tracks, onEdit }: LanguagesProps) {
   const [dialog, setDialog] = useState<'upload' | 'create'>()
-  const words = texts.video.tracks[kind]
+  const words = messages.video.tracks[kind]
   const close = () => setDialog(undefined)
   const buttons = (
     <>
-      <Button look="primary" icon="upload" onClick={() => setDialog('upload')}>
-        {texts.video.tracks.upload}
+      <Button variant="primary" icon="upload" onClick={() => setDialog('upload')}>
+        {messages.video.tracks.upload}
       </Button>
       <Button icon="edit" onClick={() => setDialog('create')}>
         {words.create}

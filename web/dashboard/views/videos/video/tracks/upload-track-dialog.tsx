@@ -9,7 +9,7 @@ import {
   uploadTrack,
 } from '../../../../api/tracks.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../../../ui/field.tsx'
@@ -20,7 +20,7 @@ import { usePlayer } from '../player/use-player.ts'
 import { LanguageTagField } from './language-tag-field.tsx'
 import styles from './tracks.module.css'
 
-const words = texts.video.tracks
+const words = messages.video.tracks
 
 type UploadTrackDialogProps = { videoId: string; kind: TrackKind; tracks: Track[]; onClose(): void }
 
@@ -76,8 +76,8 @@ export function UploadTrackDialog({ videoId, kind, tracks, onClose }: UploadTrac
         {existing && <p className={styles.warning}>{words.replaces(languageName(existing.language))}</p>}
         {upload.error && !fields.language && !fields.file && <ErrorText error={upload.error} />}
         <DialogActions>
-          <Button onClick={onClose}>{texts.actions.cancel}</Button>
-          <Button look="primary" type="submit" disabled={upload.isPending}>
+          <Button onClick={onClose}>{messages.actions.cancel}</Button>
+          <Button variant="primary" type="submit" disabled={upload.isPending}>
             {words.upload}
           </Button>
         </DialogActions>

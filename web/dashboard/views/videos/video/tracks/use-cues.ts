@@ -3,7 +3,7 @@ import { useRef } from 'react'
 import { type TrackKind, tracksQuery, trackTextQuery, uploadTrack } from '../../../../api/tracks.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
 import { type DraftForm, useDraft } from '../../../../draft/use-draft.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { showToast } from '../../../../ui/toast-list.ts'
 import { usePlayer } from '../player/use-player.ts'
 import { type Cue, type CueFile, emptyFile, parseWebVtt, writeWebVtt } from './webvtt.ts'
@@ -52,7 +52,7 @@ export function useCues(id: TrackId, text: string, onSaved: () => void) {
     onSaved: () => {
       onSaved()
       reload()
-      showToast(texts.video.tracks[id.kind].saved)
+      showToast(messages.video.tracks[id.kind].saved)
       void client.invalidateQueries({ ...tracksQuery(environment, id.videoId, id.kind), exact: true })
     },
     isSame: isSame as (a: unknown, b: unknown) => boolean,

@@ -2,12 +2,12 @@ import { summaryQuery, type WrittenSummary, writeSummary } from '../../../../api
 import { useEnvironment } from '../../../../app/environment.ts'
 import { SaveBar } from '../../../../draft/save-bar.tsx'
 import { useDraft } from '../../../../draft/use-draft.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { TextArea } from '../../../../ui/field.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
-const words = texts.video.summary
+const words = messages.video.summary
 const maxTakeaways = 3
 
 type SummaryFormProps = { videoId: string; summary: WrittenSummary }

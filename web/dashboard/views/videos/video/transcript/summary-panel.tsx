@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createSummary, deleteSummary, generateSummary, summaryQuery } from '../../../../api/summaries.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Badge } from '../../../../ui/badge.tsx'
 import { Button, IconButton } from '../../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
@@ -12,8 +12,8 @@ import { showToast } from '../../../../ui/toast-list.ts'
 import { SummaryForm } from './summary-form.tsx'
 import styles from './transcript-tab.module.css'
 
-const words = texts.video.summary
-const looks = {
+const words = messages.video.summary
+const variants = {
   missing: 'plain',
   waiting: 'info',
   completed: 'good',
@@ -29,8 +29,8 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
   const [isDeleting, setDeleting] = useState(false)
   const actions = summary && (
     <>
-      <Badge look={looks[summary.sourceStatus]}>{words[summary.sourceStatus]}</Badge>
-      <IconButton icon="trash" label={texts.actions.delete} onClick={() => setDeleting(true)} />
+      <Badge variant={variants[summary.sourceStatus]}>{words[summary.sourceStatus]}</Badge>
+      <IconButton icon="trash" label={messages.actions.delete} onClick={() => setDeleting(true)} />
     </>
   )
   return (
@@ -58,7 +58,7 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
         onClose={() => setDeleting(false)}
         title={words.deleteTitle}
         description={words.deleteText}
-        action={texts.actions.delete}
+        action={messages.actions.delete}
         onConfirm={async () => {
           await deleteSummary(environment, summary!.summaryId)
           await client.invalidateQueries(query)

@@ -4,7 +4,7 @@ import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { updateVideo } from '../../../../api/video.ts'
 import { statusQuery } from '../../../../api/video-status.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
-import { texts } from '../../../../texts/texts.ts'
+import { messages } from '../../../../messages/messages.ts'
 import { Badge } from '../../../../ui/badge.tsx'
 import { Button } from '../../../../ui/button.tsx'
 import { Panel } from '../../../../ui/panel.tsx'
@@ -15,8 +15,8 @@ import { languageName } from '../details/languages.ts'
 import { SummaryPanel } from './summary-panel.tsx'
 import styles from './transcript-tab.module.css'
 
-const words = texts.video.transcript
-const looks = {
+const words = messages.video.transcript
+const variants = {
   waiting: 'plain',
   running: 'info',
   completed: 'good',
@@ -30,7 +30,9 @@ export function TranscriptTab({ video, status }: { video: Video; status: VideoSt
     <div className={styles.tab}>
       <Panel
         title={words.title}
-        actions={transcript && <Badge look={looks[transcript.status]}>{words[transcript.status]}</Badge>}
+        actions={
+          transcript && <Badge variant={variants[transcript.status]}>{words[transcript.status]}</Badge>
+        }
       >
         <TranscriptState videoId={video.videoId} transcript={transcript} />
       </Panel>
@@ -56,7 +58,7 @@ function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
     <>
       {!transcript && <p className={styles.muted}>{words.none}</p>}
       {transcript?.status === 'running' && (
-        <Progress share={transcript.progress / 100} label={words.progress} />
+        <Progress fraction={transcript.progress / 100} label={words.progress} />
       )}
       {transcript?.failure && <p className={styles.failure}>{transcript.failure}</p>}
       {transcript?.status === 'completed' && (

@@ -1,5 +1,6 @@
-import { type ComponentType, lazy, useSyncExternalStore } from 'react'
+import { type ComponentType, lazy } from 'react'
 import { isConnected } from '../api/connection.ts'
+import { createStore, useStore } from './store.ts'
 
 /**
  * Why code cannot be loaded. "updated": the server has another version of the dashboard. "failed": some browsers never
@@ -10,38 +11,27 @@ export type LoadProblem = 'offline' | 'updated' | 'failed'
 const retryMs = 5_000
 const maxAttempts = 4
 
-let problem: LoadProblem | undefined
-const listeners = new Set<() => void>()
+const problem = createStore<LoadProblem | undefined>(undefined)
 
-function setProblem(next: LoadProblem | undefined): void {
-  problem = next
-  for (const listener of listeners) listener()
-}
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
-
-export const useLoadProblem = () => useSyncExternalStore(subscribe, () => problem)
+export const useLoadProblem = () => useStore(problem)
 
 /**
  * Loads code. It never rejects, because that would replace the view by an error and lose what was typed. What the page
  * has to tell the user is in useLoadProblem.
  */
-export async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
+export async function loadWithRetry<T>(load: () => Promise<T>): Promise<T> {
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     if (attempt > 1 || !isConnected()) await waitForServer()
     try {
       const loaded = await load()
-      if (problem === 'failed') setProblem(undefined)
+      if (problem.read() === 'failed') problem.set(undefined)
       return loaded
     } catch (error) {
       forgetStyle(error)
-      if (problem === 'updated') break
+      if (problem.read() === 'updated') break
       if (attempt === 1) continue
       // The server can be reached.
-      setProblem('failed')
+      problem.set('failed')
       await later()
     }
   }
@@ -49,14 +39,14 @@ export async function loadPatiently<T>(load: () => Promise<T>): Promise<T> {
 }
 
 /** A component whose code is loaded when it is first shown. */
-export const patientLazy = <Props>(load: () => Promise<{ default: ComponentType<Props> }>) =>
-  lazy(() => loadPatiently(load))
+export const lazyWithRetry = <Props>(load: () => Promise<{ default: ComponentType<Props> }>) =>
+  lazy(() => loadWithRetry(load))
 
 async function waitForServer(): Promise<void> {
   for (;;) {
     const page = await loadPage()
-    if (page !== undefined) return setProblem(isOwn(page) ? undefined : 'updated')
-    setProblem('offline')
+    if (page !== undefined) return problem.set(isOwn(page) ? undefined : 'updated')
+    problem.set('offline')
     await later()
   }
 }

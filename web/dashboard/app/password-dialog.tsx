@@ -6,6 +6,7 @@ import { messages } from '../messages/messages.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
+import { Form } from '../ui/form.tsx'
 import { ErrorText } from '../ui/states.tsx'
 import { showToast } from '../ui/toast-list.ts'
 
@@ -37,13 +38,7 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
       title={hasPassword ? messages.account.changePassword : messages.login.chooseTitle}
       description={messages.login.chooseIntro}
     >
-      <form
-        style={{ display: 'grid', gap: 'var(--space-4)' }}
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate()
-        }}
-      >
+      <Form onSubmit={() => save.mutate()}>
         {needsCurrent && (
           <TextField
             type="password"
@@ -72,7 +67,7 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
             {messages.login.save}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { pickFiles } from '../../upload/picked-files.ts'
@@ -48,13 +49,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
   const field = fetching.error instanceof ApiProblem ? fetching.error.fields.source : undefined
   return (
     <>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          fetching.mutate()
-        }}
-      >
+      <Form className={styles.form} onSubmit={() => fetching.mutate()}>
         <TextField
           type="url"
           label={messages.home.url}
@@ -67,7 +62,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
         <Button type="submit" icon="download" disabled={fetching.isPending}>
           {messages.home.fetch}
         </Button>
-      </form>
+      </Form>
       {fetching.error && !field && <ErrorText error={fetching.error} />}
     </>
   )

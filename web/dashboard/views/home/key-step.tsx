@@ -8,6 +8,7 @@ import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import styles from './key-step.module.css'
 import stepStyles from './step.module.css'
@@ -52,13 +53,7 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
           <p className={stepStyles.muted}>
             {count > 0 ? messages.home.keyAnother(count) : messages.home.keyIntro}
           </p>
-          <form
-            className={styles.form}
-            onSubmit={(event) => {
-              event.preventDefault()
-              create.mutate()
-            }}
-          >
+          <Form className={styles.form} onSubmit={() => create.mutate()}>
             <TextField
               label={messages.home.keyName}
               required
@@ -75,7 +70,7 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
             >
               {messages.home.keyCreate}
             </Button>
-          </form>
+          </Form>
           {create.error && !field && <ErrorText error={create.error} />}
         </>
       )}

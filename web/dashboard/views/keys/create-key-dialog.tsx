@@ -8,6 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 
 /** Creates a key and shows it once: only its hash is stored. */
@@ -44,13 +45,7 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
   }
   return (
     <Dialog isOpen={isOpen} onClose={close} title={messages.keys.create}>
-      <form
-        style={{ display: 'grid', gap: 'var(--space-4)' }}
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.mutate()
-        }}
-      >
+      <Form onSubmit={() => create.mutate()}>
         <TextField
           label={messages.keys.name}
           hint={messages.keys.nameHint}
@@ -67,7 +62,7 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
             {messages.actions.create}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

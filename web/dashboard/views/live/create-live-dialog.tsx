@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { createLiveStream } from '../../api/live-streams.ts'
 import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
@@ -9,9 +9,9 @@ import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
-import styles from './create-live-dialog.module.css'
 
 const initial = { name: '', public: true, record: true, playerId: null as string | null }
 
@@ -35,14 +35,10 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
     create.reset()
     onClose()
   }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    create.mutate()
-  }
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
     <Dialog isOpen={isOpen} onClose={close} title={messages.live.create}>
-      <form className={styles.form} onSubmit={submit}>
+      <Form onSubmit={() => create.mutate()}>
         <TextField
           label={messages.live.name}
           hint={messages.live.nameHint}
@@ -76,7 +72,7 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
             {messages.actions.create}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

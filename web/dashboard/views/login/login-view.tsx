@@ -8,9 +8,9 @@ import { rememberedEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import styles from './login-view.module.css'
-import formStyles from './password-form.module.css'
 import { loginError, PasswordForm } from './password-form.tsx'
 
 /** The token of a login link is in the fragment, which browsers do not send to the server. */
@@ -96,13 +96,7 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
   const field = save.error instanceof ApiProblem ? save.error.fields.password : undefined
   return (
     <Card title={messages.login.chooseTitle} intro={messages.login.chooseIntro}>
-      <form
-        className={formStyles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          save.mutate({ password })
-        }}
-      >
+      <Form onSubmit={() => save.mutate({ password })}>
         <TextField
           type="password"
           name="new-password"
@@ -122,7 +116,7 @@ function ChoosePassword({ onDone }: { onDone(): void }) {
         <Button variant="quiet" onClick={onDone}>
           {messages.login.later}
         </Button>
-      </form>
+      </Form>
     </Card>
   )
 }

@@ -6,20 +6,14 @@ import type { Session } from '../../api/types.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import styles from './password-form.module.css'
 
 export function PasswordForm({ onSession }: { onSession(session: Session): void }) {
   const [password, setPassword] = useState('')
   const login = useMutation({ mutationFn: logIn, onSuccess: onSession })
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault()
-        login.mutate(password)
-      }}
-    >
+    <Form onSubmit={() => login.mutate(password)}>
       <TextField
         type="password"
         name="password"
@@ -34,7 +28,7 @@ export function PasswordForm({ onSession }: { onSession(session: Session): void 
       <Button variant="primary" type="submit" disabled={login.isPending}>
         {messages.login.submit}
       </Button>
-    </form>
+    </Form>
   )
 }
 

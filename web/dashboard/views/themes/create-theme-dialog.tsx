@@ -8,9 +8,9 @@ import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
-import styles from './create-theme-dialog.module.css'
 
 /** Creates a theme with the default colors and opens it. */
 export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -29,13 +29,7 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
   const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
   return (
     <Dialog isOpen={isOpen} onClose={onClose} title={messages.themes.create}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.mutate()
-        }}
-      >
+      <Form onSubmit={() => create.mutate()}>
         <TextField
           label={messages.themes.name}
           hint={messages.themes.nameHint}
@@ -52,7 +46,7 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
             {messages.actions.create}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

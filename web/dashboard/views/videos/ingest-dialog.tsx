@@ -7,9 +7,9 @@ import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { showToast } from '../../ui/toast-list.ts'
-import styles from './form.module.css'
 
 const initial = { source: '', title: '', isPublic: true }
 
@@ -43,13 +43,7 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
     <Dialog isOpen onClose={onClose} title={t.title} description={t.hint}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          create.mutate()
-        }}
-      >
+      <Form onSubmit={() => create.mutate()}>
         <TextField
           type="url"
           label={t.url}
@@ -79,7 +73,7 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
             {t.submit}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

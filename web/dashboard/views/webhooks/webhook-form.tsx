@@ -4,9 +4,9 @@ import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { EventChoice } from './event-choice.tsx'
-import styles from './webhook-form.module.css'
 
 type WebhookFormProps = {
   values: WebhookInput
@@ -25,10 +25,8 @@ export function WebhookForm(props: WebhookFormProps) {
   const [hasTried, setTried] = useState(false)
   const isMissing = values.events.length === 0
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         setTried(true)
         if (!isMissing) onSubmit()
       }}
@@ -56,6 +54,6 @@ export function WebhookForm(props: WebhookFormProps) {
           {action}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   )
 }

@@ -6,9 +6,9 @@ import { MetadataEditor, metadataProblem, withoutEmpty } from '../../../fields/m
 import { ThemeField } from '../../../fields/theme-field.tsx'
 import { messages } from '../../../messages/messages.ts'
 import { CheckField, TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
-import styles from './stream-panels.module.css'
 import { ThumbnailField } from './thumbnail-field.tsx'
 
 const detailsOf = ({ name, public: isPublic, record, showViewers, playerId, metadata }: LiveStream) => ({
@@ -43,10 +43,8 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
   const { typed, set, errorOf } = form
   return (
     <Panel title={messages.live.details}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
+      <Form
+        onSubmit={() => {
           if (metadataProblem(typed.metadata) === undefined) form.save()
         }}
       >
@@ -71,7 +69,7 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
           onChange={(metadata) => set({ metadata })}
         />
         <SaveBar form={form} labels={labels} />
-      </form>
+      </Form>
       <ThumbnailField stream={stream} />
     </Panel>
   )

@@ -1,13 +1,13 @@
 import { useMutation } from '@tanstack/react-query'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import type { Restream } from '../../../api/live-streams.ts'
 import { ApiProblem } from '../../../api/problem.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
-import styles from './stream-panels.module.css'
 
 type RestreamDialogProps = {
   restream: Restream | undefined
@@ -29,17 +29,13 @@ export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProp
     onChange: (event: { target: { value: string } }) => setDraft({ ...draft, [name]: event.target.value }),
   })
   const isNamed = problems.some(([field]) => field.startsWith('restreams['))
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    save.mutate()
-  }
   return (
     <Dialog
       isOpen
       onClose={onClose}
       title={restream ? messages.live.editRestream : messages.live.addRestream}
     >
-      <form className={styles.form} onSubmit={submit}>
+      <Form onSubmit={() => save.mutate()}>
         <TextField label={messages.live.restreamName} maxLength={200} {...field('name')} />
         <TextField
           label={messages.live.restreamServer}
@@ -63,7 +59,7 @@ export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProp
             {messages.actions.save}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

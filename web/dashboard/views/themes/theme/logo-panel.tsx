@@ -8,6 +8,7 @@ import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { Field, TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
@@ -66,13 +67,7 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
   const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
   const isShown = fields.file !== undefined || fields.link !== undefined
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault()
-        upload.mutate()
-      }}
-    >
+    <Form className={styles.form} onSubmit={() => upload.mutate()}>
       <Field label={messages.themes.logoFile} hint={messages.themes.logoHint} error={fields.file}>
         {(control) => (
           <input
@@ -101,7 +96,7 @@ function LogoForm({ theme: { playerId, assets } }: { theme: PlayerTheme }) {
           {assets.logo ? messages.themes.logoReplace : messages.themes.logoUpload}
         </Button>
       </div>
-    </form>
+    </Form>
   )
 }
 

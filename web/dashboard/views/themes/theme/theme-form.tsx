@@ -6,7 +6,7 @@ import { Panel } from '../../../ui/panel.tsx'
 import { parseColor } from './color.ts'
 import { ColorField } from './color-field.tsx'
 import { ContrastNotice } from './contrast-notice.tsx'
-import styles from './theme-form.module.css'
+import styles from './theme-view.module.css'
 
 const groups: { title: string; colors: ThemeColor[] }[] = [
   {
@@ -23,7 +23,7 @@ const groups: { title: string; colors: ThemeColor[] }[] = [
 export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<ThemeFields> }) {
   const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(typed[name])]))
   return (
-    <div className={styles.form}>
+    <div className={styles.settings}>
       <Panel title={messages.themes.options}>
         <TextField
           label={messages.themes.name}

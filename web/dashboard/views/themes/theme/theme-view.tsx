@@ -17,6 +17,7 @@ import { useDraft } from '../../../draft/use-draft.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { Page } from '../../../ui/page.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
@@ -67,16 +68,10 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
           <UsedBy playerId={theme.playerId} />
         </div>
         <div className={styles.settings}>
-          <form
-            className={styles.settings}
-            onSubmit={(event) => {
-              event.preventDefault()
-              form.save()
-            }}
-          >
+          <Form className={styles.settings} onSubmit={() => form.save()}>
             <ThemeForm form={form} />
             <SaveBar form={form} labels={labels} />
-          </form>
+          </Form>
           <LogoPanel theme={theme} />
         </div>
       </div>

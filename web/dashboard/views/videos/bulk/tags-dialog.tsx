@@ -4,8 +4,8 @@ import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { TagSuggestions } from '../filters/tag-suggestions.tsx'
-import styles from '../form.module.css'
 
 type TagsDialogProps = { isOpen: boolean; onClose(): void; count: number; onSave(change: TagChange): void }
 
@@ -32,10 +32,8 @@ export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) 
   }
   return (
     <Dialog isOpen={isOpen} onClose={close} title={t.tagsTitle(count)} description={t.tagsHint}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
+      <Form
+        onSubmit={() => {
           onSave(change)
           close()
         }}
@@ -65,7 +63,7 @@ export function TagsDialog({ isOpen, onClose, count, onSave }: TagsDialogProps) 
             {messages.actions.save}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { SelectField, TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import { type TextFilter, textFilters, type ViewersSearch } from '../viewers-search.ts'
@@ -63,9 +64,8 @@ export function FilterBar() {
 function TagField({ onSelect }: { onSelect(tag: string): void }) {
   const [tag, setTag] = useState('')
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         if (tag.trim() === '') return
         onSelect(tag.trim())
         setTag('')
@@ -78,7 +78,7 @@ function TagField({ onSelect }: { onSelect(tag: string): void }) {
         value={tag}
         onChange={(event) => setTag(event.target.value)}
       />
-    </form>
+    </Form>
   )
 }
 

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import { periods, type ViewersSearch } from '../viewers-search.ts'
 import { readRange } from './period.ts'
@@ -48,13 +49,7 @@ function CustomDays({ search, onChange }: CustomDaysProps) {
   const [from, setFrom] = useState(search.from ?? '')
   const [to, setTo] = useState(search.to ?? '')
   return (
-    <form
-      className={styles.days}
-      onSubmit={(event) => {
-        event.preventDefault()
-        onChange({ from, to })
-      }}
-    >
+    <Form className={styles.days} onSubmit={() => onChange({ from, to })}>
       <TextField
         type="date"
         label={messages.viewers.from}
@@ -72,6 +67,6 @@ function CustomDays({ search, onChange }: CustomDaysProps) {
         onChange={(event) => setTo(event.target.value)}
       />
       <Button type="submit">{messages.viewers.apply}</Button>
-    </form>
+    </Form>
   )
 }

@@ -9,6 +9,7 @@ import { MetadataEditor, metadataProblem, withoutEmpty } from '../../../../field
 import { ThemeField } from '../../../../fields/theme-field.tsx'
 import { messages } from '../../../../messages/messages.ts'
 import { CheckField, TextArea, TextField } from '../../../../ui/field.tsx'
+import { Form } from '../../../../ui/form.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import { AccessField } from './access-field.tsx'
 import styles from './details-tab.module.css'
@@ -48,10 +49,8 @@ export function DetailsTab({ video }: { video: Video }) {
   const form = useDetails(video)
   const { typed, set, errorOf } = form
   return (
-    <form
-      className={styles.form}
-      onSubmit={(event) => {
-        event.preventDefault()
+    <Form
+      onSubmit={() => {
         if (metadataProblem(typed.metadata) === undefined) form.save()
       }}
     >
@@ -113,6 +112,6 @@ export function DetailsTab({ video }: { video: Video }) {
         onChange={(metadata) => set({ metadata })}
       />
       <SaveBar form={form} labels={labels} />
-    </form>
+    </Form>
   )
 }

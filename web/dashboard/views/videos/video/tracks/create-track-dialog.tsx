@@ -3,9 +3,9 @@ import type { Track, TrackKind } from '../../../../api/tracks.ts'
 import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../../ui/dialog.tsx'
+import { Form } from '../../../../ui/form.tsx'
 import { languageName } from '../details/languages.ts'
 import { LanguageTagField } from './language-tag-field.tsx'
-import styles from './tracks.module.css'
 
 const words = messages.video.tracks
 
@@ -25,10 +25,8 @@ export function CreateTrackDialog({ kind, tracks, suggestion, onClose, onCreate 
   const error = isTaken(language) ? words.exists(languageName(language)) : undefined
   return (
     <Dialog isOpen onClose={onClose} title={words[kind].create}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
+      <Form
+        onSubmit={() => {
           if (!error) onCreate(language.trim())
         }}
       >
@@ -39,7 +37,7 @@ export function CreateTrackDialog({ kind, tracks, suggestion, onClose, onCreate 
             {words.begin}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -6,6 +6,7 @@ import { SaveBar } from '../../../../draft/save-bar.tsx'
 import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
+import { Form } from '../../../../ui/form.tsx'
 import { formatNumber } from '../../../../ui/format.ts'
 import { ErrorState, Loading } from '../../../../ui/states.tsx'
 import { languageName } from '../details/languages.ts'
@@ -129,12 +130,7 @@ function Cues({ form, id, durationMs }: CuesProps) {
 function SaveCues({ form, onShow }: { form: CueForm; onShow(key: number): void }) {
   const wrong = form.cues.filter((cue) => problemOf(cue) !== undefined)
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        form.save()
-      }}
-    >
+    <Form className={styles.saveForm} onSubmit={() => form.save()}>
       <SaveBar
         form={form}
         labels={{ content: words.list }}
@@ -155,6 +151,6 @@ function SaveCues({ form, onShow }: { form: CueForm; onShow(key: number): void }
           </div>
         )}
       </SaveBar>
-    </form>
+    </Form>
   )
 }

@@ -13,6 +13,7 @@ import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../../../ui/field.tsx'
+import { Form } from '../../../../ui/form.tsx'
 import { ErrorText } from '../../../../ui/states.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import { languageName } from '../details/languages.ts'
@@ -49,13 +50,7 @@ export function UploadTrackDialog({ videoId, kind, tracks, onClose }: UploadTrac
   const fields = upload.error instanceof ApiProblem ? upload.error.fields : {}
   return (
     <Dialog isOpen onClose={onClose} title={words.uploadTitle}>
-      <form
-        className={styles.form}
-        onSubmit={(event) => {
-          event.preventDefault()
-          upload.mutate()
-        }}
-      >
+      <Form onSubmit={() => upload.mutate()}>
         <LanguageTagField value={language} error={fields.language} onChange={setLanguage} />
         <TextField
           type="file"
@@ -81,7 +76,7 @@ export function UploadTrackDialog({ videoId, kind, tracks, onClose }: UploadTrac
             {words.upload}
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   )
 }

@@ -4,6 +4,7 @@ import { SaveBar } from '../../../../draft/save-bar.tsx'
 import { useDraft } from '../../../../draft/use-draft.ts'
 import { messages } from '../../../../messages/messages.ts'
 import { TextArea } from '../../../../ui/field.tsx'
+import { Form } from '../../../../ui/form.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import styles from './transcript-tab.module.css'
 
@@ -38,13 +39,7 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
   })
   const { typed, set, errorOf } = form
   return (
-    <form
-      className={styles.tab}
-      onSubmit={(event) => {
-        event.preventDefault()
-        form.save()
-      }}
-    >
+    <Form className={styles.tab} onSubmit={() => form.save()}>
       <TextArea
         label={words.abstract}
         rows={5}
@@ -65,6 +60,6 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
         onChange={(event) => set({ takeaways: event.target.value })}
       />
       <SaveBar form={form} labels={words} />
-    </form>
+    </Form>
   )
 }
